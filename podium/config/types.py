@@ -1,0 +1,173 @@
+"""``KubeSchedulerConfiguration`` v1 as frozen values; dataclass defaults are upstream's defaults.
+
+Owns the shape of the configuration and nothing that acts on it. Attribute names are the file's own words in snake
+case; durations are seconds as float and end in ``_s``. ``KubeSchedulerConfiguration()`` is the default file before
+profiles are completed; ``podium.config.default_configuration()`` is the complete one.
+
+Source: staging kube-scheduler/config/v1/types.go, apis/config/v1/defaults.go (kube-scheduler 1.36.2)
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from podium.config.args import InTreeArgs, RawArgs
+from podium.config.extension_points import ExtensionPoint
+
+API_GROUP: Final = "kubescheduler.config.k8s.io"
+API_VERSION: Final = f"{API_GROUP}/v1"
+KIND: Final = "KubeSchedulerConfiguration"
+DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
+PROTOBUF_CONTENT_TYPE: Final = "application/vnd.kubernetes.protobuf"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderElection:
+    """Leader election over a Lease."""
+
+    leader_elect: bool = True
+    lease_duration_s: float = 15.0
+    renew_deadline_s: float = 10.0
+    retry_period_s: float = 2.0
+    resource_lock: str = "leases"
+    resource_name: str = "kube-scheduler"
+    resource_namespace: str = "kube-system"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConnection:
+    """How to reach the API server. ``qps`` below zero turns the client's own rate limit off."""
+
+    kubeconfig: str = ""
+    accept_content_types: str = ""
+    content_type: str = PROTOBUF_CONTENT_TYPE
+    qps: float = 50.0
+    burst: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A plugin's name in an enabled or disabled list. Weight 0 means 1 where weights count."""
+
+    name: str
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSet:
+    """What one extension point enables and disables, in order."""
+
+    enabled: tuple[Plugin, ...] = ()
+    disabled: tuple[Plugin, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """One set per extension point; ``multi_point`` stands for all of them."""
+
+    pre_enqueue: PluginSet = PluginSet()
+    queue_sort: PluginSet = PluginSet()
+    pre_filter: PluginSet = PluginSet()
+    filter: PluginSet = PluginSet()
+    post_filter: PluginSet = PluginSet()
+    pre_score: PluginSet = PluginSet()
+    score: PluginSet = PluginSet()
+    reserve: PluginSet = PluginSet()
+    permit: PluginSet = PluginSet()
+    pre_bind: PluginSet = PluginSet()
+    bind: PluginSet = PluginSet()
+    post_bind: PluginSet = PluginSet()
+    multi_point: PluginSet = PluginSet()
+    placement_generate: PluginSet = PluginSet()
+    placement_score: PluginSet = PluginSet()
+
+    def at(self, point: ExtensionPoint) -> PluginSet:
+        """The set of one extension point."""
+        plugin_set: PluginSet = getattr(self, point.name.lower())
+        return plugin_set
+
+    def enabled_names(self) -> frozenset[str]:
+        """Every name in any enabled list: the plugins a profile constructs."""
+        return frozenset(plugin.name for point in ExtensionPoint for plugin in self.at(point).enabled)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginConfig:
+    """A plugin's args: typed for in-tree plugins that take args, raw for all others."""
+
+    name: str
+    args: InTreeArgs | RawArgs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One scheduler name and the plugins that serve it. A percentage of None means the top-level one."""
+
+    scheduler_name: str = ""
+    percentage_of_nodes_to_score: int | None = None
+    plugins: Plugins = Plugins()
+    plugin_config: tuple[PluginConfig, ...] = ()
+
+    def args_of(self, plugin: str) -> InTreeArgs | RawArgs | None:
+        """The args of one plugin, None where it has no entry."""
+        return next((entry.args for entry in self.plugin_config if entry.name == plugin), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderManagedResource:
+    """An extended resource that an extender decides about."""
+
+    name: str
+    ignored_by_scheduler: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderTLSConfig:
+    """Client TLS settings towards an extender; the ``*_data`` fields hold base64 of PEM, as in the file."""
+
+    insecure: bool = False
+    server_name: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    ca_file: str = ""
+    cert_data: str = ""
+    key_data: str = ""
+    ca_data: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Extender:
+    """An HTTP extender. An empty verb means that it takes no part in that phase."""
+
+    url_prefix: str
+    filter_verb: str = ""
+    preempt_verb: str = ""
+    prioritize_verb: str = ""
+    weight: int = 0
+    bind_verb: str = ""
+    enable_https: bool = False
+    tls_config: ExtenderTLSConfig | None = None
+    http_timeout_s: float = 5.0
+    node_cache_capable: bool = False
+    managed_resources: tuple[ExtenderManagedResource, ...] = ()
+    ignorable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KubeSchedulerConfiguration:
+    """The whole file. Units: percentages 0-100 (0 = adaptive), backoffs in whole seconds."""
+
+    parallelism: int = 16
+    leader_election: LeaderElection = LeaderElection()
+    client_connection: ClientConnection = ClientConnection()
+    enable_profiling: bool = True
+    enable_contention_profiling: bool = True
+    percentage_of_nodes_to_score: int = 0
+    pod_initial_backoff_s: int = 1
+    pod_max_backoff_s: int = 10
+    profiles: tuple[Profile, ...] = ()
+    extenders: tuple[Extender, ...] = ()
+    delay_cache_until_active: bool = False
+
+    def profile(self, scheduler_name: str) -> Profile | None:
+        """The profile that serves a pod's ``spec.schedulerName``."""
+        return next((entry for entry in self.profiles if entry.scheduler_name == scheduler_name), None)
