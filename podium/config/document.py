@@ -1,0 +1,269 @@
+"""YAML or JSON text → a tree of plain nodes that remember their lines.
+
+Owns the reading of scalars as kube-scheduler's own YAML library does it (YAML 1.1 booleans, octal and underscored
+integers; no sexagesimals, no dates), duplicate keys and the limits on size and depth. Knows no field of any schema.
+
+Source: sigs.k8s.io/yaml and its goyaml.v2 (scalar resolution), apimachinery serializer/json (JSON is told from YAML
+by its opening brace)
+Differs: a file of more than one YAML document is warned about by the caller; upstream silently reads the first.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from podium.config.field_errors import ErrorKind, ErrorList, FieldError, show
+
+DEPTH_MAX: Final = 100
+NODES_MAX: Final = 100_000
+
+Value = None | bool | int | float | str | list["Node"] | dict[str, "Node"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value and the line (from 1) where it begins; JSON text has no lines."""
+
+    value: Value
+    line: int | None = None
+
+    def plain(self) -> Any:
+        """The value as ordinary lists, dicts and scalars."""
+        if isinstance(self.value, dict):
+            return {key: node.plain() for key, node in self.value.items()}
+        if isinstance(self.value, list):
+            return [node.plain() for node in self.value]
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The first document of a text, and how many there are."""
+
+    root: Node
+    documents: int = 1
+
+
+class _UnreadableError(Exception):
+    """The text can't be read at all."""
+
+    def __init__(self, detail: str, line: int | None = None) -> None:
+        super().__init__(detail)
+        self.error = FieldError("", ErrorKind.SYNTAX, None, detail, line)
+
+
+def parse_document(text: str, errors: ErrorList) -> Document | None:
+    """Read a text; None and at least one more error where it has no readable structure.
+
+    Duplicate keys are errors, but the tree (with the last value of each) is still returned.
+    """
+    try:
+        if text.lstrip().startswith("{") and (root := _parse_json(text, errors)) is not None:
+            return Document(root)
+        return _parse_yaml(text, errors)
+    except _UnreadableError as refused:
+        errors.add(refused.error)
+    except RecursionError:
+        errors.add(FieldError("", ErrorKind.SYNTAX, None, f"nested more than {DEPTH_MAX} levels deep"))
+    return None
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------------
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """A JSON object before its keys are known to be unique."""
+
+
+def _refuse_constant(name: str) -> None:
+    raise _UnreadableError(f"json: {name} is not a number")
+
+
+def _parse_json(text: str, errors: ErrorList) -> Node | None:
+    try:
+        tree = json.loads(text, object_pairs_hook=_Pairs, parse_constant=_refuse_constant)
+    except ValueError:
+        return None  # not JSON: YAML's flow style opens with a brace, too
+    return _Builder(errors).from_json(tree, "", 0)
+
+
+# --- YAML ---------------------------------------------------------------------------------------------------------
+
+_PLAIN = "podium:plain"
+
+
+class _Loader(yaml.SafeLoader):
+    """Leaves plain scalars unresolved, so that one rule of ours decides what they are."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {None: [(_PLAIN, re.compile("", re.DOTALL))]}  # type: ignore[dict-item]  # noqa: RUF012
+
+
+def _parse_yaml(text: str, errors: ErrorList) -> Document:
+    try:
+        composed = list(_compose_all(text))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else None
+        raise _UnreadableError(f"yaml: {error.problem or error.context}", line) from None
+    except yaml.YAMLError as error:
+        raise _UnreadableError(f"yaml: {' '.join(str(error).split())}") from None
+    except ValueError as error:
+        raise _UnreadableError(f"yaml: {error}") from None
+    if not composed or composed[0] is None:
+        return Document(Node(None, 1))
+    return Document(_Builder(errors).from_yaml(composed[0], "", 0), len(composed))
+
+
+def _compose_all(text: str) -> Iterator[yaml.Node | None]:
+    loader = _Loader(text)
+    try:
+        while loader.check_node():
+            yield loader.get_node()
+    finally:
+        loader.dispose()
+
+
+# --- scalars ------------------------------------------------------------------------------------------------------
+
+_CONSTANTS: Final[dict[str, Value]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+}
+_INTEGER = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+
+
+def resolve_plain(text: str) -> Value:
+    """What an unquoted YAML scalar means: null, boolean, integer, float or itself."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    digits = text.replace("_", "")
+    if text[0] in "+-.0123456789":
+        if _INTEGER.fullmatch(digits):
+            return _integer(digits)
+        if _FLOAT.fullmatch(digits):
+            return _number(float(digits))
+        if _NOT_FINITE.fullmatch(text):
+            raise _UnreadableError(f"yaml: {text} is not a number")
+    return text
+
+
+def _integer(digits: str) -> int:
+    sign, digits = (-1, digits[1:]) if digits[0] == "-" else (1, digits.lstrip("+"))
+    if len(digits) > 1 and digits[0] == "0" and digits[1] in "01234567":
+        return sign * int(digits, 8)
+    return sign * int(digits, 0)
+
+
+def _number(value: float) -> int | float:
+    """A whole float is an integer on its way through JSON: ``16.0`` and ``1e3`` are accepted for an int32."""
+    if not math.isfinite(value):
+        raise _UnreadableError("yaml: number out of range")
+    return int(value) if value.is_integer() and abs(value) < 1e21 else value
+
+
+# --- tree ---------------------------------------------------------------------------------------------------------
+
+
+class _Builder:
+    """Turns either parser's tree into nodes, within the limits."""
+
+    def __init__(self, errors: ErrorList) -> None:
+        self._errors = errors
+        self._count = 0
+
+    def from_json(self, value: Any, path: str, depth: int) -> Node:
+        self._spend(depth, None)
+        if isinstance(value, _Pairs):
+            fields: dict[str, Node] = {}
+            for key, item in value:
+                below = child(path, key)
+                if key in fields:
+                    self._duplicate(below, None, None)
+                fields[key] = self.from_json(item, below, depth + 1)
+            return Node(fields)
+        if isinstance(value, list):
+            return Node([self.from_json(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)])
+        return Node(value)
+
+    def from_yaml(self, node: yaml.Node, path: str, depth: int) -> Node:
+        line = node.start_mark.line + 1
+        self._spend(depth, line)
+        if isinstance(node, yaml.MappingNode):
+            return Node(self._mapping(node, path, depth), line)
+        if isinstance(node, yaml.SequenceNode):
+            items = [self.from_yaml(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(node.value)]
+            return Node(items, line)
+        return Node(_scalar(node, line), line)
+
+    def _mapping(self, node: yaml.MappingNode, path: str, depth: int) -> dict[str, Node]:
+        fields: dict[str, Node] = {}
+        merged: dict[str, Node] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if key_node.tag == _PLAIN and key_node.value == "<<":
+                merged |= self._merged(value_node, path, depth, line)
+                continue
+            key = _key(key_node, line)
+            below = child(path, key)
+            if key in fields:
+                self._duplicate(below, line, fields[key].line)
+            value = self.from_yaml(value_node, below, depth + 1)
+            fields[key] = Node(value.value, line)
+        return merged | fields
+
+    def _merged(self, node: yaml.Node, path: str, depth: int, line: int) -> dict[str, Node]:
+        """The fields that ``<<`` brings in; of several mappings the first one wins."""
+        sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        merged: dict[str, Node] = {}
+        for source in sources:
+            if not isinstance(source, yaml.MappingNode):
+                raise _UnreadableError("yaml: map merge requires map or sequence of maps as the value", line)
+            self._spend(depth, line)
+            merged = self._mapping(source, path, depth + 1) | merged
+        return merged
+
+    def _duplicate(self, path: str, line: int | None, first_line: int | None) -> None:
+        detail = f"already set on line {first_line}" if first_line is not None else "already set"
+        self._errors.add(FieldError(path, ErrorKind.DUPLICATE_FIELD, None, detail, line))
+
+    def _spend(self, depth: int, line: int | None) -> None:
+        self._count += 1
+        if depth > DEPTH_MAX:
+            raise _UnreadableError(f"nested more than {DEPTH_MAX} levels deep", line)
+        if self._count > NODES_MAX:
+            raise _UnreadableError(f"more than {NODES_MAX} values, aliases included", line)
+
+
+def _key(node: yaml.Node, line: int) -> str:
+    if not isinstance(node, yaml.ScalarNode):
+        raise _UnreadableError("yaml: a key must be a scalar", line)
+    value = _scalar(node, line)
+    if value is None:
+        raise _UnreadableError("yaml: a key must not be null", line)
+    return value if isinstance(value, str) else show(value)
+
+
+_TAG = "tag:yaml.org,2002:"
+
+
+def _scalar(node: yaml.Node, line: int) -> Value:
+    text: str = node.value
+    if node.tag in (_PLAIN, f"{_TAG}int", f"{_TAG}float", f"{_TAG}bool", f"{_TAG}null"):
+        try:
+            return resolve_plain(text)
+        except _UnreadableError as refused:
+            raise _UnreadableError(refused.error.detail, line) from None
+    return text
+
+
+def child(path: str, key: str) -> str:
+    """The path of a field below another, ``a.b``."""
+    return f"{path}.{key}" if path else key

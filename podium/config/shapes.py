@@ -1,0 +1,265 @@
+"""How one JSON value is read and written: scalars, lists, records.
+
+Owns strict reading (unknown fields and wrong types, all of them, each with its path) and the writing of values back
+in upstream's shape. Knows no field by name: ``podium.config.schema`` is the table of those.
+
+Invariant: reading never raises on what a file holds. A value that can't be read is reported and takes its default.
+
+Source: encoding/json and sigs.k8s.io/json as apimachinery's strict decoder uses them (null leaves a field unset)
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from difflib import get_close_matches
+from typing import Any, Final, Protocol
+
+from podium.config.document import Node, child
+from podium.config.duration import format_duration, parse_duration
+from podium.config.field_errors import ErrorKind, ErrorList, FieldError, show
+
+
+class Unset:
+    """Stands for a value that is absent, null or unreadable."""
+
+
+UNSET: Final = Unset()
+
+
+class Reading:
+    """One pass over a file: the errors found and the fields that are present in it.
+
+    Attributes: ``errors``; ``present``, path → line (None in JSON text) of every field that has a value.
+    """
+
+    def __init__(self, errors: ErrorList | None = None) -> None:
+        self.errors = errors if errors is not None else ErrorList()
+        self.present: dict[str, int | None] = {}
+
+    def wrong_type(self, node: Node, path: str, expected: str) -> Unset:
+        """Report a value of the wrong type."""
+        detail = f"expected {expected}, got {_describe(node)}"
+        self.errors.add(FieldError(path, ErrorKind.TYPE, None, detail, node.line))
+        return UNSET
+
+
+def _describe(node: Node) -> str:
+    if isinstance(node.value, dict):
+        return "an object"
+    return "a list" if isinstance(node.value, list) else show(node.value)
+
+
+class Shape(Protocol):
+    """How to read and write one kind of value. ``zero`` is what an absent value without a default becomes."""
+
+    @property
+    def zero(self) -> Any:
+        """The value of a field that is absent and has no default."""
+
+    def read(self, node: Node, path: str, reading: Reading) -> Any:
+        """The value, or ``UNSET`` where the field should keep its default."""
+
+    def write(self, value: Any) -> Any:
+        """The value as JSON."""
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A string, number or boolean: ``accept`` returns the value or UNSET for a wrong type."""
+
+    expected: str
+    zero: Any
+    accept: Callable[[Any], Any]
+    to_json: Callable[[Any], Any] = lambda value: value
+    reads_null: bool = False
+
+    def read(self, node: Node, path: str, reading: Reading) -> Any:
+        """The scalar; null is unset unless upstream's type insists on a value."""
+        if node.value is None and not self.reads_null:
+            return UNSET
+        value = self.accept(node.value)
+        return reading.wrong_type(node, path, self.expected) if value is UNSET else value
+
+    def write(self, value: Any) -> Any:
+        """The scalar as JSON."""
+        return self.to_json(value)
+
+
+def _integer(bits: int) -> Scalar:
+    limit = 2 ** (bits - 1)
+
+    def accept(value: Any) -> Any:
+        is_integer = isinstance(value, int) and not isinstance(value, bool)
+        return value if is_integer and -limit <= value < limit else UNSET
+
+    return Scalar(f"int{bits}", 0, accept)
+
+
+def _accept_float(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return UNSET
+    return float(value) if abs(value) <= 3.4028234663852886e38 else UNSET
+
+
+def _accept_duration(value: Any) -> Any:
+    try:
+        return parse_duration(value) if isinstance(value, str) else UNSET
+    except ValueError:
+        return UNSET
+
+
+def _float_to_json(value: float) -> int | float:
+    return int(value) if math.isfinite(value) and value.is_integer() else value
+
+
+_DURATION_TEXT: Final = 'a duration such as "1m30s"'
+STRING: Final = Scalar("string", "", lambda value: value if isinstance(value, str) else UNSET)
+BOOL: Final = Scalar("bool", False, lambda value: value if isinstance(value, bool) else UNSET)
+INT32: Final = _integer(32)
+INT64: Final = _integer(64)
+FLOAT32: Final = Scalar("number", 0.0, _accept_float, _float_to_json)
+OPTIONAL_DURATION: Final = Scalar(_DURATION_TEXT, 0.0, _accept_duration, format_duration)
+DURATION: Final = Scalar(_DURATION_TEXT, 0.0, _accept_duration, format_duration, reads_null=True)
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list, read as a tuple."""
+
+    item: Shape
+    zero: Any = ()
+
+    def read(self, node: Node, path: str, reading: Reading) -> Any:
+        """The items; one that is null or unreadable keeps its place as a zero value."""
+        if node.value is None:
+            return UNSET
+        if not isinstance(node.value, list):
+            return reading.wrong_type(node, path, "a list")
+        items = (self.item.read(item, f"{path}[{i}]", reading) for i, item in enumerate(node.value))
+        return tuple(self.item.zero if item is UNSET else item for item in items)
+
+    def write(self, value: Any) -> Any:
+        """The items as a JSON list."""
+        return [self.item.write(item) for item in value]
+
+
+@dataclass(frozen=True)
+class MapOf:
+    """A JSON object with free keys and values of one shape."""
+
+    item: Shape
+    zero: Any = None
+
+    def read(self, node: Node, path: str, reading: Reading) -> Any:
+        """The object as a dict."""
+        if node.value is None:
+            return UNSET
+        if not isinstance(node.value, dict):
+            return reading.wrong_type(node, path, "an object")
+        items = {key: self.item.read(item, child(path, key), reading) for key, item in node.value.items()}
+        return {key: self.item.zero if item is UNSET else item for key, item in items.items()}
+
+    def write(self, value: Any) -> Any:
+        """The object as JSON."""
+        return {key: self.item.write(item) for key, item in value.items()}
+
+
+@dataclass(frozen=True)
+class Key:
+    """One field of a record.
+
+    ``zero_is_default``: upstream's type can't tell an explicit zero from an absent value, so zero takes the default.
+    ``omit_empty``: left out of the written form when it holds None, an empty string or list, false or zero.
+    """
+
+    name: str
+    attribute: str
+    shape: Shape
+    zero_is_default: bool = False
+    omit_empty: bool = False
+
+
+def read_keys(node: Node, path: str, keys: Mapping[str, Key], reading: Reading) -> dict[str, Any] | Unset:
+    """The present values of a JSON object by attribute, unknown fields reported; UNSET where it is no object."""
+    if not isinstance(node.value, dict):
+        return reading.wrong_type(node, path, "an object")
+    values: dict[str, Any] = {}
+    for name, item in node.value.items():
+        below = child(path, name)
+        key = keys.get(name)
+        if key is None:
+            reading.errors.add(_unknown(below, name, keys, item.line))
+            continue
+        if item.value is not None:
+            reading.present[below] = item.line
+        value = key.shape.read(item, below, reading)
+        if value is not UNSET and not (key.zero_is_default and not value):
+            values[key.attribute] = value
+    return values
+
+
+def _unknown(path: str, name: str, keys: Mapping[str, Key], line: int | None) -> FieldError:
+    close = get_close_matches(name, keys, n=1)
+    detail = f'did you mean "{close[0]}"?' if close else ""
+    return FieldError(path, ErrorKind.UNKNOWN, name, detail, line)
+
+
+class Record:
+    """A JSON object read into a frozen dataclass whose defaults are the file's defaults."""
+
+    def __init__(self, cls: type[Any], *keys: Key) -> None:
+        self.cls = cls
+        self.keys = {key.name: key for key in keys}
+        with_default = {f.name for f in fields(cls) if f.default is not MISSING}
+        self._zeros = {key.attribute: key.shape.zero for key in keys if key.attribute not in with_default}
+        missing = {f.name for f in fields(cls)} - {key.attribute for key in keys}
+        assert not missing, f"{cls.__name__}: no key for {sorted(missing)}"
+
+    @property
+    def zero(self) -> Any:
+        """The record of an empty object."""
+        return self.cls(**self._zeros)
+
+    def read(self, node: Node, path: str, reading: Reading) -> Any:
+        """The record, UNSET for null."""
+        if node.value is None:
+            return UNSET
+        values = read_keys(node, path, self.keys, reading)
+        return UNSET if isinstance(values, Unset) else self.cls(**{**self._zeros, **values})
+
+    def write(self, value: Any) -> dict[str, Any]:
+        """The record as a JSON object."""
+        return write_keys(self.keys, lambda attribute: getattr(value, attribute))
+
+
+class Plain:
+    """A JSON object kept as a dict in its own JSON form, without what is empty; strict like a record."""
+
+    zero: Any = None
+
+    def __init__(self, *keys: Key) -> None:
+        self.keys = {key.name: key for key in keys}
+
+    def read(self, node: Node, path: str, reading: Reading) -> Any:
+        """The dict, UNSET for null."""
+        if node.value is None:
+            return UNSET
+        values = read_keys(node, path, self.keys, reading)
+        if isinstance(values, Unset):
+            return UNSET
+        return write_keys(self.keys, lambda attribute: values.get(attribute, self.keys[attribute].shape.zero))
+
+    def write(self, value: Any) -> Any:
+        """The dict as it is."""
+        return value
+
+
+def write_keys(keys: Mapping[str, Key], get: Callable[[str], Any]) -> dict[str, Any]:
+    """A JSON object of these keys, in their order; None and what ``omit_empty`` covers is left out."""
+    written: dict[str, Any] = {}
+    for key in keys.values():
+        value = get(key.attribute)
+        if value is None or (key.omit_empty and not value):
+            continue
+        written[key.name] = key.shape.write(value)
+    return written
