@@ -1,0 +1,25 @@
+"""Errors about the content of objects, named by the field at fault."""
+
+from __future__ import annotations
+
+
+class FieldError(ValueError):
+    """A field of an object has no usable meaning.
+
+    Attributes:
+        path: Where, in the API's own spelling: `spec.containers[0].resources.requests[cpu]`.
+        detail: What is wrong with it.
+    """
+
+    def __init__(self, path: str, detail: str) -> None:
+        super().__init__(path, detail)
+        self.path = path
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.detail}"
+
+    def under(self, parent: str) -> FieldError:
+        """This error, seen from the object that holds `parent`."""
+        joint = "" if self.path.startswith("[") else "."
+        return FieldError(f"{parent}{joint}{self.path}", self.detail)
