@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -278,19 +278,31 @@ def _is_empty(term: NodeSelectorTerm) -> bool:
 
 
 def _compile_term(term: NodeSelectorTerm, path: str) -> NodeTerm:
-    compiled: dict[str, list[Requirement]] = {"matchExpressions": [], "matchFields": []}
     errors: list[FieldError] = []
-    for name, expressions, compile_one in (
-        ("matchExpressions", term.match_expressions, functools.partial(_requirement, operators=NODE_OPERATORS)),
-        ("matchFields", term.match_fields, _field_requirement),
-    ):
-        for index, expression in enumerate(expressions):
-            try:
-                compiled[name].append(compile_one(expression, path=f"{path}.{name}[{index}]"))
-            except FieldError as error:
-                errors.append(error)
-    expressions, fields = _sorted(compiled["matchExpressions"]), _sorted(compiled["matchFields"])
+    expressions = _compile_all(
+        term.match_expressions,
+        functools.partial(_requirement, operators=NODE_OPERATORS),
+        f"{path}.matchExpressions",
+        errors,
+    )
+    fields = _compile_all(term.match_fields, _field_requirement, f"{path}.matchFields", errors)
     return NodeTerm(expressions, fields, tuple(errors), broken=bool(errors))
+
+
+def _compile_all(
+    expressions: tuple[NodeSelectorRequirement, ...],
+    compile_one: Callable[..., Requirement],
+    path: str,
+    errors: list[FieldError],
+) -> tuple[Requirement, ...]:
+    """Compile each expression; what cannot be goes to `errors`."""
+    compiled: list[Requirement] = []
+    for index, expression in enumerate(expressions):
+        try:
+            compiled.append(compile_one(expression, path=f"{path}[{index}]"))
+        except FieldError as error:
+            errors.append(error)
+    return _sorted(compiled)
 
 
 def _field_requirement(expression: NodeSelectorRequirement, path: str) -> Requirement:
@@ -340,7 +352,8 @@ def node_names(selector: NodeSelector | None) -> frozenset[str] | None:
     """The names of the only nodes that a required node selector can match, None where names do not restrict it.
 
     Within a term the names of its `metadata.name In` requirements are intersected, over the terms they are joined; one
-    term that names no node leaves all nodes open. Terms count here even when another part of them is invalid. An empty set: no node can match.
+    term that names no node leaves all nodes open. Terms count here even when another
+    part of them is invalid. An empty set: no node can match.
     """
     if selector is None or not selector.node_selector_terms:
         return None
