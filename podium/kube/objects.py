@@ -329,7 +329,7 @@ class SchedulingGroup(Value, frozen=True):
     pod_group_name: str = ""
 
 
-class PodSpec(Value, frozen=True, weakref=True, dict=True):
+class PodSpec(Value, frozen=True, gc=True, weakref=True, dict=True):
     """What a pod asks for, without the node it is bound to: that is `Pod.node_name`, so that replicas share one spec.
 
     Invariant: instances reachable from a `Pod` are interned: equal content is the same object.
