@@ -1,0 +1,134 @@
+"""Builds the control plane's binaries from Go modules, once per cache key, however many processes ask.
+
+The build happens in a directory beside the cached ones and is renamed into place, so a cache entry is always whole.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.control_plane import catalogue
+from tests.control_plane.locate import Binaries, Location, cache_root, survey
+from tests.control_plane.progress import Progress
+from tests.control_plane.toolchain import ToolchainError, find_go
+
+
+class BuildError(Exception):
+    """The control plane can neither be found nor built; the message is the reason, one line."""
+
+
+def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Binaries:
+    """Finds every binary, and builds into the cache when one is missing.
+
+    Raises: BuildError.
+    Cost: 0.1 s when all are in the cache; several minutes of all cores when they have to be built.
+    """
+    seen = survey(environ)
+    for complaint in seen.passed_over:
+        progress.phase(complaint)
+    missing = [tool.name for tool in catalogue.TOOLS if tool.name not in seen.found]
+    if not missing:
+        return Binaries(seen.found)
+    progress.phase(f"{', '.join(missing)} not found: building Kubernetes {catalogue.cache_key()}")
+    try:
+        built = build(cache_root(environ), progress)
+    except ToolchainError as problem:
+        raise BuildError(str(problem)) from problem
+    locations = {name: Location(built / name, "built") for name in missing}
+    return Binaries({**seen.found, **locations})
+
+
+def build(cache: Path, progress: Progress) -> Path:
+    """Builds all binaries into the cache entry and returns it; returns at once when it is there."""
+    entry = cache / catalogue.cache_key()
+    with _locked(cache / f"{entry.name}.lock", progress):
+        if not entry.is_dir():
+            go = find_go(cache, progress)
+            unfinished = cache / f"{entry.name}.unfinished"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            _compile(go, unfinished, progress)
+            unfinished.rename(entry)
+            progress.phase(f"built: {entry}")
+    return entry
+
+
+@contextmanager
+def _locked(path: Path, progress: Progress) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as handle:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                progress.tick("another process is building: waiting for it")
+                time.sleep(0.2)
+        # Closing the file releases the lock, also when the process is killed.
+        yield
+
+
+def _compile(go: Path, output: Path, progress: Progress) -> None:
+    packages = [tool.package for tool in catalogue.TOOLS]
+    progress.phase(f"using {go}: downloading modules")
+    outdated = _run_go(
+        [go, "list", *catalogue.build_flags(), "-deps", "-f={{if .Stale}}{{.ImportPath}}{{end}}", *packages],
+        progress,
+        lambda count, line: f"{count} modules, now {line.removeprefix('go: downloading ')}",
+    )
+    total = sum(1 for line in outdated.splitlines() if line.strip())
+    progress.phase(f"compiling {total} packages")
+    _run_go(
+        [go, "build", *catalogue.build_flags(), "-v", f"-o={output}{os.sep}", *packages],
+        progress,
+        lambda count, line: f"{count} of {total} packages, now {line}" if count < total else "linking",
+    )
+    # `go build` names a binary after the last element of its package path.
+    for tool in catalogue.TOOLS:
+        (output / _binary_name(tool.package)).rename(output / tool.name)
+
+
+def _run_go(command: Sequence[str | Path], progress: Progress, describe: Callable[[int, str], str]) -> str:
+    """Runs `go`, describing now and then how many lines it has written to stderr and the last one.
+
+    Returns what it wrote to stdout. Raises: BuildError with the last line when it fails.
+    """
+    with (
+        tempfile.TemporaryFile("w+") as answer,
+        subprocess.Popen(
+            command, cwd=catalogue.GO_MODULE_DIR, env=_environ(), stdout=answer, stderr=subprocess.PIPE, text=True
+        ) as process,
+    ):
+        assert process.stderr is not None
+        lines: list[str] = []
+        reader = threading.Thread(target=lines.extend, args=(process.stderr,), daemon=True)
+        reader.start()
+        while reader.is_alive():
+            reader.join(timeout=0.5)
+            if lines:
+                progress.tick(describe(len(lines), lines[-1].strip()))
+        if process.wait() != 0:
+            reason = lines[-1].strip() if lines else "no output"
+            raise BuildError(f"go {command[1]} failed: {reason}")
+        answer.seek(0)
+        return answer.read()
+
+
+def _environ() -> dict[str, str]:
+    # The caller's flags and workspace must not leak into a build whose result is cached by content.
+    return {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
+
+
+def _binary_name(package: str) -> str:
+    elements = package.split("/")
+    is_major_version = elements[-1].startswith("v") and elements[-1][1:].isdigit()
+    return elements[-2] if is_major_version else elements[-1]

@@ -1,0 +1,98 @@
+"""Which binaries make up the control plane, which versions are taken, and how each one tells its version.
+
+The Go module beside this file is the only place that names versions: they are read from its `go.mod`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+GO_MODULE_DIR = Path(__file__).parent / "go"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One binary: its file name, the Go package it is built from, and how to ask for its version."""
+
+    name: str
+    package: str
+    module: str
+    version_args: tuple[str, ...] = ("--version",)
+
+
+TOOLS = (
+    Tool("etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"),
+    Tool("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes"),
+    Tool("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", "k8s.io/kubernetes"),
+    Tool("kubectl", "k8s.io/kubernetes/cmd/kubectl", "k8s.io/kubernetes", ("version", "--client")),
+)
+
+# kubectl carries its version in client-go, the servers in component-base.
+_VERSION_PACKAGES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+
+
+def required_version(tool: Tool) -> str:
+    """The exact version `go.mod` asks for, without the leading v, such as `1.36.2`."""
+    return _match(rf"^\t{re.escape(tool.module)} v(\S+)(?: //.*)?$", (GO_MODULE_DIR / "go.mod").read_text())
+
+
+def required_go() -> tuple[int, ...]:
+    """The oldest Go release that can build the module, such as (1, 26, 0)."""
+    return release(_match(r"^go (\S+)$", (GO_MODULE_DIR / "go.mod").read_text()))
+
+
+def release(version: str) -> tuple[int, ...]:
+    """The numbers of a version: `1.36.2-rc.1` is (1, 36, 2)."""
+    numbers = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(int(part) for part in numbers.group().split(".")) if numbers else ()
+
+
+def reported_version(tool: Tool, path: Path) -> str | None:
+    """What the binary says its version is, or None when it cannot be run or says nothing of the kind."""
+    try:
+        answer = subprocess.run([path, *tool.version_args], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r"\bv?(\d+\.\d+\.\d+\S*)", answer.stdout)
+    return found.group(1) if answer.returncode == 0 and found else None
+
+
+def is_acceptable(tool: Tool, version: str | None) -> bool:
+    """Whether a binary somebody else installed may be used: the same minor release as `go.mod` names."""
+    return version is not None and release(version)[:2] == release(required_version(tool))[:2]
+
+
+def build_flags() -> tuple[str, ...]:
+    """Flags of `go build`. They decide what comes out, so they are part of the cache key."""
+    version = required_version(next(tool for tool in TOOLS if tool.name == "kube-apiserver"))
+    major, minor = release(version)[:2]
+    stamps = {
+        "gitVersion": f"v{version}",
+        "gitMajor": str(major),
+        "gitMinor": str(minor),
+        "gitTreeState": "clean",
+    }
+    linker = ["-s", "-w"]
+    linker += [f"-X={package}.{key}={text}" for package in _VERSION_PACKAGES for key, text in stamps.items()]
+    return ("-mod=readonly", "-buildvcs=false", "-trimpath", f"-ldflags={' '.join(linker)}")
+
+
+def cache_key() -> str:
+    """Names one build: the Kubernetes version, and a hash of all that could change the binaries."""
+    content = hashlib.sha256()
+    for part in ("go.mod", "go.sum"):
+        content.update((GO_MODULE_DIR / part).read_bytes())
+    content.update(repr((TOOLS, build_flags(), platform.system(), platform.machine())).encode())
+    version = required_version(next(tool for tool in TOOLS if tool.name == "kube-apiserver"))
+    return f"v{version}-{content.hexdigest()[:12]}"
+
+
+def _match(pattern: str, text: str) -> str:
+    found = re.search(pattern, text, re.MULTILINE)
+    assert found is not None, f"go.mod has no line like {pattern}"
+    return found.group(1)

@@ -1,0 +1,92 @@
+"""One server process: started with its output in a log file, stopped cleanly, its CPU time readable."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+STOP_S_MAX = 15.0
+_LOG_TAIL_LINES = 15
+
+
+class StartError(Exception):
+    """A server ended, or was not ready in time; the message ends with the last lines of its log."""
+
+
+class ServerProcess:
+    """A child process in a process group of its own, so that Ctrl-C reaches the tests and not the server."""
+
+    def __init__(self, name: str, command: Sequence[str | Path], log: Path) -> None:
+        self.name = name
+        self.log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def wait_ready(self, is_ready: Callable[[], bool], timeout_s: float = 60.0) -> None:
+        """Blocks until `is_ready` says so. Raises: StartError when the process ends first or time is up."""
+        deadline_s = time.monotonic() + timeout_s
+        while not is_ready():
+            if not self.is_running:
+                raise StartError(f"{self.name} ended with {self._process.returncode}:\n{self.log_tail()}")
+            if time.monotonic() > deadline_s:
+                raise StartError(f"{self.name} was not ready after {timeout_s:.0f} s:\n{self.log_tail()}")
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """SIGTERM, then SIGKILL when that takes too long; returns when the process is gone."""
+        if self.is_running:
+            self._process.terminate()
+        try:
+            self._process.wait(STOP_S_MAX)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL, as when the machine dies under it."""
+        self._process.kill()
+        self._process.wait()
+
+    def pause(self) -> None:
+        """The process keeps its connections and answers nothing until `resume`."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
+    def cpu_s(self) -> float:
+        """User and system CPU time spent so far by all threads (Linux only)."""
+        stat = Path(f"/proc/{self.pid}/stat").read_text()
+        # The command name may hold spaces: fields are counted from behind its closing parenthesis.
+        fields = stat.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def log_tail(self) -> str:
+        """The last lines the server wrote."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:])
+
+
+def free_ports(count: int) -> list[int]:
+    """Distinct TCP ports of 127.0.0.1 that nobody listens on just now."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()

@@ -1,0 +1,206 @@
+"""A real etcd and kube-apiserver on loopback, for as long as a test session lasts.
+
+Nothing here survives `stop`: data, keys and logs live in one temporary directory. There is no kubelet and no
+controller: pods run when a test says so by patching their status, and namespaces are emptied by `cleanup`.
+The methods block; inside an event loop call them through `anyio.to_thread.run_sync`.
+"""
+
+from __future__ import annotations
+
+import http.client
+import shutil
+import ssl
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+
+from tests.control_plane.credentials import ADMIN, KeyFiles, User, write_key_files, write_kubeconfig
+from tests.control_plane.locate import Binaries
+from tests.control_plane.processes import ServerProcess, StartError, free_ports
+
+_START_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """A running kube-scheduler; `url` serves /metrics to the admin token."""
+
+    process: ServerProcess
+    url: str
+
+
+class ControlPlane:
+    """etcd and kube-apiserver, running from construction by `start` until `stop`."""
+
+    def __init__(self, binaries: Binaries, directory: Path, users: tuple[User, ...]) -> None:
+        self.binaries = binaries
+        self.directory = directory
+        self._files: KeyFiles = write_key_files(directory, users)
+        self._etcd_port, self._peer_port, self._port = free_ports(3)
+        self.etcd = self._launch("etcd", self._etcd_flags())
+        self.apiserver: ServerProcess | None = None
+
+    @classmethod
+    def start(cls, binaries: Binaries, *, users: tuple[User, ...] = ()) -> Self:
+        """Starts both servers and returns when /readyz is ok, after 1 to 2 s. Raises: StartError."""
+        attempt = 1
+        while True:
+            directory = Path(tempfile.mkdtemp(prefix="podium-control-plane-"))
+            plane = cls(binaries, directory, (ADMIN, *users))
+            try:
+                plane.start_apiserver()
+                return plane
+            except StartError:
+                # A port may be taken by somebody else between being chosen and being used.
+                plane.stop()
+                attempt += 1
+                if attempt > _START_ATTEMPTS:
+                    raise
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self._port}"
+
+    @property
+    def admin_token(self) -> str:
+        return ADMIN.token
+
+    @property
+    def authority(self) -> Path:
+        """The certificate authority's file, in PEM."""
+        return self._files.authority
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """Trusts this control plane and nothing else."""
+        return ssl.create_default_context(cafile=self._files.authority)
+
+    def kubeconfig(self, token: str = ADMIN.token, path: Path | None = None) -> Path:
+        """Writes a kubeconfig for the token's user and returns its path.
+
+        The token is an `ADMIN`'s, that of a user given to `start`, or one the API server issued.
+        """
+        path = path or Path(tempfile.mkstemp(prefix="kubeconfig-", dir=self.directory)[1])
+        return write_kubeconfig(path, self.url, self._files.authority, token)
+
+    def start_apiserver(self) -> None:
+        """Starts kube-apiserver on the port and the data it had before, and waits until it is ready."""
+        assert self.apiserver is None or not self.apiserver.is_running, "kube-apiserver runs already"
+        self.apiserver = self._launch("kube-apiserver", self._apiserver_flags())
+        context = self.ssl_context()
+        self.apiserver.wait_ready(lambda: _answers_ok(self._port, "/readyz", context))
+
+    def stop_apiserver(self) -> None:
+        """Stops kube-apiserver and leaves etcd running."""
+        assert self.apiserver is not None
+        self.apiserver.stop()
+
+    def restart_apiserver(self) -> None:
+        """Stop and start: connections break, objects and resource versions stay."""
+        self.stop_apiserver()
+        self.start_apiserver()
+
+    def start_scheduler(self, config: Mapping[str, Any] | None = None) -> Scheduler:
+        """Starts the real kube-scheduler and returns when it is healthy; the caller stops its process.
+
+        Args: config: a KubeSchedulerConfiguration; apiVersion, kind, the kubeconfig and leaderElection are
+            filled in when they are not there, so that None is upstream's default without an election.
+        """
+        port = free_ports(1)[0]
+        process = self._launch("kube-scheduler", self._scheduler_flags(config or {}, port))
+        # Its certificate is self-signed, in memory, and of no interest.
+        context = ssl._create_unverified_context()
+        try:
+            process.wait_ready(lambda: _answers_ok(port, "/healthz", context))
+        except StartError:
+            process.stop()
+            raise
+        return Scheduler(process, f"https://127.0.0.1:{port}")
+
+    def cpu_s(self) -> dict[str, float]:
+        """CPU time each server has spent since it was last started."""
+        servers = [self.etcd] if self.apiserver is None else [self.etcd, self.apiserver]
+        return {server.name: server.cpu_s() for server in servers}
+
+    def stop(self) -> None:
+        """Stops both servers and removes their data."""
+        if self.apiserver is not None:
+            self.apiserver.stop()
+        self.etcd.stop()
+        shutil.rmtree(self.directory)
+
+    def _launch(self, name: str, flags: list[str]) -> ServerProcess:
+        return ServerProcess(name, [self.binaries[name], *flags], self.directory / f"{name}.log")
+
+    def _etcd_flags(self) -> list[str]:
+        client, peer = f"http://127.0.0.1:{self._etcd_port}", f"http://127.0.0.1:{self._peer_port}"
+        return [
+            "--name=test",
+            f"--data-dir={self.directory / 'etcd'}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=test={peer}",
+            "--log-level=warn",
+            # A test's data need not outlive the machine, and one member elects itself at once.
+            "--unsafe-no-fsync",
+            "--heartbeat-interval=10",
+            "--election-timeout=100",
+            f"--quota-backend-bytes={4 << 30}",
+        ]
+
+    def _apiserver_flags(self) -> list[str]:
+        return [
+            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            f"--secure-port={self._port}",
+            f"--tls-cert-file={self._files.certificate}",
+            f"--tls-private-key-file={self._files.key}",
+            f"--token-auth-file={self._files.tokens}",
+            f"--service-account-issuer={self.url}",
+            f"--service-account-key-file={self._files.service_account_key}",
+            f"--service-account-signing-key-file={self._files.service_account_key}",
+            "--authorization-mode=RBAC",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            # Without controllers nobody makes default service accounts or takes the not-ready taint away.
+            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+            # The `kubernetes` Service must not point at loopback, and nobody needs its endpoints here.
+            "--endpoint-reconciler-type=none",
+            "--max-requests-inflight=4000",
+            "--max-mutating-requests-inflight=2000",
+        ]
+
+    def _scheduler_flags(self, config: Mapping[str, Any], port: int) -> list[str]:
+        kubeconfig = self.kubeconfig()
+        whole = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "leaderElection": {"leaderElect": False},
+            **config,
+        }
+        whole["clientConnection"] = {"kubeconfig": str(kubeconfig), **whole.get("clientConnection", {})}
+        path = self.directory / f"kube-scheduler-{port}.yaml"
+        path.write_text(yaml.safe_dump(whole))
+        return [
+            f"--config={path}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={port}",
+            f"--authentication-kubeconfig={kubeconfig}",
+            f"--authorization-kubeconfig={kubeconfig}",
+        ]
+
+
+def _answers_ok(port: int, path: str, context: ssl.SSLContext) -> bool:
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=context)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

