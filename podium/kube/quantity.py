@@ -119,6 +119,7 @@ def _wrapped(number: int) -> int:
     return (number - INT64_MIN) % 2**64 + INT64_MIN
 
 
+@functools.lru_cache(maxsize=65536, typed=True)
 def parse(raw: RawQuantity) -> Quantity:
     """The exact number that a quantity stands for.
 
