@@ -1,0 +1,83 @@
+"""A heap whose items can be found, replaced and removed by key."""
+
+from __future__ import annotations
+
+import functools
+import heapq
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
+
+Item = TypeVar("Item")
+
+
+class KeyedHeap(Generic[Item]):
+    """Smallest item first; equal items in the order they came.
+
+    Cost: push, pop and remove are O(log n) amortised; an item that was removed or replaced leaves its old entry behind,
+    which is dropped when it surfaces or when such entries outnumber the live ones.
+    Invariant: an item's sort key must not change while it is in the heap; `push` it again instead.
+    """
+
+    def __init__(self, key: Callable[[Item], str], sort_key: Callable[[Item], Any]) -> None:
+        self._key = key
+        self._sort_key = sort_key
+        self._entries: list[tuple[Any, int, str]] = []
+        self._live: dict[str, tuple[int, Item]] = {}
+        self._pushed = 0
+
+    @classmethod
+    def ordered_by(cls, key: Callable[[Item], str], less: Callable[[Item, Item], bool]) -> KeyedHeap[Item]:
+        """A heap ordered by a comparison instead of a sort key."""
+        compare = functools.cmp_to_key(lambda a, b: -1 if less(a, b) else int(less(b, a)))
+        return cls(key, compare)
+
+    def push(self, item: Item) -> None:
+        """Add the item, or put it in the place of the one with its key; it then goes behind its equals."""
+        key = self._key(item)
+        self._pushed += 1
+        self._live[key] = (self._pushed, item)
+        heapq.heappush(self._entries, (self._sort_key(item), self._pushed, key))
+        if len(self._entries) > 64 and len(self._entries) > 2 * len(self._live):
+            self._compact()
+
+    def peek(self) -> Item | None:
+        """The first item, left where it is; None when empty."""
+        while self._entries:
+            _, pushed, key = self._entries[0]
+            live = self._live.get(key)
+            if live is not None and live[0] == pushed:
+                return live[1]
+            heapq.heappop(self._entries)
+        return None
+
+    def pop(self) -> Item | None:
+        """Take the first item out; None when empty."""
+        item = self.peek()
+        if item is not None:
+            heapq.heappop(self._entries)
+            del self._live[self._key(item)]
+        return item
+
+    def get(self, key: str) -> Item | None:
+        """The item with that key."""
+        live = self._live.get(key)
+        return live[1] if live is not None else None
+
+    def remove(self, key: str) -> Item | None:
+        """Take out the item with that key; None if there is none."""
+        live = self._live.pop(key, None)
+        return live[1] if live is not None else None
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._live
+
+    def __iter__(self) -> Iterator[Item]:
+        """The items in no particular order."""
+        return (item for _, item in self._live.values())
+
+    def _compact(self) -> None:
+        self._entries = [entry for entry in self._entries if self._live.get(entry[2], (0,))[0] == entry[1]]
+        heapq.heapify(self._entries)

@@ -1,0 +1,46 @@
+"""State machines as tables: what is not in the table cannot happen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Generic, TypeVar
+
+State = TypeVar("State", bound=Enum)
+Event = TypeVar("Event", bound=Enum)
+
+
+class InvalidTransition(Exception):  # noqa: N818 - the state machine's own word
+    """An event arrived in a state that has no transition for it: a mistake of ours, never the world's."""
+
+    def __init__(self, machine: str, state: Enum, event: Enum, story: str = "") -> None:
+        super().__init__(f"{machine}: {event.name} in state {state.name}" + (f"\n{story}" if story else ""))
+        self.machine = machine
+        self.state = state
+        self.event = event
+
+
+class StateTable(Generic[State, Event]):
+    """One transition table: (state, event) → next state."""
+
+    def __init__(self, name: str, transitions: Mapping[tuple[State, Event], State]) -> None:
+        self.name = name
+        self.transitions = dict(transitions)
+
+    def next(self, state: State, event: Event) -> State:
+        """The state after the event.
+
+        Raises:
+            InvalidTransition: the pair is not in the table.
+        """
+        try:
+            return self.transitions[state, event]
+        except KeyError:
+            raise InvalidTransition(self.name, state, event) from None
+
+    def mermaid(self) -> str:
+        """The table as a Mermaid state diagram, in table order."""
+        lines = ["stateDiagram-v2"]
+        for (state, event), after in self.transitions.items():
+            lines.append(f"    {state.name} --> {after.name}: {event.name}")
+        return "\n".join(lines)
