@@ -1,1 +1,76 @@
-"""config."""
+"""``KubeSchedulerConfiguration`` as values: load, default, validate, expand, write back.
+
+Owns the file format and every rule about it. Never imports a plugin, never talks to a cluster; ``load_file`` is the
+only function that touches a disk.
+"""
+
+from podium.config.args import ARGS_BY_PLUGIN, InTreeArgs, RawArgs
+from podium.config.defaults import complete, default_configuration, merge_plugins
+from podium.config.duration import format_duration, parse_duration
+from podium.config.effective import configz, effective, to_dict, to_yaml
+from podium.config.expansion import ExpandedPlugins, expand_plugins
+from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint, PluginRegistry
+from podium.config.feature_gates import DEFAULT_GATES, ConfigGates
+from podium.config.field_errors import ConfigError, ErrorKind, ErrorList, FieldError
+from podium.config.loader import Loaded, load, load_file
+from podium.config.types import (
+    API_VERSION,
+    DEFAULT_SCHEDULER_NAME,
+    KIND,
+    ClientConnection,
+    Extender,
+    ExtenderManagedResource,
+    ExtenderTLSConfig,
+    KubeSchedulerConfiguration,
+    LeaderElection,
+    Plugin,
+    PluginConfig,
+    Plugins,
+    PluginSet,
+    Profile,
+)
+from podium.config.validation import validate
+
+__all__ = [
+    "API_VERSION",
+    "ARGS_BY_PLUGIN",
+    "DEFAULT_GATES",
+    "DEFAULT_SCHEDULER_NAME",
+    "IN_TREE_PLUGINS",
+    "KIND",
+    "ClientConnection",
+    "ConfigError",
+    "ConfigGates",
+    "ErrorKind",
+    "ErrorList",
+    "ExpandedPlugins",
+    "Extender",
+    "ExtenderManagedResource",
+    "ExtenderTLSConfig",
+    "ExtensionPoint",
+    "FieldError",
+    "InTreeArgs",
+    "KubeSchedulerConfiguration",
+    "LeaderElection",
+    "Loaded",
+    "Plugin",
+    "PluginConfig",
+    "PluginRegistry",
+    "PluginSet",
+    "Plugins",
+    "Profile",
+    "RawArgs",
+    "complete",
+    "configz",
+    "default_configuration",
+    "effective",
+    "expand_plugins",
+    "format_duration",
+    "load",
+    "load_file",
+    "merge_plugins",
+    "parse_duration",
+    "to_dict",
+    "to_yaml",
+    "validate",
+]

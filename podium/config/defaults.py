@@ -1,14 +1,24 @@
 """Completing a configuration: what depends on more than one field, and upstream's merge of plugins (stage A).
 
-Owns the profile's defaults. Plain defaults are the dataclasses' own.
+Owns the profile's defaults and the few that hang on a feature gate. Plain defaults are the dataclasses' own.
 
 Source: apis/config/v1/defaults.go, default_plugins.go (kube-scheduler 1.36.2)
 """
 
+from collections.abc import Container
 from dataclasses import replace
+from typing import Final
 
-from podium.config.args import ARGS_BY_PLUGIN
+from podium.config.args import (
+    ARGS_BY_PLUGIN,
+    DynamicResourcesArgs,
+    InTreeArgs,
+    RawArgs,
+    UtilizationShapePoint,
+    VolumeBindingArgs,
+)
 from podium.config.extension_points import DEFAULT_MULTI_POINT, ExtensionPoint
+from podium.config.feature_gates import DEFAULT_GATES, ConfigGates
 from podium.config.types import (
     DEFAULT_SCHEDULER_NAME,
     KubeSchedulerConfiguration,
@@ -19,8 +29,18 @@ from podium.config.types import (
     Profile,
 )
 
-EVERY_PLUGIN = "*"
-DEFAULT_PLUGINS = Plugins(multi_point=PluginSet(tuple(Plugin(*entry) for entry in DEFAULT_MULTI_POINT)))
+EVERY_PLUGIN: Final = "*"
+_STORAGE_CAPACITY_SHAPE: Final = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
+
+
+def default_plugins(gates: ConfigGates = DEFAULT_GATES) -> Plugins:
+    """The plugins of a profile that says nothing about them: one ``multiPoint`` list."""
+    enabled = [Plugin(name, weight) for name, weight in DEFAULT_MULTI_POINT]
+    if gates.gang_scheduling:
+        enabled.append(Plugin("GangScheduling"))
+    if gates.topology_aware_workload_scheduling:
+        enabled += [Plugin("TopologyPlacementGenerator"), Plugin("PodGroupPodsCount", 1)]
+    return Plugins(multi_point=PluginSet(tuple(enabled)))
 
 
 def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
@@ -29,15 +49,16 @@ def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
     A default that the user re-enables keeps its place and takes the user's weight, unless it is also disabled; then,
     like every other plugin of the user's, it goes to the end. The user's disabled list stays, for the expansion.
     """
-    disabled = {plugin.name for plugin in (*default.disabled, *custom.disabled)}
+    off = tuple(Plugin(plugin.name) for plugin in (*custom.disabled, *default.disabled))
+    disabled = {plugin.name for plugin in off}
     if EVERY_PLUGIN in disabled:
-        return PluginSet(custom.enabled, custom.disabled)
+        return PluginSet(custom.enabled, off)
     last_of = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
     kept = [plugin for plugin in default.enabled if plugin.name not in disabled]
     replaced = {last_of[plugin.name] for plugin in kept if plugin.name in last_of}
     merged = [custom.enabled[last_of[plugin.name]] if plugin.name in last_of else plugin for plugin in kept]
     added = [plugin for index, plugin in enumerate(custom.enabled) if index not in replaced]
-    return PluginSet((*merged, *added), custom.disabled)
+    return PluginSet((*merged, *added), off)
 
 
 def merge_plugins(default: Plugins, custom: Plugins) -> Plugins:
@@ -46,30 +67,65 @@ def merge_plugins(default: Plugins, custom: Plugins) -> Plugins:
     return Plugins(**merged)
 
 
-def complete_profile(profile: Profile) -> Profile:
+def _default_args(name: str, gates: ConfigGates) -> InTreeArgs | RawArgs | None:
+    return _gated_args(ARGS_BY_PLUGIN[name](), "", gates, ())
+
+
+def _gated_args(
+    args: InTreeArgs | RawArgs | None, path: str, gates: ConfigGates, present: Container[str]
+) -> InTreeArgs | RawArgs | None:
+    """Args with the defaults that hang on a gate; a field that is set stays, for validation to judge."""
+    if isinstance(args, DynamicResourcesArgs):
+        if not gates.dra_scheduler_filter_timeout and f"{path}.filterTimeout" not in present:
+            args = replace(args, filter_timeout_s=None)
+        if not gates.dra_binding_timeout and f"{path}.bindingTimeout" not in present:
+            args = replace(args, binding_timeout_s=None)
+    elif isinstance(args, VolumeBindingArgs) and gates.storage_capacity_scoring and not args.shape:
+        args = replace(args, shape=_STORAGE_CAPACITY_SHAPE)
+    return args
+
+
+def complete_profile(
+    profile: Profile,
+    gates: ConfigGates = DEFAULT_GATES,
+    path: str = "",
+    present: Container[str] = (),
+) -> Profile:
     """A profile with the default plugins merged in and args for every enabled plugin that takes any."""
-    plugins = merge_plugins(DEFAULT_PLUGINS, profile.plugins)
-    configured = {entry.name for entry in profile.plugin_config}
+    plugins = merge_plugins(default_plugins(gates), profile.plugins)
+    configured = [
+        replace(entry, args=_gated_args(entry.args, f"{path}.pluginConfig[{i}].args", gates, present))
+        for i, entry in enumerate(profile.plugin_config)
+    ]
+    names = {entry.name for entry in configured}
     missing = [
-        PluginConfig(name, ARGS_BY_PLUGIN[name]())
-        for name in sorted(plugins.enabled_names() - configured)
+        PluginConfig(name, _default_args(name, gates))
+        for name in sorted(plugins.enabled_names() - names)
         if name in ARGS_BY_PLUGIN
     ]
-    return replace(profile, plugins=plugins, plugin_config=(*profile.plugin_config, *missing))
+    return replace(profile, plugins=plugins, plugin_config=(*configured, *missing))
 
 
-def complete(config: KubeSchedulerConfiguration, *, names_profile: bool = False) -> KubeSchedulerConfiguration:
+def complete(
+    config: KubeSchedulerConfiguration,
+    gates: ConfigGates = DEFAULT_GATES,
+    present: Container[str] = (),
+) -> KubeSchedulerConfiguration:
     """A configuration with at least one profile, every profile completed.
 
-    Args: ``names_profile``: the file gives the only profile a schedulerName, be it an empty one; without that the
-    only profile is called ``default-scheduler``.
+    Args: ``present``: paths of the fields that the file sets. It tells an empty schedulerName (an error) from an
+    absent one (``default-scheduler``, if there is only one profile).
     """
     profiles = config.profiles or (Profile(),)
-    if len(profiles) == 1 and not names_profile and not profiles[0].scheduler_name:
+    if len(profiles) == 1 and not profiles[0].scheduler_name and "profiles[0].schedulerName" not in present:
         profiles = (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER_NAME),)
-    return replace(config, profiles=tuple(complete_profile(profile) for profile in profiles))
+    completed = (complete_profile(profile, gates, f"profiles[{i}]", present) for i, profile in enumerate(profiles))
+    contention = config.enable_contention_profiling
+    if not config.enable_profiling and "enableContentionProfiling" not in present:
+        contention = False
+    return replace(config, profiles=tuple(completed), enable_contention_profiling=contention)
 
 
-def default_configuration() -> KubeSchedulerConfiguration:
-    """What an empty file means."""
-    return complete(KubeSchedulerConfiguration())
+def default_configuration(gates: ConfigGates = DEFAULT_GATES) -> KubeSchedulerConfiguration:
+    """What an empty configuration means."""
+    return complete(KubeSchedulerConfiguration(), gates)

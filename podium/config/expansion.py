@@ -1,0 +1,215 @@
+"""From a completed profile to the plugins that run at each extension point (stage B), and what stops it.
+
+Owns the expansion of ``multiPoint``, the order of plugins at a point, their weights, and how many of a kind a profile
+needs. Works from a registry (plugin name → extension points), so it knows no plugin's code.
+
+Source: pkg/scheduler/framework/runtime/framework.go (NewFramework, expandMultiPointPlugins), profile/profile.go
+(kube-scheduler 1.36.2)
+"""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podium.config.args import NodeResourcesFitArgs
+from podium.config.defaults import EVERY_PLUGIN
+from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint, PluginRegistry
+from podium.config.feature_gates import DEFAULT_GATES, ConfigGates
+from podium.config.field_errors import ConfigError, ErrorKind, ErrorList, FieldError
+from podium.config.types import KubeSchedulerConfiguration, Plugin, Profile
+from podium.config.validation_args import node_resources_fit
+
+_POINTS: Final = (
+    ExtensionPoint.PRE_FILTER,
+    ExtensionPoint.FILTER,
+    ExtensionPoint.POST_FILTER,
+    ExtensionPoint.RESERVE,
+    ExtensionPoint.PRE_SCORE,
+    ExtensionPoint.SCORE,
+    ExtensionPoint.PRE_BIND,
+    ExtensionPoint.BIND,
+    ExtensionPoint.POST_BIND,
+    ExtensionPoint.PERMIT,
+    ExtensionPoint.PRE_ENQUEUE,
+    ExtensionPoint.QUEUE_SORT,
+    ExtensionPoint.PLACEMENT_GENERATE,
+    ExtensionPoint.PLACEMENT_SCORE,
+)
+"""In the order in which upstream builds them, which decides the interface that a message names."""
+
+_SCORE_MAX: Final = 100
+_TOTAL_SCORE_MAX: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandedPlugins:
+    """What a profile runs: names in order per extension point, and the weights (never 0) of those that score."""
+
+    at: Mapping[ExtensionPoint, tuple[str, ...]]
+    score_weights: Mapping[str, int]
+    placement_score_weights: Mapping[str, int]
+
+    def names(self) -> frozenset[str]:
+        """Every plugin that runs at some extension point."""
+        return frozenset(name for names in self.at.values() for name in names)
+
+
+def expand_plugins(profile: Profile, registry: PluginRegistry = IN_TREE_PLUGINS) -> ExpandedPlugins:
+    """What a completed profile runs.
+
+    Raises: ConfigError naming every reason why it can't be built.
+    """
+    expansion = _Expansion(profile, registry, "")
+    expanded = expansion.run()
+    if expansion.errors:
+        raise ConfigError(expansion.errors)
+    return expanded
+
+
+def build_errors(
+    config: KubeSchedulerConfiguration,
+    registry: PluginRegistry = IN_TREE_PLUGINS,
+    gates: ConfigGates = DEFAULT_GATES,
+    skip: Container[int] = (),
+) -> tuple[FieldError, ...]:
+    """Every reason why the profiles of a completed configuration can't be built.
+
+    Args: ``skip``: indexes of profiles that were not readable and are not looked at.
+    """
+    errors: list[FieldError] = []
+    queue_sorts: list[tuple[int, Profile, str]] = []
+    for i, profile in enumerate(config.profiles):
+        if i in skip:
+            continue
+        expansion = _Expansion(profile, registry, f"profiles[{i}].")
+        expanded = expansion.run()
+        errors += [*_fit_errors(profile, f"profiles[{i}]", gates), *expansion.errors]
+        queue_sorts += [(i, profile, name) for name in expanded.at[ExtensionPoint.QUEUE_SORT][:1]]
+    errors += _different_queue_sorts(queue_sorts)
+    return tuple(errors)
+
+
+def _fit_errors(profile: Profile, path: str, gates: ConfigGates) -> Iterator[FieldError]:
+    """NodeResourcesFit's args are checked when the plugin is built, so only where it is enabled at all."""
+    if "NodeResourcesFit" not in profile.plugins.enabled_names():
+        return
+    for i, entry in enumerate(profile.plugin_config):
+        if not isinstance(entry.args, NodeResourcesFitArgs):
+            continue
+        errors = ErrorList()
+        node_resources_fit("", entry.args, gates, errors)
+        for error in errors.errors:
+            reason = f'initializing plugin "{entry.name}": {error.text.removeprefix(".")}'
+            yield _unbuildable(profile, f"{path}.pluginConfig[{i}].args{error.path}", reason)
+
+
+def _different_queue_sorts(queue_sorts: Sequence[tuple[int, Profile, str]]) -> Iterator[FieldError]:
+    for i, profile, name in queue_sorts[1:]:
+        _, first, first_name = queue_sorts[0]
+        if name != first_name:
+            detail = (
+                f'different queue sort plugins for profile "{profile.scheduler_name}": "{name}", first: "{first_name}"'
+            )
+            yield FieldError(f"profiles[{i}].plugins.queueSort", ErrorKind.PROFILE, None, detail)
+        elif profile.args_of(name) != first.args_of(name):
+            detail = f'different queue sort plugin args for profile "{profile.scheduler_name}"'
+            yield FieldError(f"profiles[{i}].pluginConfig", ErrorKind.PROFILE, None, detail)
+
+
+def _unbuildable(profile: Profile, path: str, reason: str) -> FieldError:
+    detail = f"creating profile for scheduler name {profile.scheduler_name}: {reason}"
+    return FieldError(path, ErrorKind.PROFILE, None, detail)
+
+
+class _Expansion:
+    """The expansion of one profile; goes on after an error, to find them all."""
+
+    def __init__(self, profile: Profile, registry: PluginRegistry, path: str) -> None:
+        self.errors: list[FieldError] = []
+        self._profile = profile
+        self._plugins = profile.plugins
+        self._registry = registry
+        self._path = f"{path}plugins"
+        self._repeated: set[str] = set()
+
+    def run(self) -> ExpandedPlugins:
+        """Expand every point, then check what a profile must have."""
+        for plugin in self._plugins.multi_point.enabled:
+            if plugin.name not in self._registry:
+                self._unknown(plugin.name, _POINTS[0], f"{self._path}.multiPoint.enabled")
+        at = {point: self._at(point) for point in _POINTS}
+        self._check_cardinality(at)
+        score = self._weights(ExtensionPoint.SCORE)
+        placement_score = self._weights(ExtensionPoint.PLACEMENT_SCORE)
+        return ExpandedPlugins(at, score, placement_score)
+
+    def _at(self, point: ExtensionPoint) -> tuple[str, ...]:
+        explicit = self._explicit(point)
+        disabled = {plugin.name for plugin in self._plugins.at(point).disabled}
+        if EVERY_PLUGIN in disabled:
+            return explicit
+        overridden: set[str] = set()
+        from_multi_point: dict[str, None] = {}
+        for plugin in self._plugins.multi_point.enabled:
+            name = plugin.name
+            if name in disabled or point not in self._registry.get(name, ()):
+                continue
+            if name in explicit:
+                overridden.add(name)
+            elif name in from_multi_point:
+                self._already_registered(name, point, f"{self._path}.multiPoint.enabled")
+            else:
+                from_multi_point[name] = None
+        first = [name for name in explicit if name in overridden]
+        last = [name for name in explicit if name not in overridden]
+        return (*first, *from_multi_point, *last)
+
+    def _explicit(self, point: ExtensionPoint) -> tuple[str, ...]:
+        """The names that the point's own list enables and that can run there."""
+        names: dict[str, None] = {}
+        for i, plugin in enumerate(self._plugins.at(point).enabled):
+            path = f"{self._path}.{point}.enabled[{i}]"
+            if plugin.name not in self._registry:
+                self._unknown(plugin.name, point, path)
+            elif point not in self._registry[plugin.name]:
+                self._error(path, f'plugin "{plugin.name}" does not extend {point.interface} plugin')
+            elif plugin.name in names:
+                self._already_registered(plugin.name, point, path)
+            else:
+                names[plugin.name] = None
+        return tuple(names)
+
+    def _check_cardinality(self, at: Mapping[ExtensionPoint, tuple[str, ...]]) -> None:
+        name = f'profile with scheduler name "{self._profile.scheduler_name}"'
+        count = len(at[ExtensionPoint.QUEUE_SORT])
+        if count != 1:
+            reason = f"only one queue sort plugin required for {name}, but got {count}"
+            self._error(f"{self._path}.queueSort", reason)
+        if not at[ExtensionPoint.BIND]:
+            self._error(f"{self._path}.bind", f"at least one bind plugin is needed for {name}")
+        if len(at[ExtensionPoint.PLACEMENT_GENERATE]) > 1:
+            reason = f"at most one placement generate plugin is allowed for {name}"
+            self._error(f"{self._path}.placementGenerate", reason)
+
+    def _weights(self, point: ExtensionPoint) -> Mapping[str, int]:
+        """Weight per plugin that extends the point: its own list decides before ``multiPoint``, and 0 means 1."""
+        candidates: tuple[Plugin, ...] = (*self._plugins.at(point).enabled, *self._plugins.multi_point.enabled)
+        weights: dict[str, int] = {}
+        for plugin in candidates:
+            if point in self._registry.get(plugin.name, ()):
+                weights.setdefault(plugin.name, plugin.weight or 1)
+        if sum(weights.values()) * _SCORE_MAX > _TOTAL_SCORE_MAX:
+            kind = "score" if point is ExtensionPoint.SCORE else "placement score"
+            self._error(f"{self._path}.{point}", f"{kind} plugins: total score of Score plugins could overflow")
+        return weights
+
+    def _unknown(self, name: str, point: ExtensionPoint, path: str) -> None:
+        self._error(path, f'{point.interface} "{name}" does not exist')
+
+    def _already_registered(self, name: str, point: ExtensionPoint, path: str) -> None:
+        if name not in self._repeated:  # one repetition in multiPoint is met at every point
+            self._error(path, f'plugin "{name}" already registered as "{point.interface}"')
+        self._repeated.add(name)
+
+    def _error(self, path: str, reason: str) -> None:
+        self.errors.append(_unbuildable(self._profile, path, reason))

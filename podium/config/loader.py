@@ -1,0 +1,160 @@
+"""A configuration file → a completed, validated configuration, or every error in it at once.
+
+Owns the order of the stages: document, fields, defaults, validation, profiles that can be built. Later stages run
+on what earlier ones could read, and an error whose cause is an unreadable value is not reported a second time.
+
+Source: cmd/kube-scheduler/app/options/configfile.go, apis/config/scheme (kube-scheduler 1.36.2: strict decoding)
+Differs: upstream stops at the first stage that fails.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from podium.config.args import NodeResourcesFitArgs
+from podium.config.defaults import complete
+from podium.config.document import Document, Node, parse_document
+from podium.config.effective import apply_extenders
+from podium.config.expansion import build_errors
+from podium.config.extension_points import IN_TREE_PLUGINS, PluginRegistry
+from podium.config.feature_gates import DEFAULT_GATES, ConfigGates
+from podium.config.field_errors import ConfigError, ErrorKind, ErrorList, FieldError
+from podium.config.schema import CONFIGURATION
+from podium.config.shapes import Reading, Unset
+from podium.config.types import API_GROUP, API_VERSION, KIND, KubeSchedulerConfiguration
+from podium.config.validation import validate
+
+_HARMLESS = frozenset({ErrorKind.UNKNOWN, ErrorKind.DUPLICATE_FIELD})
+"""Errors that leave the value readable, so that later stages can still look at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A file that is good.
+
+    Attributes: ``config``, complete and valid; ``written``, what the file itself says, before the defaults;
+    ``present``, path → line (None in JSON) of the fields that the file sets; ``warnings``, each a sentence that
+    names the field.
+    """
+
+    config: KubeSchedulerConfiguration
+    written: KubeSchedulerConfiguration
+    present: Mapping[str, int | None]
+    warnings: tuple[str, ...] = ()
+
+
+def load_file(
+    path: str | Path, registry: PluginRegistry = IN_TREE_PLUGINS, gates: ConfigGates = DEFAULT_GATES
+) -> Loaded:
+    """``load`` on a file.
+
+    Raises: ConfigError, OSError.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        detail = f"not UTF-8 text: {error.reason} at byte {error.start}"
+        raise ConfigError([FieldError("", ErrorKind.SYNTAX, None, detail)], str(path)) from None
+    return load(text, str(path), registry, gates)
+
+
+def load(
+    text: str,
+    source: str = "",
+    registry: PluginRegistry = IN_TREE_PLUGINS,
+    gates: ConfigGates = DEFAULT_GATES,
+) -> Loaded:
+    """Read YAML or JSON text strictly, complete it with upstream's defaults and validate it.
+
+    Args: ``source``: what messages call the text; ``registry``: the plugins there are, in-tree and others.
+    Raises: ConfigError with every error found.
+    """
+    reading = Reading()
+    document = parse_document(text, reading.errors)
+    root = None if document is None else _body(document.root, reading.errors)
+    if document is None or root is None:
+        raise ConfigError(reading.errors.errors, source)
+    written = CONFIGURATION.read(root, "", reading)
+    assert not isinstance(written, Unset), "the root is known to be an object"
+    unreadable = {error.path for error in reading.errors.errors if error.kind not in _HARMLESS}
+    config, late = _judge(written, unreadable, reading, registry, gates)
+    reading.errors.extend(replace(error, line=_line_of(error.path, reading)) for error in late)
+    if errors := reading.errors.errors:
+        in_file_order = sorted(errors, key=lambda error: (error.line is None, error.line or 0))
+        raise ConfigError(in_file_order, source)
+    return Loaded(config, written, reading.present, tuple(_warnings(document, config)))
+
+
+def _body(root: Node, errors: ErrorList) -> Node | None:
+    """The document without apiVersion and kind, None where it is something else altogether."""
+    if root.value is not None and not isinstance(root.value, dict):
+        kind = "a list" if isinstance(root.value, list) else "a scalar"
+        errors.add(FieldError("", ErrorKind.TYPE, None, f"expected an object of kind {KIND}, got {kind}", root.line))
+        return None
+    fields = dict(root.value or {})
+    version = _head(fields.pop("apiVersion", None), "apiVersion", API_VERSION, errors)
+    kind_ok = _head(fields.pop("kind", None), "kind", KIND, errors)
+    if not fields and not (version and kind_ok):
+        return None
+    ours = version is None or str(version).startswith(f"{API_GROUP}/")
+    return Node(fields, root.line) if kind_ok in (None, KIND) and ours else None
+
+
+def _head(node: Node | None, path: str, expected: str, errors: ErrorList) -> str | None:
+    """The value of apiVersion or kind as text, None where it is missing."""
+    if node is None or node.value in (None, ""):
+        errors.add(FieldError(path, ErrorKind.REQUIRED, None, f'expected "{expected}"', node.line if node else None))
+        return None
+    if node.value != expected:
+        detail = f'supported values: "{expected}"'
+        errors.add(FieldError(path, ErrorKind.NOT_SUPPORTED, node.plain(), detail, node.line))
+    return str(node.plain())
+
+
+def _judge(
+    written: KubeSchedulerConfiguration,
+    unreadable: set[str],
+    reading: Reading,
+    registry: PluginRegistry,
+    gates: ConfigGates,
+) -> tuple[KubeSchedulerConfiguration, list[FieldError]]:
+    """The completed configuration and what is wrong with it beyond its form."""
+    config = complete(written, gates, reading.present)
+    errors = list(validate(config, gates))
+    if any(resource.ignored_by_scheduler for entry in config.extenders for resource in entry.managed_resources):
+        errors += _missing_fit_args(config)
+    config = apply_extenders(config)
+    skip = {i for i in range(len(config.profiles)) if any(_is_within(path, f"profiles[{i}]") for path in unreadable)}
+    errors += build_errors(config, registry, gates, skip)
+    return config, [error for error in errors if not any(above in unreadable for above in _upwards(error.path))]
+
+
+def _missing_fit_args(config: KubeSchedulerConfiguration) -> Iterator[FieldError]:
+    for i, profile in enumerate(config.profiles):
+        if not any(isinstance(entry.args, NodeResourcesFitArgs) for entry in profile.plugin_config):
+            detail = "can't find NodeResourcesFitArgs in plugin config"
+            yield FieldError(f"profiles[{i}].pluginConfig", ErrorKind.PROFILE, None, detail)
+
+
+def _warnings(document: Document, config: KubeSchedulerConfiguration) -> Iterator[str]:
+    if document.documents > 1:
+        yield f"only the first of {document.documents} YAML documents is read"
+    election = config.leader_election
+    if election.leader_elect and election.renew_deadline_s <= 1.2 * election.retry_period_s:
+        yield "leaderElection.renewDeadline: must be greater than 1.2 times retryPeriod for an election to start"
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """A path, then everything above it up to its first name."""
+    while path:
+        yield path
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+
+
+def _is_within(path: str, above: str) -> bool:
+    return above in _upwards(path)
+
+
+def _line_of(path: str, reading: Reading) -> int | None:
+    """The line of a field, or of the nearest one above it that the file has."""
+    return next((reading.present[above] for above in _upwards(path) if above in reading.present), None)
