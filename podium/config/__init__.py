@@ -13,6 +13,7 @@ from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint, Plug
 from podium.config.feature_gates import DEFAULT_GATES, ConfigGates
 from podium.config.field_errors import ConfigError, ErrorKind, ErrorList, FieldError
 from podium.config.loader import Loaded, load, load_file
+from podium.config.support import Unsupported, unsupported
 from podium.config.types import (
     API_VERSION,
     DEFAULT_SCHEDULER_NAME,
@@ -60,6 +61,7 @@ __all__ = [
     "Plugins",
     "Profile",
     "RawArgs",
+    "Unsupported",
     "complete",
     "configz",
     "default_configuration",
@@ -72,5 +74,6 @@ __all__ = [
     "parse_duration",
     "to_dict",
     "to_yaml",
+    "unsupported",
     "validate",
 ]

@@ -131,6 +131,7 @@ class _Expansion:
         self._registry = registry
         self._path = f"{path}plugins"
         self._repeated: set[str] = set()
+        self._refused: set[ExtensionPoint] = set()  # points with a name that can't run there
 
     def run(self) -> ExpandedPlugins:
         """Expand every point, then check what a profile must have."""
@@ -170,8 +171,10 @@ class _Expansion:
         for i, plugin in enumerate(self._plugins.at(point).enabled):
             path = f"{self._path}.{point}.enabled[{i}]"
             if plugin.name not in self._registry:
+                self._refused.add(point)
                 self._unknown(plugin.name, point, path)
             elif point not in self._registry[plugin.name]:
+                self._refused.add(point)
                 self._error(path, f'plugin "{plugin.name}" does not extend {point.interface} plugin')
             elif plugin.name in names:
                 self._already_registered(plugin.name, point, path)
@@ -182,10 +185,10 @@ class _Expansion:
     def _check_cardinality(self, at: Mapping[ExtensionPoint, tuple[str, ...]]) -> None:
         name = f'profile with scheduler name "{self._profile.scheduler_name}"'
         count = len(at[ExtensionPoint.QUEUE_SORT])
-        if count != 1:
+        if count != 1 and ExtensionPoint.QUEUE_SORT not in self._refused:
             reason = f"only one queue sort plugin required for {name}, but got {count}"
             self._error(f"{self._path}.queueSort", reason)
-        if not at[ExtensionPoint.BIND]:
+        if not at[ExtensionPoint.BIND] and ExtensionPoint.BIND not in self._refused:
             self._error(f"{self._path}.bind", f"at least one bind plugin is needed for {name}")
         if len(at[ExtensionPoint.PLACEMENT_GENERATE]) > 1:
             reason = f"at most one placement generate plugin is allowed for {name}"

@@ -1,0 +1,148 @@
+"""What a good file asks for that podium does not do yet: refused or warned about by name, never ignored.
+
+Owns one table of features to come; a feature that arrives takes its row away. Which plugins are there is passed in.
+A file refused here is still good for kube-scheduler, so this is no part of loading.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from podium.config.expansion import expand_plugins
+from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint, PluginRegistry
+from podium.config.field_errors import ErrorKind, FieldError
+from podium.config.loader import Loaded
+
+REFUSE: Final = True
+WARN: Final = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """What stands in the way of running a file.
+
+    Attributes: ``refused``, reasons not to start at all; ``warnings``, sentences that each name a field.
+    """
+
+    refused: tuple[FieldError, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A field whose feature is missing: when it matters, and what to say."""
+
+    path: str
+    severity: bool
+    matters: Callable[[Loaded], bool]
+    message: str
+
+
+def _present(path: str, loaded: Loaded) -> bool:
+    return path in loaded.present
+
+
+_ONLY_JSON: Final = "podium speaks JSON to the API server"
+
+_ROWS: Final = (
+    _Row(
+        "extenders",
+        REFUSE,
+        lambda loaded: bool(loaded.config.extenders),
+        "podium does not call HTTP extenders yet",
+    ),
+    _Row(
+        "leaderElection.leaderElect",
+        REFUSE,
+        lambda loaded: loaded.config.leader_election.leader_elect and _present("leaderElection.leaderElect", loaded),
+        "podium does not elect a leader yet: set it to false and run a single replica",
+    ),
+    _Row(
+        "leaderElection.leaderElect",
+        WARN,
+        lambda loaded: (
+            loaded.config.leader_election.leader_elect and not _present("leaderElection.leaderElect", loaded)
+        ),
+        "on by default, but podium does not elect a leader yet: run a single replica",
+    ),
+    _Row(
+        "parallelism",
+        WARN,
+        lambda loaded: _present("parallelism", loaded),
+        "podium decides on one thread, so the number has no effect",
+    ),
+    _Row(
+        "delayCacheUntilActive",
+        WARN,
+        lambda loaded: loaded.config.delay_cache_until_active,
+        "podium fills its cache at once",
+    ),
+    _Row(
+        "enableProfiling",
+        WARN,
+        lambda loaded: loaded.config.enable_profiling and _present("enableProfiling", loaded),
+        "podium serves no profiling endpoints yet",
+    ),
+    _Row(
+        "enableContentionProfiling",
+        WARN,
+        lambda loaded: loaded.config.enable_contention_profiling and _present("enableContentionProfiling", loaded),
+        "podium serves no profiling endpoints yet",
+    ),
+    _Row(
+        "clientConnection.contentType",
+        WARN,
+        lambda loaded: (
+            loaded.config.client_connection.content_type != "application/json"
+            and _present("clientConnection.contentType", loaded)
+        ),
+        _ONLY_JSON,
+    ),
+    _Row(
+        "clientConnection.acceptContentTypes",
+        WARN,
+        lambda loaded: loaded.config.client_connection.accept_content_types not in ("", "application/json"),
+        _ONLY_JSON,
+    ),
+)
+
+
+def unsupported(
+    loaded: Loaded, implemented: Collection[str], registry: PluginRegistry = IN_TREE_PLUGINS
+) -> Unsupported:
+    """What podium can't do of a loaded file.
+
+    Args: ``implemented``: names of the plugins that exist in podium; ``registry``: as given to ``load``.
+    A plugin that the file itself enables must exist. One that only the defaults enable is left out with a warning.
+    """
+    rows = [row for row in _ROWS if row.matters(loaded)]
+    fields = [
+        FieldError(row.path, ErrorKind.FORBIDDEN, None, row.message, loaded.present.get(row.path))
+        for row in rows
+        if row.severity
+    ]
+    named = list(_named_plugins(loaded, implemented))
+    warnings = [f"{row.path}: {row.message}" for row in rows if not row.severity]
+    missing = _defaulted_plugins(loaded, implemented, registry) - {name for name, _ in named}
+    if missing:
+        names = ", ".join(sorted(missing))
+        warnings.append(f"profiles: default plugins that podium does not have yet are left out: {names}")
+    return Unsupported((*fields, *(error for _, error in named)), tuple(warnings))
+
+
+def _named_plugins(loaded: Loaded, implemented: Collection[str]) -> Iterator[tuple[str, FieldError]]:
+    for i, profile in enumerate(loaded.written.profiles):
+        for point in ExtensionPoint:
+            for j, plugin in enumerate(profile.plugins.at(point).enabled):
+                if plugin.name in implemented:
+                    continue
+                path = f"profiles[{i}].plugins.{point}.enabled[{j}].name"
+                detail = f"podium does not have the plugin {plugin.name} yet"
+                yield plugin.name, FieldError(path, ErrorKind.FORBIDDEN, None, detail, loaded.present.get(path))
+
+
+def _defaulted_plugins(loaded: Loaded, implemented: Collection[str], registry: PluginRegistry) -> set[str]:
+    running: set[str] = set()
+    for profile in loaded.config.profiles:
+        running |= expand_plugins(profile, registry).names()
+    return running - set(implemented)
