@@ -1,0 +1,196 @@
+"""What the API server, or the way to it, can answer instead of a result.
+
+Owns the exceptions and their choice from a `Status` body. Never retries: whoever asked decides what an error means.
+"""
+
+# ruff: noqa: N818 - the names are the API's own reasons
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+from msgspec import Struct
+
+
+class ApiError(Exception):
+    """A request that gave no result.
+
+    `may_have_happened` says whether a write that ended so can nevertheless have taken effect: then the object has to
+    be read again (or the watch awaited) before anything is concluded.
+    """
+
+    may_have_happened: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, code: int = 0, reason: str = "", retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+
+    def __str__(self) -> str:
+        """The message, led by code and reason where the server gave them."""
+        head = " ".join(part for part in (str(self.code or ""), self.reason) if part)
+        return f"{head}: {self.message}" if head else self.message
+
+
+class Unreachable(ApiError):
+    """No connection could be made: the request was certainly not sent."""
+
+
+class ConnectionLost(ApiError):
+    """The connection broke, or the deadline passed, while reading."""
+
+
+class OutcomeUnknown(ApiError):
+    """The connection broke, or the deadline passed, after a write may have been sent."""
+
+    may_have_happened = True
+
+
+class Malformed(ApiError):
+    """The server's answer is not what its type promises."""
+
+    may_have_happened = True
+
+
+class BadRequest(ApiError):
+    """400: the server could not make sense of the request."""
+
+
+class Unauthorized(ApiError):
+    """401: the credentials are not valid, or not valid any more."""
+
+
+class Forbidden(ApiError):
+    """403: the credentials are known but may not do this."""
+
+
+class NotFound(ApiError):
+    """404: there is no such object, or no such resource type."""
+
+
+class Conflict(ApiError):
+    """409: the object has changed, or its state forbids the write (a pod that is bound already)."""
+
+
+class AlreadyExists(ApiError):
+    """409: an object of that name is there already."""
+
+
+class Gone(ApiError):
+    """410: the resource version or continue token is too old to go on from."""
+
+
+class Expired(Gone):
+    """410 with reason Expired: what API servers answer today for `Gone`."""
+
+
+class Invalid(ApiError):
+    """422: the object or the query does not pass validation."""
+
+
+class TooManyRequests(ApiError):
+    """429: not done; to be asked again after `retry_after_s` seconds."""
+
+    def __init__(self, message: str, *, code: int = 429, reason: str = "", retry_after_s: float | None = None) -> None:
+        super().__init__(
+            message, code=code, reason=reason, retry_after_s=1.0 if retry_after_s is None else retry_after_s
+        )
+        self.retry_after_s: float
+
+
+class ServerError(ApiError):
+    """5xx: something failed on the server's side, at a point that the answer does not tell."""
+
+    may_have_happened = True
+
+
+class InternalError(ServerError):
+    """500: the server failed."""
+
+
+class Unavailable(ServerError):
+    """503 or 502: the server, or a proxy before it, cannot answer now."""
+
+
+class ServerTimeout(ServerError):
+    """504, or reason ServerTimeout: the server gave up waiting."""
+
+
+_BY_REASON: dict[str, type[ApiError]] = {
+    "BadRequest": BadRequest,
+    "Unauthorized": Unauthorized,
+    "Forbidden": Forbidden,
+    "NotFound": NotFound,
+    "Conflict": Conflict,
+    "AlreadyExists": AlreadyExists,
+    "Gone": Gone,
+    "Expired": Expired,
+    "Invalid": Invalid,
+    "TooManyRequests": TooManyRequests,
+    "InternalError": InternalError,
+    "ServiceUnavailable": Unavailable,
+    "ServerTimeout": ServerTimeout,
+    "Timeout": ServerTimeout,
+}
+
+_BY_CODE: dict[int, type[ApiError]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    422: Invalid,
+    429: TooManyRequests,
+    500: InternalError,
+    502: Unavailable,
+    503: Unavailable,
+    504: ServerTimeout,
+}
+
+
+class StatusDetails(Struct, rename="camel"):
+    """The part of a `Status` that is read here."""
+
+    retry_after_seconds: int | None = None
+
+
+class Status(Struct, rename="camel"):
+    """`meta/v1 Status`: how the API server words a failure."""
+
+    code: int | None = None
+    reason: str | None = None
+    message: str | None = None
+    details: StatusDetails | None = None
+
+
+_decode_status = msgspec.json.Decoder(Status).decode
+
+
+def from_status(status: Status, *, code: int = 0, retry_after_s: float | None = None) -> ApiError:
+    """The error a `Status` stands for; its own words win over the HTTP answer's around it."""
+    reason = status.reason or ""
+    if retry_after_s is None and status.details is not None and status.details.retry_after_seconds:
+        retry_after_s = float(status.details.retry_after_seconds)
+    actual = status.code or code
+    kind = _BY_REASON.get(reason) or _BY_CODE.get(actual) or (ServerError if actual >= 500 else ApiError)
+    message = status.message or "the server gave no message"
+    return kind(message, code=actual, reason=reason, retry_after_s=retry_after_s)
+
+
+def from_response(code: int, body: bytes, retry_after: str | None = None) -> ApiError:
+    """The error an HTTP answer stands for.
+
+    Args:
+        code: the HTTP status, 300 or more.
+        body: a `Status` as JSON, or anything a proxy may say instead.
+        retry_after: the header's text; only whole seconds are understood, as in client-go.
+    """
+    seconds = float(retry_after) if retry_after is not None and retry_after.isdecimal() else None
+    try:
+        status = _decode_status(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        status = Status(message=body[:200].decode(errors="replace").strip() or None)
+    return from_status(status, code=code, retry_after_s=seconds)

@@ -1,0 +1,265 @@
+"""Objects of the cluster, kept current, and word of each change.
+
+Owns the stores and calls the handlers. Never decides what a change means, and hands objects out as they are: they are
+immutable.
+
+Source: client-go v0.36 tools/cache/shared_informer.go.
+Differs: handlers are called on the loop, at once, one after the other; an object that was deleted and made anew unseen
+is delivered as deleted and added, not as updated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+import anyio
+import structlog
+from anyio.lowlevel import checkpoint
+
+from podium.kube.reflector import Reflector, ReflectorSettings, ReflectorStatistics
+from podium.kube.resource_types import KubeObject, ObjectT, ResourceType
+from podium.kube.session import ApiSession
+from podium.kube.wire import BrokenObject
+from podium.lib.clock import Clock
+
+log = structlog.get_logger(__name__)
+
+_YIELD_EVERY = 256
+
+HandledT_contra = TypeVar("HandledT_contra", contravariant=True)
+
+
+class Handler(Protocol[HandledT_contra]):
+    """What wants to know about changes. Plain functions: they note the change and return."""
+
+    def on_add(self, new: HandledT_contra, /) -> None:
+        """There is a new object."""
+        ...
+
+    def on_update(self, old: HandledT_contra, new: HandledT_contra, /) -> None:
+        """The object, the same by uid, has changed."""
+        ...
+
+    def on_delete(self, old: HandledT_contra, /) -> None:
+        """The object is gone; `old` is its last known state."""
+        ...
+
+    def on_broken(self, broken: BrokenObject, /) -> None:
+        """The object cannot be understood; what was known of it before, if anything, stays in the store."""
+        ...
+
+
+class Informer(Generic[ObjectT]):
+    """The objects of one resource, by key; reads are answered from memory.
+
+    Invariant: a handler sees on_add, any number of on_update, and on_delete of an object in this order, and during each
+    call the store already holds the new state.
+    """
+
+    def __init__(self, resource: ResourceType[ObjectT], on_handler_error: Callable[[str, Exception], None]) -> None:
+        self.resource = resource
+        self._on_handler_error = on_handler_error
+        self._items: dict[str, ObjectT] = {}
+        self._broken: dict[str, BrokenObject] = {}
+        self._on_add: list[Callable[[ObjectT], None]] = []
+        self._on_update: list[Callable[[ObjectT, ObjectT], None]] = []
+        self._on_delete: list[Callable[[ObjectT], None]] = []
+        self._on_broken: list[Callable[[BrokenObject], None]] = []
+        self._synced = anyio.Event()
+
+    def add_handler(self, handler: Handler[ObjectT]) -> None:
+        """Tell it of every change; only before the informer has started."""
+        assert not self._items, "a handler that comes late would miss what is there already"
+        self._on_add.append(handler.on_add)
+        self._on_update.append(handler.on_update)
+        self._on_delete.append(handler.on_delete)
+        self._on_broken.append(handler.on_broken)
+
+    def get(self, key: str) -> ObjectT | None:
+        """The object with that key (`<namespace>/<name>`, or the name)."""
+        return self._items.get(key)
+
+    def list(self) -> Iterable[ObjectT]:
+        """All objects, a live view: not to be held across an await."""
+        return self._items.values()
+
+    def __len__(self) -> int:
+        """How many objects there are."""
+        return len(self._items)
+
+    @property
+    def synced(self) -> bool:
+        """Whether everything that was there at the start has been delivered."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Wait until `synced`."""
+        await self._synced.wait()
+
+    # ------------------------------------------------------------ what the reflector calls
+
+    def put(self, item: ObjectT) -> None:
+        """Take an added or modified object; one not newer than the known state is left out."""
+        key = item.key
+        known = self._items.get(key)
+        if self._broken:
+            self._broken.pop(key, None)
+        if known is None:
+            self._add(key, item)
+        elif known.metadata.uid != item.metadata.uid:
+            self._remove(key, known)
+            self._add(key, item)
+        elif _is_newer(item, known):
+            self._update(key, known, item)
+
+    def drop(self, item: ObjectT) -> None:
+        """Take a deletion."""
+        key = item.key
+        self._broken.pop(key, None)
+        known = self._items.get(key)
+        if known is not None:
+            # The last state may differ from the known one; who has only seen the known one has to undo that.
+            self._remove(key, known)
+
+    def mark_broken(self, broken: BrokenObject, *, deleted: bool) -> None:
+        """Take an object that cannot be understood; each defect is reported once."""
+        key = broken.key
+        known = self._items.get(key)
+        if known is not None and (deleted or (broken.uid and broken.uid != known.metadata.uid)):
+            self._remove(key, known)
+        if deleted:
+            self._broken.pop(key, None)
+            return
+        reported = self._broken.get(key)
+        self._broken[key] = broken
+        if reported is None or (reported.uid, reported.detail) != (broken.uid, broken.detail):
+            self._tell(self._on_broken, key, broken)
+
+    async def replace(self, items: Sequence[ObjectT], broken: Sequence[BrokenObject]) -> None:
+        """Take a whole list: what is missing in it was deleted. Lets others run from time to time."""
+        present = {item.key for item in items}
+        present.update(item.key for item in broken)
+        for key in [key for key in self._broken if key not in present]:
+            del self._broken[key]
+        gone = [(key, item) for key, item in self._items.items() if key not in present]
+        for index, (key, item) in enumerate(gone, 1):
+            self._remove(key, item)
+            if index % _YIELD_EVERY == 0:
+                await checkpoint()
+        for defect in broken:
+            self.mark_broken(defect, deleted=False)
+        for index, item in enumerate(items, 1):
+            self._put_listed(item)
+            if index % _YIELD_EVERY == 0:
+                await checkpoint()
+
+    def set_synced(self) -> None:
+        """The first list has been delivered."""
+        self._synced.set()
+
+    # ------------------------------------------------------------ changes
+
+    def _put_listed(self, item: ObjectT) -> None:
+        """As `put`, but a list is always right: versions go back when a cluster is restored from a backup."""
+        known = self._items.get(item.key)
+        if known is None or known.metadata.uid != item.metadata.uid:
+            self.put(item)
+        elif known.metadata.resource_version != item.metadata.resource_version:
+            self._broken.pop(item.key, None)
+            self._update(item.key, known, item)
+
+    def _add(self, key: str, new: ObjectT) -> None:
+        self._items[key] = new
+        self._tell(self._on_add, key, new)
+
+    def _update(self, key: str, old: ObjectT, new: ObjectT) -> None:
+        self._items[key] = new
+        self._tell(self._on_update, key, old, new)
+
+    def _remove(self, key: str, old: ObjectT) -> None:
+        del self._items[key]
+        self._tell(self._on_delete, key, old)
+
+    def _tell(self, handlers: Sequence[Callable[..., None]], key: str, *change: object) -> None:
+        for handler in handlers:
+            try:
+                handler(*change)
+            except Exception as error:  # one handler's mistake must not stop the stream
+                log.error("informer handler failed", resource=self.resource.plural, object=key, exc_info=error)
+                self._on_handler_error(self.resource.plural, error)
+
+
+def _is_newer(item: KubeObject, known: KubeObject) -> bool:
+    """Compare resource versions: whole numbers, too many to parse each.
+
+    Source: KEP-5504, comparable resource versions.
+    """
+    new, old = item.metadata.resource_version, known.metadata.resource_version
+    return (len(new), new) > (len(old), old)
+
+
+class InformerSet:
+    """The informers of one API server, one for each resource, run together.
+
+    Args:
+        on_handler_error: told the resource and the exception of each failed handler call, to count it.
+    """
+
+    def __init__(
+        self,
+        session: ApiSession,
+        *,
+        clock: Clock,
+        random: Random,
+        on_handler_error: Callable[[str, Exception], None] = lambda _resource, _error: None,
+        settings: ReflectorSettings | None = None,
+    ) -> None:
+        self._session = session
+        self._clock = clock
+        self._random = random
+        self._on_handler_error = on_handler_error
+        self._settings = settings or ReflectorSettings()
+        self._informers: dict[str, Informer[Any]] = {}
+        self._reflectors: list[Reflector[Any]] = []
+
+    def informer(self, resource: ResourceType[ObjectT]) -> Informer[ObjectT]:
+        """The informer of that resource; asked for the first time before `run`."""
+        known = self._informers.get(resource.path)
+        if known is not None:
+            return cast(Informer[ObjectT], known)
+        made = Informer(resource, self._on_handler_error)
+        self._informers[resource.path] = made
+        self._reflectors.append(
+            Reflector(
+                resource,
+                self._session,
+                made,
+                clock=self._clock,
+                random=self._random,
+                on_listed=made.set_synced,
+                settings=self._settings,
+            )
+        )
+        return made
+
+    async def run(self) -> None:
+        """Keep all informers current until cancelled."""
+        async with anyio.create_task_group() as group:
+            for reflector in self._reflectors:
+                group.start_soon(reflector.run, name=f"reflector of {reflector.resource.plural}")
+
+    @property
+    def synced(self) -> bool:
+        """Whether every informer is."""
+        return all(informer.synced for informer in self._informers.values())
+
+    async def wait_synced(self) -> None:
+        """Wait until every informer is."""
+        for informer in self._informers.values():
+            await informer.wait_synced()
+
+    def statistics(self) -> dict[str, ReflectorStatistics]:
+        """Counters and the last error by resource, such as `pods`."""
+        return {reflector.resource.plural: reflector.statistics for reflector in self._reflectors}

@@ -1,0 +1,374 @@
+"""Keeps a store equal to what the API server holds of one resource.
+
+Owns listing, watching, and what to do when either fails; which step comes next is the table `TRANSITIONS`.
+Never interprets an object, and never holds one: that is the store's.
+
+Source: client-go v0.36 tools/cache/reflector.go.
+Differs: a list is always a consistent read (never resourceVersion=0), so the store never goes back in time; a watch
+that has been silent for `idle_s_max` counts as dead, since HTTP/1.1 has no pings.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from random import Random
+from typing import Generic, Protocol, TypeVar
+
+import anyio
+import structlog
+from anyio.lowlevel import checkpoint
+
+from podium.kube.api_errors import (
+    ApiError,
+    BadRequest,
+    Forbidden,
+    Gone,
+    Invalid,
+    Malformed,
+    NotFound,
+    Unauthorized,
+    Unreachable,
+)
+from podium.kube.backoff import Backoff, BackoffPolicy
+from podium.kube.resource_types import ObjectT, ResourceType
+from podium.kube.session import ApiSession, Stream
+from podium.kube.wire import DELETED, Bookmark, BrokenChange, BrokenObject, Change, ObjectDecoder
+from podium.lib.clock import Clock
+from podium.lib.state_table import StateTable
+
+log = structlog.get_logger(__name__)
+
+_YIELD_EVERY = 256
+
+SunkT_contra = TypeVar("SunkT_contra", contravariant=True)
+_HINTS: dict[type[ApiError], str] = {
+    Unauthorized: "the API server does not accept our credentials",
+    Forbidden: "not allowed to list and watch: the role needs both verbs on this resource",
+    NotFound: "the API server does not serve this resource",
+    Unreachable: "API server unreachable",
+}
+
+
+class ReflectorState(Enum):
+    """What a reflector is at."""
+
+    IDLE = "idle"
+    STREAMING_LIST = "streaming list"
+    PAGING = "paging"
+    WATCHING = "watching"
+
+
+class ReflectorEvent(Enum):
+    """What has happened to a reflector."""
+
+    STARTED = "started"
+    LISTED = "listed"
+    REFUSED = "watch-list refused"
+    FAILED = "failed"
+    ENDED = "watch ended"
+    EXPIRED = "version expired"
+
+
+_S, _E = ReflectorState, ReflectorEvent
+
+TRANSITIONS = StateTable(
+    "reflector",
+    {
+        (_S.IDLE, _E.STARTED): _S.STREAMING_LIST,
+        (_S.STREAMING_LIST, _E.LISTED): _S.WATCHING,
+        (_S.STREAMING_LIST, _E.REFUSED): _S.PAGING,
+        (_S.STREAMING_LIST, _E.FAILED): _S.STREAMING_LIST,
+        (_S.STREAMING_LIST, _E.EXPIRED): _S.STREAMING_LIST,
+        (_S.PAGING, _E.LISTED): _S.WATCHING,
+        (_S.PAGING, _E.FAILED): _S.PAGING,
+        (_S.PAGING, _E.EXPIRED): _S.PAGING,
+        (_S.WATCHING, _E.ENDED): _S.WATCHING,
+        (_S.WATCHING, _E.FAILED): _S.WATCHING,
+        (_S.WATCHING, _E.EXPIRED): _S.STREAMING_LIST,
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectorSettings:
+    """Limits and times of a reflector."""
+
+    page_items: int = 500
+    watch_s_min: float = 300.0
+    watch_s_max: float = 600.0
+    grace_s: float = 10.0
+    idle_s_max: float = 180.0
+    list_s_max: float = 120.0
+    short_watch_s: float = 1.0
+    backoff: BackoffPolicy = field(default_factory=BackoffPolicy)
+
+
+class Sink(Protocol[SunkT_contra]):
+    """Where a reflector delivers; each call leaves the sink consistent."""
+
+    def put(self, item: SunkT_contra) -> None:
+        """The object is so now."""
+        ...
+
+    def drop(self, item: SunkT_contra) -> None:
+        """The object was deleted; this was its last state."""
+        ...
+
+    def mark_broken(self, broken: BrokenObject, *, deleted: bool) -> None:
+        """The object has changed into something that cannot be understood, or was deleted as such."""
+        ...
+
+    async def replace(self, items: Sequence[SunkT_contra], broken: Sequence[BrokenObject]) -> None:
+        """These objects, and no others, are there now."""
+        ...
+
+
+@dataclass(slots=True)
+class ReflectorStatistics:
+    """Counters since the start, and what went wrong last."""
+
+    lists_total: int = 0
+    watches_total: int = 0
+    events_total: int = 0
+    failures_total: int = 0
+    last_error: ApiError | None = None
+
+
+class Reflector(Generic[ObjectT]):
+    """Lists, watches and lists again, for ever.
+
+    Invariant: the sink sees every change of an object, or its net effect after a list, in the server's order; never an
+    older state after a newer one.
+    """
+
+    def __init__(
+        self,
+        resource: ResourceType[ObjectT],
+        session: ApiSession,
+        sink: Sink[ObjectT],
+        *,
+        clock: Clock,
+        random: Random,
+        on_listed: Callable[[], None] = lambda: None,
+        settings: ReflectorSettings,
+    ) -> None:
+        self.state = ReflectorState.IDLE
+        self.statistics = ReflectorStatistics()
+        self.resource = resource
+        self._session = session
+        self._sink = sink
+        self._clock = clock
+        self._random = random
+        self._on_listed = on_listed
+        self._settings = settings
+        self._decoder = ObjectDecoder(resource)
+        self._backoff = Backoff(settings.backoff, random)
+        self._resource_version = ""
+        self._stream: Stream | None = None
+        self._lines: list[bytes] = []
+        self._watch_list_refused = False
+        self._page_items = settings.page_items
+        self._steps = {
+            ReflectorState.STREAMING_LIST: self._stream_list,
+            ReflectorState.PAGING: self._list_pages,
+            ReflectorState.WATCHING: self._watch,
+        }
+
+    async def run(self) -> None:
+        """Reflect until cancelled."""
+        self.state = TRANSITIONS.next(self.state, ReflectorEvent.STARTED)
+        try:
+            while True:
+                try:
+                    event = await self._steps[self.state]()
+                except ApiError as error:
+                    event = await self._after(error)
+                self.state = TRANSITIONS.next(self.state, event)
+        finally:
+            self._close_stream()
+
+    # ------------------------------------------------------------ steps
+
+    async def _stream_list(self) -> ReflectorEvent:
+        """List by a watch that first sends everything there is and then goes on as the watch."""
+        if self._watch_list_refused:
+            return ReflectorEvent.REFUSED
+        try:
+            with anyio.fail_after(self._settings.list_s_max):
+                staged = await self._read_initial_events()
+        except (Invalid, BadRequest) as refusal:
+            return self._refuse_watch_list(str(refusal))
+        except TimeoutError:
+            return self._refuse_watch_list("the list did not end in time")
+        if staged is None:
+            return self._refuse_watch_list("the stream ended before the list did")
+        await self._sink.replace(list(staged.items.values()), list(staged.broken.values()))
+        return self._listed()
+
+    async def _read_initial_events(self) -> _Staged[ObjectT] | None:
+        stream = await self._open_watch("sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
+        staged: _Staged[ObjectT] = _Staged({}, {})
+        while lines := await stream.read_lines():
+            for index, line in enumerate(lines):
+                event = self._decoder.event(line)
+                if not isinstance(event, Bookmark):
+                    staged.add(event)
+                elif event.ends_initial_events:
+                    self._resource_version = event.resource_version
+                    self._lines = lines[index + 1 :]
+                    return staged
+                if index % _YIELD_EVERY == 0:
+                    await checkpoint()
+        return None
+
+    async def _list_pages(self) -> ReflectorEvent:
+        """List page by page."""
+        items: list[ObjectT] = []
+        broken: list[BrokenObject] = []
+        token = ""
+        while True:
+            page = self._decoder.page(await self._get_page(token))
+            items += page.items
+            broken += page.broken
+            token = page.continue_token
+            if not token:
+                break
+        await self._sink.replace(items, broken)
+        self._resource_version = page.resource_version
+        self._page_items = self._settings.page_items
+        return self._listed()
+
+    async def _watch(self) -> ReflectorEvent:
+        """Deliver changes until the watch ends."""
+        started_at_s = self._clock.monotonic()
+        events_before = self.statistics.events_total
+        if self._stream is None:
+            await self._open_watch(f"resourceVersion={self._resource_version}")
+        assert self._stream is not None, "just opened"
+        while lines := self._lines or await self._stream.read_lines():
+            self._lines = []
+            await self._deliver(lines)
+        self._close_stream()
+        lasted_s = self._clock.monotonic() - started_at_s
+        if lasted_s < self._settings.short_watch_s and self.statistics.events_total == events_before:
+            await anyio.sleep(self._backoff.delay_s())
+        return ReflectorEvent.ENDED
+
+    # ------------------------------------------------------------ parts of steps
+
+    async def _deliver(self, lines: list[bytes]) -> None:
+        decode, sink, statistics = self._decoder.event, self._sink, self.statistics
+        self._backoff.reset()
+        for index, line in enumerate(lines, 1):
+            event = decode(line)
+            # The version moves on only after the sink has the change: a cancellation in between loses nothing.
+            if isinstance(event, Bookmark):
+                self._resource_version = event.resource_version
+                continue
+            item = event.object
+            if isinstance(item, BrokenObject):
+                sink.mark_broken(item, deleted=event.type == DELETED)
+                self._resource_version = item.resource_version or self._resource_version
+            else:
+                if event.type == DELETED:
+                    sink.drop(item)
+                else:
+                    sink.put(item)
+                self._resource_version = item.metadata.resource_version
+            statistics.events_total += 1
+            if index % _YIELD_EVERY == 0:
+                await checkpoint()
+
+    async def _open_watch(self, query: str) -> Stream:
+        self._close_stream()
+        settings = self._settings
+        watch_s = int(self._random.uniform(settings.watch_s_min, settings.watch_s_max))
+        self._stream = await self._session.stream(
+            self._url(f"watch=1&allowWatchBookmarks=true&timeoutSeconds={watch_s}&{query}"),
+            deadline_s=watch_s + settings.grace_s,
+            idle_s_max=settings.idle_s_max,
+        )
+        self.statistics.watches_total += 1
+        return self._stream
+
+    async def _get_page(self, token: str) -> bytes:
+        limit = f"limit={self._page_items}" if self._page_items else ""
+        more = f"&continue={urllib.parse.quote(token, safe='')}" if token else ""
+        return await self._session.request("GET", self._url(limit + more), deadline_s=self._settings.list_s_max)
+
+    def _url(self, query: str) -> str:
+        selector = self.resource.field_selector
+        chosen = f"fieldSelector={urllib.parse.quote(selector, safe='')}" if selector else ""
+        return f"{self.resource.path}?{'&'.join(part for part in (query, chosen) if part)}"
+
+    def _listed(self) -> ReflectorEvent:
+        self.statistics.lists_total += 1
+        self.statistics.last_error = None
+        self._on_listed()
+        return ReflectorEvent.LISTED
+
+    def _refuse_watch_list(self, why: str) -> ReflectorEvent:
+        log.info("server does no watch-list, listing pages", resource=self.resource.plural, why=why)
+        self._close_stream()
+        self._watch_list_refused = True
+        return ReflectorEvent.REFUSED
+
+    def _close_stream(self) -> None:
+        self._lines = []
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    # ------------------------------------------------------------ failures
+
+    async def _after(self, error: ApiError) -> ReflectorEvent:
+        """Wait as the error asks for; returns what it means."""
+        self._close_stream()
+        self.statistics.failures_total += 1
+        self.statistics.last_error = error
+        expired = isinstance(error, Gone) or (isinstance(error, Malformed) and self.state is ReflectorState.WATCHING)
+        if expired and self.state is ReflectorState.PAGING:
+            # The pages take longer than the server keeps their version: ask for all at once.
+            self._page_items = 0
+        delay_s = self._delay_s(error, expired=expired)
+        log.warning(
+            _HINTS.get(type(error), "list or watch failed"),
+            resource=self.resource.plural,
+            during=self.state.value,
+            error=str(error),
+            retry_s=round(delay_s, 3),
+        )
+        await anyio.sleep(delay_s)
+        return ReflectorEvent.EXPIRED if expired else ReflectorEvent.FAILED
+
+    def _delay_s(self, error: ApiError, *, expired: bool) -> float:
+        if isinstance(error, (Unauthorized, Forbidden, NotFound)):
+            return self._backoff.delay_s(at_least_s=self._settings.backoff.refused_s)
+        if expired and self._backoff.is_fresh:
+            # A first 410 is no sign of trouble: list again at once, but be slower if that does not help.
+            self._backoff.delay_s()
+            return 0.0
+        return self._backoff.delay_s(at_least_s=error.retry_after_s or 0.0)
+
+
+@dataclass(slots=True)
+class _Staged(Generic[ObjectT]):
+    """A list that is being read."""
+
+    items: dict[str, ObjectT]
+    broken: dict[str, BrokenObject]
+
+    def add(self, event: Change[ObjectT] | BrokenChange) -> None:
+        """Take one event of the list."""
+        item = event.object
+        self.items.pop(item.key, None)
+        self.broken.pop(item.key, None)
+        if event.type == DELETED:
+            return
+        if isinstance(item, BrokenObject):
+            self.broken[item.key] = item
+        else:
+            self.items[item.key] = item

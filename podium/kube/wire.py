@@ -1,0 +1,229 @@
+"""Bytes of lists and watches into typed objects.
+
+Owns the decoders. An object that does not decode becomes a `BrokenObject` and leaves its neighbours alone.
+Never keeps anything.
+
+Cost: one decode straight into the typed object; only a line or page that fails it is looked at again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeAlias
+
+import msgspec
+from msgspec import Struct, field
+
+from podium.kube import api_errors
+from podium.kube.resource_types import ObjectT, ResourceType
+
+ADDED = "ADDED"
+MODIFIED = "MODIFIED"
+DELETED = "DELETED"
+_BOOKMARK = "BOOKMARK"
+_ERROR = "ERROR"
+
+# Every API server writes the type first; a line that starts otherwise only takes the slow path.
+_NOT_A_CHANGE = (b'{"type":"BOOKMARK"', b'{"type":"ERROR"')
+
+_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+class BrokenObject(Struct, frozen=True):
+    """An object that cannot be understood, as far as it can be named.
+
+    `detail` says what was expected, and where: a path such as `$.spec.priority`.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    detail: str
+
+    @property
+    def key(self) -> str:
+        """As `KubeObject.key`."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Change(Struct, Generic[ObjectT], frozen=True, gc=False):
+    """An object was added, modified or deleted."""
+
+    type: str
+    object: ObjectT
+
+
+class BrokenChange(Struct, frozen=True):
+    """A change of an object that does not decode."""
+
+    type: str
+    object: BrokenObject
+
+
+class Bookmark(Struct, frozen=True):
+    """Everything up to this version has been sent; `ends_initial_events`: so ends the list part of a watch-list."""
+
+    resource_version: str
+    ends_initial_events: bool
+
+
+Event: TypeAlias = Change[ObjectT] | BrokenChange | Bookmark
+
+
+class Page(Struct, Generic[ObjectT], frozen=True):
+    """One page of a list; an empty `continue_token` means the last."""
+
+    items: list[ObjectT]
+    broken: list[BrokenObject]
+    resource_version: str
+    continue_token: str
+
+
+class _ListMeta(Struct, rename="camel"):
+    resource_version: str = ""
+    continue_token: str | None = field(default=None, name="continue")
+
+
+class _TypedPage(Struct, Generic[ObjectT]):
+    metadata: _ListMeta
+    items: list[ObjectT] | None = None
+
+
+class _RawPage(Struct):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class _BookmarkMeta(Struct, rename="camel"):
+    resource_version: str
+    annotations: dict[str, str] | None = None
+
+
+class _BookmarkObject(Struct):
+    metadata: _BookmarkMeta
+
+
+_decode_raw_page = msgspec.json.Decoder(_RawPage).decode
+_decode_any = msgspec.json.Decoder().decode
+
+
+class ObjectDecoder(Generic[ObjectT]):
+    """Decodes lists and watches of one resource type."""
+
+    def __init__(self, resource: ResourceType[ObjectT]) -> None:
+        self._kind = resource.kind
+        self._type = resource.type
+        # msgspec understands a parametrised struct at run time; the type checker does not see that.
+        self._decode_page = msgspec.json.Decoder(_TypedPage[resource.type]).decode  # type: ignore[name-defined]
+        self._decode_change = msgspec.json.Decoder(Change[resource.type]).decode  # type: ignore[name-defined]
+        self._decode_object = msgspec.json.Decoder(resource.type).decode
+
+    def page(self, body: bytes) -> Page[ObjectT]:
+        """Decode one page of a list.
+
+        Raises: `Malformed` if it is not a list at all.
+        """
+        try:
+            page = self._decode_page(body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return self._page_item_by_item(body)
+        return Page(page.items or [], [], page.metadata.resource_version, page.metadata.continue_token or "")
+
+    def event(self, line: bytes) -> Event[ObjectT]:
+        """Decode one line of a watch.
+
+        Raises: the `ApiError` that an ERROR event carries; `Malformed` if the line is no event at all.
+        """
+        if not line.startswith(_NOT_A_CHANGE):
+            try:
+                change: Change[ObjectT] = self._decode_change(line)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                return self._event_in_two_steps(line)
+            if change.type in _CHANGES:
+                return change
+        return self._event_in_two_steps(line)
+
+    def _page_item_by_item(self, body: bytes) -> Page[ObjectT]:
+        try:
+            page = _decode_raw_page(body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise api_errors.Malformed(f"not a list of {self._kind}: {error}") from error
+        items: list[ObjectT] = []
+        broken: list[BrokenObject] = []
+        for raw in page.items or ():
+            try:
+                items.append(self._decode_object(raw))
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                found = self._second_try(_parse(raw, self._kind))
+                if isinstance(found, BrokenObject):
+                    broken.append(found)
+                else:
+                    items.append(found)
+        return Page(items, broken, page.metadata.resource_version, page.metadata.continue_token or "")
+
+    def _event_in_two_steps(self, line: bytes) -> Event[ObjectT]:
+        event = _parse(line, self._kind)
+        kind = event.get("type") if isinstance(event, dict) else None
+        if not isinstance(kind, str):
+            raise api_errors.Malformed(f"not a watch event of {self._kind}: {line[:100]!r}")
+        content = event.get("object")
+        if kind == _ERROR:
+            raise _error(content)
+        if kind == _BOOKMARK:
+            return _bookmark(content)
+        if kind not in _CHANGES:
+            raise api_errors.Malformed(f"watch event of unknown type {kind!r}")
+        found = self._second_try(content)
+        return BrokenChange(kind, found) if isinstance(found, BrokenObject) else Change(kind, found)
+
+    def _second_try(self, content: Any) -> ObjectT | BrokenObject:
+        """Convert a parsed object, nulls taken for absent fields as Go does."""
+        try:
+            return msgspec.convert(_without_nulls(content), self._type)
+        except msgspec.ValidationError as error:
+            return _broken(self._kind, content, str(error))
+
+
+_CHANGES = frozenset((ADDED, MODIFIED, DELETED))
+
+
+def _parse(content: bytes | msgspec.Raw, kind: str) -> Any:
+    try:
+        return _decode_any(content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise api_errors.Malformed(f"not JSON, where {kind} was expected: {error}") from error
+
+
+def _without_nulls(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {key: _without_nulls(value) for key, value in content.items() if value is not None}
+    if isinstance(content, list):
+        return [_without_nulls(value) for value in content]
+    return content
+
+
+def _broken(kind: str, content: Any, detail: str) -> BrokenObject:
+    metadata = content.get("metadata") if isinstance(content, dict) else None
+    found = metadata if isinstance(metadata, dict) else {}
+
+    def text(field_name: str) -> str:
+        value = found.get(field_name)
+        return value if isinstance(value, str) else ""
+
+    return BrokenObject(kind, text("namespace"), text("name"), text("uid"), text("resourceVersion"), detail)
+
+
+def _bookmark(content: Any) -> Bookmark:
+    try:
+        metadata = msgspec.convert(content, _BookmarkObject).metadata
+    except msgspec.ValidationError as error:
+        raise api_errors.Malformed(f"bookmark: {error}") from error
+    return Bookmark(metadata.resource_version, (metadata.annotations or {}).get(_INITIAL_EVENTS_END) == "true")
+
+
+def _error(content: Any) -> api_errors.ApiError:
+    try:
+        return api_errors.from_status(msgspec.convert(content, api_errors.Status))
+    except msgspec.ValidationError:
+        return api_errors.Malformed(f"error event without a status: {content!r:.200}")

@@ -1,0 +1,378 @@
+"""Informers against a server that fails in every way a server can."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+
+from podium.kube.backoff import BackoffPolicy
+from podium.kube.credentials import load
+from podium.kube.informer import Informer, InformerSet
+from podium.kube.objects import Pod
+from podium.kube.reflector import ReflectorSettings
+from podium.kube.resource_types import PODS
+from podium.kube.session import ApiSession
+from podium.kube.wire import BrokenObject
+from podium.lib.clock import SystemClock
+from tests.integration.kube.fault_server import (
+    FaultServer,
+    Request,
+    bookmark,
+    chunks,
+    error_event,
+    line,
+    reset,
+    silence,
+    status,
+)
+
+pytestmark = pytest.mark.anyio
+
+QUICK = ReflectorSettings(
+    idle_s_max=0.3, list_s_max=5.0, backoff=BackoffPolicy(first_s=0.01, longest_s=0.05, refused_s=0.02)
+)
+
+
+def pod(name: str, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+class Recorder:
+    """Keeps what it is told, and holds the informer to the order of events of one object."""
+
+    def __init__(self) -> None:
+        self.story: list[tuple[str, str]] = []
+        self.alive: dict[str, Pod] = {}
+        self.broken: list[BrokenObject] = []
+
+    def on_add(self, new: Pod) -> None:
+        assert new.key not in self.alive
+        self.alive[new.key] = new
+        self.story.append(("add", new.metadata.name))
+
+    def on_update(self, old: Pod, new: Pod) -> None:
+        assert self.alive[new.key] is old
+        assert int(new.metadata.resource_version) > int(old.metadata.resource_version)
+        self.alive[new.key] = new
+        self.story.append(("update", new.metadata.name))
+
+    def on_delete(self, old: Pod) -> None:
+        assert self.alive.pop(old.key) is old
+        self.story.append(("delete", old.metadata.name))
+
+    def on_broken(self, broken: BrokenObject) -> None:
+        self.broken.append(broken)
+
+
+class Running:
+    """An informer of pods at work."""
+
+    def __init__(self, informers: InformerSet) -> None:
+        self.informers = informers
+        self.pods: Informer[Pod] = informers.informer(PODS)
+        self.recorder = Recorder()
+        self.pods.add_handler(self.recorder)
+
+    def versions(self) -> dict[str, str]:
+        assert {item.key: item for item in self.pods.list()} == self.recorder.alive
+        return {item.metadata.name: item.metadata.resource_version for item in self.pods.list()}
+
+
+@asynccontextmanager
+async def reflecting(
+    server: FaultServer, settings: ReflectorSettings = QUICK, *, seed: int = 0
+) -> AsyncIterator[Running]:
+    clock = SystemClock()
+    credentials = await load(None, clock, master=f"http://127.0.0.1:{server.port}")
+    async with ApiSession(credentials) as session, anyio.create_task_group() as group:
+        running = Running(InformerSet(session, clock=clock, random=Random(seed), settings=settings))
+        group.start_soon(running.informers.run)
+        yield running
+        group.cancel_scope.cancel()
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(10):
+        while not condition():  # noqa: ASYNC110
+            await anyio.sleep(0.005)
+
+
+def held_by(server: FaultServer) -> dict[str, str]:
+    return {name: item["metadata"]["resourceVersion"] for name, item in server.objects.items()}
+
+
+async def equal(running: Running, server: FaultServer) -> None:
+    await eventually(lambda: running.versions() == held_by(server))
+
+
+async def test_objects_are_listed_and_their_changes_followed(server: FaultServer) -> None:
+    server.put(pod("a"))
+    server.put(pod("b"))
+    async with reflecting(server) as running:
+        assert not running.informers.synced
+        await running.informers.wait_synced()
+        assert running.recorder.story == [("add", "a"), ("add", "b")]
+        server.put(pod("a", priority=7))
+        server.delete("b")
+        server.put(pod("c"))
+        await equal(running, server)
+        assert running.recorder.story[2:] == [("update", "a"), ("delete", "b"), ("add", "c")]
+        found = running.pods.get("default/a")
+        assert found is not None
+        assert found.priority == 7
+        assert len(server.watches) == 1
+        assert server.lists == []
+        assert server.watches[0].query["fieldSelector"] == "status.phase!=Succeeded,status.phase!=Failed"
+        assert 300 <= int(server.watches[0].query["timeoutSeconds"]) <= 600
+
+
+async def test_a_server_without_watch_list_is_listed_page_by_page(server: FaultServer) -> None:
+    server.watch_list = False
+    for index in range(23):
+        server.put(pod(f"p{index}"))
+    async with reflecting(server, ReflectorSettings(page_items=5)) as running:
+        await running.informers.wait_synced()
+        assert running.versions() == held_by(server)
+        assert len(server.lists) == 5
+        server.put(pod("late"))
+        await equal(running, server)
+        assert server.watches[-1].query["resourceVersion"] == "123"
+
+
+async def test_an_expired_continue_token_starts_the_list_again_in_one_piece(server: FaultServer) -> None:
+    server.watch_list = False
+    for index in range(8):
+        server.put(pod(f"p{index}"))
+    server.list_faults.extend([None, status(410, "Expired")])
+    async with reflecting(server, ReflectorSettings(page_items=5)) as running:
+        await running.informers.wait_synced()
+        assert running.versions() == held_by(server)
+        assert [request.query.get("limit") for request in server.lists] == ["5", "5", None]
+
+
+async def test_a_stream_that_ends_before_the_list_does_falls_back_to_pages(server: FaultServer) -> None:
+    server.put(pod("a"))
+    server.watch_faults.append(chunks(line("ADDED", server.objects["a"]), then="end"))
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        assert running.versions() == held_by(server)
+        assert len(server.lists) == 1
+
+
+@pytest.mark.parametrize("end", ["end", "reset", "silence"])
+async def test_a_watch_that_breaks_is_resumed_where_it_was(server: FaultServer, end: str) -> None:
+    server.put(pod("a"))
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        server.put(pod("b"))
+        await equal(running, server)
+        server.watch_faults.append(chunks(bookmark(150), then=end))
+        server.drop_watches()
+        await eventually(lambda: len(server.watches) >= 3)
+        assert server.watches[1].query["resourceVersion"] == "102"
+        assert server.watches[2].query["resourceVersion"] == "150"
+        server.version = 150
+        server.put(pod("c"))
+        await equal(running, server)
+        assert server.lists == []
+
+
+async def test_a_line_torn_by_a_reset_is_read_again_after_the_resume(server: FaultServer) -> None:
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        server.put(pod("a"))
+        await equal(running, server)
+
+        async def tear(request: Request) -> None:
+            whole = line("ADDED", server.objects["b"]) + line("ADDED", server.objects["c"])
+            await chunks(whole[:-30], then="reset")(request)
+
+        server.watch_faults.append(tear)
+        server.drop_watches()
+        server.put(pod("b"))
+        server.put(pod("c"))
+        await equal(running, server)
+        assert running.recorder.story == [("add", "a"), ("add", "b"), ("add", "c")]
+
+
+async def test_lines_are_put_together_from_any_pieces(server: FaultServer) -> None:
+    server.put(pod("a"))
+    server.put(pod("b"))
+    whole = b"".join(line("ADDED", item) for item in server.objects.values()) + bookmark(102, initial=True)
+    pieces = [whole[start : start + 7] for start in range(0, len(whole), 7)]
+    server.watch_faults.append(chunks(*pieces, then="silence"))
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        assert running.versions() == held_by(server)
+
+
+@pytest.mark.parametrize("as_event", [False, True])
+async def test_410_lists_again_and_delivers_the_difference(server: FaultServer, as_event: bool) -> None:
+    for name in "abc":
+        server.put(pod(name))
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        if as_event:
+            server.watch_faults.append(chunks(error_event(410, "Expired"), then="end"))
+        server.drop_watches()
+        server.delete("a")
+        server.put(pod("b", priority=1))
+        server.put(pod("d"))
+        server.compact()
+        await equal(running, server)
+        assert running.recorder.story[3:] == [("delete", "a"), ("update", "b"), ("add", "d")]
+
+
+async def test_an_object_made_anew_while_nobody_looked_is_deleted_and_added(server: FaultServer) -> None:
+    server.put(pod("a"))
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        server.drop_watches()
+        server.delete("a")
+        server.put({"metadata": {"name": "a", "namespace": "default", "uid": "another"}})
+        server.compact()
+        await equal(running, server)
+        assert running.recorder.story[1:] == [("delete", "a"), ("add", "a")]
+
+
+async def test_a_watch_that_always_ends_at_once_is_not_hammered(server: FaultServer) -> None:
+    settings = ReflectorSettings(backoff=BackoffPolicy(first_s=0.05, longest_s=10.0))
+    async with reflecting(server, settings) as running:
+        await running.informers.wait_synced()
+        server.watch_faults.extend([chunks(then="end")] * 1000)
+        server.drop_watches()
+        await anyio.sleep(0.5)
+        assert len(server.watches) < 8
+
+
+async def test_429_is_waited_out_as_long_as_the_server_says(server: FaultServer) -> None:
+    server.watch_faults.append(status(429, "TooManyRequests", retry_after="1"))
+    started = time.monotonic()
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        assert time.monotonic() - started >= 1.0
+
+
+@pytest.mark.parametrize("code_and_reason", [(403, "Forbidden"), (404, "NotFound"), (500, "InternalError")])
+async def test_a_refused_list_is_tried_again_and_its_error_kept(
+    server: FaultServer, code_and_reason: tuple[int, str]
+) -> None:
+    server.watch_faults.extend([status(*code_and_reason)] * 3)
+    async with reflecting(server) as running:
+        await eventually(lambda: running.informers.statistics()["pods"].last_error is not None)
+        await running.informers.wait_synced()
+        statistics = running.informers.statistics()["pods"]
+        assert statistics.failures_total == 3
+        assert statistics.last_error is None
+
+
+async def test_an_unreachable_server_is_asked_until_it_is_there(server: FaultServer) -> None:
+    server.watch_faults.extend([reset, silence, reset])
+    server.put(pod("a"))
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        assert running.versions() == held_by(server)
+
+
+async def test_a_broken_object_in_the_list_leaves_the_others_alone(server: FaultServer) -> None:
+    server.watch_list = False
+    server.put(pod("a"))
+    server.put(pod("bad", priority="high"))
+    server.put(pod("c", tolerations=None))
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        assert sorted(running.recorder.alive) == ["default/a", "default/c"]
+        (broken,) = running.recorder.broken
+        assert (broken.kind, broken.key) == ("Pod", "default/bad")
+        assert "$.spec.priority" in broken.detail
+
+
+async def test_a_broken_object_in_the_stream_is_reported_once_and_recovers(server: FaultServer) -> None:
+    server.put(pod("bad", priority=1))
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        server.put(pod("bad", priority="high"))
+        server.put(pod("bad", priority="high"))
+        server.put(pod("good"))
+        await eventually(lambda: running.pods.get("default/good") is not None)
+        assert len(running.recorder.broken) == 1
+        known = running.pods.get("default/bad")
+        assert known is not None
+        assert known.priority == 1
+        server.put(pod("bad", priority=2))
+        await equal(running, server)
+        server.put(pod("bad", priority="high"))
+        server.delete("bad")
+        await equal(running, server)
+        assert running.recorder.story[-1] == ("delete", "bad")
+
+
+async def test_a_line_that_is_no_event_makes_a_new_list(server: FaultServer) -> None:
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        server.watch_faults.append(chunks(b"<html>\n", then="silence"))
+        server.drop_watches()
+        server.put(pod("a"))
+        await equal(running, server)
+        assert running.informers.statistics()["pods"].lists_total == 2
+
+
+async def test_a_handler_that_fails_is_counted_and_stops_nothing(server: FaultServer) -> None:
+    failures: list[tuple[str, str]] = []
+
+    class Failing(Recorder):
+        def on_add(self, new: Pod) -> None:
+            raise LookupError(new.metadata.name)
+
+    clock = SystemClock()
+    credentials = await load(None, clock, master=f"http://127.0.0.1:{server.port}")
+    server.put(pod("a"))
+    async with ApiSession(credentials) as session, anyio.create_task_group() as group:
+        informers = InformerSet(
+            session,
+            clock=clock,
+            random=Random(0),
+            on_handler_error=lambda resource, error: failures.append((resource, str(error))),
+        )
+        after = Recorder()
+        informers.informer(PODS).add_handler(Failing())
+        informers.informer(PODS).add_handler(after)
+        group.start_soon(informers.run)
+        await informers.wait_synced()
+        assert failures == [("pods", "a")]
+        assert after.story == [("add", "a")]
+        group.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_no_change_is_lost_over_twenty_watch_drops(server: FaultServer, seed: int) -> None:
+    random = Random(seed)
+    for index in range(50):
+        server.put(pod(f"p{index}"))
+    async with reflecting(server, seed=seed) as running:
+        await running.informers.wait_synced()
+        for _ in range(20):
+            for _ in range(random.randrange(40)):
+                name = f"p{random.randrange(80)}"
+                if name in server.objects and random.random() < 0.4:
+                    server.delete(name)
+                else:
+                    server.put(pod(name, priority=random.randrange(1000)))
+                if random.random() < 0.2:
+                    await checkpoint()
+            if random.random() < 0.3:
+                server.compact()
+            if random.random() < 0.5:
+                server.watch_faults.append(random.choice([reset, silence, status(500, "InternalError")]))
+            server.drop_watches()
+            await anyio.sleep(random.random() * 0.05)
+        await equal(running, server)
+        priorities = {item.metadata.name: item.priority for item in running.pods.list()}
+        assert priorities == {name: item["spec"].get("priority", 0) for name, item in server.objects.items()}
