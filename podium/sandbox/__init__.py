@@ -1,1 +1,13 @@
-"""sandbox."""
+"""The embedded API server: enough of the Kubernetes REST API, from memory, on loopback.
+
+Owns: its own resource table, store, patches, watches, faults, stand-in kubelets, and the sample cluster it can be
+filled with. Must never: import the code it is there to test, or be taken for a claim about real clusters.
+"""
+
+from podium.sandbox.embedded import Sandbox
+from podium.sandbox.errors import ApiError
+from podium.sandbox.faults import Faults
+from podium.sandbox.serve import serve
+from podium.sandbox.store import Store
+
+__all__ = ["ApiError", "Faults", "Sandbox", "Store", "serve"]

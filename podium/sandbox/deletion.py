@@ -1,0 +1,51 @@
+"""When a deleted object goes: finalizers hold any object, a grace period holds a pod that has a node.
+
+Source: apiserver pkg/registry/rest/delete.go, kubernetes pkg/registry/core/pod/strategy.go (v1.36).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from podium.sandbox.resources import ResourceType
+
+Json = dict[str, Any]
+
+
+def is_finished(metadata: Json) -> bool:
+    """Whether an object that is being deleted has nothing left to wait for."""
+    return (
+        "deletionTimestamp" in metadata
+        and not metadata.get("finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+    )
+
+
+def marked(resource: ResourceType, obj: Json, options: Json, now: datetime) -> Json | None:
+    """The object marked as being deleted, or None when it can go at once."""
+    metadata = obj["metadata"]
+    grace_s = _grace_period_s(resource, obj, options)
+    if grace_s == 0 and not metadata.get("finalizers"):
+        return None
+    if "deletionTimestamp" in metadata and grace_s >= (metadata.get("deletionGracePeriodSeconds") or 0):
+        return obj | {"metadata": dict(metadata)}
+    when = now + timedelta(seconds=grace_s)
+    marks = {
+        "deletionTimestamp": when.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "deletionGracePeriodSeconds": grace_s,
+        "generation": metadata.get("generation", 0) + 1,
+    }
+    return obj | {"metadata": metadata | marks}
+
+
+def _grace_period_s(resource: ResourceType, obj: Json, options: Json) -> int:
+    if resource.storage != "pods":
+        return 0
+    spec, phase = obj.get("spec") or {}, (obj.get("status") or {}).get("phase")
+    if not spec.get("nodeName") or phase in ("Failed", "Succeeded"):
+        return 0
+    asked = options.get("gracePeriodSeconds")
+    if asked is None:
+        asked = spec.get("terminationGracePeriodSeconds", 30)
+    return max(0, int(asked))

@@ -1,0 +1,181 @@
+"""What the server says about itself: versions, groups, types, and an OpenAPI document just big enough for kubectl.
+
+kubectl looks into OpenAPI v3 for one thing before it creates, applies or patches: whether the server validates
+fields itself (the `fieldValidation` parameter of PATCH). Saying yes spares us the schemas.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.sandbox.resources import RESOURCES, VERBS, ResourceType
+
+Json = dict[str, Any]
+
+VERSION: Json = {
+    "major": "1",
+    "minor": "36",
+    "gitVersion": "v1.36.2+podium-sandbox",
+    "gitCommit": "",
+    "gitTreeState": "clean",
+    "buildDate": "2026-01-01T00:00:00Z",
+    "goVersion": "",
+    "compiler": "",
+    "platform": "linux/amd64",
+}
+_REVIEWS = {
+    "authentication.k8s.io/v1": (
+        ("tokenreviews", "TokenReview", False),
+        ("selfsubjectreviews", "SelfSubjectReview", False),
+    ),
+    "authorization.k8s.io/v1": (
+        ("selfsubjectaccessreviews", "SelfSubjectAccessReview", False),
+        ("selfsubjectrulesreviews", "SelfSubjectRulesReview", False),
+        ("subjectaccessreviews", "SubjectAccessReview", False),
+        ("localsubjectaccessreviews", "LocalSubjectAccessReview", True),
+    ),
+}
+_SUBRESOURCE_KINDS = {
+    "binding": {"kind": "Binding", "verbs": ["create"]},
+    "eviction": {"kind": "Eviction", "group": "policy", "version": "v1", "verbs": ["create"]},
+}
+
+
+def group_versions() -> list[str]:
+    """Every served `group/version`, core first."""
+    return list(dict.fromkeys([*(resource.api_version for resource in RESOURCES), *_REVIEWS]))
+
+
+def answer(path: str, *, aggregated: bool) -> Json | None:
+    """The discovery document at a path, or None when there is none."""
+    if path == "/version":
+        return VERSION
+    if path == "/api":
+        return _aggregated(["v1"]) if aggregated else {"kind": "APIVersions", "versions": ["v1"]}
+    if path == "/apis":
+        named = [group_version for group_version in group_versions() if "/" in group_version]
+        return (
+            _aggregated(named)
+            if aggregated
+            else {
+                "kind": "APIGroupList",
+                "apiVersion": "v1",
+                "groups": [_group(name) for name in named],
+            }
+        )
+    if path == "/openapi/v3":
+        return {"paths": {root[1:]: {"serverRelativeURL": f"/openapi/v3{root}"} for root in _roots().values()}}
+    for group_version, root in _roots().items():
+        if path == root:
+            return _resource_list(group_version)
+        if path == f"/openapi/v3{root}":
+            return _openapi_v3(group_version)
+        if path == root.rpartition("/")[0] and root != "/api/v1":
+            return _group(group_version) | {"kind": "APIGroup", "apiVersion": "v1"}
+    return None
+
+
+def openapi_v2() -> Json:
+    """An OpenAPI v2 document without definitions."""
+    return {"swagger": "2.0", "info": {"title": "Kubernetes", "version": VERSION["gitVersion"]}, "paths": {}}
+
+
+def _roots() -> dict[str, str]:
+    return {name: f"/apis/{name}" if "/" in name else f"/api/{name}" for name in group_versions()}
+
+
+def _group(group_version: str) -> Json:
+    group, _, version = group_version.rpartition("/")
+    entry = {"groupVersion": group_version, "version": version}
+    return {"name": group, "versions": [entry], "preferredVersion": entry}
+
+
+def _types(group_version: str) -> list[ResourceType]:
+    return [resource for resource in RESOURCES if resource.api_version == group_version]
+
+
+def _resource_list(group_version: str) -> Json:
+    entries: list[Json] = []
+    for resource in _types(group_version):
+        entry = {
+            "name": resource.plural,
+            "singularName": resource.singular,
+            "namespaced": resource.namespaced,
+            "kind": resource.kind,
+            "verbs": list(VERBS),
+        }
+        if resource.short_names:
+            entry["shortNames"] = list(resource.short_names)
+        if resource.categories:
+            entry["categories"] = list(resource.categories)
+        entries.append(entry)
+        for name in resource.subresources:
+            shown = _SUBRESOURCE_KINDS.get(name, {"kind": resource.kind, "verbs": ["get", "patch", "update"]})
+            entries.append(
+                {"name": f"{resource.plural}/{name}", "singularName": "", "namespaced": resource.namespaced} | shown
+            )
+    for plural, kind, namespaced in _REVIEWS.get(group_version, ()):
+        entries.append(
+            {"name": plural, "singularName": kind.lower(), "namespaced": namespaced, "kind": kind, "verbs": ["create"]}
+        )
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": entries}
+
+
+def _aggregated(names: list[str]) -> Json:
+    items = []
+    for group_version in names:
+        group, _, version = group_version.rpartition("/")
+        resources = [_aggregated_type(resource) for resource in _types(group_version)]
+        resources += [
+            {
+                "resource": plural,
+                "responseKind": {"group": group, "version": version, "kind": kind},
+                "scope": "Namespaced" if namespaced else "Cluster",
+                "singularResource": kind.lower(),
+                "verbs": ["create"],
+            }
+            for plural, kind, namespaced in _REVIEWS.get(group_version, ())
+        ]
+        versions = [{"version": version, "resources": resources, "freshness": "Current"}]
+        items.append({"metadata": {"name": group, "creationTimestamp": None}, "versions": versions})
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
+
+
+def _aggregated_type(resource: ResourceType) -> Json:
+    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    subresources = []
+    for name in resource.subresources:
+        shown = _SUBRESOURCE_KINDS.get(name, {"kind": resource.kind, "verbs": ["get", "patch", "update"]})
+        response_kind = {
+            "group": shown.get("group", resource.group),
+            "version": shown.get("version", resource.version),
+            "kind": shown["kind"],
+        }
+        subresources.append({"subresource": name, "responseKind": response_kind, "verbs": shown["verbs"]})
+    return {
+        "resource": resource.plural,
+        "responseKind": kind,
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": list(VERBS),
+        "shortNames": list(resource.short_names),
+        "categories": list(resource.categories),
+        "subresources": subresources,
+    }
+
+
+def _openapi_v3(group_version: str) -> Json:
+    root = _roots()[group_version]
+    parameters = [
+        {"name": name, "in": "query", "schema": {"type": "string"}}
+        for name in ("dryRun", "fieldManager", "fieldValidation")
+    ]
+    paths = {}
+    for resource in _types(group_version):
+        scope = "/namespaces/{namespace}" if resource.namespaced else ""
+        kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+        operation = {"x-kubernetes-group-version-kind": kind, "parameters": parameters}
+        paths[f"{root}{scope}/{resource.plural}"] = {"post": operation}
+        paths[f"{root}{scope}/{resource.plural}/{{name}}"] = {"patch": operation, "put": operation}
+    info = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
+    return {"openapi": "3.0.0", "info": info, "paths": paths}

@@ -1,0 +1,143 @@
+"""The sandbox as a thing to start and stop: store, HTTP server and stand-in kubelets together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import anyio.abc
+import yaml
+from aiohttp import web
+
+from podium.sandbox.faults import Faults
+from podium.sandbox.kubelets import Kubelets
+from podium.sandbox.server import ApiServer
+from podium.sandbox.store import Store, utc_now
+
+HOST = "127.0.0.1"
+_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+_PRIORITY_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+
+class Sandbox:
+    """An API server on 127.0.0.1, alive within `async with`.
+
+    Args:
+        port: 0 takes a free one.
+        token: when given, requests need it as a bearer token. kubectl sends none over plain HTTP.
+        kubelets: whether bound pods come to run and deleted ones go.
+        kubelet_delay_s: how long that takes.
+        heartbeat_s: how often nodes report in; None for once.
+        history_limit: changes per type that stay readable by watches.
+        bookmark_interval_s: the time between two bookmarks of a watch.
+        now: the wall clock, for timestamps and ages.
+    """
+
+    def __init__(
+        self,
+        port: int = 0,
+        token: str | None = None,
+        *,
+        kubelets: bool = True,
+        kubelet_delay_s: float = 0.05,
+        heartbeat_s: float | None = None,
+        history_limit: int = 20_000,
+        bookmark_interval_s: float = 10.0,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.port = port
+        self.token = token
+        self.store = Store(history_limit=history_limit, now=now)
+        self.faults = Faults(self._refuse)
+        self._api = ApiServer(self.store, self.faults, token=token, bookmark_interval_s=bookmark_interval_s)
+        self._kubelets = Kubelets(self.store, delay_s=kubelet_delay_s, heartbeat_s=heartbeat_s) if kubelets else None
+        self._server: web.Server | None = None
+        self._listener: asyncio.Server | None = None
+        self._tasks: anyio.abc.TaskGroup | None = None
+        _furnish(self.store)
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://{HOST}:{self.port}"
+
+    def kubeconfig(self) -> dict[str, Any]:
+        """A kubeconfig whose only context is this sandbox."""
+        name = "podium-sandbox"
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": name, "cluster": {"server": self.url}}],
+            "users": [{"name": name, "user": {"token": self.token} if self.token else {}}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+            "current-context": name,
+        }
+
+    def write_kubeconfig(self, path: str | Path) -> Path:
+        """Write the kubeconfig to a file, readable by its owner only."""
+        target = Path(path)
+        target.touch(mode=0o600)
+        target.write_text(yaml.safe_dump(self.kubeconfig(), sort_keys=False))
+        return target
+
+    async def __aenter__(self) -> Self:
+        self._server = web.Server(self._api.handle, handler_cancellation=True, access_log=None)
+        await self._listen()
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        if self._kubelets is not None:
+            self._tasks.start_soon(self._kubelets.run, name="stand-in kubelets")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        assert self._tasks is not None
+        assert self._server is not None
+        self._tasks.cancel_scope.cancel()
+        try:
+            return await self._tasks.__aexit__(kind, error, trace)
+        finally:
+            with anyio.CancelScope(shield=True):
+                self._stop_listening()
+                await self._server.shutdown(0)
+
+    async def _listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        assert self._server is not None
+        self._listener = await loop.create_server(self._server, HOST, self.port, backlog=1024)
+        self.port = self._listener.sockets[0].getsockname()[1]
+
+    def _stop_listening(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+
+    def _refuse(self, duration_s: float) -> None:
+        assert self._server is not None
+        assert self._tasks is not None
+        self._stop_listening()
+        for connection in self._server.connections:
+            if connection.transport is not None:
+                connection.transport.abort()
+        self._tasks.start_soon(self._listen_again, duration_s, name="refusing connections")
+
+    async def _listen_again(self, delay_s: float) -> None:
+        await anyio.sleep(delay_s)
+        if self._listener is None:
+            await self._listen()
+
+
+def _furnish(store: Store) -> None:
+    for name in _NAMESPACES:
+        store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    for name, value in _PRIORITY_CLASSES.items():
+        metadata = {"name": name}
+        store.create(
+            {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": metadata, "value": value}
+        )

@@ -1,0 +1,172 @@
+"""Bad luck on demand: which requests fail, how, and how often.
+
+Kinds of fault, each limited to the next `times` matching requests (None: until cleared):
+  error        answer with `code` (429 and 410 included) and, where given, Retry-After
+  latency      wait `delay_s` first
+  lost         do the work, then cut the connection without an answer
+And at once: ending open watches, and refusing connections for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from podium.sandbox.errors import ApiError, bad_request, expired, too_many_requests
+from podium.sandbox.requests import ResourceRequest
+from podium.sandbox.resources import resource_named
+from podium.sandbox.watches import Watch
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Fault:
+    """One rule. An empty `verb`, `resource` or `subresource` matches any; subresource "-" matches none."""
+
+    kind: str
+    verb: str = ""
+    resource: str = ""
+    subresource: str = ""
+    times: int | None = 1
+    code: int = 500
+    retry_after_s: int | None = None
+    delay_s: float = 0.0
+
+    def matches(self, request: ResourceRequest) -> bool:
+        """Whether the rule is about this request and not used up."""
+        return (
+            self.times != 0
+            and self.verb in ("", request.verb)
+            and (not self.resource or resource_named(self.resource).plural == request.resource.plural)
+            and self.subresource in ("", request.subresource or "-")
+        )
+
+    def error(self) -> ApiError:
+        """The answer of a rule of kind "error"."""
+        if self.code == 429:
+            return too_many_requests("the server has received too many requests", self.retry_after_s or 1)
+        if self.code == 410:
+            return expired("too old resource version")
+        return ApiError(self.code, "InternalError", "an injected fault", retry_after_s=self.retry_after_s)
+
+
+class Faults:
+    """The rules in force. Times count down as requests match.
+
+    Args:
+        refuse: closes the listener and every connection for so many seconds.
+    """
+
+    def __init__(self, refuse: Callable[[float], None]) -> None:
+        self.rules: list[Fault] = []
+        self.watches: set[Watch] = set()
+        self._refuse = refuse
+
+    def server_error(
+        self, times: int | None = 1, *, code: int = 500, verb: str = "", resource: str = "", subresource: str = ""
+    ) -> None:
+        """Answer the next matching requests with an error code."""
+        self._add(Fault("error", verb, resource, subresource, times, code))
+
+    def too_many_requests(
+        self,
+        times: int | None = 1,
+        *,
+        retry_after_s: int = 1,
+        verb: str = "",
+        resource: str = "",
+        subresource: str = "",
+    ) -> None:
+        """Answer the next matching requests with 429 and Retry-After."""
+        self._add(Fault("error", verb, resource, subresource, times, 429, retry_after_s))
+
+    def gone(self, times: int | None = 1, *, verb: str = "watch", resource: str = "") -> None:
+        """Answer the next matching requests with HTTP 410."""
+        self._add(Fault("error", verb, resource, "", times, 410))
+
+    def latency(
+        self, delay_s: float, times: int | None = None, *, verb: str = "", resource: str = "", subresource: str = ""
+    ) -> None:
+        """Let matching requests wait before they are looked at."""
+        self._add(Fault("latency", verb, resource, subresource, times, delay_s=delay_s))
+
+    def lose_response(
+        self, times: int | None = 1, *, verb: str = "", resource: str = "", subresource: str = ""
+    ) -> None:
+        """Carry matching requests out, then cut the connection instead of answering."""
+        self._add(Fault("lost", verb, resource, subresource, times))
+
+    def drop_watches(self, *, resource: str = "", mid_line: bool = False) -> int:
+        """Cut the connections of open watches; returns how many."""
+        return self._end_watches("mid-line" if mid_line else "drop", resource)
+
+    def expire_watches(self, *, resource: str = "") -> int:
+        """Send open watches an ERROR event of code 410 and end them; returns how many."""
+        return self._end_watches("gone", resource)
+
+    def refuse_connections(self, duration_s: float) -> None:
+        """Close every connection and accept none for a while."""
+        self._refuse(duration_s)
+
+    def clear(self) -> None:
+        """Forget all rules."""
+        self.rules.clear()
+
+    def take(self, kind: str, request: ResourceRequest) -> Fault | None:
+        """The first rule of a kind that matches the request; uses it up by one."""
+        for rule in self.rules:
+            if rule.kind == kind and rule.matches(request):
+                if rule.times is not None:
+                    rule.times -= 1
+                    if not rule.times:
+                        self.rules.remove(rule)
+                return rule
+        return None
+
+    def inject(self, command: Json) -> Json:
+        """Carry out a command of the admin endpoint: `{"fault": <method name>, ...its arguments}`.
+
+        Raises:
+            ApiError: 400, no such fault or not its arguments.
+        """
+        arguments = dict(command)
+        name = arguments.pop("fault", None)
+        if name not in _COMMANDS:
+            raise bad_request(f"fault is one of {', '.join(_COMMANDS)}; not {name!r}")
+        try:
+            result = getattr(self, name)(**arguments)
+        except (TypeError, KeyError) as error:
+            raise bad_request(f"{name}: {error}") from None
+        return {"fault": name, "affected": result}
+
+    def as_json(self) -> Json:
+        """The rules in force and the number of open watches."""
+        rules = [{slot: getattr(rule, slot) for slot in Fault.__slots__} for rule in self.rules]
+        return {"rules": rules, "watches": len(self.watches)}
+
+    def _add(self, fault: Fault) -> None:
+        if fault.resource:
+            resource_named(fault.resource)
+        self.rules.append(fault)
+
+    def _end_watches(self, how: str, resource: str) -> int:
+        plural = resource_named(resource).plural if resource else ""
+        ended = [watch for watch in self.watches if plural in ("", watch.resource.plural)]
+        for watch in ended:
+            watch.end(how)
+        return len(ended)
+
+
+_COMMANDS = (
+    "server_error",
+    "too_many_requests",
+    "gone",
+    "latency",
+    "lose_response",
+    "drop_watches",
+    "expire_watches",
+    "refuse_connections",
+    "clear",
+)

@@ -1,0 +1,140 @@
+"""Stored objects and the bounded history of their changes that watches and consistent pages are served from."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+import orjson
+
+from podium.sandbox.errors import expired
+
+Json = dict[str, Any]
+Key = tuple[str, str]  # namespace ("" for cluster-wide types), name
+
+ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+
+
+class Record:
+    """One object at one revision. Never changed once made; encoded at most once per view."""
+
+    __slots__ = ("_encoded", "key", "obj", "revision")
+
+    def __init__(self, key: Key, obj: Json, revision: int) -> None:
+        self.key = key
+        self.obj = obj
+        self.revision = revision
+        self._encoded: dict[str, bytes] = {}
+
+    def encoded(self, view: str, shape: Callable[[Json], Json] | None = None) -> bytes:
+        """The object as JSON, in the shape that the view named `view` gives it."""
+        found = self._encoded.get(view)
+        if found is None:
+            found = orjson.dumps(shape(self.obj) if shape else self.obj)
+            self._encoded[view] = found
+        return found
+
+
+class Change:
+    """One entry of the history: what `record` became, and what was there before."""
+
+    __slots__ = ("previous", "record", "revision", "type")
+
+    def __init__(self, kind: str, record: Record, previous: Record | None) -> None:
+        self.type = kind
+        self.record = record
+        self.previous = previous
+        self.revision = record.revision
+
+
+class Collection:
+    """All objects of one stored type, the last `limit` changes to them, and who wants to know.
+
+    Invariant: replaying the history backwards from `records` gives the collection at any revision
+    not older than `oldest`.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.records: dict[Key, Record] = {}
+        self.listeners: set[Callable[[], None]] = set()
+        self.oldest = 0  # the last revision that has been forgotten
+        self._limit = limit
+        self._changes: list[Change] = []
+        self._dropped = 0  # changes that once stood before _changes[0]
+        self._sorted: list[Key] | None = None
+
+    def commit(self, change: Change) -> None:
+        """Make the change the collection's present, remember it and tell the listeners."""
+        key = change.record.key
+        if change.type == DELETED:
+            del self.records[key]
+            self._sorted = None
+        else:
+            if key not in self.records:
+                self._sorted = None
+            self.records[key] = change.record
+        self._changes.append(change)
+        if len(self._changes) >= 2 * self._limit:
+            self._forget(len(self._changes) - self._limit)
+        for listen in self.listeners:
+            listen()
+
+    def compact(self, keep: int = 0) -> None:
+        """Forget all but the last `keep` changes, as etcd's compaction does."""
+        self._forget(max(0, len(self._changes) - keep))
+
+    def _forget(self, count: int) -> None:
+        if count:
+            self.oldest = self._changes[count - 1].revision
+            self._dropped += count
+            del self._changes[:count]
+
+    @property
+    def end(self) -> int:
+        """The cursor that reads only what comes from now on."""
+        return self._dropped + len(self._changes)
+
+    def cursor_after(self, revision: int) -> int:
+        """The cursor that reads every change after a revision.
+
+        Raises:
+            ApiError: 410, some of them are forgotten.
+        """
+        if revision < self.oldest:
+            raise expired(f"too old resource version: {revision} ({self.oldest + 1})")
+        return self._dropped + bisect_right(self._changes, revision, key=attrgetter("revision"))
+
+    def changes_from(self, cursor: int) -> list[Change]:
+        """The changes from a cursor on.
+
+        Raises:
+            ApiError: 410, the reader was too slow.
+        """
+        if cursor < self._dropped:
+            raise expired(f"too old resource version: the history starts after {self.oldest}")
+        return self._changes[cursor - self._dropped :]
+
+    def sorted_keys(self) -> list[Key]:
+        """The keys of the present, in list order."""
+        if self._sorted is None:
+            self._sorted = sorted(self.records)
+        return self._sorted
+
+    def at(self, revision: int) -> dict[Key, Record]:
+        """The records as they were at a revision.
+
+        Raises:
+            ApiError: 410, that is too long ago.
+        """
+        later = self.changes_from(self.cursor_after(revision))
+        if not later:
+            return self.records
+        records = dict(self.records)
+        for change in reversed(later):
+            if change.previous is None:
+                records.pop(change.record.key, None)
+            else:
+                records[change.record.key] = change.previous
+        return records

@@ -1,0 +1,120 @@
+"""From an HTTP request to what it asks for: type, verb, namespace, name, subresource."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import yaml
+from aiohttp import web
+
+from podium.sandbox.errors import ApiError, bad_request
+from podium.sandbox.resources import BY_PATH, ResourceType
+
+Json = dict[str, Any]
+
+_VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+PATCH_TYPES = {
+    "application/merge-patch+json": "merge",
+    "application/strategic-merge-patch+json": "strategic",
+    "application/json-patch+json": "json",
+    "application/apply-patch+yaml": "apply",
+    "application/apply-patch+cbor": "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRequest:
+    """One request for a resource. `namespace` is None for all namespaces and for cluster-wide types."""
+
+    resource: ResourceType
+    verb: str
+    namespace: str | None
+    name: str | None
+    subresource: str | None
+    query: Mapping[str, str]
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether the write must not be kept."""
+        return self.query.get("dryRun") == "All"
+
+
+def parse_request(method: str, path: str, query: Mapping[str, str]) -> ResourceRequest:
+    """Read `/api/v1/...` and `/apis/<group>/<version>/...`.
+
+    Raises:
+        ApiError: 404 no such path, 405 no such verb.
+    """
+    parts = path.strip("/").split("/")
+    if parts[0] == "api" and len(parts) >= 3:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[0] == "apis" and len(parts) >= 4:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        raise path_not_found()
+    namespace = None
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
+        namespace, rest = rest[1], rest[2:]
+    resource = BY_PATH.get((group, version, rest[0]))
+    if resource is None or len(rest) > 3 or (namespace is not None and not resource.namespaced):
+        raise path_not_found()
+    name = rest[1] if len(rest) > 1 else None
+    subresource = rest[2] if len(rest) > 2 else None
+    if subresource is not None and subresource not in resource.subresources:
+        raise path_not_found()
+    verb = _verb(method, name, query)
+    return ResourceRequest(resource, verb, namespace, name, subresource, query)
+
+
+def _verb(method: str, name: str | None, query: Mapping[str, str]) -> str:
+    verb = _VERBS.get(method)
+    if verb is None:
+        raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+    if verb == "get" and query.get("watch") in ("1", "true"):
+        return "watch"
+    if name is None and verb in ("get", "delete"):
+        return {"get": "list", "delete": "deletecollection"}[verb]
+    if name is None and verb in ("update", "patch"):
+        raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+    return verb
+
+
+def path_not_found() -> ApiError:
+    """404 for a path that means nothing."""
+    return ApiError(404, "NotFound", "the server could not find the requested resource")
+
+
+async def read_body(request: web.BaseRequest) -> Any:
+    """The body as JSON, or YAML where the client says so; an empty body is an empty object.
+
+    Raises:
+        ApiError: 400 unparsable, 415 in a format that is not served.
+    """
+    content_type = request.content_type
+    body = await request.read()
+    if not body:
+        return {}
+    if "protobuf" in content_type or "cbor" in content_type:
+        message = (
+            f"the body of the request was in an unknown format - accepted media types: JSON, YAML ({content_type})"
+        )
+        raise ApiError(415, "UnsupportedMediaType", message)
+    try:
+        return yaml.safe_load(body) if content_type.endswith("yaml") else orjson.loads(body)
+    except (orjson.JSONDecodeError, yaml.YAMLError) as error:
+        raise bad_request(f"the body of the request is unparsable: {error}") from None
+
+
+async def read_object(request: web.BaseRequest) -> Json:
+    """The body, which must be an object.
+
+    Raises:
+        ApiError: 400, 415.
+    """
+    body = await read_body(request)
+    if not isinstance(body, dict):
+        raise bad_request("the body of the request is no object")
+    return body

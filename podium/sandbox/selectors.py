@@ -1,0 +1,282 @@
+"""Label and field selectors: text of a query parameter to a predicate over an object.
+
+Source: apimachinery pkg/labels and pkg/fields (v0.36); the selectable fields of core/v1 conversion.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from podium.sandbox.errors import ApiError, bad_request
+from podium.sandbox.resources import ResourceType
+
+Json = dict[str, Any]
+Predicate = Callable[[Json], bool]
+
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+_TOKEN = re.compile(r"\s*(==|!=|=|>|<|!|,|\(|\)|[^\s=!<>,()]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on a label: operator is in, notin, exists, absent, gt or lt."""
+
+    key: str
+    operator: str
+    values: frozenset[str] = frozenset()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether the labels satisfy this condition. A missing label satisfies notin and absent."""
+        value = labels.get(self.key)
+        match self.operator:
+            case "in":
+                return value in self.values
+            case "notin":
+                return value not in self.values
+            case "exists":
+                return value is not None
+            case "absent":
+                return value is None
+            case _:
+                return self._compares(value)
+
+    def _compares(self, value: str | None) -> bool:
+        try:
+            left, right = int(value or ""), int(next(iter(self.values)))
+        except ValueError:
+            return False
+        return left > right if self.operator == "gt" else left < right
+
+
+def parse_label_selector(text: str) -> tuple[Requirement, ...]:
+    """Parse `a=b,c!=d,e in (x,y),f notin (z),g,!h,i>1`.
+
+    Raises:
+        ApiError: 400, the text is no label selector.
+    """
+    tokens = _tokens(text)
+    requirements: list[Requirement] = []
+    position = 0
+    while position < len(tokens):
+        requirement, position = _requirement(tokens, position, text)
+        requirements.append(requirement)
+        if position == len(tokens):
+            break
+        if tokens[position] != "," or position + 1 == len(tokens):
+            raise _unparsable(text, f"found '{tokens[position]}', expected: ',' or 'end of string'")
+        position += 1
+    return tuple(requirements)
+
+
+def match_label_selector(selector: Json, labels: Mapping[str, str]) -> bool:
+    """Whether labels match a `LabelSelector` object; an empty selector matches everything."""
+    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
+        return False
+    operators = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "absent"}
+    return all(
+        Requirement(
+            expression.get("key", ""),
+            operators.get(expression.get("operator", ""), "in"),
+            frozenset(expression.get("values") or ()),
+        ).matches(labels)
+        for expression in selector.get("matchExpressions") or ()
+    )
+
+
+def _tokens(text: str) -> list[str]:
+    tokens, position = [], 0
+    text = text.strip()
+    while position < len(text):
+        found = _TOKEN.match(text, position)
+        if found is None:  # pragma: no cover - the last alternative takes every other character
+            raise _unparsable(text, f"unexpected character at {position}")
+        tokens.append(found[1])
+        position = found.end()
+    return tokens
+
+
+def _requirement(tokens: list[str], position: int, text: str) -> tuple[Requirement, int]:
+    token = tokens[position]
+    if token == "!":
+        key = _word(tokens, position + 1, text)
+        return Requirement(_checked_key(key, text), "absent"), position + 2
+    key = _checked_key(_word(tokens, position, text), text)
+    position += 1
+    operator = tokens[position] if position < len(tokens) else ","
+    if operator == ",":
+        return Requirement(key, "exists"), position
+    if operator in ("in", "notin"):
+        values, position = _value_set(tokens, position + 1, text)
+        return Requirement(key, operator, values), position
+    name = {"=": "in", "==": "in", "!=": "notin", ">": "gt", "<": "lt"}.get(operator)
+    if name is None:
+        raise _unparsable(text, f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
+    following = tokens[position + 1] if position + 1 < len(tokens) else ","
+    if following == ",":
+        return Requirement(key, name, frozenset({""})), position + 1
+    return Requirement(key, name, frozenset({_word(tokens, position + 1, text)})), position + 2
+
+
+def _value_set(tokens: list[str], position: int, text: str) -> tuple[frozenset[str], int]:
+    if position >= len(tokens) or tokens[position] != "(":
+        raise _unparsable(text, "expected: '('")
+    values: set[str] = set()
+    pending = ""
+    for index in range(position + 1, len(tokens)):
+        token = tokens[index]
+        if token in (",", ")"):
+            values.add(pending)
+            pending = ""
+            if token == ")":
+                return frozenset(values), index + 1
+        else:
+            pending = _word(tokens, index, text)
+    raise _unparsable(text, "expected: ',' or ')'")
+
+
+def _word(tokens: list[str], position: int, text: str) -> str:
+    if position >= len(tokens) or not re.match(r"[^=!<>,()]", tokens[position]):
+        found = tokens[position] if position < len(tokens) else ""
+        raise _unparsable(text, f"found '{found}', expected: identifier")
+    return tokens[position]
+
+
+def _checked_key(key: str, text: str) -> str:
+    prefix, _, name = key.rpartition("/")
+    if not _NAME.fullmatch(name) or len(name) > 63 or len(prefix) > 253:
+        raise _unparsable(text, f"invalid label key {key!r}")
+    return key
+
+
+def _unparsable(text: str, why: str) -> ApiError:
+    return bad_request(f"unable to parse requirement: {why} (selector {text!r})")
+
+
+_METADATA_FIELDS = {"metadata.name": "metadata.name", "metadata.namespace": "metadata.namespace"}
+_INVOLVED = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+
+# storage name -> selectable label -> path in the stored object
+_FIELDS: dict[str, dict[str, str]] = {
+    "pods": {
+        path: path
+        for path in (
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.nominatedNodeName",
+        )
+    },
+    "nodes": {"spec.unschedulable": "spec.unschedulable"},
+    "namespaces": {"status.phase": "status.phase", "name": "metadata.name"},
+    "secrets": {"type": "type"},
+    "events": {
+        **{f"involvedObject.{name}": f"involvedObject.{name}" for name in _INVOLVED},
+        **{f"regarding.{name}": f"involvedObject.{name}" for name in _INVOLVED},
+        "reason": "reason",
+        "type": "type",
+        "source": "source.component",
+        "reportingComponent": "reportingComponent",
+        "reportingController": "reportingComponent",
+    },
+    "resourceslices.resource.k8s.io": {"spec.nodeName": "spec.nodeName", "spec.driver": "spec.driver"},
+    "jobs.batch": {"status.successful": "status.succeeded"},
+    "replicasets.apps": {"status.replicas": "status.replicas"},
+}
+_FALSE_WHEN_ABSENT = {"spec.unschedulable", "spec.hostNetwork"}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRequirement:
+    """One condition on a field, by its path in the stored object."""
+
+    path: tuple[str, ...]
+    value: str
+    equal: bool
+    absent: str
+
+    def matches(self, obj: Json) -> bool:
+        """Whether the field's text equals (or differs from) the value."""
+        found: Any = obj
+        for part in self.path:
+            found = found.get(part) if isinstance(found, dict) else None
+        if found is None:
+            text = self.absent
+        elif isinstance(found, bool):
+            text = "true" if found else "false"
+        else:
+            text = str(found)
+        return (text == self.value) is self.equal
+
+
+def parse_field_selector(text: str, resource: ResourceType) -> tuple[FieldRequirement, ...]:
+    r"""Parse `a.b=c,d!=e`; `\,`, `\=` and `\\` stand for themselves in a value.
+
+    Raises:
+        ApiError: 400, not a field selector, or a field of this type that cannot be selected by.
+    """
+    known = _METADATA_FIELDS | _FIELDS.get(resource.storage, {})
+    requirements = []
+    for term in re.split(r"(?<!\\),", text):
+        if not term:
+            continue
+        found = re.match(r"(.*?)(?<!\\)(==|!=|=)(.*)", term, re.DOTALL)
+        if found is None:
+            raise bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
+        label, operator, value = found.groups()
+        if label not in known:
+            raise bad_request(
+                f'Unable to find "{resource.api_version}, Resource={resource.plural}" that match '
+                f'label selector "", field selector "{text}": field label not supported: {label}'
+            )
+        path = known[label]
+        absent = "false" if path in _FALSE_WHEN_ABSENT else ""
+        value = re.sub(r"\\([\\,=])", r"\1", value)
+        requirements.append(FieldRequirement(tuple(path.split(".")), value, operator != "!=", absent))
+    return tuple(requirements)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a list or a watch is restricted to: a namespace, labels, fields."""
+
+    namespace: str | None = None
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[FieldRequirement, ...] = ()
+
+    @property
+    def selective(self) -> bool:
+        """Whether objects can move in and out of the selection."""
+        return bool(self.labels or self.fields)
+
+    def matches(self, obj: Json) -> bool:
+        """Whether the object is in the selection."""
+        metadata = obj["metadata"]
+        if self.namespace is not None and metadata.get("namespace") != self.namespace:
+            return False
+        if self.labels:
+            labels = metadata.get("labels") or {}
+            if not all(requirement.matches(labels) for requirement in self.labels):
+                return False
+        return all(requirement.matches(obj) for requirement in self.fields)
+
+
+def selection(
+    resource: ResourceType, namespace: str | None, label_selector: str = "", field_selector: str = ""
+) -> Selection:
+    """Build a selection from the texts of a request.
+
+    Raises:
+        ApiError: 400, one of the selectors is broken.
+    """
+    return Selection(
+        namespace or None,
+        parse_label_selector(label_selector),
+        parse_field_selector(field_selector, resource),
+    )

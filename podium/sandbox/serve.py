@@ -1,0 +1,38 @@
+"""Serving a sandbox on its own, until cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+
+from podium.sandbox.embedded import Sandbox
+from podium.sandbox.fill import priority_classes, varied_nodes
+
+
+async def serve(
+    port: int = 0,
+    nodes: int = 0,
+    write_kubeconfig: str | Path | None = None,
+    *,
+    seed: int = 0,
+    token: str | None = None,
+    started: Callable[[Sandbox], None] = lambda _sandbox: None,
+) -> None:
+    """Serve a sandbox with so many varied nodes, until cancelled.
+
+    Args:
+        port: 0 takes a free one.
+        started: called once the sandbox answers, for example to print where.
+
+    Raises:
+        OSError: the port is taken, or the kubeconfig cannot be written.
+    """
+    async with Sandbox(port, token) as sandbox:
+        for obj in [*priority_classes(), *varied_nodes(nodes, seed)]:
+            sandbox.store.create(obj)
+        if write_kubeconfig is not None:
+            sandbox.write_kubeconfig(write_kubeconfig)
+        started(sandbox)
+        await anyio.sleep_forever()

@@ -1,0 +1,264 @@
+"""The HTTP face of the store: who may ask, what went wrong on purpose, which verb does what."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from podium.sandbox import discovery, pods, reviews
+from podium.sandbox.errors import ApiError, bad_request
+from podium.sandbox.faults import Faults
+from podium.sandbox.paging import list_page
+from podium.sandbox.presentation import Presentation, negotiate
+from podium.sandbox.requests import PATCH_TYPES, ResourceRequest, parse_request, path_not_found, read_body, read_object
+from podium.sandbox.selectors import Selection, selection
+from podium.sandbox.store import Store
+from podium.sandbox.views import to_stored
+from podium.sandbox.watches import Watch, name_requirement
+
+Json = dict[str, Any]
+
+_OPEN_PATHS = {"/healthz", "/livez", "/readyz", "/version"}
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_OPENAPI_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One resource request with what is needed to answer it."""
+
+    http: web.BaseRequest
+    request: ResourceRequest
+    presentation: Presentation
+
+
+class ApiServer:
+    """Answers requests; `handle` is the entry point for `aiohttp.web.Server`."""
+
+    def __init__(self, store: Store, faults: Faults, *, token: str | None, bookmark_interval_s: float) -> None:
+        self._store = store
+        self._faults = faults
+        self._token = token
+        self._bookmark_interval_s = bookmark_interval_s
+        self._verbs: dict[str, Callable[[Call], Awaitable[web.StreamResponse]]] = {
+            "get": self._get,
+            "list": self._list,
+            "watch": self._watch,
+            "create": self._create,
+            "update": self._update,
+            "patch": self._patch,
+            "delete": self._delete,
+            "deletecollection": self._delete_collection,
+        }
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one HTTP request; a refusal is answered with its Status."""
+        try:
+            self._authenticate(request)
+            if request.path.startswith(("/api/v1/", "/apis/")):
+                if request.method == "POST" and reviews.is_review(request.path):
+                    return _json(reviews.answer_review(request.path, await read_object(request)), 201)
+                if request.path.count("/") > (2 if request.path.startswith("/api/") else 3):
+                    return await self._resource(request)
+            return await self._other(request)
+        except ApiError as error:
+            headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
+            return _json(error.status(), error.code, headers)
+
+    def _authenticate(self, request: web.BaseRequest) -> None:
+        if self._token is None or request.path in _OPEN_PATHS:
+            return
+        if request.headers.get("Authorization") != f"Bearer {self._token}":
+            raise ApiError(401, "Unauthorized", "Unauthorized")
+
+    async def _resource(self, http: web.BaseRequest) -> web.StreamResponse:
+        request = parse_request(http.method, http.path, http.query)
+        if delay := self._faults.take("latency", request):
+            await asyncio.sleep(delay.delay_s)
+        if fault := self._faults.take("error", request):
+            raise fault.error()
+        lost = self._faults.take("lost", request)
+        accept = http.headers.get("Accept", "")
+        presentation = negotiate(accept, request.query.get("includeObject", ""), request.resource, self._store.now)
+        response = await self._verbs[request.verb](Call(http, request, presentation))
+        if lost is not None and http.transport is not None:
+            http.transport.abort()
+        return response
+
+    async def _get(self, call: Call) -> web.StreamResponse:
+        request = call.request
+        record = self._store.record(request.resource, request.namespace, request.name or "")
+        return _raw(call.presentation.one(record))
+
+    async def _list(self, call: Call) -> web.StreamResponse:
+        collection = self._store.collection(call.request.resource)
+        records, meta = list_page(collection, _selection(call.request), call.request, self._store.revision)
+        return _raw(call.presentation.many(records, meta))
+
+    async def _watch(self, call: Call) -> web.StreamResponse:
+        collection = self._store.collection(call.request.resource)
+        response = web.StreamResponse(headers={"Content-Type": "application/json", "Cache-Control": "no-cache"})
+        try:
+            watch = Watch(
+                self._store,
+                collection,
+                _selection(call.request),
+                call.presentation,
+                call.request,
+                self._bookmark_interval_s,
+            )
+        except ApiError as error:
+            if error.code != 410:
+                raise
+            # As upstream's watch cache does: the answer is 200 and the first event says 410.
+            return _raw(b'{"type":"ERROR","object":' + orjson.dumps(error.status()) + b"}\n")
+        self._faults.watches.add(watch)
+        try:
+            response.enable_chunked_encoding()
+            await response.prepare(call.http)
+            await watch.stream(response)
+        finally:
+            self._faults.watches.discard(watch)
+        if watch.cut and call.http.transport is not None:
+            call.http.transport.close()
+        return response
+
+    async def _create(self, call: Call) -> web.StreamResponse:
+        request, body = call.request, await read_object(call.http)
+        if request.name is None:
+            _check_kind(request, body)
+            with self._store.dry_run(request.dry_run):
+                record = self._store.create_record(request.resource, request.namespace, body)
+            return _raw(call.presentation.one(record), 201)
+        action = {"binding": pods.bind, "eviction": pods.evict}.get(request.subresource or "")
+        if action is None:
+            raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+        with self._store.dry_run(request.dry_run):
+            return _json(action(self._store, request.namespace or "", request.name, body), 201)
+
+    async def _update(self, call: Call) -> web.StreamResponse:
+        request, body = call.request, await read_object(call.http)
+        _check_kind(request, body)
+        record = self._store.record(request.resource, request.namespace, request.name or "")
+        with self._store.dry_run(request.dry_run):
+            obj = to_stored(request.resource, body)
+            return _raw(
+                call.presentation.one(self._store.update_record(request.resource, record, obj, request.subresource))
+            )
+
+    async def _patch(self, call: Call) -> web.StreamResponse:
+        request = call.request
+        how = PATCH_TYPES.get(call.http.content_type)
+        body = await read_body(call.http)
+        if not how:
+            raise ApiError(415, "UnsupportedMediaType", f"unknown patch type {call.http.content_type!r}")
+        with self._store.dry_run(request.dry_run):
+            return self._patched(call, how, body)
+
+    def _patched(self, call: Call, how: str, body: Any) -> web.StreamResponse:
+        request, store = call.request, self._store
+        resource, name = request.resource, request.name or ""
+        key = (request.namespace or "" if resource.namespaced else "", name)
+        if how == "apply" and isinstance(body, dict) and key not in store.collection(resource).records:
+            body.setdefault("metadata", {}).setdefault("name", name)
+            record = store.create_record(resource, request.namespace, body)
+            return _raw(call.presentation.one(record), 201)
+        record = store.record(resource, request.namespace, name)
+        return _raw(call.presentation.one(store.patch_record(resource, record, body, how, request.subresource)))
+
+    async def _delete(self, call: Call) -> web.StreamResponse:
+        request, options = call.request, await _delete_options(call)
+        record = self._store.record(request.resource, request.namespace, request.name or "")
+        with self._store.dry_run(request.dry_run):
+            last, gone = self._store.delete_record(request.resource, record, options)
+        if not gone or request.resource.storage in ("pods", "namespaces"):
+            return _raw(call.presentation.one(last))
+        metadata = last.obj["metadata"]
+        details = {
+            "name": metadata["name"],
+            "group": request.resource.group,
+            "kind": request.resource.plural,
+            "uid": metadata.get("uid", ""),
+        }
+        return _json({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+
+    async def _delete_collection(self, call: Call) -> web.StreamResponse:
+        request, options = call.request, await _delete_options(call)
+        whole = replace(
+            request, query={name: value for name, value in request.query.items() if name.endswith("Selector")}
+        )
+        collection = self._store.collection(request.resource)
+        records, meta = list_page(collection, _selection(request), whole, self._store.revision)
+        with self._store.dry_run(request.dry_run):
+            for record in records:
+                self._store.delete_record(request.resource, record, options)
+        return _raw(call.presentation.many(records, meta))
+
+    async def _other(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = request.path.rstrip("/") or "/"
+        if path.startswith(("/healthz", "/livez", "/readyz")):
+            return web.Response(text="ok")
+        if path == "/sandbox/faults":
+            return await self._administer(request)
+        accept = request.headers.get("Accept", "")
+        if path == "/openapi/v2":
+            if "protobuf" in accept:
+                return web.Response(body=b"", headers={"Content-Type": _OPENAPI_V2_PROTOBUF})
+            return _json(discovery.openapi_v2())
+        aggregated = "as=APIGroupDiscoveryList" in accept and "v=v2;" in accept + ";"
+        document = discovery.answer(path, aggregated=aggregated)
+        if document is None:
+            raise path_not_found()
+        if document.get("kind") == "APIGroupDiscoveryList":
+            return _json(document, headers={"Content-Type": _AGGREGATED})
+        return _json(document)
+
+    async def _administer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.method == "POST":
+            return _json(self._faults.inject(await read_object(request)))
+        if request.method == "DELETE":
+            self._faults.clear()
+        return _json(self._faults.as_json())
+
+
+def _selection(request: ResourceRequest) -> Selection:
+    query = request.query
+    found = selection(
+        request.resource, request.namespace, query.get("labelSelector", ""), query.get("fieldSelector", "")
+    )
+    if request.name is not None:
+        return replace(found, fields=(*found.fields, name_requirement(request.name)))
+    return found
+
+
+async def _delete_options(call: Call) -> Json:
+    options = await read_object(call.http)
+    asked = call.request.query.get("gracePeriodSeconds", "")
+    if asked.isdecimal():
+        options.setdefault("gracePeriodSeconds", int(asked))
+    return options
+
+
+def _check_kind(request: ResourceRequest, body: Json) -> None:
+    resource = request.resource
+    given = body.get("apiVersion", resource.api_version), body.get("kind", resource.kind)
+    if given != (resource.api_version, resource.kind):
+        raise bad_request(
+            f"the API version and kind in the data ({given[0]}, {given[1]}) do not match the expected "
+            f"({resource.api_version}, {resource.kind})"
+        )
+
+
+def _json(body: Json, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    return web.Response(
+        body=orjson.dumps(body), status=status, headers={"Content-Type": "application/json"} | (headers or {})
+    )
+
+
+def _raw(body: bytes, status: int = 200) -> web.Response:
+    return web.Response(body=body, status=status, headers={"Content-Type": "application/json"})

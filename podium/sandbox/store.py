@@ -1,0 +1,390 @@
+"""The synchronous heart of the sandbox: objects, their life cycle rules, and one revision counter.
+
+Every method runs to its end without awaiting, so each request takes effect whole or not at all.
+Objects inside are shared and never changed in place; callers of the public methods get their own copies.
+"""
+
+from __future__ import annotations
+
+import random
+import string
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from podium.sandbox import defaults, deletion
+from podium.sandbox.errors import already_exists, bad_request, conflict, invalid, not_found, stale
+from podium.sandbox.journal import ADDED, DELETED, MODIFIED, Change, Collection, Key, Record
+from podium.sandbox.patches import json_patch, merge_patch
+from podium.sandbox.resources import BY_KIND, RESOURCES, ResourceType, resource_named
+from podium.sandbox.selectors import selection
+from podium.sandbox.strategic import strategic_merge
+from podium.sandbox.validation import validate, validate_pod_update
+from podium.sandbox.views import shape_of, to_stored
+
+Json = dict[str, Any]
+
+_KEPT_METADATA = (
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "name",
+    "namespace",
+    "generateName",
+    "selfLink",
+)
+
+
+def utc_now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)
+
+
+def timestamp(moment: datetime) -> str:
+    """A moment as Kubernetes writes it, to the second."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Store:
+    """Objects of every served type. `resource` arguments take a plural, singular or short name, or a type.
+
+    Args:
+        history_limit: changes per type that stay readable by watches (up to twice as many may).
+        now: the wall clock, for timestamps.
+    """
+
+    def __init__(self, *, history_limit: int = 20_000, now: Callable[[], datetime] = utc_now) -> None:
+        self.now = now
+        self.revision = 1
+        self._collections = {resource.storage: Collection(history_limit) for resource in RESOURCES}
+        self._dry_run = False
+        self._names = random.Random(0)
+
+    # --- reading ---------------------------------------------------------------------------------------------
+
+    def collection(self, resource: ResourceType) -> Collection:
+        """The objects of a type with their history."""
+        return self._collections[resource.storage]
+
+    def record(self, resource: ResourceType, namespace: str | None, name: str) -> Record:
+        """The present state of one object.
+
+        Raises:
+            ApiError: 404.
+        """
+        found = self.collection(resource).records.get(_key(resource, namespace, name))
+        if found is None:
+            raise not_found(resource, name)
+        return found
+
+    def get(self, resource: str | ResourceType, name: str, namespace: str | None = None) -> Json:
+        """One object; the namespace is "default" unless given.
+
+        Raises:
+            ApiError: 404.
+        """
+        kind = _resolve(resource)
+        return _shown(kind, self.record(kind, namespace, name))
+
+    def list(
+        self,
+        resource: str | ResourceType,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> list[Json]:
+        """The selected objects of one namespace, or of all."""
+        kind = _resolve(resource)
+        chosen = selection(kind, namespace, label_selector, field_selector)
+        collection = self.collection(kind)
+        records = (collection.records[key] for key in collection.sorted_keys())
+        return [_shown(kind, record) for record in records if chosen.matches(record.obj)]
+
+    # --- writing ---------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def dry_run(self, active: bool = True) -> Iterator[None]:
+        """Within it, if active, writes are checked and answered but not kept. Nothing may await inside."""
+        self._dry_run = active
+        try:
+            yield
+        finally:
+            self._dry_run = False
+
+    def create(self, obj: Json, *, namespace: str | None = None) -> Json:
+        """Create an object as a client would: defaults, admission and validation apply.
+
+        Raises:
+            ApiError: 400, 403, 409 or 422.
+        """
+        resource = _type_of(obj)
+        return _shown(resource, self.create_record(resource, namespace, _copy(obj)))
+
+    def create_record(self, resource: ResourceType, namespace: str | None, obj: Json) -> Record:
+        """Like `create`, of an object the caller gives away."""
+        obj = to_stored(resource, obj)
+        metadata = self._new_metadata(resource, namespace, obj)
+        obj["metadata"] = metadata
+        defaults.set_defaults(resource, obj)
+        causes = validate(resource, obj)
+        if resource.storage == "pods" and not causes:
+            defaults.admit_pod(obj, self._priority_class)
+        if causes:
+            raise invalid(resource, str(metadata.get("name", "")), causes)
+        if resource.storage == "poddisruptionbudgets.policy":
+            obj["status"] = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
+        key = _key(resource, metadata.get("namespace"), metadata["name"])
+        if key in self.collection(resource).records:
+            raise already_exists(resource, metadata["name"])
+        metadata["uid"] = str(uuid.uuid4())
+        metadata["creationTimestamp"] = timestamp(self.now())
+        metadata["generation"] = 1
+        return self._commit(resource, ADDED, key, obj, None)
+
+    def put_raw(self, obj: Json) -> Json:
+        """Store an object as it is, past defaults, validation and life cycle: for broken or running ones.
+
+        Only what the store itself needs is filled in: namespace, uid, creationTimestamp, resourceVersion.
+        """
+        resource = _type_of(obj)
+        obj = to_stored(resource, _copy(obj))
+        metadata = obj["metadata"]
+        if resource.namespaced:
+            metadata.setdefault("namespace", "default")
+        key = _key(resource, metadata.get("namespace"), metadata["name"])
+        previous = self.collection(resource).records.get(key)
+        kept = previous.obj["metadata"] if previous else {}
+        metadata.setdefault("uid", kept.get("uid") or str(uuid.uuid4()))
+        metadata.setdefault("creationTimestamp", kept.get("creationTimestamp") or timestamp(self.now()))
+        return _shown(resource, self._commit(resource, MODIFIED if previous else ADDED, key, obj, previous))
+
+    def update(self, obj: Json, *, subresource: str | None = None) -> Json:
+        """Replace an object, or with `subresource="status"` its status.
+
+        Raises:
+            ApiError: 404, 409 when its resourceVersion is not the present one, 422.
+        """
+        resource = _type_of(obj)
+        metadata = obj["metadata"]
+        record = self.record(resource, metadata.get("namespace"), metadata["name"])
+        return _shown(resource, self.update_record(resource, record, to_stored(resource, _copy(obj)), subresource))
+
+    def update_record(self, resource: ResourceType, old: Record, obj: Json, subresource: str | None = None) -> Record:
+        """Put `obj` (in stored form) in the place of a record, as far as `subresource` allows."""
+        before = old.obj
+        metadata = self._updated_metadata(resource, before["metadata"], obj)
+        if subresource == "status":
+            kept = {name: value for name, value in before.items() if name not in ("metadata", "status")}
+            obj = kept | {"metadata": metadata, "status": obj.get("status") or {}}
+        else:
+            obj = self._updated_main(resource, before, _copy(obj | {"metadata": metadata}))
+        if subresource is None and obj.get("spec") != before.get("spec"):
+            obj["metadata"]["generation"] = before["metadata"].get("generation", 0) + 1
+        return self.replace_record(resource, old, obj)
+
+    def replace_record(self, resource: ResourceType, old: Record, obj: Json) -> Record:
+        """Commit a new state, unless it is the old one; with its last finalizer gone, remove the object.
+
+        `obj` and its metadata must be fresh dicts; everything below may be shared with `old`.
+        """
+        obj["metadata"].pop("resourceVersion", None)
+        if deletion.is_finished(obj["metadata"]):
+            return self.remove_record(resource, old, obj)
+        present = old.obj["metadata"].get("resourceVersion")
+        if obj == old.obj | {"metadata": {k: v for k, v in old.obj["metadata"].items() if k != "resourceVersion"}}:
+            return old
+        assert present == str(old.revision)
+        return self._commit(resource, MODIFIED, old.key, obj, old)
+
+    def remove_record(self, resource: ResourceType, old: Record, last: Json | None = None) -> Record:
+        """Remove an object for good; returns its last state."""
+        obj = dict(last or old.obj)
+        obj["metadata"] = dict(obj["metadata"])
+        return self._commit(resource, DELETED, old.key, obj, old)
+
+    def patch(
+        self,
+        resource: str | ResourceType,
+        name: str,
+        patch: Any,
+        namespace: str | None = None,
+        *,
+        how: str = "merge",
+        subresource: str | None = None,
+    ) -> Json:
+        """Patch an object; `how` is merge, strategic, json or apply.
+
+        Raises:
+            ApiError: 400, 404, 409, 422.
+        """
+        kind = _resolve(resource)
+        return _shown(kind, self.patch_record(kind, self.record(kind, namespace, name), patch, how, subresource))
+
+    def patch_record(
+        self, resource: ResourceType, old: Record, patch: Any, how: str, subresource: str | None
+    ) -> Record:
+        """Like `patch`, of a record."""
+        shape = shape_of(resource)
+        current = shape(old.obj) if shape else old.obj
+        if how == "json":
+            patched = json_patch(current, patch)
+        elif not isinstance(patch, dict):
+            raise bad_request("the patch is no object")
+        elif how == "merge":
+            patched = merge_patch(current, patch)
+        else:
+            patched = strategic_merge(current, patch, resource.kind)
+        if not isinstance(patched.get("metadata"), dict):
+            raise bad_request("the patch leaves no metadata")
+        return self.update_record(resource, old, to_stored(resource, patched), subresource)
+
+    def delete(
+        self,
+        resource: str | ResourceType,
+        name: str,
+        namespace: str | None = None,
+        *,
+        grace_period_s: int | None = None,
+    ) -> None:
+        """Delete an object as a client would: grace periods and finalizers apply.
+
+        Raises:
+            ApiError: 404.
+        """
+        kind = _resolve(resource)
+        options = {} if grace_period_s is None else {"gracePeriodSeconds": grace_period_s}
+        self.delete_record(kind, self.record(kind, namespace, name), options)
+
+    def delete_record(self, resource: ResourceType, record: Record, options: Json) -> tuple[Record, bool]:
+        """Delete as `DeleteOptions` ask; returns the last state and whether the object is gone.
+
+        Raises:
+            ApiError: 409, a precondition does not hold.
+        """
+        metadata = record.obj["metadata"]
+        for field, wanted in (options.get("preconditions") or {}).items():
+            if wanted and metadata.get(field) != wanted:
+                why = f"the {field} in the precondition ({wanted}) does not match the {field} in record"
+                raise conflict(resource, metadata["name"], f"Precondition failed: {why} ({metadata.get(field)})")
+        marked = deletion.marked(resource, record.obj, options, self.now())
+        if marked is None:
+            if resource.storage == "namespaces" and not self._dry_run:
+                self._empty_namespace(metadata["name"])
+            return self.remove_record(resource, record), True
+        return self.replace_record(resource, record, marked), False
+
+    def compact(self, keep: int = 0) -> None:
+        """Forget history, so that older resourceVersions are answered with 410."""
+        for collection in self._collections.values():
+            collection.compact(keep)
+
+    # --- the inside ------------------------------------------------------------------------------------------
+
+    def _commit(self, resource: ResourceType, kind: str, key: Key, obj: Json, previous: Record | None) -> Record:
+        revision = self.revision + 1
+        obj.setdefault("kind", resource.kind)
+        obj.setdefault("apiVersion", resource.api_version)
+        obj["metadata"]["resourceVersion"] = str(revision)
+        record = Record(key, obj, revision)
+        if not self._dry_run:
+            self.revision = revision
+            self.collection(resource).commit(Change(kind, record, previous))
+        return record
+
+    def _new_metadata(self, resource: ResourceType, namespace: str | None, obj: Json) -> Json:
+        metadata = obj.get("metadata")
+        metadata = dict(metadata) if isinstance(metadata, dict) else {}
+        if metadata.pop("resourceVersion", None):
+            raise bad_request("resourceVersion should not be set on objects to be created")
+        for name in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"):
+            metadata.pop(name, None)
+        if resource.namespaced:
+            _check_namespace(metadata, namespace)
+            metadata["namespace"] = namespace or metadata.get("namespace") or "default"
+        else:
+            metadata.pop("namespace", None)
+        if not metadata.get("name") and metadata.get("generateName"):
+            suffix = "".join(self._names.choices(string.ascii_lowercase + string.digits, k=5))
+            metadata["name"] = metadata["generateName"] + suffix
+        return metadata
+
+    def _updated_metadata(self, resource: ResourceType, before: Json, obj: Json) -> Json:
+        given = obj.get("metadata") or {}
+        if given.get("name", before["name"]) != before["name"]:
+            raise bad_request(f"the name of the object ({given['name']}) does not match the name on the URL")
+        if given.get("resourceVersion") not in (None, "", "0", before["resourceVersion"]):
+            raise stale(resource, before["name"])
+        if given.get("uid") not in (None, "", before.get("uid")):
+            why = f"Precondition failed: UID in precondition: {given['uid']}, UID in object meta: {before.get('uid')}"
+            raise conflict(resource, before["name"], why)
+        metadata = {name: value for name, value in given.items() if name != "managedFields"}
+        for name in _KEPT_METADATA:
+            metadata.pop(name, None)
+            if name in before:
+                metadata[name] = before[name]
+        return metadata
+
+    def _updated_main(self, resource: ResourceType, before: Json, obj: Json) -> Json:
+        if resource.has_status:
+            obj.pop("status", None)
+            if "status" in before:
+                obj["status"] = before["status"]
+        defaults.set_defaults(resource, obj)
+        causes = validate(resource, obj)
+        if resource.storage == "pods":
+            defaults.add_node_lost_tolerations(obj["spec"])
+            causes += validate_pod_update(before, obj)
+        if causes:
+            raise invalid(resource, before["name"] if "name" in before else before["metadata"]["name"], causes)
+        return obj
+
+    def _priority_class(self, name: str | None) -> Json | None:
+        records = self.collection(resource_named("priorityclasses")).records
+        if name:
+            found = records.get(("", name))
+            return found.obj if found else None
+        return next((record.obj for record in records.values() if record.obj.get("globalDefault")), None)
+
+    def _empty_namespace(self, namespace: str) -> None:
+        for resource in RESOURCES:
+            records = self.collection(resource).records
+            for record in [record for key, record in records.items() if resource.namespaced and key[0] == namespace]:
+                self.remove_record(resource, record)
+
+
+def _resolve(resource: str | ResourceType) -> ResourceType:
+    return resource_named(resource) if isinstance(resource, str) else resource
+
+
+def _key(resource: ResourceType, namespace: str | None, name: str) -> Key:
+    return (namespace or "default") if resource.namespaced else "", name
+
+
+def _type_of(obj: Json) -> ResourceType:
+    try:
+        return BY_KIND[obj["apiVersion"], obj["kind"]]
+    except KeyError:
+        message = f"no matches for kind {obj.get('kind')!r} in version {obj.get('apiVersion')!r}"
+        raise bad_request(message) from None
+
+
+def _check_namespace(metadata: Json, namespace: str | None) -> None:
+    if namespace and metadata.get("namespace") not in (None, "", namespace):
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def _copy(obj: Json) -> Json:
+    copied: Json = orjson.loads(orjson.dumps(obj))
+    return copied
+
+
+def _shown(resource: ResourceType, record: Record) -> Json:
+    obj: Json = orjson.loads(record.encoded(resource.api_version, shape_of(resource)))
+    return obj

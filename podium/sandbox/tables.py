@@ -1,0 +1,230 @@
+"""The tables `kubectl get` prints: columns per type and the cells of one object.
+
+Source: kubernetes pkg/printers/internalversion/printers.go, apimachinery pkg/util/duration (v1.36).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from podium.sandbox.resources import ResourceType
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; those of priority 1 are shown by `-o wide` only."""
+
+    name: str
+    cell: Callable[[Json, datetime], Any]
+    priority: int = 0
+    type: str = "string"
+
+
+def table(resource: ResourceType, rows: Sequence[tuple[Json, Json | None]], metadata: Json, now: datetime) -> Json:
+    """Build a `Table` from pairs of a stored object and what to enclose with its row."""
+    columns = COLUMNS.get(resource.storage, _NAME_AND_AGE)
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata,
+        "columnDefinitions": [_definition(column) for column in columns],
+        "rows": [{"cells": [column.cell(obj, now) for column in columns], "object": shown} for obj, shown in rows],
+    }
+
+
+def _definition(column: Column) -> Json:
+    return {
+        "name": column.name,
+        "type": column.type,
+        "format": "name" if column.name == "Name" else "",
+        "description": column.name,
+        "priority": column.priority,
+    }
+
+
+def human_duration(seconds: float) -> str:
+    """A duration as kubectl writes ages: 59s, 5m30s, 3h, 2d4h, 1y20d."""
+    left = int(seconds)
+    if left < -1:
+        return "<invalid>"
+    left = max(left, 0)
+    minutes, hours, days = left // 60, left // 3600, left // 86400
+    if left < 120:
+        return f"{left}s"
+    if minutes < 10:
+        return _two(minutes, "m", left % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if hours < 192:
+        return _two(days, "d", hours % 24, "h")
+    if days < 365 * 2:
+        return f"{days}d"
+    if days < 365 * 8:
+        return _two(days // 365, "y", days % 365, "d")
+    return f"{days // 365}y"
+
+
+def _two(high: int, high_unit: str, low: int, low_unit: str) -> str:
+    return f"{high}{high_unit}{low}{low_unit}" if low else f"{high}{high_unit}"
+
+
+def _since(text: Any, now: datetime) -> str:
+    try:
+        moment = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+    except ValueError:
+        return "<unknown>"
+    return human_duration((now - moment).total_seconds())
+
+
+def _field(path: str, default: Any = "<none>") -> Callable[[Json, datetime], Any]:
+    parts = path.split(".")
+
+    def cell(obj: Json, _now: datetime) -> Any:
+        found: Any = obj
+        for part in parts:
+            found = found.get(part) if isinstance(found, dict) else None
+        return default if found in (None, "") else found
+
+    return cell
+
+
+def _age(obj: Json, now: datetime) -> str:
+    return _since(obj["metadata"].get("creationTimestamp"), now)
+
+
+def _statuses(pod: Json) -> list[Json]:
+    return (pod.get("status") or {}).get("containerStatuses") or []
+
+
+def _pod_ready(pod: Json, _now: datetime) -> str:
+    total = len((pod.get("spec") or {}).get("containers") or ())
+    return f"{sum(1 for status in _statuses(pod) if status.get('ready'))}/{total}"
+
+
+def _pod_status(pod: Json, _now: datetime) -> str:
+    status = pod.get("status") or {}
+    if pod["metadata"].get("deletionTimestamp"):
+        return "Terminating"
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated":
+            return "SchedulingGated"
+    return status.get("reason") or status.get("phase") or "Unknown"
+
+
+def _pod_restarts(pod: Json, _now: datetime) -> str:
+    return str(sum(status.get("restartCount", 0) for status in _statuses(pod)))
+
+
+def _node_status(node: Json, _now: datetime) -> str:
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    ready = [condition.get("status") for condition in conditions if condition.get("type") == "Ready"]
+    words = ["Unknown" if not ready else "Ready" if ready[0] == "True" else "NotReady"]
+    if (node.get("spec") or {}).get("unschedulable"):
+        words.append("SchedulingDisabled")
+    return ",".join(words)
+
+
+def _node_roles(node: Json, _now: datetime) -> str:
+    prefix = "node-role.kubernetes.io/"
+    labels = node["metadata"].get("labels") or {}
+    return ",".join(sorted(name.removeprefix(prefix) for name in labels if name.startswith(prefix))) or "<none>"
+
+
+def _node_address(kind: str) -> Callable[[Json, datetime], str]:
+    def cell(node: Json, _now: datetime) -> str:
+        addresses = (node.get("status") or {}).get("addresses") or ()
+        return next((str(item.get("address")) for item in addresses if item.get("type") == kind), "<none>")
+
+    return cell
+
+
+def _event_last_seen(event: Json, now: datetime) -> str:
+    series = (event.get("series") or {}).get("lastObservedTime")
+    return _since(series or event.get("lastTimestamp") or event.get("eventTime"), now)
+
+
+def _event_first_seen(event: Json, now: datetime) -> str:
+    return _since(event.get("firstTimestamp") or event.get("eventTime"), now)
+
+
+def _event_object(event: Json, _now: datetime) -> str:
+    involved = event.get("involvedObject") or {}
+    return f"{str(involved.get('kind', '')).lower()}/{involved.get('name', '')}"
+
+
+def _event_source(event: Json, _now: datetime) -> str:
+    source = event.get("source") or {}
+    component = source.get("component") or event.get("reportingComponent") or ""
+    return f"{component}, {source['host']}" if source.get("host") else component
+
+
+def _event_count(event: Json, _now: datetime) -> int:
+    return int((event.get("series") or {}).get("count") or event.get("count") or 1)
+
+
+_NAME = Column("Name", _field("metadata.name"))
+_AGE = Column("Age", _age)
+_NAME_AND_AGE = (_NAME, _AGE)
+
+COLUMNS: dict[str, tuple[Column, ...]] = {
+    "pods": (
+        _NAME,
+        Column("Ready", _pod_ready),
+        Column("Status", _pod_status),
+        Column("Restarts", _pod_restarts),
+        _AGE,
+        Column("IP", _field("status.podIP"), 1),
+        Column("Node", _field("spec.nodeName"), 1),
+        Column("Nominated Node", _field("status.nominatedNodeName"), 1),
+        Column("Readiness Gates", _field("status.readinessGates"), 1),
+    ),
+    "nodes": (
+        _NAME,
+        Column("Status", _node_status),
+        Column("Roles", _node_roles),
+        _AGE,
+        Column("Version", _field("status.nodeInfo.kubeletVersion", "")),
+        Column("Internal-IP", _node_address("InternalIP"), 1),
+        Column("External-IP", _node_address("ExternalIP"), 1),
+        Column("OS-Image", _field("status.nodeInfo.osImage", "<unknown>"), 1),
+        Column("Kernel-Version", _field("status.nodeInfo.kernelVersion", "<unknown>"), 1),
+        Column("Container-Runtime", _field("status.nodeInfo.containerRuntimeVersion", "<unknown>"), 1),
+    ),
+    "events": (
+        Column("Last Seen", _event_last_seen),
+        Column("Type", _field("type", "")),
+        Column("Reason", _field("reason", "")),
+        Column("Object", _event_object),
+        Column("Subobject", _field("involvedObject.fieldPath", ""), 1),
+        Column("Source", _event_source, 1),
+        Column("Message", _field("message", "")),
+        Column("First Seen", _event_first_seen, 1),
+        Column("Count", _event_count, 1, "integer"),
+        Column("Name", _field("metadata.name"), 1),
+    ),
+    "namespaces": (_NAME, Column("Status", _field("status.phase", "")), _AGE),
+    "priorityclasses.scheduling.k8s.io": (
+        _NAME,
+        Column("Value", _field("value", 0), type="integer"),
+        Column("Global-Default", _field("globalDefault", False), type="boolean"),
+        _AGE,
+        Column("PreemptionPolicy", _field("preemptionPolicy", "")),
+    ),
+    "poddisruptionbudgets.policy": (
+        _NAME,
+        Column("Min Available", _field("spec.minAvailable", "N/A")),
+        Column("Max Unavailable", _field("spec.maxUnavailable", "N/A")),
+        Column("Allowed Disruptions", _field("status.disruptionsAllowed", 0), type="integer"),
+        _AGE,
+    ),
+    "leases.coordination.k8s.io": (_NAME, Column("Holder", _field("spec.holderIdentity", "")), _AGE),
+}

@@ -1,0 +1,166 @@
+"""One open watch: a cursor into a collection's history, a selection, and lines of JSON.
+
+Source: KEP-365 (bookmarks: KEP-956; streaming lists: KEP-3157); apiserver pkg/storage/cacher (v0.36).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import orjson
+from aiohttp import web
+
+from podium.sandbox.errors import ApiError, bad_request, expired
+from podium.sandbox.journal import ADDED, DELETED, MODIFIED, Change, Collection, Record
+from podium.sandbox.presentation import Presentation
+from podium.sandbox.requests import ResourceRequest
+from podium.sandbox.selectors import FieldRequirement, Selection
+from podium.sandbox.store import Store
+
+_HEAD = {kind: b'{"type":"' + kind.encode() + b'","object":' for kind in (ADDED, MODIFIED, DELETED)}
+
+
+class Watch:
+    """Streams the changes of one selection to one client until time, the client or a fault ends it."""
+
+    def __init__(
+        self,
+        store: Store,
+        collection: Collection,
+        selection: Selection,
+        presentation: Presentation,
+        request: ResourceRequest,
+        bookmark_interval_s: float,
+    ) -> None:
+        self.resource = request.resource
+        self._store = store
+        self._collection = collection
+        self._selection = selection
+        self._presentation = presentation
+        self._options = _Options(request)
+        self._bookmark_interval_s = bookmark_interval_s
+        self._wake = asyncio.Event()
+        self._ending: str | None = None
+        self._cursor, self._initial = self._start()
+
+    @property
+    def cut(self) -> bool:
+        """Whether a fault wants the connection broken rather than the answer ended."""
+        return self._ending in ("drop", "mid-line")
+
+    def end(self, how: str) -> None:
+        """End the watch: "drop" cuts the connection, "mid-line" within a line, "gone" after a 410 event."""
+        self._ending = how
+        self._wake.set()
+
+    async def stream(self, response: web.StreamResponse) -> None:
+        """Write events until the watch is over."""
+        loop = asyncio.get_running_loop()
+        end_at = loop.time() + self._options.timeout_s
+        bookmark_at = loop.time() + self._bookmark_interval_s
+        self._collection.listeners.add(self._wake.set)
+        timer = None
+        try:
+            if self._initial:
+                await response.write(self._initial)
+            self._initial = b""
+            while self._ending is None and loop.time() < end_at:
+                self._wake.clear()
+                if lines := self._read():
+                    await response.write(lines)
+                if self._options.bookmarks and loop.time() >= bookmark_at:
+                    await response.write(self._bookmark())
+                    bookmark_at = loop.time() + self._bookmark_interval_s
+                timer = timer or loop.call_at(min(end_at, bookmark_at), self._wake.set)
+                await self._wake.wait()
+                if loop.time() >= timer.when():
+                    timer = None
+            if self._ending is not None:
+                await self._finish(response)
+        except ApiError as error:
+            await response.write(_error_line(error))
+        finally:
+            self._collection.listeners.discard(self._wake.set)
+            if timer is not None:
+                timer.cancel()
+
+    async def _finish(self, response: web.StreamResponse) -> None:
+        if self._ending == "gone":
+            await response.write(_error_line(expired("too old resource version: the history was compacted")))
+        elif self._ending == "mid-line":
+            await response.write(self._bookmark()[:40])
+
+    def _start(self) -> tuple[int, bytes]:
+        options, collection = self._options, self._collection
+        if options.initial_events or (options.initial_events is None and options.revision in ("", "0")):
+            records = [collection.records[key] for key in collection.sorted_keys()]
+            lines = [self._line(ADDED, record) for record in records if self._selection.matches(record.obj)]
+            if options.initial_events and options.bookmarks:
+                lines.append(self._bookmark(initial_events_end=True))
+            return collection.end, b"".join(lines)
+        if options.revision in ("", "0"):
+            return collection.end, b""
+        return collection.cursor_after(int(options.revision)), b""
+
+    def _read(self) -> bytes:
+        changes = self._collection.changes_from(self._cursor)
+        self._cursor += len(changes)
+        return b"".join(self._lines(changes))
+
+    def _lines(self, changes: list[Change]) -> Iterator[bytes]:
+        matches, selective = self._selection.matches, self._selection.selective
+        for change in changes:
+            kind, record, previous = change.type, change.record, change.previous
+            if not selective:
+                if matches(record.obj):
+                    yield self._line(kind, record)
+                continue
+            now = kind != DELETED and matches(record.obj)
+            before = previous is not None and matches(previous.obj)
+            if now:
+                yield self._line(MODIFIED if before else ADDED, record)
+            elif before and previous is not None:
+                yield self._line(DELETED, record if kind == DELETED else _departed(previous, record))
+
+    def _line(self, kind: str, record: Record) -> bytes:
+        return _HEAD[kind] + self._presentation.one(record) + b"}\n"
+
+    def _bookmark(self, *, initial_events_end: bool = False) -> bytes:
+        obj = self._presentation.bookmark(self._store.revision, initial_events_end=initial_events_end)
+        return b'{"type":"BOOKMARK","object":' + obj + b"}\n"
+
+
+def _departed(previous: Record, record: Record) -> Record:
+    metadata = previous.obj["metadata"] | {"resourceVersion": str(record.revision)}
+    return Record(record.key, previous.obj | {"metadata": metadata}, record.revision)
+
+
+def _error_line(error: ApiError) -> bytes:
+    return b'{"type":"ERROR","object":' + orjson.dumps(error.status()) + b"}\n"
+
+
+class _Options:
+    """The watch parameters of a request."""
+
+    __slots__ = ("bookmarks", "initial_events", "revision", "timeout_s")
+
+    def __init__(self, request: ResourceRequest) -> None:
+        query = request.query
+        self.bookmarks = query.get("allowWatchBookmarks") in ("1", "true")
+        self.revision = query.get("resourceVersion", "")
+        if not (self.revision.isdecimal() or self.revision == ""):
+            raise bad_request(f"resourceVersion: Invalid value: {self.revision!r}")
+        sent = query.get("sendInitialEvents")
+        self.initial_events = None if sent is None else sent in ("1", "true")
+        match_rule = query.get("resourceVersionMatch")
+        if (sent is None) is not (match_rule is None) or match_rule not in (None, "NotOlderThan"):
+            message = "sendInitialEvents requires resourceVersionMatch=NotOlderThan, and the other way round"
+            raise ApiError(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {message}')
+        timeout = query.get("timeoutSeconds", "")
+        self.timeout_s = int(timeout) if timeout.isdecimal() and timeout != "0" else 3600
+
+
+def name_requirement(name: str) -> FieldRequirement:
+    """The selection of a watch on one named object."""
+    return FieldRequirement(("metadata", "name"), name, equal=True, absent="")
