@@ -33,11 +33,11 @@ def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Binar
     Cost: 0.1 s when all are in the cache; several minutes of all cores when they have to be built.
     """
     seen = survey(environ)
-    for complaint in seen.passed_over:
-        progress.phase(complaint)
     missing = [tool.name for tool in catalogue.TOOLS if tool.name not in seen.found]
     if not missing:
         return Binaries(seen.found)
+    for complaint in seen.passed_over:
+        progress.phase(complaint)
     progress.phase(f"{', '.join(missing)} not found: building Kubernetes {catalogue.cache_key()}")
     try:
         built = build(cache_root(environ), progress)

@@ -15,16 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 
-@dataclass(frozen=True, slots=True)
-class User:
-    """Somebody the API server knows by token. A name may be a service account's, so that RBAC can be tried."""
-
-    token: str
-    name: str
-    groups: tuple[str, ...] = ()
-
-
-ADMIN = User("admin-token", "admin", ("system:masters",))
+ADMIN_TOKEN = "admin-token"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +29,8 @@ class KeyFiles:
     tokens: Path
 
 
-def write_key_files(directory: Path, users: tuple[User, ...]) -> KeyFiles:
-    """Writes an authority, a serving certificate for 127.0.0.1 signed by it, a signing key and the tokens."""
+def write_key_files(directory: Path) -> KeyFiles:
+    """An authority, a serving certificate for 127.0.0.1 signed by it, a signing key, the admin's token."""
     files = KeyFiles(
         authority=directory / "ca.crt",
         certificate=directory / "apiserver.crt",
@@ -54,9 +45,7 @@ def write_key_files(directory: Path, users: tuple[User, ...]) -> KeyFiles:
     files.certificate.write_bytes(serving.public_bytes(serialization.Encoding.PEM))
     files.key.write_bytes(_pem(serving_key))
     files.service_account_key.write_bytes(_pem(ec.generate_private_key(ec.SECP256R1())))
-    files.tokens.write_text(
-        "".join(f'{user.token},{user.name},{user.name},"{",".join(user.groups)}"\n' for user in users)
-    )
+    files.tokens.write_text(f'{ADMIN_TOKEN},admin,admin,"system:masters"\n')
     return files
 
 

@@ -45,7 +45,7 @@ class ServerProcess:
                 raise StartError(f"{self.name} ended with {self._process.returncode}:\n{self.log_tail()}")
             if time.monotonic() > deadline_s:
                 raise StartError(f"{self.name} was not ready after {timeout_s:.0f} s:\n{self.log_tail()}")
-            time.sleep(0.02)
+            time.sleep(0.05)
 
     def stop(self) -> None:
         """SIGTERM, then SIGKILL when that takes too long; returns when the process is gone."""

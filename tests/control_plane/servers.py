@@ -8,6 +8,7 @@ The methods block; inside an event loop call them through `anyio.to_thread.run_s
 from __future__ import annotations
 
 import http.client
+import itertools
 import shutil
 import ssl
 import tempfile
@@ -18,7 +19,7 @@ from typing import Any, Self
 
 import yaml
 
-from tests.control_plane.credentials import ADMIN, KeyFiles, User, write_key_files, write_kubeconfig
+from tests.control_plane.credentials import ADMIN_TOKEN, write_key_files, write_kubeconfig
 from tests.control_plane.locate import Binaries
 from tests.control_plane.processes import ServerProcess, StartError, free_ports
 
@@ -36,21 +37,22 @@ class Scheduler:
 class ControlPlane:
     """etcd and kube-apiserver, running from construction by `start` until `stop`."""
 
-    def __init__(self, binaries: Binaries, directory: Path, users: tuple[User, ...]) -> None:
+    def __init__(self, binaries: Binaries, directory: Path) -> None:
         self.binaries = binaries
         self.directory = directory
-        self._files: KeyFiles = write_key_files(directory, users)
+        self._numbers = itertools.count()
+        self._files = write_key_files(directory)
         self._etcd_port, self._peer_port, self._port = free_ports(3)
         self.etcd = self._launch("etcd", self._etcd_flags())
         self.apiserver: ServerProcess | None = None
 
     @classmethod
-    def start(cls, binaries: Binaries, *, users: tuple[User, ...] = ()) -> Self:
-        """Starts both servers and returns when /readyz is ok, after 1 to 2 s. Raises: StartError."""
+    def start(cls, binaries: Binaries) -> Self:
+        """Starts both servers and returns when /readyz is ok, after 2 to 3 s. Raises: StartError."""
         attempt = 1
         while True:
             directory = Path(tempfile.mkdtemp(prefix="podium-control-plane-"))
-            plane = cls(binaries, directory, (ADMIN, *users))
+            plane = cls(binaries, directory)
             try:
                 plane.start_apiserver()
                 return plane
@@ -67,7 +69,7 @@ class ControlPlane:
 
     @property
     def admin_token(self) -> str:
-        return ADMIN.token
+        return ADMIN_TOKEN
 
     @property
     def authority(self) -> Path:
@@ -78,12 +80,12 @@ class ControlPlane:
         """Trusts this control plane and nothing else."""
         return ssl.create_default_context(cafile=self._files.authority)
 
-    def kubeconfig(self, token: str = ADMIN.token, path: Path | None = None) -> Path:
+    def kubeconfig(self, token: str = ADMIN_TOKEN, path: Path | None = None) -> Path:
         """Writes a kubeconfig for the token's user and returns its path.
 
-        The token is an `ADMIN`'s, that of a user given to `start`, or one the API server issued.
+        The token is the admin's, or one that `Client.service_account_token` got.
         """
-        path = path or Path(tempfile.mkstemp(prefix="kubeconfig-", dir=self.directory)[1])
+        path = path or self.directory / f"kubeconfig-{next(self._numbers)}.yaml"
         return write_kubeconfig(path, self.url, self._files.authority, token)
 
     def start_apiserver(self) -> None:
@@ -126,10 +128,11 @@ class ControlPlane:
         return {server.name: server.cpu_s() for server in servers}
 
     def stop(self) -> None:
-        """Stops both servers and removes their data."""
+        """Ends both servers and removes their data."""
+        # Nothing of theirs is kept, so nothing is lost by not waiting a second for a graceful end.
         if self.apiserver is not None:
-            self.apiserver.stop()
-        self.etcd.stop()
+            self.apiserver.kill()
+        self.etcd.kill()
         shutil.rmtree(self.directory)
 
     def _launch(self, name: str, flags: list[str]) -> ServerProcess:

@@ -1,0 +1,59 @@
+"""Fixtures every test may ask for: the event loop's backend and the real control plane."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from tests.control_plane.builder import BuildError, obtain
+from tests.control_plane.cleanup import empty_cluster
+from tests.control_plane.client import Client
+from tests.control_plane.locate import Binaries
+from tests.control_plane.progress import Progress
+from tests.control_plane.servers import ControlPlane
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> tuple[str, dict[str, Any]]:
+    return "asyncio", {"use_uvloop": False}
+
+
+@pytest.fixture(scope="session")
+def control_plane_binaries(pytestconfig: pytest.Config) -> Binaries:
+    """etcd, kube-apiserver, kube-scheduler and kubectl; built on first use, which takes minutes."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    assert capture is not None
+    try:
+        # The build's progress is for the person who waits, not for the test's report.
+        with capture.global_and_fixture_disabled():
+            return obtain(Progress())
+    except BuildError as problem:
+        if os.environ.get("PODIUM_REQUIRE_CONTROL_PLANE") == "1":
+            pytest.fail(f"the real control plane is required: {problem}", pytrace=False)
+        pytest.skip(f"no real control plane: {problem}")
+
+
+@pytest.fixture(scope="session")
+def control_plane(control_plane_binaries: Binaries) -> Iterator[ControlPlane]:
+    """A real etcd and kube-apiserver, shared by all tests of one process. Mark their tests `control_plane`."""
+    plane = ControlPlane.start(control_plane_binaries)
+    yield plane
+    plane.stop()
+
+
+@pytest.fixture
+async def admin(control_plane: ControlPlane) -> AsyncIterator[Client]:
+    """A client that may do anything on the real API server."""
+    tls = control_plane.ssl_context()
+    async with Client(control_plane.url, token=control_plane.admin_token, tls=tls) as client:
+        yield client
+
+
+@pytest.fixture
+async def empty_control_plane(control_plane: ControlPlane, admin: Client) -> ControlPlane:
+    """The real control plane with nothing in it that an earlier test has made."""
+    await empty_cluster(admin)
+    return control_plane
