@@ -119,7 +119,7 @@ def _wrapped(number: int) -> int:
     return (number - INT64_MIN) % 2**64 + INT64_MIN
 
 
-@functools.lru_cache(maxsize=65536, typed=True)
+@functools.lru_cache(maxsize=65536)
 def parse(raw: RawQuantity) -> Quantity:
     """The exact number that a quantity stands for.
 
@@ -185,7 +185,7 @@ def _to_nano(unscaled: int, exponent: int) -> Quantity:
     return Quantity(magnitude if unscaled > 0 else -magnitude, NANO, wide=True)
 
 
-@functools.lru_cache(maxsize=65536, typed=True)
+@functools.lru_cache(maxsize=65536)
 def value(raw: RawQuantity) -> int:
     """A quantity as an integer, rounded up: bytes of memory, number of pods, devices.
 
@@ -197,7 +197,7 @@ def value(raw: RawQuantity) -> int:
     return parse(raw).value
 
 
-@functools.lru_cache(maxsize=65536, typed=True)
+@functools.lru_cache(maxsize=65536)
 def milli_value(raw: RawQuantity) -> int:
     """A quantity in thousandths, rounded up: CPU time.
 

@@ -47,7 +47,7 @@ def test_an_error_says_what_is_wrong(text: str, message: str) -> None:
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("raw", [float("nan"), float("inf"), True])
+@pytest.mark.parametrize("raw", [float("nan"), float("inf")])
 def test_numbers_that_json_does_not_have_are_refused(raw: float) -> None:
     with pytest.raises(QuantityError):
         parse(raw)

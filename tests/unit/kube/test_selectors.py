@@ -128,7 +128,7 @@ def test_a_selector_is_narrowed_by_labels_unless_it_matches_nothing() -> None:
 
 keys = st.sampled_from(["a", "b", "c"])
 values = st.sampled_from(["", "1", "2", "x"])
-expressions = st.one_of(
+expressions: st.SearchStrategy[tuple[str, str, list[str]]] = st.one_of(
     st.tuples(keys, st.sampled_from(["In", "NotIn"]), st.lists(values, min_size=1, max_size=3)),
     st.tuples(keys, st.sampled_from(["Exists", "DoesNotExist"]), st.just([])),
 )
