@@ -1,0 +1,47 @@
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.control_plane.processes import ServerProcess, StartError, free_ports
+
+
+def test_a_server_that_ends_before_it_is_ready_shows_the_end_of_its_log(tmp_path: Path) -> None:
+    server = ServerProcess("web", ["sh", "-c", "echo the port is taken >&2; exit 3"], tmp_path / "log")
+    with pytest.raises(StartError, match=r"(?s)^web ended with 3:.*the port is taken"):
+        server.wait_ready(lambda: False)
+
+
+def test_a_server_that_is_never_ready_is_given_up(tmp_path: Path) -> None:
+    server = ServerProcess("web", ["sleep", "60"], tmp_path / "log")
+    try:
+        with pytest.raises(StartError, match="was not ready after 0 s"):
+            server.wait_ready(lambda: False, timeout_s=0)
+    finally:
+        server.kill()
+
+
+def test_stop_returns_when_the_process_is_gone_and_can_be_repeated(tmp_path: Path) -> None:
+    server = ServerProcess("web", ["sleep", "60"], tmp_path / "log")
+    server.wait_ready(lambda: True)
+    assert server.is_running
+    server.stop()
+    server.stop()
+    assert not server.is_running
+
+
+def test_cpu_time_is_read_whatever_the_command_is_called(tmp_path: Path) -> None:
+    odd = tmp_path / "a name) with 9 9"
+    odd.symlink_to("/bin/sleep")
+    server = ServerProcess("web", [odd, "60"], tmp_path / "log")
+    try:
+        assert 0 <= server.cpu_s() < 1
+    finally:
+        server.kill()
+
+
+def test_free_ports_are_distinct_and_can_be_listened_on() -> None:
+    ports = free_ports(3)
+    assert len(set(ports)) == 3
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", ports[0]))
