@@ -1,1 +1,23 @@
-"""cluster."""
+"""The cluster as the scheduler sees it: the live cache, and the columnar snapshot that decisions are made on.
+
+Owns which pods count on which node (assume, confirm, forget), the columns and indexes over nodes, node order, forks.
+Never knows plugins, never does I/O, never reads a clock.
+"""
+
+from podium.cluster.cache import Cache, CacheError
+from podium.cluster.footprint import Footprint, HostPort, footprint, host_ports
+from podium.cluster.node_info import NodeInfo
+from podium.cluster.snapshot import IntArray, Rows, Snapshot
+
+__all__ = [
+    "Cache",
+    "CacheError",
+    "Footprint",
+    "HostPort",
+    "IntArray",
+    "NodeInfo",
+    "Rows",
+    "Snapshot",
+    "footprint",
+    "host_ports",
+]

@@ -28,8 +28,11 @@ class KeyedHeap(Generic[Item]):
     @classmethod
     def ordered_by(cls, key: Callable[[Item], str], less: Callable[[Item, Item], bool]) -> KeyedHeap[Item]:
         """A heap ordered by a comparison instead of a sort key."""
-        compare = functools.cmp_to_key(lambda a, b: -1 if less(a, b) else int(less(b, a)))
-        return cls(key, compare)
+
+        def compare(a: Item, b: Item) -> int:
+            return -1 if less(a, b) else int(less(b, a))
+
+        return cls(key, functools.cmp_to_key(compare))
 
     def push(self, item: Item) -> None:
         """Add the item, or put it in the place of the one with its key; it then goes behind its equals."""

@@ -1,0 +1,279 @@
+"""The live cache: which pods count on which node, and the log of changes that brings the snapshot up to date.
+
+Owns the states of a pod in the cache (assumed, added) and the pods of nodes that are not there (yet, or any more).
+
+Source: kubernetes pkg/scheduler/backend/cache/cache.go, v1.36.2.
+Differs: a bound pod that reappears on another node is moved and reported, where upstream ends the process: a scheduler
+that dies of a neighbour's mistake helps nobody. An object with a broken quantity is reported once and counted as far
+as it can be read.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from podium.cluster.footprint import Footprint, footprint, footprint_without_requests
+from podium.cluster.snapshot import Snapshot
+from podium.kube.errors import FieldError
+from podium.kube.objects import Node, Pod
+from podium.kube.requests import node_allocatable
+from podium.lib.state_table import InvalidTransition, StateTable
+
+ReportBroken: TypeAlias = Callable[[Node | Pod, FieldError], None]
+"""Told of each object that cannot be read in full, once per object and fault."""
+
+
+class PodState(enum.Enum):
+    """Where a pod stands in the cache."""
+
+    UNKNOWN = enum.auto()
+    ASSUMED = enum.auto()
+    ADDED = enum.auto()
+
+
+class PodEvent(enum.Enum):
+    """What happens to a pod in the cache."""
+
+    ASSUME = enum.auto()
+    FORGET = enum.auto()
+    ADD = enum.auto()
+    UPDATE = enum.auto()
+    REMOVE = enum.auto()
+
+
+POD_STATES: Final = StateTable(
+    "pod in the cache",
+    {
+        (PodState.UNKNOWN, PodEvent.ASSUME): PodState.ASSUMED,
+        (PodState.UNKNOWN, PodEvent.ADD): PodState.ADDED,
+        (PodState.UNKNOWN, PodEvent.FORGET): PodState.UNKNOWN,
+        (PodState.ASSUMED, PodEvent.ADD): PodState.ADDED,
+        (PodState.ASSUMED, PodEvent.FORGET): PodState.UNKNOWN,
+        (PodState.ASSUMED, PodEvent.REMOVE): PodState.UNKNOWN,
+        (PodState.ADDED, PodEvent.UPDATE): PodState.ADDED,
+        (PodState.ADDED, PodEvent.REMOVE): PodState.UNKNOWN,
+    },
+)
+
+
+class CacheError(Exception):
+    """An operation that the pod's state does not allow; the cache is unchanged."""
+
+
+_REFUSALS: Final = {
+    PodEvent.ASSUME: "pod {pod} is in the cache, so can't be assumed",
+    PodEvent.FORGET: "pod {pod} wasn't assumed so cannot be forgotten",
+    PodEvent.ADD: "pod {pod} was already in added state",
+    PodEvent.UPDATE: "pod {pod} is not in added state, so cannot be updated",
+    PodEvent.REMOVE: "pod {pod} is not found in scheduler cache, so cannot be removed from it",
+}
+
+
+@dataclass(slots=True)
+class _CachedPod:
+    state: PodState
+    pod: Pod
+    footprint: Footprint
+
+
+class Cache:
+    """Pods by UID and nodes by name, as the API server and the scheduler's own decisions have them.
+
+    Invariant: every pod that is assumed or added counts on exactly one node name, whether or not that node exists.
+    """
+
+    def __init__(self, report_broken: ReportBroken) -> None:
+        self._report_broken = report_broken
+        self._reported: dict[str, str] = {}
+        self._pods: dict[str, _CachedPod] = {}
+        self._on_node: dict[str, dict[str, _CachedPod]] = {}
+        self._nodes: dict[str, Node] = {}
+        self._assumed: set[str] = set()
+        self._snapshot = Snapshot()
+        self._log: list[Callable[[Snapshot], None]] = []
+
+    # ------------------------------------------------------------ nodes
+
+    def put_node(self, node: Node) -> bool:
+        """Add the node or bring it up to date; pods that were already known to be on it count from now on.
+
+        Returns:
+            Whether it can be scheduled on: False where its allocatable resources cannot be read.
+        """
+        try:
+            allocatable, allowed_pods = node_allocatable(node)
+        except FieldError as error:
+            self._report_once(node, error)
+            self.remove_node(node.name)
+            return False
+        is_new = node.name not in self._nodes
+        self._nodes[node.name] = node
+        self._log.append(lambda snapshot: snapshot.put_node(node, allocatable, allowed_pods))
+        if is_new:
+            for cached in self._on_node.get(node.name, {}).values():
+                self._log_add(cached.pod, cached.footprint)
+        return True
+
+    def remove_node(self, name: str) -> None:
+        """Forget the node; pods on it stay known until they are removed themselves."""
+        if self._nodes.pop(name, None) is not None:
+            self._log.append(lambda snapshot: snapshot.drop_node(name))
+
+    # ------------------------------------------------------------ pods
+
+    def assume_pod(self, pod: Pod, node_name: str) -> None:
+        """Count the pod on the node before the API server says so.
+
+        Raises:
+            CacheError: it counts on a node already.
+        """
+        self._next(pod, PodEvent.ASSUME)
+        self._insert(PodState.ASSUMED, pod.on_node(node_name))
+        self._assumed.add(pod.uid)
+
+    def forget_pod(self, pod: Pod) -> bool:
+        """Take an assumption back.
+
+        Returns:
+            Whether the pod was assumed until now.
+
+        Raises:
+            CacheError: the API server has confirmed it meanwhile.
+        """
+        self._next(pod, PodEvent.FORGET)
+        if pod.uid not in self._assumed:
+            return False
+        self._delete(pod.uid)
+        return True
+
+    def add_pod(self, pod: Pod) -> None:
+        """Count a bound pod; confirms it where it was assumed.
+
+        Raises:
+            CacheError: it was added before.
+        """
+        state = self._next(pod, PodEvent.ADD)
+        cached = self._pods.get(pod.uid)
+        if cached is None:
+            self._insert(state, pod)
+            return
+        self._assumed.discard(pod.uid)
+        cached.state = state
+        self._replace(cached, pod)
+
+    def update_pod(self, pod: Pod) -> None:
+        """Bring a bound pod up to date.
+
+        Raises:
+            CacheError: it is not added, or only assumed.
+        """
+        self._next(pod, PodEvent.UPDATE)
+        self._replace(self._pods[pod.uid], pod)
+
+    def remove_pod(self, pod: Pod) -> None:
+        """Stop counting a pod.
+
+        Raises:
+            CacheError: it is not known.
+        """
+        self._next(pod, PodEvent.REMOVE)
+        self._delete(pod.uid)
+        self._reported.pop(pod.uid, None)
+
+    def state_of(self, uid: str) -> PodState:
+        """Where the pod stands."""
+        cached = self._pods.get(uid)
+        return cached.state if cached is not None else PodState.UNKNOWN
+
+    def is_assumed(self, uid: str) -> bool:
+        """Whether the pod counts on a node that the API server has not confirmed."""
+        return uid in self._assumed
+
+    def pod(self, uid: str) -> Pod | None:
+        """The pod as it counts here, with its node's name."""
+        cached = self._pods.get(uid)
+        return cached.pod if cached is not None else None
+
+    # ------------------------------------------------------------ the whole
+
+    def snapshot(self) -> Snapshot:
+        """The snapshot, brought up to date. Always the same object: valid until the next call.
+
+        Cost: proportional to what changed since the last call.
+        """
+        for change in self._log:
+            change(self._snapshot)
+        self._log.clear()
+        self._snapshot.settle()
+        return self._snapshot
+
+    def statistics(self) -> dict[str, int]:
+        """How many nodes, pods and assumed pods there are, by the labels of the `cache_size` metric."""
+        return {"nodes": len(self._nodes), "pods": len(self._pods), "assumed_pods": len(self._assumed)}
+
+    def node_names(self) -> Iterable[str]:
+        """The nodes that can be scheduled on."""
+        return self._nodes.keys()
+
+    def pod_uids(self) -> Iterable[str]:
+        """The pods that count on some node."""
+        return self._pods.keys()
+
+    # ------------------------------------------------------------ inside
+
+    def _next(self, pod: Pod, event: PodEvent) -> PodState:
+        try:
+            return POD_STATES.next(self.state_of(pod.uid), event)
+        except InvalidTransition:
+            raise CacheError(_REFUSALS[event].format(pod=f"{pod.uid}({pod.key})")) from None
+
+    def _footprint(self, pod: Pod) -> Footprint:
+        try:
+            return footprint(pod)
+        except FieldError as error:
+            self._report_once(pod, error)
+            return footprint_without_requests(pod)
+
+    def _report_once(self, item: Node | Pod, error: FieldError) -> None:
+        if self._reported.get(item.uid) != str(error):
+            self._reported[item.uid] = str(error)
+            self._report_broken(item, error)
+
+    def _insert(self, state: PodState, pod: Pod) -> None:
+        cached = _CachedPod(state, pod, self._footprint(pod))
+        self._pods[pod.uid] = cached
+        self._on_node.setdefault(pod.node_name, {})[pod.uid] = cached
+        if pod.node_name in self._nodes:
+            self._log_add(pod, cached.footprint)
+
+    def _delete(self, uid: str) -> None:
+        cached = self._pods.pop(uid)
+        self._assumed.discard(uid)
+        name = cached.pod.node_name
+        on_node = self._on_node[name]
+        del on_node[uid]
+        if not on_node:
+            del self._on_node[name]
+        if name in self._nodes:
+            self._log.append(lambda snapshot: _remove(snapshot, name, uid))
+
+    def _replace(self, cached: _CachedPod, pod: Pod) -> None:
+        if cached.pod.node_name != pod.node_name:
+            state = cached.state
+            self._delete(pod.uid)
+            self._insert(state, pod)
+            return
+        cached.pod, cached.footprint = pod, self._footprint(pod)
+        if pod.node_name in self._nodes:
+            taken = cached.footprint
+            self._log.append(lambda snapshot: snapshot.replace_pod(snapshot.row_of[pod.node_name], pod, taken))
+
+    def _log_add(self, pod: Pod, taken: Footprint) -> None:
+        self._log.append(lambda snapshot: snapshot.add_pod(snapshot.row_of[pod.node_name], pod, taken))
+
+
+def _remove(snapshot: Snapshot, node_name: str, uid: str) -> None:
+    snapshot.remove_pod(snapshot.row_of[node_name], uid)

@@ -1,0 +1,71 @@
+"""What a pod takes up on a node, worked out once per spec.
+
+Source: kubernetes pkg/scheduler/framework/types.go (PodInfo, NodeInfo), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from podium.kube.objects import Pod, PodSpec, once_per_spec
+from podium.kube.requests import nonzero_requests_on_node, requests_on_node
+
+
+class HostPort(NamedTuple):
+    """A port taken on the node itself; `ip` is 0.0.0.0 for all addresses."""
+
+    ip: str
+    protocol: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What a pod on a node takes away from it.
+
+    Units: cpu in milli, everything else as counted by its quantity.
+    """
+
+    requests: Mapping[str, int]
+    nonzero_cpu_milli: int
+    nonzero_memory_bytes: int
+    host_ports: tuple[HostPort, ...]
+
+
+@once_per_spec
+def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
+    """The host ports of app containers and sidecars."""
+    containers = (*spec.containers, *(each for each in spec.init_containers if each.is_sidecar))
+    return tuple(
+        HostPort(port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)
+        for container in containers
+        for port in container.ports
+        if port.host_port > 0
+    )
+
+
+def footprint(pod: Pod) -> Footprint:
+    """What the pod takes up on its node.
+
+    Raises:
+        FieldError: a quantity of the pod cannot be parsed.
+    """
+    status = pod.status
+    if status.resources is None and not status.container_statuses and not status.init_container_statuses:
+        return _of_spec(pod.spec)
+    cpu_milli, memory_bytes = nonzero_requests_on_node(pod)
+    return Footprint(requests_on_node(pod), cpu_milli, memory_bytes, host_ports(pod.spec))
+
+
+def footprint_without_requests(pod: Pod) -> Footprint:
+    """What is known of a pod whose requests cannot be read: that it is there, and its ports."""
+    return Footprint({}, 0, 0, host_ports(pod.spec))
+
+
+@once_per_spec
+def _of_spec(spec: PodSpec) -> Footprint:
+    pod = Pod(spec=spec)
+    cpu_milli, memory_bytes = nonzero_requests_on_node(pod)
+    return Footprint(requests_on_node(pod), cpu_milli, memory_bytes, host_ports(spec))

@@ -1,0 +1,75 @@
+"""Node labels as columns of small integers, one column for each key that anybody has asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+ABSENT = 0
+"""The value id of nodes without the label."""
+
+
+class LabelColumn:
+    """One label key over all rows.
+
+    `ids` is int32 by row; `values[id]` is the label's value, with id 0 for nodes that do not have the key.
+    """
+
+    def __init__(self, key: str, size: int) -> None:
+        self.key = key
+        self.ids: NDArray[np.int32] = np.zeros(size, np.int32)
+        self.values: list[str | None] = [None]
+        self._id_of: dict[str, int] = {}
+
+    def id_of(self, value: str) -> int | None:
+        """The id of the value, None if no node ever had it."""
+        return self._id_of.get(value)
+
+    def set(self, row: int, labels: Mapping[str, str]) -> None:
+        """Put the row's value in, the first sight of a value giving it the next id."""
+        value = labels.get(self.key)
+        if value is None:
+            self.ids[row] = ABSENT
+            return
+        known = self._id_of.get(value)
+        if known is None:
+            known = self._id_of[value] = len(self.values)
+            self.values.append(value)
+        self.ids[row] = known
+
+    def resize(self, size: int) -> None:
+        """Make room for more rows."""
+        grown = np.zeros(size, np.int32)
+        grown[: len(self.ids)] = self.ids
+        self.ids = grown
+
+
+class LabelColumns:
+    """Label columns, built when first asked for and kept up to date from then on."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._columns: dict[str, LabelColumn] = {}
+
+    def column(self, key: str, rows: Sequence[Mapping[str, str] | None]) -> LabelColumn:
+        """The column of a key; `rows` gives each row's labels for the first time that it is asked for."""
+        column = self._columns.get(key)
+        if column is None:
+            column = self._columns[key] = LabelColumn(key, self._size)
+            for row, labels in enumerate(rows):
+                if labels and key in labels:
+                    column.set(row, labels)
+        return column
+
+    def set(self, row: int, labels: Mapping[str, str]) -> None:
+        """Bring a row of every column up to date."""
+        for column in self._columns.values():
+            column.set(row, labels)
+
+    def resize(self, size: int) -> None:
+        """Make room for more rows."""
+        self._size = size
+        for column in self._columns.values():
+            column.resize(size)

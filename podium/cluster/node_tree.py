@@ -1,0 +1,52 @@
+"""The order in which nodes are examined: round-robin over zones.
+
+Source: kubernetes pkg/scheduler/backend/cache/node_tree.go and component-helpers node/topology/helpers.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from podium.kube.objects import Node
+
+_REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+_ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+
+
+def zone_of(node: Node) -> str:
+    """The key of the node's region and zone; nodes with neither share the empty key."""
+    labels = node.metadata.labels
+    region = next((labels[key] for key in _REGION_LABELS if key in labels), "")
+    zone = next((labels[key] for key in _ZONE_LABELS if key in labels), "")
+    return f"{region}:\x00:{zone}" if region or zone else ""
+
+
+class NodeTree:
+    """Names of nodes by zone; zones in the order they were first seen, nodes in the order they came."""
+
+    def __init__(self) -> None:
+        self._zones: dict[str, dict[str, None]] = {}
+        self._zone_of: dict[str, str] = {}
+
+    def put(self, node: Node) -> None:
+        """Add the node, or move it if its zone has changed."""
+        zone = zone_of(node)
+        known = self._zone_of.get(node.name)
+        if known == zone:
+            return
+        if known is not None:
+            self.remove(node.name)
+        self._zone_of[node.name] = zone
+        self._zones.setdefault(zone, {})[node.name] = None
+
+    def remove(self, name: str) -> None:
+        """Take the node out; a zone without nodes is forgotten."""
+        zone = self._zone_of.pop(name)
+        names = self._zones[zone]
+        del names[name]
+        if not names:
+            del self._zones[zone]
+
+    def order(self) -> list[str]:
+        """All names: the first of each zone, then the second of each, and so on."""
+        zones = [list(names) for names in self._zones.values()]
+        longest = max(map(len, zones), default=0)
+        return [names[index] for index in range(longest) for names in zones if index < len(names)]

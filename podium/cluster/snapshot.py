@@ -1,0 +1,262 @@
+"""The columnar picture of the cluster that one scheduling attempt decides on.
+
+Owns one row per node: columns of integers, label and taint ids, port and image indexes, the pods, and the node order.
+Changes only through `put_node`, `drop_node`, `add_pod`, `remove_pod` and `replace_pod`: the cache plays its log of
+changes through them at the start of a cycle, what-if work plays its own on a `fork`.
+
+Source: kubernetes pkg/scheduler/backend/cache/snapshot.go and framework/types.go (NodeInfo), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster.footprint import Footprint
+from podium.cluster.host_ports import HostPortIndex
+from podium.cluster.images import ImageIndex
+from podium.cluster.labels import LabelColumn, LabelColumns
+from podium.cluster.node_info import NodeInfo
+from podium.cluster.node_tree import NodeTree
+from podium.kube.objects import Node, Pod, Taint
+from podium.kube.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
+
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+Rows: TypeAlias = NDArray[np.intp]
+"""Row numbers, in the order in which the nodes are looked at."""
+
+_POD_COUNT, _NONZERO_CPU, _NONZERO_MEMORY, _FIRST_RESOURCE = range(4)
+_ROWS_AT_FIRST = 16
+
+
+class Snapshot:
+    """One row per node.
+
+    Shape: columns are arrays over all rows; rows of no node hold zeros and are in no order. `order` lists the rows of
+    all nodes in the order of examination.
+    Invariant: a row keeps its node until the node is dropped; then the row may be given to another.
+    """
+
+    def __init__(self) -> None:
+        self.order: Rows = np.empty(0, np.intp)
+        self.row_of: dict[str, int] = {}
+        self.nodes: list[Node | None] = []
+        self.pods: list[Mapping[str, Pod]] = []
+        self.unschedulable: BoolArray = np.zeros(0, np.bool_)
+        self.taint_set: NDArray[np.int32] = np.zeros(0, np.int32)
+        self.taint_sets: list[tuple[Taint, ...]] = [()]
+        self.host_ports = HostPortIndex()
+        self.images = ImageIndex()
+        self._allowed_pods: IntArray = np.zeros(0, np.int64)
+        self._allocatable: IntArray = np.zeros((3, 0), np.int64)
+        self._usage: IntArray = np.zeros((_FIRST_RESOURCE + 3, 0), np.int64)
+        self._resource_index = {CPU: 0, MEMORY: 1, EPHEMERAL_STORAGE: 2}
+        self._labels = LabelColumns(0)
+        self._taint_set_id: dict[tuple[Taint, ...], int] = {(): 0}
+        self._tree = NodeTree()
+        self._free_rows: list[int] = []
+        self._order_is_stale = False
+        self._footprints: list[dict[str, Footprint]] = []
+
+    # ------------------------------------------------------------ questions
+
+    def __len__(self) -> int:
+        """The number of nodes."""
+        return len(self.row_of)
+
+    def node(self, row: int) -> NodeInfo:
+        """One node's view of the columns."""
+        return NodeInfo(self, row)
+
+    def name(self, row: int) -> str:
+        """The name of the row's node."""
+        node = self.nodes[row]
+        assert node is not None, f"row {row} has no node"
+        return node.metadata.name
+
+    @property
+    def allowed_pods(self) -> IntArray:
+        """How many pods each node takes."""
+        return self._allowed_pods
+
+    @property
+    def pod_count(self) -> IntArray:
+        """How many pods each node has."""
+        return self._usage_row(_POD_COUNT)
+
+    def allocatable(self, resource: str) -> IntArray:
+        """What each node offers of the resource; zeros for one that no node has."""
+        index = self._resource_index.get(resource)
+        return self._allocatable[index] if index is not None else np.zeros(len(self.nodes), np.int64)
+
+    def requested(self, resource: str) -> IntArray:
+        """What the pods on each node request of the resource."""
+        index = self._resource_index.get(resource)
+        return self._usage[_FIRST_RESOURCE + index] if index is not None else np.zeros(len(self.nodes), np.int64)
+
+    def nonzero_requested(self, resource: str) -> IntArray:
+        """As `requested`, where containers that request no cpu or memory count with a default amount."""
+        if resource == CPU:
+            return self._usage_row(_NONZERO_CPU)
+        if resource == MEMORY:
+            return self._usage_row(_NONZERO_MEMORY)
+        return self.requested(resource)
+
+    def label_column(self, key: str) -> LabelColumn:
+        """The values of one label over all rows. Cost: one pass over the nodes the first time a key is asked for."""
+        return self._labels.column(key, [node.metadata.labels if node else None for node in self.nodes])
+
+    # ------------------------------------------------------------ changes
+
+    def put_node(self, node: Node, allocatable: Mapping[str, int], allowed_pods: int) -> None:
+        """Add the node, or bring its row up to date."""
+        row = self.row_of.get(node.name)
+        if row is None:
+            row = self._take_row()
+            self.row_of[node.name] = row
+            self._order_is_stale = True
+            self.images.add(row, node)
+        else:
+            known = self.nodes[row]
+            if known is not None and known.status.images != node.status.images:
+                self.images.remove(row, known)
+                self.images.add(row, node)
+        self._tree.put(node)
+        self.nodes[row] = node
+        self.unschedulable[row] = node.spec.unschedulable
+        self.taint_set[row] = self._taint_set(node.spec.taints)
+        self._labels.set(row, node.metadata.labels)
+        self._allowed_pods[row] = allowed_pods
+        self._allocatable[:, row] = 0
+        for resource, amount in allocatable.items():
+            self._allocatable[self._index_of(resource), row] = amount
+
+    def drop_node(self, name: str) -> None:
+        """Take the node and all that is on it out."""
+        row = self.row_of.pop(name)
+        node = self.nodes[row]
+        assert node is not None
+        self._tree.remove(name)
+        self._order_is_stale = True
+        self.images.remove(row, node)
+        for footprint in self._footprints[row].values():
+            self.host_ports.remove(row, footprint.host_ports)
+        self.nodes[row], self.pods[row], self._footprints[row] = None, {}, {}
+        self.unschedulable[row] = False
+        self.taint_set[row] = 0
+        self._labels.set(row, {})
+        self._allowed_pods[row] = 0
+        self._allocatable[:, row] = 0
+        self._usage[:, row] = 0
+        self._free_rows.append(row)
+
+    def add_pod(self, row: int, pod: Pod, footprint: Footprint) -> None:
+        """Put a pod on the row's node."""
+        uid = pod.uid
+        assert uid not in self.pods[row], f"{pod.key} is on {self.name(row)} already"
+        self.pods[row] = {**self.pods[row], uid: pod}
+        self._footprints[row] = {**self._footprints[row], uid: footprint}
+        self._count(row, footprint, 1)
+        if footprint.host_ports:
+            self.host_ports.add(row, footprint.host_ports)
+
+    def remove_pod(self, row: int, uid: str) -> Pod:
+        """Take a pod off the row's node and return it."""
+        pods, footprints = dict(self.pods[row]), dict(self._footprints[row])
+        pod, footprint = pods.pop(uid), footprints.pop(uid)
+        self.pods[row], self._footprints[row] = pods, footprints
+        self._count(row, footprint, -1)
+        if footprint.host_ports:
+            self.host_ports.remove(row, footprint.host_ports)
+        return pod
+
+    def replace_pod(self, row: int, pod: Pod, footprint: Footprint) -> None:
+        """Put a newer state of a pod in the place of the one that is there."""
+        uid = pod.uid
+        if self._footprints[row][uid] == footprint:
+            self.pods[row] = {**self.pods[row], uid: pod}
+        else:
+            self.remove_pod(row, uid)
+            self.add_pod(row, pod, footprint)
+
+    def settle(self) -> None:
+        """Bring `order` up to date after nodes came or went. A change of zone alone leaves it, as upstream does."""
+        if self._order_is_stale:
+            self.order = np.array([self.row_of[name] for name in self._tree.order()], np.intp)
+            self._order_is_stale = False
+
+    def fork(self) -> Snapshot:
+        """A private world: pods can come and go on it without a trace here. Nodes are shared and must stay.
+
+        Cost: one copy of the usage columns, about 20 µs at 5,000 nodes.
+        """
+        twin = object.__new__(Snapshot)
+        twin.__dict__.update(self.__dict__)
+        twin._usage = self._usage.copy()
+        twin.pods = list(self.pods)
+        twin._footprints = list(self._footprints)
+        twin._resource_index = dict(self._resource_index)
+        twin.host_ports = self.host_ports.copy()
+        return twin
+
+    # ------------------------------------------------------------ inside
+
+    def _usage_row(self, index: int) -> IntArray:
+        row: IntArray = self._usage[index]
+        return row
+
+    def _count(self, row: int, footprint: Footprint, sign: int) -> None:
+        usage = self._usage
+        usage[_POD_COUNT, row] += sign
+        usage[_NONZERO_CPU, row] += sign * footprint.nonzero_cpu_milli
+        usage[_NONZERO_MEMORY, row] += sign * footprint.nonzero_memory_bytes
+        for resource, amount in footprint.requests.items():
+            index = self._resource_index.get(resource)
+            if index is None:
+                index = self._index_of(resource)
+                usage = self._usage
+            usage[_FIRST_RESOURCE + index, row] += sign * amount
+
+    def _index_of(self, resource: str) -> int:
+        index = self._resource_index.get(resource)
+        if index is None:
+            index = self._resource_index[resource] = len(self._resource_index)
+            empty = np.zeros((1, len(self.nodes)), np.int64)
+            self._usage = np.concatenate((self._usage, empty))
+            self._allocatable = np.concatenate((self._allocatable, empty))
+        return index
+
+    def _taint_set(self, taints: tuple[Taint, ...]) -> int:
+        known = self._taint_set_id.get(taints)
+        if known is None:
+            known = self._taint_set_id[taints] = len(self.taint_sets)
+            self.taint_sets.append(taints)
+        return known
+
+    def _take_row(self) -> int:
+        if not self._free_rows:
+            self._grow()
+        return self._free_rows.pop()
+
+    def _grow(self) -> None:
+        before = len(self.nodes)
+        size = max(_ROWS_AT_FIRST, 2 * before)
+        more = size - before
+        self.nodes.extend([None] * more)
+        self.pods.extend({} for _ in range(more))
+        self._footprints.extend({} for _ in range(more))
+        self.unschedulable = np.concatenate((self.unschedulable, np.zeros(more, np.bool_)))
+        self.taint_set = np.concatenate((self.taint_set, np.zeros(more, np.int32)))
+        self._allowed_pods = np.concatenate((self._allowed_pods, np.zeros(more, np.int64)))
+        self._allocatable = _widen(self._allocatable, more)
+        self._usage = _widen(self._usage, more)
+        self._labels.resize(size)
+        self._free_rows.extend(range(size - 1, before - 1, -1))
+
+
+def _widen(columns: IntArray, more: int) -> IntArray:
+    return np.concatenate((columns, np.zeros((len(columns), more), np.int64)), axis=1)
