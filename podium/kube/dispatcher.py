@@ -14,11 +14,11 @@ from collections import deque
 from dataclasses import dataclass
 from enum import IntEnum
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from podium.kube.api_errors import TooManyRequests
 from podium.kube.rate_limit import TokenBucket
-from podium.kube.session import JSON, ApiSession, Method
+from podium.kube.session import JSON, Method
 from podium.lib.clock import Clock
 
 _IN_FLIGHT_MAX = 32
@@ -27,6 +27,16 @@ _DEADLINE_S = 30.0
 
 if TYPE_CHECKING:
     _Waiter = asyncio.Future[None]
+
+
+class Requester(Protocol):
+    """What writes go out through: `ApiSession`, or any transport that raises as it does."""
+
+    async def request(
+        self, method: Method, path: str, body: bytes | None = None, *, content_type: str = ..., deadline_s: float = ...
+    ) -> bytes:
+        """Make one request and return the answer's body."""
+        ...
 
 
 class Priority(IntEnum):
@@ -80,7 +90,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        session: ApiSession,
+        session: Requester,
         clock: Clock,
         *,
         in_flight_max: int = _IN_FLIGHT_MAX,

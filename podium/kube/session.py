@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import socket
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 import aiohttp
 import anyio
@@ -44,14 +44,6 @@ _DEADLINE_S = 30.0
 
 _NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
-
-
-class Poster(Protocol):
-    """The one call that binding pods needs; a faster transport has only this to offer."""
-
-    async def post(self, path: str, body: bytes) -> bytes:
-        """POST JSON and return the answer's body."""
-        ...
 
 
 class Stream:

@@ -1,0 +1,316 @@
+"""Requests over real connections."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import stat
+import sys
+import textwrap
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import yaml
+
+import podium
+from podium.kube import api_errors
+from podium.kube.api_errors import ApiError, ConnectionLost, OutcomeUnknown, TooManyRequests, Unauthorized, Unreachable
+from podium.kube.credentials import Credentials, in_cluster, load
+from podium.kube.resource_types import PODS
+from podium.kube.session import MERGE_PATCH, ApiSession
+from podium.lib.clock import ManualClock, SystemClock
+from tests.integration.kube.certificates import Authority
+from tests.integration.kube.fault_server import FaultServer, reset, silence, status
+
+pytestmark = pytest.mark.anyio
+
+BINDING = "/api/v1/namespaces/default/pods/a/binding"
+
+
+@pytest.fixture
+async def session(server: FaultServer) -> AsyncIterator[ApiSession]:
+    credentials = await load(None, SystemClock(), master=f"http://127.0.0.1:{server.port}")
+    async with ApiSession(credentials) as made:
+        yield made
+
+
+@asynccontextmanager
+async def tls_server(authority: Authority, **names: Any) -> AsyncIterator[FaultServer]:
+    server = FaultServer(PODS.path, "Pod")
+    listening = await server.start(authority.server_context(**names))
+    try:
+        yield server
+    finally:
+        await server.stop(listening)
+
+
+def kubeconfig(directory: Path, cluster: dict[str, Any], user: dict[str, Any] | None = None) -> str:
+    path = directory / "kubeconfig"
+    content = {
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "users": [{"name": "u", "user": user}] if user is not None else [],
+        "current-context": "x",
+    }
+    path.write_text(yaml.safe_dump(content))
+    return str(path)
+
+
+async def list_pods(credentials: Credentials) -> Any:
+    async with ApiSession(credentials) as session:
+        return json.loads(await session.request("GET", PODS.path))
+
+
+async def test_a_request_carries_its_body_and_says_who_asks(server: FaultServer, session: ApiSession) -> None:
+    assert b"Success" in await session.post(BINDING, b'{"kind":"Binding"}')
+    await session.request("PATCH", "/api/v1/pods%2Fx?a=%20b", b"{}", content_type=MERGE_PATCH)
+    binding, patch = server.requests
+    assert (binding.method, binding.path, binding.body) == ("POST", BINDING, b'{"kind":"Binding"}')
+    assert binding.headers["content-type"] == "application/json"
+    assert binding.headers["user-agent"] == f"podium/{podium.__version__}"
+    assert binding.headers["accept-encoding"] == "identity"
+    assert "authorization" not in binding.headers
+    assert patch.path == "/api/v1/pods%2Fx"
+    assert patch.query == {"a": " b"}
+    assert patch.headers["content-type"] == MERGE_PATCH
+
+
+async def test_nothing_listening_is_unreachable_and_certainly_not_sent() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        credentials = await load(None, SystemClock(), master=f"http://127.0.0.1:{taken.getsockname()[1]}")
+        async with ApiSession(credentials) as session:
+            with pytest.raises(Unreachable, match=r"127\.0\.0\.1") as caught:
+                await session.post(BINDING, b"{}")
+            assert not caught.value.may_have_happened
+
+
+@pytest.mark.parametrize("fault", [reset, silence])
+async def test_a_write_that_is_not_answered_may_have_happened(
+    server: FaultServer, session: ApiSession, fault: Any
+) -> None:
+    server.write_faults.append(fault)
+    with pytest.raises(OutcomeUnknown) as caught:
+        await session.request("POST", BINDING, b"{}", deadline_s=0.2)
+    assert caught.value.may_have_happened
+    assert len(server.requests) == 1
+
+
+async def test_a_read_that_is_not_answered_is_only_lost(server: FaultServer, session: ApiSession) -> None:
+    server.list_faults.append(silence)
+    with pytest.raises(ConnectionLost):
+        await session.request("GET", PODS.path, deadline_s=0.2)
+
+
+async def test_a_session_goes_on_after_a_request_was_cancelled(server: FaultServer, session: ApiSession) -> None:
+    server.write_faults.append(silence)
+    with anyio.move_on_after(0.1) as scope:
+        await session.post(BINDING, b"{}")
+    assert scope.cancelled_caught
+    assert b"Success" in await session.post(BINDING, b"{}")
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "kind"),
+    [
+        (400, "BadRequest", api_errors.BadRequest),
+        (403, "Forbidden", api_errors.Forbidden),
+        (404, "NotFound", api_errors.NotFound),
+        (409, "Conflict", api_errors.Conflict),
+        (409, "AlreadyExists", api_errors.AlreadyExists),
+        (410, "Expired", api_errors.Expired),
+        (422, "Invalid", api_errors.Invalid),
+        (500, "InternalError", api_errors.InternalError),
+        (503, "ServiceUnavailable", api_errors.Unavailable),
+        (504, "Timeout", api_errors.ServerTimeout),
+    ],
+)
+async def test_an_error_answer_becomes_its_exception(
+    server: FaultServer, session: ApiSession, code: int, reason: str, kind: type[ApiError]
+) -> None:
+    server.write_faults.append(status(code, reason))
+    with pytest.raises(kind) as caught:
+        await session.post(BINDING, b"{}")
+    assert type(caught.value) is kind
+    assert str(caught.value) == f"{code} {reason}: as the test asked"
+    assert caught.value.may_have_happened is (code >= 500)
+
+
+async def test_429_says_how_long_to_wait(server: FaultServer, session: ApiSession) -> None:
+    server.write_faults.append(status(429, "TooManyRequests", retry_after="7"))
+    with pytest.raises(TooManyRequests) as caught:
+        await session.post(BINDING, b"{}")
+    assert caught.value.retry_after_s == 7.0
+
+
+# ---------------------------------------------------------------- credentials in use
+
+
+async def test_a_token_file_that_was_rewritten_is_read_again_after_a_401(server: FaultServer, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("first\n")
+    server.token = "first"
+    path = kubeconfig(tmp_path, {"server": f"http://127.0.0.1:{server.port}"}, {"tokenFile": "token"})
+    async with ApiSession(await load(path, SystemClock())) as session:
+        await session.request("GET", PODS.path)
+        token.write_text("second\n")
+        server.token = "second"
+        await session.request("GET", PODS.path)
+        assert [request.headers["authorization"] for request in server.requests] == [
+            "Bearer first",
+            "Bearer first",
+            "Bearer second",
+        ]
+        server.token = "third"
+        with pytest.raises(Unauthorized):
+            await session.request("GET", PODS.path)
+
+
+async def test_a_token_file_is_read_again_each_minute(server: FaultServer, tmp_path: Path) -> None:
+    clock = ManualClock()
+    token = tmp_path / "token"
+    token.write_text("first")
+    path = kubeconfig(tmp_path, {"server": f"http://127.0.0.1:{server.port}"}, {"tokenFile": str(token)})
+    credentials = await load(path, clock)
+    token.write_text("second")
+    clock.advance(59)
+    assert await credentials.authorization() == "Bearer first"
+    clock.advance(2)
+    assert await credentials.authorization() == "Bearer second"
+    token.unlink()
+    clock.advance(61)
+    assert await credentials.authorization() == "Bearer second"
+
+
+PLUGIN = """
+    import json, os, pathlib
+    runs = pathlib.Path(__file__).with_name("runs")
+    count = int(runs.read_text()) + 1 if runs.exists() else 1
+    runs.write_text(str(count))
+    status = {"token": f"{os.environ['PREFIX']}-{count}"}
+    if "EXPIRES" in os.environ:
+        status["expirationTimestamp"] = os.environ["EXPIRES"]
+    print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status}))
+"""
+
+
+def exec_user(directory: Path, **environment: str) -> dict[str, Any]:
+    script = directory / "plugin.py"
+    script.write_text(textwrap.dedent(PLUGIN))
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    return {
+        "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": sys.executable,
+            "args": [str(script)],
+            "env": [{"name": name, "value": value} for name, value in environment.items()],
+        }
+    }
+
+
+async def test_an_exec_plugin_is_run_again_when_its_token_is_refused(server: FaultServer, tmp_path: Path) -> None:
+    server.token = "t-1"
+    path = kubeconfig(tmp_path, {"server": f"http://127.0.0.1:{server.port}"}, exec_user(tmp_path, PREFIX="t"))
+    clock = ManualClock()
+    async with ApiSession(await load(path, clock)) as session:
+        await session.request("GET", PODS.path)
+        clock.advance(3600)
+        await session.request("GET", PODS.path)
+        server.token = "t-2"
+        await session.request("GET", PODS.path)
+        assert (tmp_path / "runs").read_text() == "2"
+
+
+async def test_an_exec_plugin_is_run_again_when_its_token_expires(server: FaultServer, tmp_path: Path) -> None:
+    user = exec_user(tmp_path, PREFIX="t", EXPIRES="2020-01-01T00:00:00Z")
+    path = kubeconfig(tmp_path, {"server": f"http://127.0.0.1:{server.port}"}, user)
+    clock = ManualClock()
+    credentials = await load(path, clock)
+    assert await credentials.authorization() == "Bearer t-1"
+    clock.advance(61)
+    assert await credentials.authorization() == "Bearer t-2"
+
+
+# ---------------------------------------------------------------- TLS
+
+
+async def test_a_certificate_of_the_configured_authority_is_accepted(anyio_backend: object, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    ca_data = base64.b64encode(authority.file.read_bytes()).decode()
+    async with tls_server(authority, ip="127.0.0.1") as server:
+        url = f"https://127.0.0.1:{server.port}"
+        for cluster in (
+            {"server": url, "certificate-authority": authority.file.name},
+            {"server": url, "certificate-authority-data": ca_data},
+            {"server": url, "insecure-skip-tls-verify": True},
+        ):
+            found = await list_pods(await load(kubeconfig(tmp_path, cluster), SystemClock()))
+            assert found["kind"] == "PodList"
+
+
+async def test_a_certificate_of_another_authority_is_refused_before_anything_is_sent(
+    anyio_backend: object, tmp_path: Path
+) -> None:
+    other = Authority(tmp_path, "other-authority")
+    async with tls_server(Authority(tmp_path), ip="127.0.0.1") as server:
+        cluster = {"server": f"https://127.0.0.1:{server.port}", "certificate-authority": str(other.file)}
+        credentials = await load(kubeconfig(tmp_path, cluster), SystemClock())
+        with pytest.raises(Unreachable, match=r"(?i)certificate"):
+            await list_pods(credentials)
+        assert server.requests == []
+
+
+async def test_the_server_is_checked_under_its_tls_name(anyio_backend: object, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    async with tls_server(authority, dns="kubernetes.test") as server:
+        cluster = {
+            "server": f"https://127.0.0.1:{server.port}",
+            "certificate-authority": str(authority.file),
+            "tls-server-name": "kubernetes.test",
+        }
+        found = await list_pods(await load(kubeconfig(tmp_path, cluster), SystemClock()))
+        assert found["kind"] == "PodList"
+
+
+async def test_a_client_certificate_that_was_rewritten_is_used_for_new_connections(
+    anyio_backend: object, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path)
+    cert_file, key_file = authority.issue("client")
+    async with tls_server(authority, ip="127.0.0.1", clients=True) as server:
+        cluster = {"server": f"https://127.0.0.1:{server.port}", "certificate-authority": str(authority.file)}
+        user = {"client-certificate": str(cert_file), "client-key": str(key_file)}
+        clock = ManualClock()
+        credentials = await load(kubeconfig(tmp_path, cluster, user), clock)
+        async with ApiSession(credentials) as session:
+            await session.request("GET", PODS.path)
+            first = server.requests[-1].connection
+            cert_file.rename(tmp_path / "old.crt")
+            authority.issue("client")
+            server.list_faults.append(status(401, "Unauthorized"))
+            await session.request("GET", PODS.path)
+            assert credentials.generation == 1
+            assert server.requests[-1].connection is not first
+
+
+async def test_the_service_account_of_a_pod_is_used_in_a_cluster(anyio_backend: object, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    authority.file.rename(tmp_path / "ca.crt")
+    (tmp_path / "token").write_text("of-the-pod\n")
+    async with tls_server(authority, ip="127.0.0.1") as server:
+        server.token = "of-the-pod"
+        environ = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(server.port)}
+        found = await list_pods(in_cluster(SystemClock(), environ=environ, directory=tmp_path))
+        assert found["kind"] == "PodList"
+
+
+async def test_requests_go_through_the_configured_proxy(server: FaultServer, tmp_path: Path) -> None:
+    cluster = {"server": "http://api.invalid:8080", "proxy-url": f"http://127.0.0.1:{server.port}"}
+    found = await list_pods(await load(kubeconfig(tmp_path, cluster), SystemClock()))
+    assert found["kind"] == "PodList"
+    assert server.requests[-1].headers["host"] == "api.invalid:8080"

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.kube import api_errors
+from podium.kube.api_errors import ApiError, TooManyRequests, from_response
+
+
+def answer(http_code: int, **status: object) -> ApiError:
+    return from_response(http_code, json.dumps({"kind": "Status", "status": "Failure", **status}).encode())
+
+
+def test_the_reason_decides_before_the_code() -> None:
+    assert type(answer(409, code=409, reason="AlreadyExists")) is api_errors.AlreadyExists
+    assert type(answer(500, code=500, reason="ServerTimeout")) is api_errors.ServerTimeout
+    assert type(answer(409, code=409, reason="SomethingNew")) is api_errors.Conflict
+
+
+def test_an_answer_without_a_status_is_told_by_its_code() -> None:
+    error = from_response(503, b"<html>upstream connect error</html>")
+    assert type(error) is api_errors.Unavailable
+    assert error.message == "<html>upstream connect error</html>"
+    assert type(from_response(418, b"")) is ApiError
+    assert type(from_response(599, b"")) is api_errors.ServerError
+
+
+def test_the_status_names_the_wait_where_no_header_does() -> None:
+    error = answer(429, reason="TooManyRequests", details={"retryAfterSeconds": 3})
+    assert isinstance(error, TooManyRequests)
+    assert error.retry_after_s == 3.0
+    assert from_response(429, b"", "5").retry_after_s == 5.0
+    assert from_response(429, b"", "Wed, 21 Oct 2026 07:28:00 GMT").retry_after_s == 1.0
+
+
+@pytest.mark.parametrize(("code", "unknown"), [(401, False), (404, False), (409, False), (429, False), (500, True)])
+def test_only_failures_of_the_server_leave_the_outcome_open(code: int, unknown: bool) -> None:
+    assert answer(code).may_have_happened is unknown
+
+
+@given(st.integers(300, 599), st.binary(max_size=60), st.none() | st.text(max_size=8))
+def test_whatever_a_server_answers_becomes_an_error_with_words(code: int, body: bytes, retry_after: str | None) -> None:
+    assert str(from_response(code, body, retry_after))

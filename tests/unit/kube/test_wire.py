@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.kube.api_errors import Expired, InternalError, Malformed
+from podium.kube.objects import Pod
+from podium.kube.resource_types import NODES, PODS
+from podium.kube.wire import Bookmark, BrokenChange, BrokenObject, Change, ObjectDecoder
+
+PODS_DECODER = ObjectDecoder(PODS)
+
+
+def pod(name: str = "a", **parts: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "ns", "uid": "u", "resourceVersion": "7"}, **parts}
+
+
+def event(kind: str, item: object) -> bytes:
+    return json.dumps({"type": kind, "object": item}, separators=(",", ":")).encode()
+
+
+def page(*items: object, **metadata: str) -> bytes:
+    return json.dumps({"kind": "PodList", "metadata": {"resourceVersion": "9", **metadata}, "items": items}).encode()
+
+
+@pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED"])
+def test_a_change_is_decoded_to_the_typed_object(kind: str) -> None:
+    change = PODS_DECODER.event(event(kind, pod(spec={"nodeName": "n1", "unknown": [1]})))
+    assert isinstance(change, Change)
+    assert change.type == kind
+    assert isinstance(change.object, Pod)
+    assert (change.object.key, change.object.node_name) == ("ns/a", "n1")
+
+
+@pytest.mark.parametrize("spaces", [False, True])
+def test_bookmarks_are_told_from_changes_however_they_are_spelled(spaces: bool) -> None:
+    content: dict[str, Any] = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "12"}}}
+    separators = None if spaces else (",", ":")
+    assert PODS_DECODER.event(json.dumps(content, separators=separators).encode()) == Bookmark("12", False)
+    content["object"]["metadata"]["annotations"] = {"k8s.io/initial-events-end": "true"}
+    assert PODS_DECODER.event(json.dumps(content, separators=separators).encode()) == Bookmark("12", True)
+
+
+def test_an_error_event_is_raised_as_what_its_status_says() -> None:
+    with pytest.raises(Expired, match="too old"):
+        PODS_DECODER.event(event("ERROR", {"code": 410, "reason": "Expired", "message": "too old"}))
+    with pytest.raises(InternalError):
+        PODS_DECODER.event(event("ERROR", {"code": 500, "metadata": {}, "status": "Failure"}))
+
+
+def test_nulls_stand_for_absent_fields_as_in_go() -> None:
+    change = PODS_DECODER.event(event("ADDED", pod(spec={"containers": None, "tolerations": [{"key": None}]})))
+    assert isinstance(change, Change)
+    assert change.object.spec.containers == ()
+    assert change.object.spec.tolerations[0].key == ""
+
+
+def test_an_object_that_does_not_decode_is_named_with_the_field() -> None:
+    change = PODS_DECODER.event(event("MODIFIED", pod(spec={"tolerations": [{"key": 1}]})))
+    assert isinstance(change, BrokenChange)
+    assert change.type == "MODIFIED"
+    broken = change.object
+    assert (broken.kind, broken.key, broken.uid, broken.resource_version) == ("Pod", "ns/a", "u", "7")
+    assert "$.spec.tolerations[0].key" in broken.detail
+
+
+def test_a_broken_object_without_metadata_still_has_a_key() -> None:
+    change = ObjectDecoder(NODES).event(event("ADDED", ["not", "a", "node"]))
+    assert change == BrokenChange("ADDED", BrokenObject("Node", "", "", "", "", change.object.detail))  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b"[]", b"<html>", b'{"type":"ODD","object":{}}', b'{"object":{}}', b'{"type":"BOOKMARK"}']
+)
+def test_a_line_that_is_no_event_is_malformed(line: bytes) -> None:
+    with pytest.raises(Malformed):
+        PODS_DECODER.event(line)
+
+
+def test_a_page_carries_items_version_and_the_way_on() -> None:
+    found = PODS_DECODER.page(page(pod("a"), pod("b"), **{"continue": "token"}))
+    assert [item.metadata.name for item in found.items] == ["a", "b"]
+    assert (found.resource_version, found.continue_token, found.broken) == ("9", "token", [])
+
+
+def test_the_last_page_has_no_way_on_and_may_be_empty() -> None:
+    found = PODS_DECODER.page(b'{"metadata":{"resourceVersion":"9"},"items":null}')
+    assert (found.items, found.continue_token) == ([], "")
+
+
+def test_a_broken_object_in_a_page_leaves_its_neighbours_alone() -> None:
+    found = PODS_DECODER.page(page(pod("a"), pod("bad", status=3), pod("nulls", spec=None), pod("z")))
+    assert [item.metadata.name for item in found.items] == ["a", "nulls", "z"]
+    assert [broken.name for broken in found.broken] == ["bad"]
+
+
+def test_what_is_no_list_is_malformed() -> None:
+    for body in (b"", b"[]", b'{"items":[]}', b'{"metadata":{},"items":[}'):
+        with pytest.raises(Malformed):
+            PODS_DECODER.page(body)
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["metadata", "spec", "status", "name", "labels", "containers", "priority", "x"]), inner
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(ANYTHING)
+def test_no_object_whatsoever_stops_the_stream(content: object) -> None:
+    found = PODS_DECODER.event(event("ADDED", content))
+    assert isinstance(found, Change | BrokenChange)
+
+
+@given(st.lists(ANYTHING, max_size=4))
+def test_every_item_of_a_page_is_either_understood_or_named(items: list[object]) -> None:
+    found = PODS_DECODER.page(page(*items))
+    assert len(found.items) + len(found.broken) == len(items)
