@@ -52,6 +52,15 @@ def admit_pod(pod: Json, priority_class: PriorityLookup) -> None:
         pod["status"]["conditions"] = [gated | {"lastProbeTime": None, "lastTransitionTime": None}]
 
 
+def admit_pod_update(pod: Json, before: Json) -> None:
+    """What admission plugins add to an update of a pod, in place: its priority cannot get lost."""
+    spec = pod["spec"]
+    for name in ("priority", "preemptionPolicy"):
+        if name in (before.get("spec") or {}):
+            spec.setdefault(name, before["spec"][name])
+    add_node_lost_tolerations(spec)
+
+
 def add_node_lost_tolerations(spec: Json) -> None:
     """Tolerate an unready or unreachable node for 300 s, unless the pod already says something about it."""
     tolerations = list(spec.get("tolerations") or ())

@@ -2,7 +2,8 @@
 
 The promise of `varied_pods`, for at least 5 nodes and at most 10 pods per node: whatever a scheduler decides for
 some of the pods, there is always a node for the next. It holds because every set of nodes that some pod is limited
-to has room for *all* pods that may enter it, with the largest pod's worth left over on each node; the tests check that.
+to has room for *all* pods that may enter it even when
+each of its nodes wastes nearly the largest pod's worth; the tests check that.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _INSTANCES = (
     ("medium", 8, 32, True, 0),
     ("medium", 8, 32, False, 0),
     ("large", 16, 64, True, 0),
-    ("gpu", 8, 64, False, 4),
+    ("gpu", 8, 64, False, 8),
 )
 _IMAGES = {
     "registry.example/web:1.4": 180,
@@ -31,18 +32,10 @@ _IMAGES = {
     "registry.example/batch:7": 950,
     "registry.example/cache:6.2": 60,
 }
-# Pods repeat these sizes: CPU in millicores, memory in MiB; 300m and 450Mi on average.
+# Pods repeat these sizes: CPU in millicores, memory in MiB; 250m and 400Mi on average.
 _SIZES = (
-    (100, 128),
-    (250, 512),
-    (500, 768),
-    (150, 256),
-    (750, 1024),
-    (200, 256),
-    (300, 512),
-    (100, 64),
-    (400, 512),
-    (250, 468),
+    *((100, 128), (250, 512), (500, 768), (150, 256), (500, 768)),
+    *((200, 256), (300, 512), (100, 64), (200, 256), (200, 480)),
 )
 _CLASSES = {"podium-high": 1000, "podium-low": 10}
 

@@ -231,10 +231,7 @@ def parse_field_selector(text: str, resource: ResourceType) -> tuple[FieldRequir
             raise bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
         label, operator, value = found.groups()
         if label not in known:
-            raise bad_request(
-                f'Unable to find "{resource.api_version}, Resource={resource.plural}" that match '
-                f'label selector "", field selector "{text}": field label not supported: {label}'
-            )
+            raise bad_request(f"field label not supported: {label}")
         path = known[label]
         absent = "false" if path in _FALSE_WHEN_ABSENT else ""
         value = re.sub(r"\\([\\,=])", r"\1", value)

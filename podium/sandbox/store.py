@@ -23,7 +23,7 @@ from podium.sandbox.patches import json_patch, merge_patch
 from podium.sandbox.resources import BY_KIND, RESOURCES, ResourceType, resource_named
 from podium.sandbox.selectors import selection
 from podium.sandbox.strategic import strategic_merge
-from podium.sandbox.validation import validate, validate_pod_update
+from podium.sandbox.validation import check_shape, validate, validate_pod_update
 from podium.sandbox.views import shape_of, to_stored
 
 Json = dict[str, Any]
@@ -130,6 +130,7 @@ class Store:
     def create_record(self, resource: ResourceType, namespace: str | None, obj: Json) -> Record:
         """Like `create`, of an object the caller gives away."""
         obj = to_stored(resource, obj)
+        check_shape(resource, obj)
         metadata = self._new_metadata(resource, namespace, obj)
         obj["metadata"] = metadata
         defaults.set_defaults(resource, obj)
@@ -179,6 +180,7 @@ class Store:
     def update_record(self, resource: ResourceType, old: Record, obj: Json, subresource: str | None = None) -> Record:
         """Put `obj` (in stored form) in the place of a record, as far as `subresource` allows."""
         before = old.obj
+        check_shape(resource, obj)
         metadata = self._updated_metadata(resource, before["metadata"], obj)
         if subresource == "status":
             kept = {name: value for name, value in before.items() if name not in ("metadata", "status")}
@@ -339,10 +341,10 @@ class Store:
         defaults.set_defaults(resource, obj)
         causes = validate(resource, obj)
         if resource.storage == "pods":
-            defaults.add_node_lost_tolerations(obj["spec"])
+            defaults.admit_pod_update(obj, before)
             causes += validate_pod_update(before, obj)
         if causes:
-            raise invalid(resource, before["name"] if "name" in before else before["metadata"]["name"], causes)
+            raise invalid(resource, before["metadata"]["name"], causes)
         return obj
 
     def _priority_class(self, name: str | None) -> Json | None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from podium.sandbox.errors import Cause
+from podium.sandbox.errors import Cause, bad_request
 from podium.sandbox.quantities import parse_quantity
 from podium.sandbox.resources import ResourceType
 
@@ -27,6 +27,41 @@ _CHANGEABLE_POD_FIELDS = {
     "initContainers",
 }
 _CHANGEABLE_WHILE_GATED = {"nodeSelector", "affinity"}
+
+
+# path -> the JSON type that must stand there, if anything does; a list is one of objects
+_SHAPES: dict[tuple[str, ...], type] = {
+    ("metadata",): dict,
+    ("metadata", "labels"): dict,
+    ("metadata", "annotations"): dict,
+    ("spec",): dict,
+    ("status",): dict,
+    ("status", "capacity"): dict,
+    ("status", "conditions"): list,
+    ("spec", "containers"): list,
+    ("spec", "initContainers"): list,
+    ("spec", "tolerations"): list,
+    ("spec", "taints"): list,
+}
+
+
+def check_shape(resource: ResourceType, obj: Json) -> None:
+    """Refuse an object that could not be decoded into its type.
+
+    Raises:
+        ApiError: 400, with the path of the first misfit.
+    """
+    for path, wanted in _SHAPES.items():
+        found: object = obj
+        for part in path:
+            found = found.get(part) if isinstance(found, dict) else None
+        misfit = found is not None and not isinstance(found, wanted)
+        if misfit or (isinstance(found, list) and not all(isinstance(item, dict) for item in found)):
+            name = "object" if wanted is dict else "list of objects"
+            raise bad_request(
+                f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
+                f"{'.'.join(path)} is no {name}"
+            )
 
 
 def validate(resource: ResourceType, obj: Json) -> list[Cause]:

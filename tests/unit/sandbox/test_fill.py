@@ -1,0 +1,95 @@
+"""The sample cluster keeps its promise: the pods fit whatever a scheduler does, the three others never do."""
+
+import pytest
+
+from podium.sandbox.fill import GPU, priority_classes, unplaceable_pods, varied_nodes, varied_pods
+from podium.sandbox.quantities import parse_quantity
+from podium.sandbox.store import Store
+
+SIZES = [(5, 50), (6, 60), (7, 70), (8, 80), (9, 90), (13, 130), (16, 160), (31, 310), (50, 500), (200, 1000)]
+
+
+def requests(pod):
+    return {
+        name: parse_quantity(value) for name, value in pod["spec"]["containers"][0]["resources"]["requests"].items()
+    }
+
+
+def allowed(pod, node):
+    labels, spec = node["metadata"]["labels"], pod["spec"]
+    if any(labels.get(key) != value for key, value in spec.get("nodeSelector", {}).items()):
+        return False
+    affinity = spec.get("affinity", {}).get("nodeAffinity", {})
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if required:
+        (expression,) = required["nodeSelectorTerms"][0]["matchExpressions"]
+        inside = labels.get(expression["key"]) in expression["values"]
+        if inside is not (expression["operator"] == "In"):
+            return False
+    hard = [taint for taint in node["spec"].get("taints", []) if taint["effect"] == "NoSchedule"]
+    return all(any(t["key"] == taint["key"] for t in spec.get("tolerations", [])) for taint in hard)
+
+
+def pools(nodes, pods):
+    """Each distinct set of nodes that a pod is limited to."""
+    return {frozenset(i for i, node in enumerate(nodes) if allowed(pod, node)) for pod in pods}
+
+
+@pytest.mark.parametrize(("node_count", "pod_count"), SIZES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_every_pool_has_room_for_all_pods_that_may_enter_it_whatever_is_placed_first(node_count, pod_count, seed):
+    nodes, pods = varied_nodes(node_count, seed), varied_pods(pod_count, seed)
+    total = [{name: parse_quantity(value) for name, value in node["status"]["allocatable"].items()} for node in nodes]
+    reach = [frozenset(i for i, node in enumerate(nodes) if allowed(pod, node)) for pod in pods]
+    for pool in set(reach):
+        assert pool, "a pod is limited to no node at all"
+        entering = [pod for pod, own in zip(pods, reach, strict=True) if own & pool]
+        needs_port = any(
+            "ports" in pod["spec"]["containers"][0] for pod, own in zip(pods, reach, strict=True) if own == pool
+        )
+        for name in ("cpu", "memory", GPU):
+            amounts = [requests(pod).get(name, 0) for pod in entering]
+            if not any(amounts):
+                continue
+            largest = max(amounts)
+            spare = sorted(total[i].get(name, 0) - largest for i in pool)
+            # The one other pod with the same host port may keep a pod off the roomiest node.
+            assert sum(amounts) <= sum(spare[:-1] if needs_port else spare), (name, len(pool))
+        assert len(entering) <= 109 * len(pool)
+
+
+def test_at_most_two_pods_share_a_host_port():
+    ports = [port["hostPort"] for pod in varied_pods(1000) for port in pod["spec"]["containers"][0].get("ports", [])]
+    assert len(ports) == 80
+    assert max(ports.count(port) for port in ports) == 2
+
+
+@pytest.mark.parametrize("node_count", [5, 50])
+def test_no_node_takes_an_unplaceable_pod(node_count):
+    nodes = varied_nodes(node_count)
+    largest = max(parse_quantity(node["status"]["allocatable"]["cpu"]) for node in nodes)
+    too_big, *limited = unplaceable_pods()
+    assert requests(too_big)["cpu"] > largest
+    assert not any(allowed(pod, node) for pod in limited for node in nodes)
+
+
+def test_the_sample_is_varied_and_a_seed_repeats_it():
+    pods, nodes = varied_pods(50, 3), varied_nodes(10, 3)
+    assert pods == varied_pods(50, 3)
+    assert nodes == varied_nodes(10, 3)
+    assert pods != varied_pods(50, 4)
+    assert len(pools(nodes, pods)) >= 4
+    assert {node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes} == {
+        "zone-a",
+        "zone-b",
+        "zone-c",
+    }
+    assert len({pod["metadata"]["name"] for pod in pods}) == 50
+
+
+def test_the_store_takes_the_whole_sample():
+    store = Store()
+    for obj in [*priority_classes(), *varied_nodes(5), *varied_pods(50), *unplaceable_pods()]:
+        store.create(obj)
+    assert len(store.list("pods", field_selector="spec.schedulerName=podium")) == 53
+    assert {pod["spec"]["priority"] for pod in store.list("pods")} == {0, 10, 1000}

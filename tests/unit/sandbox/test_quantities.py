@@ -1,0 +1,39 @@
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.sandbox.quantities import parse_quantity
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("100m", Fraction(1, 10)),
+        ("1.5", Fraction(3, 2)),
+        (".5", Fraction(1, 2)),
+        ("1Ki", 1024),
+        ("2Gi", 2 * 1024**3),
+        ("1E3", 1000),
+        ("1E", 10**18),
+        ("1e-3", Fraction(1, 1000)),
+        ("5n", Fraction(5, 10**9)),
+        ("-1k", -1000),
+        (3, 3),
+        (0.5, Fraction(1, 2)),
+    ],
+)
+def test_a_quantity_is_a_number_with_a_suffix(text, value):
+    assert parse_quantity(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "abc", "1 Gi", "1gi", "1KiB", "m", "1e", "--1", None, True, [], "１"])
+def test_anything_else_is_refused(text):
+    with pytest.raises(ValueError, match="quantities"):
+        parse_quantity(text)
+
+
+@given(st.integers(-(10**6), 10**6), st.sampled_from(["", "m", "k", "Ki", "M", "Mi", "G", "Gi"]))
+def test_suffixes_scale_the_number(number, suffix):
+    assert parse_quantity(f"{number}{suffix}") == number * parse_quantity(f"1{suffix}")
