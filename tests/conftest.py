@@ -31,9 +31,10 @@ def control_plane_binaries(pytestconfig: pytest.Config) -> Binaries:
         with capture.global_and_fixture_disabled():
             return obtain(Progress())
     except BuildError as problem:
-        if os.environ.get("PODIUM_REQUIRE_CONTROL_PLANE") == "1":
-            pytest.fail(f"the real control plane is required: {problem}", pytrace=False)
-        pytest.skip(f"no real control plane: {problem}")
+        reason = str(problem)
+    if os.environ.get("PODIUM_REQUIRE_CONTROL_PLANE") == "1":
+        pytest.fail(f"the real control plane is required: {reason}", pytrace=False)
+    pytest.skip(f"no real control plane: {reason}")
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import time
@@ -60,13 +59,6 @@ class ServerProcess:
         """SIGKILL, as when the machine dies under it."""
         self._process.kill()
         self._process.wait()
-
-    def pause(self) -> None:
-        """The process keeps its connections and answers nothing until `resume`."""
-        self._process.send_signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        self._process.send_signal(signal.SIGCONT)
 
     def cpu_s(self) -> float:
         """User and system CPU time spent so far by all threads (Linux only)."""

@@ -71,11 +71,6 @@ class ControlPlane:
     def admin_token(self) -> str:
         return ADMIN_TOKEN
 
-    @property
-    def authority(self) -> Path:
-        """The certificate authority's file, in PEM."""
-        return self._files.authority
-
     def ssl_context(self) -> ssl.SSLContext:
         """Trusts this control plane and nothing else."""
         return ssl.create_default_context(cafile=self._files.authority)
