@@ -1,0 +1,60 @@
+"""What plugins remember from one extension point to the next within one scheduling attempt.
+
+Source: kubernetes pkg/scheduler/framework/cycle_state.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar, runtime_checkable
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Clonable(Protocol):
+    """State that changes as pods are tried out; a dry run works on a clone."""
+
+    def clone(self) -> Clonable:
+        """An independent copy."""
+
+
+class CycleState:
+    """Values by type: a plugin keeps its state in a class of its own, and that class is the key.
+
+    Invariant: a value without `clone` is never changed once written.
+    """
+
+    __slots__ = ("_values", "skipped_filters", "skipped_scores")
+
+    def __init__(self) -> None:
+        self._values: dict[type, object] = {}
+        self.skipped_filters: frozenset[str] = frozenset()
+        self.skipped_scores: frozenset[str] = frozenset()
+
+    def write(self, value: object) -> None:
+        """Remember the value under its type."""
+        self._values[type(value)] = value
+
+    def read(self, kind: type[T]) -> T:
+        """The value of that type.
+
+        Raises:
+            KeyError: nothing of that type was written in this attempt.
+        """
+        value = self._values[kind]
+        assert isinstance(value, kind)
+        return value
+
+    def find(self, kind: type[T]) -> T | None:
+        """The value of that type, None if there is none."""
+        value = self._values.get(kind)
+        return value if isinstance(value, kind) else None
+
+    def clone(self) -> CycleState:
+        """A copy for a dry run."""
+        twin = CycleState()
+        twin.skipped_filters, twin.skipped_scores = self.skipped_filters, self.skipped_scores
+        twin._values = {
+            kind: value.clone() if isinstance(value, Clonable) else value for kind, value in self._values.items()
+        }
+        return twin

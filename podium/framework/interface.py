@@ -1,0 +1,269 @@
+"""The plugin contract: one abstract class per extension point.
+
+A plugin is a class that derives from those of the points it runs at; a misspelt method cannot go unnoticed, because the
+abstract one then stays open. The colour of a method is its contract: plain `def` decides and must not wait; `async def`
+carries a decision out. Every plugin is constructed as `Class(args, handle)`.
+
+Filtering and scoring come in two forms. The table form answers for many rows of the snapshot at once; the node form
+looks at one node. A plugin that has both must agree with itself.
+
+Source: staging kube-scheduler/framework/interface.go, v1.36.2.
+Differs: a success is None; scores are returned, and a failure to score is raised; the table form is podium's own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, ClassVar, Protocol
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.framework.cluster_event import ALL_EVENTS, EventRegistration
+from podium.framework.cycle_state import CycleState
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.status import Status
+from podium.kube.objects import Pod
+from podium.lib.clock import Clock
+
+MAX_NODE_SCORE = 100
+"""Normalised scores lie between 0 and this."""
+
+
+class ApiClient(Protocol):
+    """What plugins may ask of the API server.
+
+    Raises:
+        podium.kube.api_errors.ApiError: the request failed, or its outcome is not known.
+    """
+
+    def bind(self, pod: Pod, node_name: str) -> Awaitable[None]:
+        """Bind the pod to the node."""
+
+
+class Handle(Protocol):
+    """What the framework lends to plugins."""
+
+    @property
+    def clock(self) -> Clock:
+        """The clock to read; never the machine's own."""
+
+    @property
+    def random(self) -> Random:
+        """The source of randomness."""
+
+    @property
+    def client(self) -> ApiClient:
+        """The way to the API server, for the asynchronous extension points."""
+
+    def snapshot(self) -> Snapshot:
+        """The snapshot that the current attempt decides on."""
+
+
+class Plugin(ABC):
+    """A policy. Its name is that of its class, in the configuration, in metrics and in logs."""
+
+    name: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        """Name the plugin after its class, unless it names itself."""
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """The events that may make a pod schedulable which this plugin rejected; by default all."""
+        return ALL_EVENTS
+
+
+class PreEnqueuePlugin(Plugin):
+    """Decides whether a pod may enter the active queue."""
+
+    @abstractmethod
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """Anything but success keeps the pod gated."""
+
+
+class QueueSortPlugin(Plugin):
+    """Orders the active queue; there is exactly one."""
+
+    @abstractmethod
+    def less(self, a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
+        """Whether `a` goes before `b`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterResult:
+    """The only nodes worth looking at."""
+
+    node_names: frozenset[str]
+
+
+class PreFilterExtensions(ABC):
+    """Keeps a PreFilter's state true while pods are tried out on, or taken off, a node."""
+
+    @abstractmethod
+    def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
+        """`added` has been put on the node."""
+
+    @abstractmethod
+    def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Status | None:
+        """`removed` has been taken off the node."""
+
+
+class PreFilterPlugin(Plugin):
+    """Looks at the pod and the whole cluster once, before any node."""
+
+    @abstractmethod
+    def pre_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        """Narrow the nodes down (None: all), or reject the pod, or answer Skip to leave out this plugin's filter."""
+
+    def pre_filter_extensions(self) -> PreFilterExtensions | None:
+        """How to keep the state true while pods are tried out; None where it does not depend on other pods."""
+        return None
+
+
+class FilterPlugin(Plugin):
+    """Rejects nodes, one at a time."""
+
+    @abstractmethod
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """Success, Unschedulable, UnschedulableAndUnresolvable, or Error."""
+
+
+class TableFilterPlugin(Plugin):
+    """Rejects nodes, many at a time."""
+
+    @abstractmethod
+    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """A verdict for each of the rows: 0 where the node passes, else a code of the plugin's own.
+
+        Returns:
+            None where every row passes.
+        """
+
+    @abstractmethod
+    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+        """What a verdict other than 0 means; it must not depend on the row."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """What a PostFilter plugin achieved. A nominated node of "" takes an earlier nomination back."""
+
+    nominated_node_name: str
+
+
+class FilteredNodes(Protocol):
+    """How every node fared in filtering, for PostFilter plugins."""
+
+    def codes(self) -> IntArray:
+        """The status code by row: `Code.SUCCESS` for rows that were not rejected."""
+
+    def status(self, row: int) -> Status | None:
+        """The status of one row."""
+
+
+class PostFilterPlugin(Plugin):
+    """Runs when no node fits."""
+
+    @abstractmethod
+    def post_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
+    ) -> tuple[PostFilterResult | None, Status | None]:
+        """Success where the pod has been helped; Unschedulable where not."""
+
+
+class PreScorePlugin(Plugin):
+    """Looks at the feasible nodes once, before they are scored."""
+
+    @abstractmethod
+    def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
+        """Prepare, or answer Skip to leave this plugin's score out."""
+
+
+class _Scoring(Plugin):
+    def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+        """Bring the scores of the feasible nodes into 0..MAX_NODE_SCORE; by default they are there already."""
+        del state, pod
+        return scores
+
+
+class ScorePlugin(_Scoring):
+    """Scores feasible nodes, one at a time."""
+
+    @abstractmethod
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """The higher the better; any exception fails the attempt."""
+
+
+class TableScorePlugin(_Scoring):
+    """Scores feasible nodes, all at once."""
+
+    @abstractmethod
+    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """An int64 score for each of the rows."""
+
+
+class ReservePlugin(Plugin):
+    """Keeps account of what a chosen node will have to give."""
+
+    @abstractmethod
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Anything but success undoes the attempt."""
+
+    @abstractmethod
+    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """Take `reserve` back; must be harmless where nothing was reserved."""
+
+
+class PermitPlugin(Plugin):
+    """Lets a pod through to binding, stops it, or makes it wait."""
+
+    @abstractmethod
+    def permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status | None, float]:
+        """Success, a rejection, or Wait with the seconds to wait at the most."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreBindPreFlightResult:
+    """Whether this PreBind may run beside its neighbours."""
+
+    allow_parallel: bool = False
+
+
+class PreBindPlugin(Plugin):
+    """Makes ready what a pod needs on its node."""
+
+    def pre_bind_pre_flight(
+        self, state: CycleState, pod: Pod, node_name: str
+    ) -> tuple[PreBindPreFlightResult | None, Status | None]:
+        """Skip where there is nothing to do for this pod; otherwise success."""
+        del state, pod, node_name
+        return None, None
+
+    @abstractmethod
+    async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Anything but success undoes the attempt."""
+
+
+class BindPlugin(Plugin):
+    """Binds the pod."""
+
+    @abstractmethod
+    async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Success, Skip to leave it to the next bind plugin, or an error."""
+
+
+class PostBindPlugin(Plugin):
+    """Is told of bound pods."""
+
+    @abstractmethod
+    async def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """The pod is bound; nothing can be undone any more."""
+
+
+PluginFactory = Callable[[Any, Handle], Plugin]
+"""Makes a plugin from its args, a value of `podium.config` for in-tree plugins, and a handle."""

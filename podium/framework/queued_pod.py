@@ -1,0 +1,50 @@
+"""A pod on its way through the queue, with what is remembered between attempts.
+
+Source: kubernetes pkg/scheduler/framework/types.go (QueuedPodInfo), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from podium.framework.cluster_event import EventRegistration
+from podium.kube.objects import Pod
+from podium.lib.story import Story
+
+
+@dataclass(slots=True, eq=False)
+class QueuedPodInfo:
+    """A waiting pod. Only the queue and the failure handling change it.
+
+    Units: times are seconds since the epoch.
+    `gating_events` are the events that the plugin gating the pod has registered for.
+    """
+
+    pod: Pod
+    timestamp_s: float
+    attempts: int = 0
+    unschedulable_count: int = 0
+    consecutive_errors_count: int = 0
+    backoff_expiration_s: float = 0.0
+    was_flushed_from_unschedulable: bool = False
+    initial_attempt_timestamp_s: float | None = None
+    unschedulable_plugins: set[str] = field(default_factory=set)
+    pending_plugins: set[str] = field(default_factory=set)
+    gating_plugin: str = ""
+    gating_events: tuple[EventRegistration, ...] = ()
+    story: Story = field(default_factory=Story)
+
+    @property
+    def key(self) -> str:
+        """`<namespace>/<name>`."""
+        return self.pod.key
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether a PreEnqueue plugin holds it back."""
+        return self.gating_plugin != ""
+
+    @property
+    def rejector_plugins(self) -> set[str]:
+        """Every plugin that had a part in the pod not being scheduled."""
+        return self.unschedulable_plugins | self.pending_plugins
