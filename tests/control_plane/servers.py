@@ -49,18 +49,17 @@ class ControlPlane:
     @classmethod
     def start(cls, binaries: Binaries) -> Self:
         """Starts both servers and returns when /readyz is ok, after 2 to 3 s. Raises: StartError."""
-        attempt = 1
+        attempt = 0
         while True:
-            directory = Path(tempfile.mkdtemp(prefix="podium-control-plane-"))
-            plane = cls(binaries, directory)
+            attempt += 1
+            plane = cls(binaries, Path(tempfile.mkdtemp(prefix="podium-control-plane-")))
             try:
                 plane.start_apiserver()
                 return plane
-            except StartError:
-                # A port may be taken by somebody else between being chosen and being used.
+            except BaseException as problem:
                 plane.stop()
-                attempt += 1
-                if attempt > _START_ATTEMPTS:
+                # A port may be taken by somebody else between being chosen and being used.
+                if not isinstance(problem, StartError) or attempt == _START_ATTEMPTS:
                     raise
 
     @property
