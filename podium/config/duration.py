@@ -5,6 +5,7 @@ Differs: the value is a float of seconds, so a duration beyond 104 days keeps no
 """
 
 import re
+from fractions import Fraction
 from typing import Final
 
 _UNITS_NS: Final = {
@@ -42,7 +43,7 @@ def parse_duration(text: str) -> float:
         position = term.end()
     if total_ns > _INT64_MAX + (text[0] == "-"):
         raise wrong
-    seconds = total_ns // 1_000_000_000 + (total_ns % 1_000_000_000) / 1e9
+    seconds = total_ns / 1_000_000_000
     return -seconds if text[0] == "-" else seconds
 
 
@@ -53,8 +54,7 @@ def _term_ns(whole: str, fraction: str, unit_ns: int) -> int:
 def format_duration(seconds: float) -> str:
     """A duration as Go prints it: ``10m0s``, ``1.5s``, ``250ms``, ``0s``."""
     sign = "-" if seconds < 0 else ""
-    whole = int(abs(seconds))
-    total_ns = whole * 1_000_000_000 + round((abs(seconds) - whole) * 1e9)
+    total_ns = round(abs(Fraction(seconds)) * 1_000_000_000)
     if total_ns == 0:
         return "0s"
     for unit, unit_ns in (("ns", 1), ("µs", 1_000), ("ms", 1_000_000)):

@@ -14,6 +14,7 @@ from podium.config.document import Node, child
 from podium.config.extension_points import ExtensionPoint
 from podium.config.field_errors import ErrorKind, FieldError, show
 from podium.config.shapes import (
+    BASE64,
     BOOL,
     DURATION,
     FLOAT32,
@@ -221,9 +222,9 @@ _TLS_CONFIG: Final = Record(
     Key("certFile", "cert_file", STRING, omit_empty=True),
     Key("keyFile", "key_file", STRING, omit_empty=True),
     Key("caFile", "ca_file", STRING, omit_empty=True),
-    Key("certData", "cert_data", STRING, omit_empty=True),
-    Key("keyData", "key_data", STRING, omit_empty=True),
-    Key("caData", "ca_data", STRING, omit_empty=True),
+    Key("certData", "cert_data", BASE64, omit_empty=True),
+    Key("keyData", "key_data", BASE64, omit_empty=True),
+    Key("caData", "ca_data", BASE64, omit_empty=True),
 )
 _MANAGED_RESOURCE: Final = Record(
     types.ExtenderManagedResource,

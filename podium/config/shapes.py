@@ -8,6 +8,7 @@ Invariant: reading never raises on what a file holds. A value that can't be read
 Source: encoding/json and sigs.k8s.io/json as apimachinery's strict decoder uses them (null leaves a field unset)
 """
 
+import base64
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
@@ -108,6 +109,14 @@ def _accept_duration(value: Any) -> Any:
         return UNSET
 
 
+def _accept_base64(value: Any) -> Any:
+    try:
+        decoded = base64.b64decode(value.replace("\n", ""), validate=True) if isinstance(value, str) else UNSET
+    except ValueError:
+        return UNSET
+    return UNSET if decoded is UNSET else value
+
+
 def _float_to_json(value: float) -> int | float:
     return int(value) if math.isfinite(value) and value.is_integer() else value
 
@@ -115,6 +124,7 @@ def _float_to_json(value: float) -> int | float:
 _DURATION_TEXT: Final = 'a duration such as "1m30s"'
 STRING: Final = Scalar("string", "", lambda value: value if isinstance(value, str) else UNSET)
 BOOL: Final = Scalar("bool", False, lambda value: value if isinstance(value, bool) else UNSET)
+BASE64: Final = Scalar("base64 text", "", _accept_base64)
 INT32: Final = _integer(32)
 INT64: Final = _integer(64)
 FLOAT32: Final = Scalar("number", 0.0, _accept_float, _float_to_json)

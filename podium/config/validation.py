@@ -3,7 +3,8 @@
 Owns the rules that look at the file alone. Whether profiles can be built from it is ``podium.config.expansion``'s.
 
 Source: apis/config/validation/validation.go, component-base/config/validation (kube-scheduler 1.36.2)
-Differs: ``Duplicate value`` of a schedulerName shows the name (upstream prints an empty struct).
+Differs: an extender whose TLS settings contradict each other is found here (upstream: when its client is made).
+``Duplicate value`` of a schedulerName shows the name (upstream prints an empty struct).
 """
 
 from collections.abc import Sequence
@@ -141,6 +142,10 @@ def _extenders(path: str, extenders: Sequence[Extender], errors: ErrorList) -> N
         if extender.prioritize_verb and extender.weight <= 0:
             detail = "must have a positive weight applied to it"
             errors.invalid(f"{path}[{i}].weight", extender.weight, detail)
+        tls = extender.tls_config
+        if tls is not None and tls.insecure and (tls.ca_file or tls.ca_data):
+            detail = "specifying a root certificates file with the insecure flag is not allowed"
+            errors.invalid(f"{path}[{i}].tlsConfig.insecure", True, detail)
         for j, resource in enumerate(extender.managed_resources):
             name_path = f"{path}[{i}].managedResources[{j}].name"
             _extended_resource_name(name_path, resource.name, errors)

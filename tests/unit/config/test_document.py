@@ -1,0 +1,139 @@
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from podium.config.document import DEPTH_MAX, Document, Node, parse_document, resolve_plain
+from podium.config.field_errors import ErrorList
+
+
+def read(text):
+    errors = ErrorList()
+    document = parse_document(text, errors)
+    return (None if document is None else document.root.plain()), [error.text for error in errors.errors]
+
+
+def line_of(text):
+    errors = ErrorList()
+    parse_document(text, errors)
+    return errors.errors[0].line
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("yes", True),
+        ("off", False),
+        ("y", True),
+        ("~", None),
+        ("0777", 511),
+        ("-0x1F", -31),
+        ("0b101", 5),
+        ("0o17", 15),
+        ("1_000", 1000),
+        ("089", 89),
+        ("1e3", 1000),
+        ("16.0", 16),
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("12:30:45", "12:30:45"),
+        ("2001-01-01", "2001-01-01"),
+        ("5s", "5s"),
+        ("+", "+"),
+        ("0x", "0x"),
+        ("<<", "<<"),
+    ],
+)
+def test_plain_scalar_means_what_it_means_to_kube_scheduler(text, value):
+    assert resolve_plain(text) == value
+    assert type(resolve_plain(text)) is type(value)
+
+
+def test_quoted_scalars_are_strings():
+    assert read("a: 'yes'\nb: \"5\"\nc: !!str 5\nd: |\n  1\n") == (
+        {"a": "yes", "b": "5", "c": "5", "d": "1\n"},
+        [],
+    )
+
+
+def test_every_value_knows_the_line_of_its_key():
+    root = parse_document("a:\n  b:\n  - 1\n  - 2\n", ErrorList()).root
+    assert root.value["a"].line == 1
+    assert root.value["a"].value["b"].line == 2
+    assert [item.line for item in root.value["a"].value["b"].value] == [3, 4]
+
+
+def test_duplicate_key_in_yaml_is_reported_with_path_and_both_lines():
+    value, errors = read("a:\n- b: 1\n  b: 2\n")
+    assert value == {"a": [{"b": 2}]}
+    assert errors == ["a[0].b: duplicate field: already set on line 2"]
+    assert line_of("a:\n- b: 1\n  b: 2\n") == 3
+
+
+def test_duplicate_key_in_json_is_reported():
+    assert read('{"a": {"b": 1, "b": 2}}') == ({"a": {"b": 2}}, ["a.b: duplicate field: already set"])
+
+
+def test_json_may_be_indented_with_tabs_and_keeps_its_floats():
+    assert read('{\n\t"a": 16.0\n}') == ({"a": 16.0}, [])
+
+
+def test_flow_style_yaml_is_not_mistaken_for_json():
+    assert read("{a: [yes, 1]}") == ({"a": [True, 1]}, [])
+
+
+def test_aliases_and_merge_keys_are_followed_and_own_keys_win():
+    text = "base: &b {p: 1, q: 2}\nown:\n  <<: *b\n  q: 3\nboth:\n  <<: [{p: 5}, *b]\n"
+    assert read(text)[0]["own"] == {"p": 1, "q": 3}
+    assert read(text)[0]["both"] == {"p": 5, "q": 2}
+
+
+def test_keys_are_text_whatever_they_look_like():
+    assert read("1: a\ntrue: b\n")[0] == {"1": "a", "true": "b"}
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("a: [1", "yaml: "),
+        ("a:\n\t b: 1", "yaml: found character"),
+        ("a b\nc: 1", "yaml: mapping values are not allowed here"),
+        ("? [a]\n: 1", "yaml: a key must be a scalar"),
+        ("~: 1", "yaml: a key must not be null"),
+        ("a: *nobody", "yaml: found undefined alias"),
+        ("a: .nan", "yaml: .nan is not a number"),
+        ("a: 1e999", "yaml: number out of range"),
+        ("a:\n  <<: 5", "yaml: map merge requires"),
+        ('{"a": NaN}', "json: NaN is not a number"),
+        ("a: \x00", "yaml: unacceptable character"),
+    ],
+)
+def test_unreadable_text_is_one_error(text, error):
+    value, errors = read(text)
+    assert value is None
+    assert len(errors) == 1
+    assert errors[0].startswith(error)
+
+
+@pytest.mark.parametrize("text", ["[" * 102 + "]" * 102, "[" * 5000, "&a [*a]", '{"a":' * 5000])
+def test_bottomless_text_is_refused(text):
+    assert read(text)[1] == [f"nested more than {DEPTH_MAX} levels deep"]
+
+
+def test_a_small_text_cannot_unfold_into_a_huge_one():
+    bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9)
+    )
+    assert read(bomb)[1] == ["more than 100000 values, aliases included"]
+
+
+def test_empty_text_is_null_and_later_documents_are_counted():
+    assert read("") == (None, [])
+    assert parse_document("a: 1\n---\nb: 2\n", ErrorList()) == Document(Node({"a": Node(1, 1)}, 1), 2)
+
+
+@given(st.text(alphabet=st.sampled_from("ab:- \n\t{}[],\"'#&*!|>%@`0189._+eE<~?\x00é\U0001f600"), max_size=60))
+@example("- 0:\n\t- <<:")
+def test_any_text_is_a_tree_or_errors_and_never_a_crash(text):
+    errors = ErrorList()
+    document = parse_document(text, errors)
+    assert document is not None or errors.errors

@@ -1,0 +1,15 @@
+from podium.config.extension_points import IN_TREE_PLUGINS, SPECIFIC_POINTS, ExtensionPoint
+
+
+def test_there_are_fifteen_keys_and_multi_point_is_not_a_specific_one():
+    assert len(ExtensionPoint) == 15
+    assert set(ExtensionPoint) - set(SPECIFIC_POINTS) == {ExtensionPoint.MULTI_POINT}
+
+
+def test_interfaces_are_named_as_in_upstreams_messages():
+    assert ExtensionPoint.PRE_FILTER.interface == "PreFilterPlugin"
+    assert ExtensionPoint.PLACEMENT_GENERATE.interface == "PlacementGeneratePlugin"
+
+
+def test_no_plugin_extends_multi_point():
+    assert all(ExtensionPoint.MULTI_POINT not in points for points in IN_TREE_PLUGINS.values())
