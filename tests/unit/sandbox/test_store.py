@@ -1,0 +1,295 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from podium.sandbox.errors import ApiError
+from podium.sandbox.pods import bind, evict
+from podium.sandbox.store import Store
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def store():
+    return Store(now=lambda: NOW)
+
+
+def pod(name="web", **spec):
+    container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": "100m"}}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]} | spec}
+
+
+def node(name="n1", **status):
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
+
+
+def refused(code, reason, call, *args, **options):
+    with pytest.raises(ApiError) as caught:
+        call(*args, **options)
+    assert (caught.value.code, caught.value.reason) == (code, reason)
+    return caught.value
+
+
+def test_a_new_pod_gets_identity_defaults_and_tolerations(store):
+    created = store.create(pod())
+    metadata, spec = created["metadata"], created["spec"]
+    assert metadata["namespace"] == "default"
+    assert metadata["creationTimestamp"] == "2026-01-01T12:00:00Z"
+    assert metadata["generation"] == 1
+    assert metadata["uid"]
+    assert metadata["resourceVersion"] == str(store.revision)
+    assert spec["schedulerName"] == "default-scheduler"
+    assert spec["restartPolicy"] == "Always"
+    assert spec["priority"] == 0
+    assert spec["preemptionPolicy"] == "PreemptLowerPriority"
+    assert [toleration["tolerationSeconds"] for toleration in spec["tolerations"]] == [300, 300]
+    assert created["status"] == {"phase": "Pending", "qosClass": "Burstable"}
+
+
+def test_a_client_cannot_create_a_pod_that_runs(store):
+    assert store.create(pod() | {"status": {"phase": "Running"}})["status"]["phase"] == "Pending"
+
+
+def test_a_toleration_for_everything_needs_no_company(store):
+    everything = [{"operator": "Exists"}]
+    assert store.create(pod(tolerations=everything))["spec"]["tolerations"] == everything
+
+
+def test_a_gated_pod_says_so(store):
+    created = store.create(pod(schedulingGates=[{"name": "wait"}]))
+    assert created["status"]["conditions"][0]["reason"] == "SchedulingGated"
+
+
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        ({}, "BestEffort"),
+        ({"requests": {"cpu": "1"}}, "Burstable"),
+        ({"limits": {"cpu": "1", "memory": "1Gi"}}, "Guaranteed"),
+        ({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1000m", "memory": "1024Mi"}}, "Guaranteed"),
+        ({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}, "Burstable"),
+        ({"limits": {"cpu": "1"}}, "Burstable"),
+    ],
+)
+def test_the_quality_of_service_follows_requests_and_limits(store, resources, expected):
+    containers = [{"name": "main", "image": "web", "resources": resources}]
+    assert store.create(pod(containers=containers))["status"]["qosClass"] == expected
+
+
+def test_limits_are_the_requests_that_are_not_given(store):
+    containers = [{"name": "main", "image": "web", "resources": {"limits": {"cpu": "2"}, "requests": {"memory": "1"}}}]
+    created = store.create(pod(containers=containers))
+    assert created["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "2", "memory": "1"}
+
+
+def test_a_priority_class_gives_the_priority(store):
+    refused(403, "Forbidden", store.create, pod(priorityClassName="high"))
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 7}
+    store.create(high | {"preemptionPolicy": "Never"})
+    spec = store.create(pod(priorityClassName="high"))["spec"]
+    assert (spec["priority"], spec["preemptionPolicy"]) == (7, "Never")
+
+
+def test_the_global_default_class_is_for_pods_that_name_none(store):
+    group = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    store.create(group | {"metadata": {"name": "usual"}, "value": 3, "globalDefault": True})
+    spec = store.create(pod())["spec"]
+    assert (spec["priority"], spec["priorityClassName"]) == (3, "usual")
+
+
+def test_a_generated_name_starts_with_what_was_asked_for(store):
+    names = set()
+    for _ in range(3):
+        unnamed = pod()
+        unnamed["metadata"] = {"generateName": "web-"}
+        names.add(store.create(unnamed)["metadata"]["name"])
+    assert len(names) == 3
+    assert all(name.startswith("web-") and len(name) == 9 for name in names)
+
+
+def test_a_name_is_taken_only_once(store):
+    store.create(pod())
+    refused(409, "AlreadyExists", store.create, pod())
+
+
+@pytest.mark.parametrize(
+    ("broken", "field"),
+    [
+        (pod(name=""), "metadata.name"),
+        (pod(name="Not_A_Name"), "metadata.name"),
+        (pod(containers=[]), "spec.containers"),
+        (pod(containers=[{"name": "a", "image": "b", "resources": {"requests": {"cpu": "lots"}}}]),
+         "spec.containers[0].resources.requests[cpu]"),
+        (pod(containers=[{"name": "a", "image": "b", "resources": {"limits": {"cpu": "-1"}}}]),
+         "spec.containers[0].resources.limits[cpu]"),
+        (pod(tolerations=[{"key": "a", "operator": "Like"}]), "spec.tolerations[0].operator"),
+        (node(capacity={"cpu": "many"}), "status.capacity[cpu]"),
+    ],
+)  # fmt: skip
+def test_a_broken_object_is_refused_with_the_field_that_is_wrong(store, broken, field):
+    error = refused(422, "Invalid", store.create, broken)
+    assert field in [cause["field"] for cause in error.details["causes"]]
+    assert error.status()["status"] == "Failure"
+
+
+@pytest.mark.parametrize("broken", [pod() | {"spec": []}, pod(containers=["a"]), pod(tolerations={})])
+def test_an_object_of_the_wrong_shape_is_a_bad_request(store, broken):
+    refused(400, "BadRequest", store.create, broken)
+
+
+def test_a_broken_object_can_be_put_past_the_rules(store):
+    broken = pod(containers=[{"name": "a", "resources": {"requests": {"cpu": "lots"}}}], nodeName="n1")
+    stored = store.put_raw(broken | {"status": {"phase": "Running"}})
+    assert stored["spec"] == broken["spec"]
+    assert store.get("pods", "web")["status"] == {"phase": "Running"}
+    again = store.put_raw(broken)
+    assert again["metadata"]["uid"] == stored["metadata"]["uid"]
+
+
+def test_callers_cannot_change_what_is_stored(store):
+    store.create(pod())
+    store.get("pods", "web")["spec"]["containers"].clear()
+    assert store.get("pods", "web")["spec"]["containers"]
+
+
+def test_an_update_needs_the_present_resource_version(store):
+    first = store.create(node())
+    second = store.update(first | {"spec": {"unschedulable": True}})
+    assert second["metadata"]["generation"] == 2
+    refused(409, "Conflict", store.update, first)
+
+
+def test_a_write_that_changes_nothing_is_no_change(store):
+    created = store.create(node())
+    assert store.update(created)["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
+
+
+def test_status_and_the_rest_are_written_apart(store):
+    created = store.create(node(capacity={"cpu": "1"}))
+    both = created | {"spec": {"unschedulable": True}, "status": {"capacity": {"cpu": "2"}}}
+    both["metadata"] = {"name": "n1"}
+    assert store.update(both, subresource="status")["spec"] == {}
+    assert store.update(both | {"status": {}})["status"]["capacity"] == {"cpu": "2"}
+
+
+def test_a_pod_keeps_its_spec_but_for_a_few_fields(store):
+    created = store.create(pod())
+    changed = created | {"spec": created["spec"] | {"nodeSelector": {"a": "b"}}}
+    error = refused(422, "Invalid", store.update, changed)
+    assert "nodeSelector" in error.message
+    image = [created["spec"]["containers"][0] | {"image": "web:2"}]
+    assert store.update(created | {"spec": created["spec"] | {"containers": image}})["metadata"]["generation"] == 2
+
+
+def test_gates_can_be_taken_away_but_not_added(store):
+    gated = store.create(pod(schedulingGates=[{"name": "a"}]))
+    more = gated["spec"] | {"schedulingGates": [{"name": "a"}, {"name": "b"}]}
+    refused(422, "Invalid", store.update, gated | {"spec": more})
+    assert store.update(gated | {"spec": gated["spec"] | {"schedulingGates": []}})["spec"]["schedulingGates"] == []
+
+
+def test_binding_gives_the_pod_its_node_and_its_condition(store):
+    store.create(pod())
+    store.patch("pods", "web", {"status": {"nominatedNodeName": "n2"}}, subresource="status")
+    bind(store, "default", "web", {"target": {"name": "n1"}, "metadata": {"annotations": {"a": "b"}}})
+    bound = store.get("pods", "web")
+    assert bound["spec"]["nodeName"] == "n1"
+    assert bound["metadata"]["annotations"] == {"a": "b"}
+    assert "nominatedNodeName" not in bound["status"]
+    (condition,) = bound["status"]["conditions"]
+    assert (condition["type"], condition["status"]) == ("PodScheduled", "True")
+
+
+def test_a_pod_that_cannot_be_bound_is_a_conflict(store):
+    target = {"target": {"name": "n1"}}
+    refused(404, "NotFound", bind, store, "default", "web", target)
+    store.create(pod())
+    refused(400, "BadRequest", bind, store, "default", "web", {})
+    refused(409, "Conflict", bind, store, "default", "web", target | {"metadata": {"uid": "another"}})
+    bind(store, "default", "web", target)
+    refused(409, "Conflict", bind, store, "default", "web", target)
+    store.create(pod("gated", schedulingGates=[{"name": "a"}]))
+    refused(409, "Conflict", bind, store, "default", "gated", target)
+    held = pod("held")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    store.create(held)
+    store.delete("pods", "held")
+    refused(409, "Conflict", bind, store, "default", "held", target)
+
+
+def test_a_pod_without_a_node_goes_at_once_and_one_with_a_node_takes_its_time(store):
+    store.create(pod())
+    store.create(pod("bound", nodeName="n1", terminationGracePeriodSeconds=5))
+    store.delete("pods", "web")
+    store.delete("pods", "bound")
+    refused(404, "NotFound", store.get, "pods", "web")
+    metadata = store.get("pods", "bound")["metadata"]
+    assert (metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"]) == ("2026-01-01T12:00:05Z", 5)
+    store.delete("pods", "bound", grace_period_s=0)
+    refused(404, "NotFound", store.get, "pods", "bound")
+
+
+def test_a_finalizer_holds_an_object_until_it_is_taken_away(store):
+    store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "finalizers": ["example.com/x"]}})
+    store.delete("configmaps", "a")
+    assert store.get("configmaps", "a")["metadata"]["deletionTimestamp"]
+    store.patch("configmaps", "a", {"metadata": {"finalizers": None}})
+    refused(404, "NotFound", store.get, "configmaps", "a")
+
+
+def test_a_namespace_goes_with_everything_in_it(store):
+    store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+    store.create(pod(), namespace="team")
+    store.create(pod())
+    store.delete("namespaces", "team")
+    assert [item["metadata"]["namespace"] for item in store.list("pods")] == ["default"]
+
+
+def budget(allowed):
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}},
+        "status": {"disruptionsAllowed": allowed},
+    }
+
+
+def test_an_eviction_uses_up_the_budget_and_is_refused_after_that(store):
+    store.put_raw(budget(allowed=1))
+    for name in ("a", "b"):
+        running = pod(name, nodeName="n1")
+        running["metadata"]["labels"] = {"app": "web"}
+        store.put_raw(running | {"status": {"phase": "Running"}})
+    evict(store, "default", "a", {})
+    assert store.get("pods", "a")["metadata"]["deletionTimestamp"]
+    error = refused(429, "TooManyRequests", evict, store, "default", "b", {})
+    assert error.details["causes"][0]["reason"] == "DisruptionBudget"
+    assert store.get("poddisruptionbudgets", "web")["status"]["disruptedPods"] == {"a": "2026-01-01T12:00:00Z"}
+
+
+def test_a_dry_run_answers_and_keeps_nothing(store):
+    revision = store.revision
+    with store.dry_run():
+        assert store.create(pod())["spec"]["schedulerName"] == "default-scheduler"
+    assert store.list("pods") == []
+    assert store.revision == revision
+
+
+def test_both_event_apis_share_one_store(store):
+    event = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": "default"},
+        "regarding": {"kind": "Pod", "name": "web"},
+        "note": "hello",
+        "reportingController": "podium",
+    }
+    assert store.create(event)["note"] == "hello"
+    core = store.get("events", "e")
+    assert (core["apiVersion"], core["message"], core["involvedObject"]["name"]) == ("v1", "hello", "web")
+    assert store.list("events.events.k8s.io")[0]["regarding"] == {"kind": "Pod", "name": "web"}
+
+
+def test_a_kind_that_is_not_served_is_a_bad_request(store):
+    refused(400, "BadRequest", store.create, {"apiVersion": "v9", "kind": "Thing", "metadata": {"name": "a"}})
