@@ -1,0 +1,325 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.config.args import NodeResourcesFitArgs, RawArgs, ResourceSpec, ScoringStrategy
+from podium.config.defaults import complete, default_configuration
+from podium.config.expansion import build_errors, expand_plugins
+from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint
+from podium.config.field_errors import ConfigError
+from podium.config.types import (
+    KubeSchedulerConfiguration,
+    Plugin,
+    PluginConfig,
+    Plugins,
+    PluginSet,
+    Profile,
+)
+
+FILTER, SCORE, BIND, QUEUE_SORT = (
+    ExtensionPoint.FILTER,
+    ExtensionPoint.SCORE,
+    ExtensionPoint.BIND,
+    ExtensionPoint.QUEUE_SORT,
+)
+REGISTRY = {
+    "Sort": frozenset({QUEUE_SORT}),
+    "Sort2": frozenset({QUEUE_SORT}),
+    "Bind": frozenset({BIND}),
+    "A": frozenset({FILTER, SCORE}),
+    "B": frozenset({FILTER, SCORE}),
+    "C": frozenset({FILTER}),
+    "P1": frozenset({ExtensionPoint.PLACEMENT_GENERATE, ExtensionPoint.PLACEMENT_SCORE}),
+    "P2": frozenset({ExtensionPoint.PLACEMENT_GENERATE}),
+}
+CREATING = "creating profile for scheduler name me: "
+
+
+def plugin_set(enabled="", disabled=""):
+    return PluginSet(
+        tuple(Plugin(name, int(weight or 0)) for name, _, weight in (item.partition(":") for item in enabled.split())),
+        tuple(Plugin(name) for name in disabled.split()),
+    )
+
+
+def profile(multi_point="", *, name="me", needed="Sort Bind", plugin_config=(), **points):
+    plugins = Plugins(multi_point=plugin_set(f"{needed} {multi_point}"), **points)
+    return Profile(name, plugins=plugins, plugin_config=plugin_config)
+
+
+def errors_of(*profiles, registry=REGISTRY):
+    config = KubeSchedulerConfiguration(profiles=profiles)
+    return [error.text for error in build_errors(config, registry)]
+
+
+def test_multi_point_reaches_every_point_its_plugins_extend():
+    expanded = expand_plugins(profile("A C B"), REGISTRY)
+    assert expanded.at[FILTER] == ("A", "C", "B")
+    assert expanded.at[SCORE] == ("A", "B")
+    assert expanded.at[BIND] == ("Bind",)
+    assert expanded.at[ExtensionPoint.PERMIT] == ()
+    assert expanded.names() == {"Sort", "Bind", "A", "B", "C"}
+
+
+@pytest.mark.parametrize(
+    ("multi_point", "filters", "order"),
+    [
+        ("A B C", plugin_set("", "B"), ("A", "C")),
+        ("A B C", plugin_set("", "*"), ()),
+        ("A B", plugin_set("C", "*"), ("C",)),
+        ("A B C", plugin_set("C B"), ("C", "B", "A")),
+        ("A B", plugin_set("C"), ("A", "B", "C")),
+        ("A", plugin_set("C A B"), ("A", "C", "B")),
+        ("A B", plugin_set("A", "A"), ("B", "A")),
+        ("", plugin_set("C B"), ("C", "B")),
+    ],
+    ids=[
+        "a disabled plugin is left out",
+        "a star leaves all out",
+        "a star leaves the explicit ones in",
+        "overridden plugins come first in the order of the point",
+        "plugins that are not in multiPoint come last",
+        "overridden first, then the others in order",
+        "disabled and enabled at the point: explicit, not overridden",
+        "the point alone",
+    ],
+)
+def test_order_at_a_point(multi_point, filters, order):
+    assert expand_plugins(profile(multi_point, filter=filters), REGISTRY).at[FILTER] == order
+
+
+@pytest.mark.parametrize(
+    ("multi_point", "scores", "weights"),
+    [
+        ("A:3 B", plugin_set(), {"A": 3, "B": 1}),
+        ("A:3 B", plugin_set("A:5"), {"A": 5, "B": 1}),
+        ("A:3 B", plugin_set("A"), {"A": 1, "B": 1}),
+        ("A:3 C:9", plugin_set(), {"A": 3}),
+        ("A:3", plugin_set("", "A"), {"A": 3}),
+    ],
+    ids=[
+        "zero counts as one",
+        "the point decides before multiPoint",
+        "even with zero",
+        "only plugins that score have weights",
+        "a weight stays where the plugin is disabled",
+    ],
+)
+def test_weights(multi_point, scores, weights):
+    assert expand_plugins(profile(multi_point, score=scores), REGISTRY).score_weights == weights
+
+
+def test_placement_scores_have_weights_of_their_own():
+    assert expand_plugins(profile("P1:4 A"), REGISTRY).placement_score_weights == {"P1": 4}
+
+
+@pytest.mark.parametrize(
+    ("me", "errors"),
+    [
+        (
+            profile(filter=plugin_set("Nobody")),
+            [f'profiles[0].plugins.filter.enabled[0]: {CREATING}FilterPlugin "Nobody" does not exist'],
+        ),
+        (
+            profile(permit=plugin_set("A")),
+            [f'profiles[0].plugins.permit.enabled[0]: {CREATING}plugin "A" does not extend PermitPlugin plugin'],
+        ),
+        (
+            profile(filter=plugin_set("A A")),
+            [f'profiles[0].plugins.filter.enabled[1]: {CREATING}plugin "A" already registered as "FilterPlugin"'],
+        ),
+        (
+            profile("A B A"),
+            [f'profiles[0].plugins.multiPoint.enabled: {CREATING}plugin "A" already registered as "FilterPlugin"'],
+        ),
+        (
+            profile("Nobody"),
+            [f'profiles[0].plugins.multiPoint.enabled: {CREATING}PreFilterPlugin "Nobody" does not exist'],
+        ),
+        (
+            profile(needed="Bind"),
+            [
+                (
+                    f"profiles[0].plugins.queueSort: {CREATING}only one queue sort plugin required for "
+                    f'profile with scheduler name "me", but got 0'
+                )
+            ],
+        ),
+        (
+            profile("Sort2"),
+            [
+                (
+                    f"profiles[0].plugins.queueSort: {CREATING}only one queue sort plugin required for "
+                    f'profile with scheduler name "me", but got 2'
+                )
+            ],
+        ),
+        (
+            profile(needed="Sort"),
+            [
+                (
+                    f"profiles[0].plugins.bind: {CREATING}at least one bind plugin is needed for "
+                    f'profile with scheduler name "me"'
+                )
+            ],
+        ),
+        (
+            profile("P1 P2"),
+            [
+                (
+                    f"profiles[0].plugins.placementGenerate: {CREATING}at most one placement generate plugin is "
+                    f'allowed for profile with scheduler name "me"'
+                )
+            ],
+        ),
+        (
+            profile(needed="Bind", queue_sort=plugin_set("A")),
+            [f'profiles[0].plugins.queueSort.enabled[0]: {CREATING}plugin "A" does not extend QueueSortPlugin plugin'],
+        ),
+        (
+            profile("A:92233720368547759"),
+            [f"profiles[0].plugins.score: {CREATING}score plugins: total score of Score plugins could overflow"],
+        ),
+        (profile("A A", filter=plugin_set("A"), score=plugin_set("", "*")), []),
+    ],
+)
+def test_profile_that_cannot_be_built_says_why(me, errors):
+    assert errors_of(me) == errors
+
+
+def test_every_reason_is_found_at_once_and_raised_together():
+    me = profile("A A Nobody", needed="", filter=plugin_set("Bind"))
+    assert len(errors_of(me)) == 5
+    with pytest.raises(ConfigError) as refused:
+        expand_plugins(me, REGISTRY)
+    assert len(refused.value.errors) == 5
+
+
+def test_profiles_that_sort_differently_after_expansion_are_refused():
+    second = profile(name="other", needed="Sort2 Bind")
+    assert errors_of(profile(), second) == [
+        'profiles[1].plugins.queueSort: different queue sort plugins for profile "other": "Sort2", first: "Sort"'
+    ]
+
+
+def test_profiles_whose_sort_has_different_args_are_refused():
+    def sorting(name, x):
+        return profile(name=name, plugin_config=(PluginConfig("Sort", RawArgs({"x": x})),))
+
+    assert errors_of(sorting("me", 1), sorting("other", 1)) == []
+    assert errors_of(sorting("me", 1), sorting("other", 2)) == [
+        'profiles[1].pluginConfig: different queue sort plugin args for profile "other"'
+    ]
+
+
+def test_fit_args_are_checked_where_the_plugin_is_built():
+    wrong = NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 101),)))
+    me = replace(default_configuration().profiles[0], plugin_config=(PluginConfig("NodeResourcesFit", wrong),))
+    assert errors_of(me, registry=IN_TREE_PLUGINS) == [
+        (
+            "profiles[0].pluginConfig[0].args.scoringStrategy.resources[0].weight: "
+            'creating profile for scheduler name default-scheduler: initializing plugin "NodeResourcesFit": '
+            "scoringStrategy.resources[0].weight: Invalid value: 101: "
+            "resource weight of cpu not in valid range (0, 100]"
+        )
+    ]
+    off = Plugins(multi_point=plugin_set("", "NodeResourcesFit"))
+    config = complete(KubeSchedulerConfiguration(profiles=(replace(me, plugins=off),)))
+    assert build_errors(config) == ()
+
+
+def test_profiles_to_skip_are_not_looked_at():
+    config = KubeSchedulerConfiguration(profiles=(profile(needed=""), profile(needed="")))
+    assert {error.path.partition(".")[0] for error in build_errors(config, REGISTRY, skip={0})} == {"profiles[1]"}
+
+
+def test_default_profile_runs_every_plugin_where_upstream_does():
+    expanded = expand_plugins(default_configuration().profiles[0])
+    assert {point.value: names for point, names in expanded.at.items() if names} == {
+        "preEnqueue": ("SchedulingGates", "DynamicResources", "DefaultPreemption"),
+        "queueSort": ("PrioritySort",),
+        "preFilter": (
+            "NodeAffinity",
+            "NodePorts",
+            "NodeResourcesFit",
+            "VolumeRestrictions",
+            "NodeVolumeLimits",
+            "VolumeBinding",
+            "VolumeZone",
+            "PodTopologySpread",
+            "InterPodAffinity",
+            "DynamicResources",
+            "NodeDeclaredFeatures",
+        ),
+        "filter": (
+            "NodeUnschedulable",
+            "NodeName",
+            "TaintToleration",
+            "NodeAffinity",
+            "NodePorts",
+            "NodeResourcesFit",
+            "VolumeRestrictions",
+            "NodeVolumeLimits",
+            "VolumeBinding",
+            "VolumeZone",
+            "PodTopologySpread",
+            "InterPodAffinity",
+            "DynamicResources",
+            "NodeDeclaredFeatures",
+        ),
+        "postFilter": ("DynamicResources", "DefaultPreemption"),
+        "reserve": ("VolumeBinding", "DynamicResources"),
+        "preScore": (
+            "TaintToleration",
+            "NodeAffinity",
+            "NodeResourcesFit",
+            "VolumeBinding",
+            "PodTopologySpread",
+            "InterPodAffinity",
+            "NodeResourcesBalancedAllocation",
+        ),
+        "score": (
+            "TaintToleration",
+            "NodeAffinity",
+            "NodeResourcesFit",
+            "VolumeBinding",
+            "PodTopologySpread",
+            "InterPodAffinity",
+            "DynamicResources",
+            "NodeResourcesBalancedAllocation",
+            "ImageLocality",
+        ),
+        "preBind": ("VolumeBinding", "DynamicResources"),
+        "bind": ("DefaultBinder",),
+        "placementScore": ("NodeResourcesFit",),
+    }
+    assert expanded.score_weights == {
+        "TaintToleration": 3,
+        "NodeAffinity": 2,
+        "NodeResourcesFit": 1,
+        "VolumeBinding": 1,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
+        "DynamicResources": 2,
+        "NodeResourcesBalancedAllocation": 1,
+        "ImageLocality": 1,
+    }
+
+
+NAMES = st.lists(st.sampled_from(["A", "B", "C", "Nobody"]), max_size=4, unique=True).map(" ".join)
+DISABLED = st.lists(st.sampled_from(["A", "B", "C", "*"]), max_size=3).map(" ".join)
+
+
+@given(NAMES, NAMES, DISABLED)
+def test_what_runs_at_a_point_extends_it_once_and_is_asked_for(multi_point, enabled, disabled):
+    me = profile(multi_point, filter=plugin_set(enabled, disabled))
+    try:
+        names = expand_plugins(me, REGISTRY).at[FILTER]
+    except ConfigError:
+        return
+    assert len(set(names)) == len(names)
+    assert set(names) <= set(multi_point.split()) | set(enabled.split())
+    assert all(FILTER in REGISTRY[name] for name in names)
+    assert set(enabled.split()) <= set(names)

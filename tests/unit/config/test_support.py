@@ -1,0 +1,95 @@
+import pytest
+
+from podium.config import IN_TREE_PLUGINS, ExtensionPoint, load, unsupported
+
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+QUIET = "leaderElection: {leaderElect: false}\n"
+EVERYTHING = frozenset(IN_TREE_PLUGINS)
+
+
+def verdict(text, implemented=EVERYTHING, registry=IN_TREE_PLUGINS):
+    found = unsupported(load(HEAD + text, registry=registry), implemented, registry)
+    return [error.text for error in found.refused], list(found.warnings)
+
+
+def test_file_that_asks_for_nothing_new_is_fine():
+    assert verdict(QUIET) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("", "leaderElection.leaderElect"),
+        (QUIET + "delayCacheUntilActive: true", "delayCacheUntilActive"),
+        (QUIET + "enableProfiling: true", "enableProfiling"),
+        (QUIET + "enableContentionProfiling: true", "enableContentionProfiling"),
+        (QUIET + "parallelism: 16", "parallelism"),
+        (
+            QUIET + "clientConnection: {contentType: application/vnd.kubernetes.protobuf}",
+            "clientConnection.contentType",
+        ),
+        (
+            QUIET + "clientConnection: {acceptContentTypes: application/cbor}",
+            "clientConnection.acceptContentTypes",
+        ),
+    ],
+)
+def test_field_without_effect_is_warned_about_by_name(text, path):
+    refused, warnings = verdict(text)
+    assert refused == []
+    assert [warning.partition(":")[0] for warning in warnings] == [path]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "enableProfiling: false",
+        "clientConnection: {contentType: application/json, acceptContentTypes: application/json}",
+        "delayCacheUntilActive: false",
+    ],
+)
+def test_field_that_asks_for_what_podium_does_anyway_is_fine(text):
+    assert verdict(QUIET + text) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("leaderElection: {leaderElect: true}", "leaderElection.leaderElect"),
+        (QUIET + "extenders: [{urlPrefix: http://x}]", "extenders"),
+    ],
+)
+def test_field_that_cannot_be_honoured_is_refused_by_name(text, path):
+    refused, _ = verdict(text)
+    assert len(refused) == 1
+    assert refused[0].startswith(f"{path}: Forbidden: podium does not")
+
+
+def test_default_plugins_that_are_missing_are_named_in_one_warning():
+    assert verdict(QUIET, EVERYTHING - {"VolumeZone", "ImageLocality"}) == (
+        [],
+        ["profiles: default plugins that podium does not have yet are left out: ImageLocality, VolumeZone"],
+    )
+
+
+def test_missing_default_plugin_that_the_file_disables_is_no_matter():
+    text = QUIET + "profiles: [{plugins: {multiPoint: {disabled: [{name: VolumeZone}]}}}]"
+    assert verdict(text, EVERYTHING - {"VolumeZone"}) == ([], [])
+
+
+def test_missing_plugin_that_the_file_enables_is_refused_with_its_line():
+    text = QUIET + "profiles:\n- plugins:\n    score:\n      enabled:\n      - name: ImageLocality\n"
+    found = unsupported(load(HEAD + text), EVERYTHING - {"ImageLocality"})
+    assert [(error.text, error.line) for error in found.refused] == [
+        (
+            "profiles[0].plugins.score.enabled[0].name: Forbidden: podium does not have the plugin ImageLocality yet",
+            8,
+        )
+    ]
+    assert found.warnings == ()
+
+
+def test_users_own_plugin_is_there_once_it_is_registered():
+    registry = {**IN_TREE_PLUGINS, "Mine": frozenset({ExtensionPoint.SCORE})}
+    text = QUIET + "profiles: [{plugins: {score: {enabled: [{name: Mine, weight: 5}]}}}]"
+    assert verdict(text, EVERYTHING | {"Mine"}, registry) == ([], [])
