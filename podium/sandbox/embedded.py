@@ -101,7 +101,11 @@ class Sandbox:
         assert self._server is not None
         self._tasks.cancel_scope.cancel()
         try:
-            return await self._tasks.__aexit__(kind, error, trace)
+            # An error of the body is its own affair: only a cancellation may be the task group's.
+            if isinstance(error, asyncio.CancelledError):
+                return await self._tasks.__aexit__(kind, error, trace)
+            await self._tasks.__aexit__(None, None, None)
+            return False
         finally:
             with anyio.CancelScope(shield=True):
                 self._stop_listening()

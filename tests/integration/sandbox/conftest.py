@@ -1,0 +1,95 @@
+"""A sandbox of each test's own, and a plain HTTP client for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import aiohttp
+import orjson
+import pytest
+
+from podium.sandbox import Sandbox
+
+TYPES = {
+    "merge": "application/merge-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+    "json": "application/json-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
+
+
+class WatchReader:
+    """The events of one watch, one at a time."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self.response = response
+
+    async def next(self):
+        """The next event, or None when the watch has ended."""
+        async with asyncio.timeout(5):
+            line = await self.response.content.readline()
+        return orjson.loads(line) if line else None
+
+    async def next_names(self, count):
+        """Type and object name of the next `count` events."""
+        events = [await self.next() for _ in range(count)]
+        return [(event["type"], event["object"]["metadata"]["name"]) for event in events]
+
+
+class Rest:
+    """JSON in, (status, JSON) out."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self.session = session
+        self._watched: list[aiohttp.ClientResponse] = []
+
+    def close(self):
+        """Leave the watches that a test has opened."""
+        for response in self._watched:
+            response.close()
+
+    async def call(self, method, path, body=None, *, content_type="application/json", **headers):
+        data = None if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        headers["Content-Type"] = content_type
+        async with self.session.request(method, path, data=data, headers=headers) as response:
+            text = await response.read()
+            if "json" not in response.content_type:
+                return response.status, text
+            return response.status, orjson.loads(text)
+
+    async def get(self, path, **headers):
+        return await self.call("GET", path, **headers)
+
+    async def post(self, path, body):
+        return await self.call("POST", path, body)
+
+    async def put(self, path, body):
+        return await self.call("PUT", path, body)
+
+    async def delete(self, path, body=None):
+        return await self.call("DELETE", path, body)
+
+    async def patch(self, path, body, how="merge"):
+        return await self.call("PATCH", path, body, content_type=TYPES[how])
+
+    async def watch(self, path):
+        response = await self.session.get(path)
+        assert response.status == 200, await response.text()
+        self._watched.append(response)
+        return WatchReader(response)
+
+
+@pytest.fixture
+async def sandbox() -> AsyncIterator[Sandbox]:
+    async with Sandbox(kubelets=False, bookmark_interval_s=0.05) as running:
+        yield running
+
+
+@pytest.fixture
+async def rest(sandbox: Sandbox) -> AsyncIterator[Rest]:
+    async with aiohttp.ClientSession(sandbox.url) as session:
+        client = Rest(session)
+        yield client
+        client.close()

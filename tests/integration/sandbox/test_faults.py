@@ -1,0 +1,118 @@
+"""Every fault does what it says, to the requests it is about, as often as it was asked to."""
+
+import asyncio
+import time
+
+import aiohttp
+import pytest
+
+from podium.sandbox.fill import sample_pod
+
+pytestmark = pytest.mark.anyio
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+async def test_errors_hit_the_next_matching_requests_only(rest, sandbox):
+    sandbox.faults.server_error(times=2, verb="list", resource="pods")
+    assert (await rest.get("/api/v1/nodes"))[0] == 200
+    assert [(await rest.get(PODS))[0] for _ in range(3)] == [500, 500, 200]
+
+
+async def test_a_subresource_is_told_from_its_object(rest, sandbox):
+    sandbox.faults.server_error(code=503, verb="create", resource="pods", subresource="binding")
+    assert (await rest.post(PODS, sample_pod("a")))[0] == 201
+    assert (await rest.post(f"{PODS}/a/binding", {"target": {"name": "n"}}))[0] == 503
+    sandbox.faults.server_error(verb="create", resource="pods", subresource="-")
+    assert (await rest.post(f"{PODS}/a/binding", {"target": {"name": "n"}}))[0] == 201
+    assert (await rest.post(PODS, sample_pod("b")))[0] == 500
+
+
+async def test_too_many_requests_says_when_to_come_back(rest, sandbox):
+    sandbox.faults.too_many_requests(retry_after_s=3, verb="create")
+    async with rest.session.post(PODS, json=sample_pod("a")) as response:
+        body = await response.json()
+        assert (response.status, response.headers["Retry-After"]) == (429, "3")
+    assert body["details"]["retryAfterSeconds"] == 3
+    assert (await rest.post(PODS, sample_pod("a")))[0] == 201
+
+
+async def test_a_new_watch_can_be_answered_with_410(rest, sandbox):
+    sandbox.faults.gone(resource="pods")
+    assert (await rest.get(f"{PODS}?watch=1"))[0] == 410
+    assert (await rest.watch(f"{PODS}?watch=1")).response.status == 200
+
+
+async def test_open_watches_can_be_told_410(rest, sandbox):
+    watch = await rest.watch(f"{PODS}?watch=1")
+    other = await rest.watch("/api/v1/nodes?watch=1&timeoutSeconds=1")
+    assert sandbox.faults.expire_watches(resource="pods") == 1
+    event = await watch.next()
+    assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+    assert await watch.next() is None
+    assert await other.next() is None
+
+
+async def test_open_watches_can_be_cut(rest, sandbox):
+    watch = await rest.watch(f"{PODS}?watch=1")
+    assert sandbox.faults.drop_watches() == 1
+    with pytest.raises(aiohttp.ClientPayloadError):
+        await watch.next()
+
+
+async def test_open_watches_can_be_cut_within_a_line(rest, sandbox):
+    watch = await rest.watch(f"{PODS}?watch=1")
+    sandbox.faults.drop_watches(mid_line=True)
+    received = b""
+    with pytest.raises(aiohttp.ClientPayloadError):  # noqa: PT012 - the cut comes after some bytes
+        while True:
+            received += await watch.response.content.readany()
+    assert received.startswith(b'{"type":')
+    assert b"\n" not in received
+
+
+async def test_a_lost_response_leaves_the_write_in_place(rest, sandbox):
+    sandbox.faults.lose_response(verb="create", resource="pods")
+    with pytest.raises(aiohttp.ClientConnectionError):
+        await rest.post(PODS, sample_pod("a"))
+    assert sandbox.store.get("pods", "a")["metadata"]["name"] == "a"
+
+
+async def test_latency_delays_an_answer(rest, sandbox):
+    sandbox.faults.latency(0.1, times=1)
+    start = time.monotonic()
+    await rest.get(PODS)
+    assert time.monotonic() - start >= 0.1
+
+
+async def test_connections_are_refused_for_a_while(rest, sandbox):
+    watch = await rest.watch(f"{PODS}?watch=1")
+    sandbox.faults.refuse_connections(0.2)
+    with pytest.raises(aiohttp.ClientError):
+        await watch.next()
+    with pytest.raises(aiohttp.ClientConnectorError):
+        await rest.get(PODS)
+    async with asyncio.timeout(5):
+        while True:
+            try:
+                assert (await rest.get(PODS))[0] == 200
+                break
+            except aiohttp.ClientConnectorError:
+                await asyncio.sleep(0.02)
+
+
+async def test_faults_are_given_over_http_too(rest, sandbox):
+    command = {"fault": "server_error", "times": None, "verb": "list", "resource": "po"}
+    assert (await rest.post("/sandbox/faults", command))[0] == 200
+    assert (await rest.get(PODS))[0] == 500
+    _, listed = await rest.get("/sandbox/faults")
+    assert listed["rules"][0]["resource"] == "po"
+    await rest.delete("/sandbox/faults")
+    assert (await rest.get(PODS))[0] == 200
+
+
+@pytest.mark.parametrize(
+    "command", [{}, {"fault": "rain"}, {"fault": "gone", "size": 1}, {"fault": "gone", "resource": "x"}]
+)
+async def test_a_fault_that_does_not_exist_is_a_bad_request(rest, command):
+    assert (await rest.post("/sandbox/faults", command))[0] == 400

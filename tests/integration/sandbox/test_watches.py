@@ -1,0 +1,142 @@
+"""What a watch sees: order, resuming, selections, bookmarks, its end."""
+
+import orjson
+import pytest
+
+from podium.sandbox import Sandbox
+from podium.sandbox.fill import sample_pod
+
+pytestmark = pytest.mark.anyio
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def label(store, name, **labels):
+    store.patch("pods", name, {"metadata": {"labels": labels}})
+
+
+async def test_a_watch_resumes_after_a_revision_and_misses_nothing(rest, sandbox):
+    start = sandbox.store.create(sample_pod("a"))["metadata"]["resourceVersion"]
+    sandbox.store.create(sample_pod("b"))
+    watch = await rest.watch(f"{PODS}?watch=true&resourceVersion={start}")
+    assert await watch.next_names(1) == [("ADDED", "b")]
+    label(sandbox.store, "a", x="1")
+    sandbox.store.delete("pods", "b")
+    assert await watch.next_names(2) == [("MODIFIED", "a"), ("DELETED", "b")]
+
+
+async def test_a_watch_without_a_revision_starts_with_what_is_there(rest, sandbox):
+    sandbox.store.create(sample_pod("a"))
+    watch = await rest.watch(f"{PODS}?watch=1")
+    sandbox.store.create(sample_pod("b"))
+    assert await watch.next_names(2) == [("ADDED", "a"), ("ADDED", "b")]
+
+
+async def test_a_deletion_carries_the_revision_it_happened_at(rest, sandbox):
+    created = sandbox.store.create(sample_pod("a"))
+    watch = await rest.watch(f"{PODS}?watch=1&resourceVersion={sandbox.store.revision}")
+    sandbox.store.delete("pods", "a")
+    event = await watch.next()
+    assert int(event["object"]["metadata"]["resourceVersion"]) == sandbox.store.revision
+    assert event["object"]["metadata"]["uid"] == created["metadata"]["uid"]
+
+
+async def test_an_object_enters_and_leaves_a_selection(rest, sandbox):
+    sandbox.store.create(sample_pod("a"))
+    watch = await rest.watch(f"{PODS}?watch=1&labelSelector=stage%3Dlive&resourceVersion={sandbox.store.revision}")
+    label(sandbox.store, "a", stage="live")
+    label(sandbox.store, "a", other="1")
+    label(sandbox.store, "a", stage="gone")
+    label(sandbox.store, "a", other="2")
+    label(sandbox.store, "a", stage="live")
+    sandbox.store.delete("pods", "a")
+    events = [await watch.next() for _ in range(5)]
+    assert [event["type"] for event in events] == ["ADDED", "MODIFIED", "DELETED", "ADDED", "DELETED"]
+    left = events[2]["object"]["metadata"]
+    assert left["labels"]["stage"] == "live", "what leaves is shown as it last was inside"
+    assert int(left["resourceVersion"]) > int(events[1]["object"]["metadata"]["resourceVersion"])
+
+
+async def test_a_bound_pod_leaves_the_selection_of_pending_pods(rest, sandbox):
+    sandbox.store.create(sample_pod("a"))
+    query = f"watch=1&fieldSelector=spec.nodeName%3D&resourceVersion={sandbox.store.revision}"
+    watch = await rest.watch(f"/api/v1/pods?{query}")
+    await rest.post(f"{PODS}/a/binding", {"target": {"name": "n1"}})
+    assert await watch.next_names(1) == [("DELETED", "a")]
+
+
+async def test_other_namespaces_and_names_are_not_seen(rest, sandbox):
+    watch = await rest.watch(f"{PODS}?watch=1&fieldSelector=metadata.name%3Db&resourceVersion={sandbox.store.revision}")
+    for name, namespace in (("a", "default"), ("b", "team"), ("b", "default")):
+        pod = sample_pod(name)
+        pod["metadata"]["namespace"] = namespace
+        sandbox.store.create(pod)
+    event = await watch.next()
+    assert (event["object"]["metadata"]["name"], event["object"]["metadata"]["namespace"]) == ("b", "default")
+
+
+async def test_bookmarks_tell_the_present_revision(rest, sandbox):
+    watch = await rest.watch(f"{PODS}?watch=1&allowWatchBookmarks=true&resourceVersion={sandbox.store.revision}")
+    sandbox.store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "elsewhere"}})
+    event = await watch.next()
+    assert (event["type"], event["object"]["kind"]) == ("BOOKMARK", "Pod")
+    assert event["object"]["metadata"]["resourceVersion"] == str(sandbox.store.revision)
+    assert (await watch.next())["type"] == "BOOKMARK"
+
+
+async def test_initial_events_end_with_a_bookmark_that_says_so(rest, sandbox):
+    sandbox.store.create(sample_pod("a"))
+    rules = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    watch = await rest.watch(f"{PODS}?watch=1&{rules}")
+    assert await watch.next_names(1) == [("ADDED", "a")]
+    end = await watch.next()
+    assert end["type"] == "BOOKMARK"
+    assert end["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+async def test_a_watch_ends_when_its_time_is_up(rest):
+    watch = await rest.watch(f"{PODS}?watch=1&timeoutSeconds=1")
+    assert await watch.next() is None
+
+
+async def test_a_revision_that_is_forgotten_is_gone(rest, sandbox):
+    start = sandbox.store.revision
+    for name in "ab":
+        sandbox.store.create(sample_pod(name))
+    sandbox.store.compact(keep=1)
+    watch = await rest.watch(f"{PODS}?watch=1&resourceVersion={start}")
+    event = await watch.next()
+    assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
+    assert await watch.next() is None
+
+
+async def test_the_history_keeps_only_so_many_changes():
+    async with Sandbox(kubelets=False, history_limit=10) as sandbox:
+        start = sandbox.store.revision
+        for number in range(30):
+            sandbox.store.create(sample_pod(f"p{number}"))
+        assert sandbox.store.collection(resource("pods")).oldest > start
+
+
+def resource(name):
+    from podium.sandbox.resources import resource_named
+
+    return resource_named(name)
+
+
+async def test_events_are_tables_for_those_who_ask(rest, sandbox):
+    sandbox.store.create(sample_pod("a"))
+    accept = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+    async with rest.session.get(f"{PODS}?watch=1", headers=accept) as response:
+        event = orjson.loads(await response.content.readline())
+    assert (event["type"], event["object"]["kind"]) == ("ADDED", "Table")
+    assert event["object"]["rows"][0]["cells"][0] == "a"
+
+
+async def test_many_watches_see_the_same_thousand_events_in_order(rest, sandbox):
+    watches = [await rest.watch(f"{PODS}?watch=1&resourceVersion={sandbox.store.revision}") for _ in range(5)]
+    for number in range(1000):
+        sandbox.store.create(sample_pod(f"p{number:04d}"))
+    wanted = [("ADDED", f"p{number:04d}") for number in range(1000)]
+    for watch in watches:
+        assert await watch.next_names(1000) == wanted
