@@ -148,8 +148,8 @@ def resolve_plain(text: str) -> Value:
     if text[0] in "+-.0123456789":
         if _INTEGER.fullmatch(digits):
             return _integer(digits)
-        if _FLOAT.fullmatch(digits):
-            return _number(float(digits))
+        if _FLOAT.fullmatch(digits) and math.isfinite(number := float(digits)):
+            return _whole(number)
         if _NOT_FINITE.fullmatch(text):
             raise _UnreadableError(f"yaml: {text} is not a number")
     return text
@@ -162,10 +162,8 @@ def _integer(digits: str) -> int:
     return sign * int(digits, 0)
 
 
-def _number(value: float) -> int | float:
+def _whole(value: float) -> int | float:
     """A whole float is an integer on its way through JSON: ``16.0`` and ``1e3`` are accepted for an int32."""
-    if not math.isfinite(value):
-        raise _UnreadableError("yaml: number out of range")
     return int(value) if value.is_integer() and abs(value) < 1e21 else value
 
 

@@ -13,7 +13,7 @@ from podium.config import args, types
 from podium.config.document import Node, child
 from podium.config.extension_points import ExtensionPoint
 from podium.config.field_errors import ErrorKind, FieldError, show
-from podium.config.shapes import (
+from podium.config.scalars import (
     BASE64,
     BOOL,
     DURATION,
@@ -22,6 +22,8 @@ from podium.config.shapes import (
     INT64,
     OPTIONAL_DURATION,
     STRING,
+)
+from podium.config.shapes import (
     UNSET,
     Key,
     ListOf,

@@ -1,4 +1,4 @@
-"""How one JSON value is read and written: scalars, lists, records.
+"""How JSON lists and objects are read and written; ``podium.config.scalars`` has the rest.
 
 Owns strict reading (unknown fields and wrong types, all of them, each with its path) and the writing of values back
 in upstream's shape. Knows no field by name: ``podium.config.schema`` is the table of those.
@@ -8,15 +8,12 @@ Invariant: reading never raises on what a file holds. A value that can't be read
 Source: encoding/json and sigs.k8s.io/json as apimachinery's strict decoder uses them (null leaves a field unset)
 """
 
-import base64
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from typing import Any, Final, Protocol
 
 from podium.config.document import Node, child
-from podium.config.duration import format_duration, parse_duration
 from podium.config.field_errors import ErrorKind, ErrorList, FieldError, show
 
 
@@ -62,74 +59,6 @@ class Shape(Protocol):
 
     def write(self, value: Any) -> Any:
         """The value as JSON."""
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """A string, number or boolean: ``accept`` returns the value or UNSET for a wrong type."""
-
-    expected: str
-    zero: Any
-    accept: Callable[[Any], Any]
-    to_json: Callable[[Any], Any] = lambda value: value
-    reads_null: bool = False
-
-    def read(self, node: Node, path: str, reading: Reading) -> Any:
-        """The scalar; null is unset unless upstream's type insists on a value."""
-        if node.value is None and not self.reads_null:
-            return UNSET
-        value = self.accept(node.value)
-        return reading.wrong_type(node, path, self.expected) if value is UNSET else value
-
-    def write(self, value: Any) -> Any:
-        """The scalar as JSON."""
-        return self.to_json(value)
-
-
-def _integer(bits: int) -> Scalar:
-    limit = 2 ** (bits - 1)
-
-    def accept(value: Any) -> Any:
-        is_integer = isinstance(value, int) and not isinstance(value, bool)
-        return value if is_integer and -limit <= value < limit else UNSET
-
-    return Scalar(f"int{bits}", 0, accept)
-
-
-def _accept_float(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return UNSET
-    return float(value) if abs(value) <= 3.4028234663852886e38 else UNSET
-
-
-def _accept_duration(value: Any) -> Any:
-    try:
-        return parse_duration(value) if isinstance(value, str) else UNSET
-    except ValueError:
-        return UNSET
-
-
-def _accept_base64(value: Any) -> Any:
-    try:
-        decoded = base64.b64decode(value.replace("\n", ""), validate=True) if isinstance(value, str) else UNSET
-    except ValueError:
-        return UNSET
-    return UNSET if decoded is UNSET else value
-
-
-def _float_to_json(value: float) -> int | float:
-    return int(value) if math.isfinite(value) and value.is_integer() else value
-
-
-_DURATION_TEXT: Final = 'a duration such as "1m30s"'
-STRING: Final = Scalar("string", "", lambda value: value if isinstance(value, str) else UNSET)
-BOOL: Final = Scalar("bool", False, lambda value: value if isinstance(value, bool) else UNSET)
-BASE64: Final = Scalar("base64 text", "", _accept_base64)
-INT32: Final = _integer(32)
-INT64: Final = _integer(64)
-FLOAT32: Final = Scalar("number", 0.0, _accept_float, _float_to_json)
-OPTIONAL_DURATION: Final = Scalar(_DURATION_TEXT, 0.0, _accept_duration, format_duration)
-DURATION: Final = Scalar(_DURATION_TEXT, 0.0, _accept_duration, format_duration, reads_null=True)
 
 
 @dataclass(frozen=True)

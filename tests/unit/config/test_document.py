@@ -40,6 +40,7 @@ def line_of(text):
         ("5s", "5s"),
         ("+", "+"),
         ("0x", "0x"),
+        ("1e999", "1e999"),
         ("<<", "<<"),
     ],
 )
@@ -101,7 +102,6 @@ def test_keys_are_text_whatever_they_look_like():
         ("~: 1", "yaml: a key must not be null"),
         ("a: *nobody", "yaml: found undefined alias"),
         ("a: .nan", "yaml: .nan is not a number"),
-        ("a: 1e999", "yaml: number out of range"),
         ("a:\n  <<: 5", "yaml: map merge requires"),
         ('{"a": NaN}', "json: NaN is not a number"),
         ("a: \x00", "yaml: unacceptable character"),

@@ -4,23 +4,8 @@ import pytest
 
 from podium.config.document import parse_document
 from podium.config.field_errors import ErrorList
-from podium.config.shapes import (
-    BASE64,
-    BOOL,
-    DURATION,
-    FLOAT32,
-    INT32,
-    INT64,
-    OPTIONAL_DURATION,
-    STRING,
-    UNSET,
-    Key,
-    ListOf,
-    MapOf,
-    Plain,
-    Reading,
-    Record,
-)
+from podium.config.scalars import BOOL, FLOAT32, INT32, OPTIONAL_DURATION, STRING
+from podium.config.shapes import UNSET, Key, ListOf, MapOf, Plain, Reading, Record
 
 
 def read(shape, text):
@@ -32,52 +17,26 @@ def read(shape, text):
 @pytest.mark.parametrize(
     ("shape", "text", "value"),
     [
-        (STRING, "'5'", "5"),
-        (BOOL, "yes", True),
-        (INT32, "-2147483648", -(2**31)),
-        (INT64, "9223372036854775807", 2**63 - 1),
-        (FLOAT32, "5000.5", 5000.5),
-        (FLOAT32, "5", 5.0),
-        (DURATION, "1m30s", 90.0),
-        (BASE64, "aGk=", "aGk="),
         (ListOf(INT32), "[1, 2]", (1, 2)),
         (ListOf(INT32), "[1, null]", (1, 0)),
         (MapOf(STRING), "{a: b}", {"a": "b"}),
+        (MapOf(STRING), "{a: null}", {"a": ""}),
     ],
 )
-def test_value_of_the_right_type_is_taken(shape, text, value):
+def test_lists_and_maps_are_read(shape, text, value):
     assert read(shape, text) == (value, [])
 
 
 @pytest.mark.parametrize(
     ("shape", "text", "error"),
     [
-        (STRING, "5", "at: expected string, got 5"),
-        (STRING, "[a]", "at: expected string, got a list"),
-        (BOOL, "'yes'", 'at: expected bool, got "yes"'),
-        (BOOL, "1", "at: expected bool, got 1"),
-        (INT32, "five", 'at: expected int32, got "five"'),
-        (INT32, "1.5", "at: expected int32, got 1.5"),
-        (INT32, "true", "at: expected int32, got true"),
-        (INT32, "2147483648", "at: expected int32, got 2147483648"),
-        (INT64, "9223372036854775808", "at: expected int64, got 9223372036854775808"),
-        (FLOAT32, "1e39", "at: expected number, got 1000000000000000000000000000000000000000"),
-        (FLOAT32, "'5'", 'at: expected number, got "5"'),
-        (DURATION, "15", 'at: expected a duration such as "1m30s", got 15'),
-        (DURATION, "bad", 'at: expected a duration such as "1m30s", got "bad"'),
-        (DURATION, "null", 'at: expected a duration such as "1m30s", got null'),
-        (BASE64, "'%'", 'at: expected base64 text, got "%"'),
         (ListOf(INT32), "{a: 1}", "at: expected a list, got an object"),
         (MapOf(STRING), "[a]", "at: expected an object, got a list"),
+        (MapOf(STRING), "{a: 1}", "at.a: expected string, got 1"),
     ],
 )
-def test_value_of_the_wrong_type_is_named_with_its_path(shape, text, error):
-    value, errors = read(shape, text)
-    if text.startswith("1e39"):
-        assert errors[0].startswith("at: expected number, got 1")
-    else:
-        assert errors == [error]
-    assert value is UNSET
+def test_lists_and_maps_are_strict(shape, text, error):
+    assert read(shape, text)[1] == [error]
 
 
 @pytest.mark.parametrize("shape", [STRING, BOOL, INT32, FLOAT32, OPTIONAL_DURATION, ListOf(STRING), MapOf(STRING)])
