@@ -16,6 +16,7 @@ Json = dict[str, Any]
 ZONES = ("zone-a", "zone-b", "zone-c")
 GPU = "example.com/gpu"
 _REGION = "local-1"
+_EPOCH = "2026-01-01T00:00:00Z"
 _MEBI = 1024 * 1024
 
 # Nodes repeat this block of five: instance type, CPUs, memory in GiB, fast disk, GPUs.
@@ -116,7 +117,8 @@ def _node(index: int, chance: random.Random) -> Json:
 
 
 def _condition(kind: str, status: str) -> Json:
-    return {"type": kind, "status": status, "reason": "Sandbox", "message": ""}
+    times = {"lastHeartbeatTime": _EPOCH, "lastTransitionTime": _EPOCH}
+    return {"type": kind, "status": status, "reason": "Sandbox", "message": "", **times}
 
 
 def varied_pods(count: int, seed: int = 0, scheduler_name: str = "podium") -> list[Json]:
