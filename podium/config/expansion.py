@@ -74,16 +74,17 @@ def build_errors(
 ) -> tuple[FieldError, ...]:
     """Every reason why the profiles of a completed configuration can't be built.
 
-    Args: ``skip``: indexes of profiles that were not readable and are not looked at.
+    Args: ``skip``: indexes of profiles that were not readable, so that their plugins are not looked at.
     """
     errors: list[FieldError] = []
     queue_sorts: list[tuple[int, Profile, str]] = []
     for i, profile in enumerate(config.profiles):
+        errors += _fit_errors(profile, f"profiles[{i}]", gates)
         if i in skip:
             continue
         expansion = _Expansion(profile, registry, f"profiles[{i}].")
         expanded = expansion.run()
-        errors += [*_fit_errors(profile, f"profiles[{i}]", gates), *expansion.errors]
+        errors += expansion.errors
         queue_sorts += [(i, profile, name) for name in expanded.at[ExtensionPoint.QUEUE_SORT][:1]]
     errors += _different_queue_sorts(queue_sorts)
     return tuple(errors)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from podium.config.defaults import default_plugins
 from podium.config.expansion import expand_plugins
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint, PluginRegistry
 from podium.config.field_errors import ErrorKind, FieldError
@@ -113,7 +114,8 @@ def unsupported(
     """What podium can't do of a loaded file.
 
     Args: ``implemented``: names of the plugins that exist in podium; ``registry``: as given to ``load``.
-    A plugin that the file itself enables must exist. One that only the defaults enable is left out with a warning.
+    A plugin that the file itself enables must exist. One that the defaults enable anyway, or that the file lists just
+    as they do (``config defaults`` writes them all), is left out with a warning.
     """
     rows = [row for row in _ROWS if row.matters(loaded)]
     fields = [
@@ -134,7 +136,8 @@ def _named_plugins(loaded: Loaded, implemented: Collection[str]) -> Iterator[tup
     for i, profile in enumerate(loaded.written.profiles):
         for point in ExtensionPoint:
             for j, plugin in enumerate(profile.plugins.at(point).enabled):
-                if plugin.name in implemented:
+                as_default = point is ExtensionPoint.MULTI_POINT and plugin in default_plugins().multi_point.enabled
+                if plugin.name in implemented or as_default:
                     continue
                 path = f"profiles[{i}].plugins.{point}.enabled[{j}].name"
                 detail = f"podium does not have the plugin {plugin.name} yet"

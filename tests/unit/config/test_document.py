@@ -114,7 +114,7 @@ def test_unreadable_text_is_one_error(text, error):
     assert errors[0].startswith(error)
 
 
-@pytest.mark.parametrize("text", ["[" * 102 + "]" * 102, "[" * 5000, "&a [*a]", '{"a":' * 5000])
+@pytest.mark.parametrize("text", ["[" * 102 + "]" * 102, "[" * 1500, "&a [*a]", '{"a":' * 1500])
 def test_bottomless_text_is_refused(text):
     assert read(text)[1] == [f"nested more than {DEPTH_MAX} levels deep"]
 

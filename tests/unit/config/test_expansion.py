@@ -230,7 +230,7 @@ def test_fit_args_are_checked_where_the_plugin_is_built():
     assert build_errors(config) == ()
 
 
-def test_profiles_to_skip_are_not_looked_at():
+def test_plugins_of_profiles_to_skip_are_not_looked_at():
     config = KubeSchedulerConfiguration(profiles=(profile(needed=""), profile(needed="")))
     assert {error.path.partition(".")[0] for error in build_errors(config, REGISTRY, skip={0})} == {"profiles[1]"}
 

@@ -138,6 +138,15 @@ def test_profile_that_cannot_be_read_is_not_built():
     assert refusal(text) == ["line 5: profiles[0].plugins.bind.enabled: expected a list, got 5"]
 
 
+def test_args_of_a_profile_that_cannot_be_built_are_still_checked():
+    text = (
+        HEAD + "profiles:\n- plugins: {bind: 5}\n  pluginConfig:\n"
+        "  - {name: NodeResourcesFit, args: {ignoredResourceGroups: [a/b]}}\n"
+        "  - {name: VolumeBinding, args: {bindTimeoutSeconds: -1}}\n"
+    )
+    assert [line.partition(": ")[0] for line in refusal(text)] == ["line 4", "line 6", "line 7"]
+
+
 @pytest.mark.parametrize(
     ("text", "errors"),
     [

@@ -1,6 +1,6 @@
 import pytest
 
-from podium.config import IN_TREE_PLUGINS, ExtensionPoint, load, unsupported
+from podium.config import IN_TREE_PLUGINS, ExtensionPoint, default_configuration, load, to_yaml, unsupported
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 QUIET = "leaderElection: {leaderElect: false}\n"
@@ -87,6 +87,13 @@ def test_missing_plugin_that_the_file_enables_is_refused_with_its_line():
         )
     ]
     assert found.warnings == ()
+
+
+def test_default_file_written_out_asks_for_no_more_than_an_empty_one():
+    written = to_yaml(default_configuration()).replace("leaderElect: true", "leaderElect: false")
+    found = unsupported(load(written), EVERYTHING - {"VolumeZone"})
+    assert found.refused == ()
+    assert found.warnings[-1].endswith("are left out: VolumeZone")
 
 
 def test_users_own_plugin_is_there_once_it_is_registered():
