@@ -1,0 +1,233 @@
+"""A profile made of plugins: what runs at each extension point, in which order, with which weight.
+
+Source: kubernetes pkg/scheduler/framework/runtime/framework.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ParamSpec, Protocol, TypeVar
+
+from podium.config import IN_TREE_PLUGINS, ExpandedPlugins, ExtensionPoint, expand_plugins
+from podium.config import Profile as ProfileConfiguration
+from podium.framework.cluster_event import EventRegistration
+from podium.framework.cycle_state import CycleState
+from podium.framework.diagnosis import Diagnosis, FitError
+from podium.framework.forms import Filter, Scorer, filter_form, score_form
+from podium.framework.interface import (
+    BindPlugin,
+    FilterPlugin,
+    Handle,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.framework.status import Code, PluginError, Status, error_status
+from podium.kube.objects import Pod
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+PERMIT_TIMEOUT_S_MAX = 15 * 60.0
+
+_CLASSES: Mapping[ExtensionPoint, tuple[type, ...]] = {
+    ExtensionPoint.PRE_ENQUEUE: (PreEnqueuePlugin,),
+    ExtensionPoint.QUEUE_SORT: (QueueSortPlugin,),
+    ExtensionPoint.PRE_FILTER: (PreFilterPlugin,),
+    ExtensionPoint.FILTER: (FilterPlugin, TableFilterPlugin),
+    ExtensionPoint.POST_FILTER: (PostFilterPlugin,),
+    ExtensionPoint.PRE_SCORE: (PreScorePlugin,),
+    ExtensionPoint.SCORE: (ScorePlugin, TableScorePlugin),
+    ExtensionPoint.RESERVE: (ReservePlugin,),
+    ExtensionPoint.PERMIT: (PermitPlugin,),
+    ExtensionPoint.PRE_BIND: (PreBindPlugin,),
+    ExtensionPoint.BIND: (BindPlugin,),
+    ExtensionPoint.POST_BIND: (PostBindPlugin,),
+}
+
+_REGISTERING = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, TableFilterPlugin, ReservePlugin, PermitPlugin)
+"""Only plugins at these points can reject a pod so that an event brings it back."""
+
+
+class Observer(Protocol):
+    """Is told what ran and how long it took; `seconds` are of the injected clock."""
+
+    def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
+        """One extension point has run."""
+
+    def count_evaluation(self, plugin: str, point: str, profile: str) -> None:
+        """One plugin has been called."""
+
+
+def points_of(plugin: type[Plugin]) -> frozenset[ExtensionPoint]:
+    """The extension points that a plugin class extends."""
+    return frozenset(point for point, classes in _CLASSES.items() if issubclass(plugin, classes))
+
+
+def expanded(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -> ExpandedPlugins:
+    """What the profile runs, given the plugins there are.
+
+    Raises:
+        ConfigError: the profile cannot be built.
+    """
+    registry = {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in classes.items()}}
+    return expand_plugins(profile, registry)
+
+
+@dataclass(frozen=True, slots=True)
+class PermitResult:
+    """What the Permit plugins say: a rejection, or whom to wait for and how long (seconds by plugin), or go on."""
+
+    status: Status | None
+    waits: Mapping[str, float]
+
+
+class Framework:
+    """The plugins of one profile, built and in order. `name` is the scheduler name it serves."""
+
+    def __init__(
+        self, profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]], handle: Handle, observer: Observer
+    ) -> None:
+        """Construct every enabled plugin.
+
+        In-tree plugins that are in the default set but not in `classes` are left out; the configuration's own checks
+        say so by name.
+
+        Raises:
+            ConfigError: the profile cannot be built from these plugins.
+            PluginError: a plugin refused its args.
+        """
+        self.name = profile.scheduler_name
+        self.percentage_of_nodes_to_score = profile.percentage_of_nodes_to_score
+        self.clock = handle.clock
+        self.observer = observer
+        plugins = expanded(profile, classes)
+        self._plugins = {
+            name: _construct(classes[name], profile, handle)
+            for name in sorted(profile.plugins.enabled_names() | plugins.names())
+            if name in classes
+        }
+        self.queue_sort: QueueSortPlugin = self._at(plugins, ExtensionPoint.QUEUE_SORT, QueueSortPlugin)[0]
+        self.pre_enqueue = self._at(plugins, ExtensionPoint.PRE_ENQUEUE, PreEnqueuePlugin)
+        self.pre_filter = self._at(plugins, ExtensionPoint.PRE_FILTER, PreFilterPlugin)
+        self.filters: Sequence[Filter] = [
+            judge for each in self._at(plugins, ExtensionPoint.FILTER, Plugin) if (judge := filter_form(each))
+        ]
+        self.post_filter = self._at(plugins, ExtensionPoint.POST_FILTER, PostFilterPlugin)
+        self.pre_score = self._at(plugins, ExtensionPoint.PRE_SCORE, PreScorePlugin)
+        self.scorers: Sequence[tuple[Scorer, int]] = [
+            (scorer, plugins.score_weights[each.name])
+            for each in self._at(plugins, ExtensionPoint.SCORE, Plugin)
+            if (scorer := score_form(each))
+        ]
+        self.reserve = self._at(plugins, ExtensionPoint.RESERVE, ReservePlugin)
+        self.permit = self._at(plugins, ExtensionPoint.PERMIT, PermitPlugin)
+        self.pre_bind = self._at(plugins, ExtensionPoint.PRE_BIND, PreBindPlugin)
+        self.bind = self._at(plugins, ExtensionPoint.BIND, BindPlugin)
+        self.post_bind = self._at(plugins, ExtensionPoint.POST_BIND, PostBindPlugin)
+
+    def _at(self, plugins: ExpandedPlugins, point: ExtensionPoint, kind: type[T]) -> list[T]:
+        built = (self._plugins.get(name) for name in plugins.at.get(point, ()))
+        return [plugin for plugin in built if isinstance(plugin, kind)]
+
+    @property
+    def plugins(self) -> Mapping[str, Plugin]:
+        """Every plugin that was built, by name."""
+        return self._plugins
+
+    def event_registrations(self) -> dict[str, tuple[EventRegistration, ...]]:
+        """Which events may bring back a pod that a plugin rejected, by plugin."""
+        return {
+            name: tuple(plugin.events_to_register())
+            for name, plugin in self._plugins.items()
+            if isinstance(plugin, _REGISTERING)
+        }
+
+    # ------------------------------------------------------------ after a node is chosen
+
+    def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Reserve in order; the first failure stops, and the caller undoes all with `run_unreserve`."""
+        started_s = self.clock.monotonic()
+        status: Status | None = None
+        for plugin in self.reserve:
+            status = self._failure(plugin, "Reserve", _answer(plugin.reserve, state, pod, node_name))
+            if status is not None:
+                break
+        self.observe("Reserve", status, started_s)
+        return status
+
+    def run_unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """Unreserve all plugins, in reverse. A failing one is counted and does not stop the others."""
+        started_s = self.clock.monotonic()
+        status: Status | None = None
+        for plugin in reversed(self.reserve):
+            answer = _answer(plugin.unreserve, state, pod, node_name)
+            status = answer if isinstance(answer, Status) else status
+        self.observe("Unreserve", status, started_s)
+
+    def run_permit(self, state: CycleState, pod: Pod, node_name: str) -> PermitResult:
+        """Permit in order: a rejection or error stops; waits are collected."""
+        started_s = self.clock.monotonic()
+        waits: dict[str, float] = {}
+        failure: Status | None = None
+        for plugin in self.permit:
+            answer = _answer(plugin.permit, state, pod, node_name)
+            status, timeout_s = answer if isinstance(answer, tuple) else (answer, 0.0)
+            if status is not None and status.code is Code.WAIT:
+                waits[plugin.name] = min(timeout_s, PERMIT_TIMEOUT_S_MAX)
+                continue
+            failure = self._failure(plugin, "Permit", status)
+            if failure is not None:
+                break
+        self.observe("Permit", failure or (Status(Code.WAIT) if waits else None), started_s)
+        return PermitResult(failure, {} if failure else waits)
+
+    def observe(self, point: str, status: Status | None, started_s: float) -> None:
+        """Record how long an extension point took."""
+        label = status.code.label if status is not None else Code.SUCCESS.label
+        self.observer.observe_extension_point(point, label, self.name, self.clock.monotonic() - started_s)
+
+    @staticmethod
+    def _failure(plugin: Plugin, point: str, status: Status | None) -> Status | None:
+        """The status of a plugin that did not succeed, with its name on it; None for success."""
+        if status is None or status.code is Code.SUCCESS:
+            return None
+        if status.is_rejected:
+            return status.by(plugin.name)
+        return error_status(f'running {point} plugin "{plugin.name}": {status.message}').by(plugin.name)
+
+
+def _answer(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Status:
+    """What the plugin answers; whatever it raises is an Error status."""
+    try:
+        return call(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not end the attempt
+        return error_status(error)
+
+
+def rejected_on(row: int, status: Status) -> FitError:
+    """A rejection after the node was chosen, told as if that node were the only one."""
+    diagnosis = Diagnosis(table_size=row + 1)
+    diagnosis.reject_one(row, status)
+    return FitError(1, diagnosis)
+
+
+def _construct(plugin: type[Plugin], profile: ProfileConfiguration, handle: Handle) -> Plugin:
+    try:
+        return plugin(profile.args_of(plugin.name), handle)  # type: ignore[call-arg]
+    except (TypeError, ValueError, PluginError) as error:
+        raise PluginError(
+            f"creating profile for scheduler name {profile.scheduler_name}: "
+            f'initializing plugin "{plugin.name}": {error}'
+        ) from error

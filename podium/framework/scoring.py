@@ -1,0 +1,117 @@
+"""Choosing among feasible nodes: PreScore, Score, normalisation, weights, tie-break.
+
+Source: kubernetes pkg/scheduler/schedule_one.go (prioritizeNodes, selectHost) and framework/runtime/framework.go
+(RunScorePlugins), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import IntArray, Rows, Snapshot
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import MAX_NODE_SCORE
+from podium.framework.runtime import Framework
+from podium.framework.search import ScheduleError
+from podium.framework.status import Code
+from podium.kube.objects import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Scores of the feasible nodes. Shape: every array is as long as the list of feasible nodes, in its order.
+
+    `plugins` holds each plugin's normalised score times its weight; a plugin that skipped is absent.
+    """
+
+    total: IntArray
+    plugins: Mapping[str, IntArray]
+
+
+def score_nodes(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Scores:
+    """Score the nodes by every plugin.
+
+    Raises:
+        ScheduleError: a plugin failed or scored out of range.
+    """
+    if not framework.scorers:
+        return Scores(np.ones(len(rows), np.int64), {})
+    _run_pre_score(framework, state, pod, snapshot, rows)
+    started_s = framework.clock.monotonic()
+    total: IntArray = np.zeros(len(rows), np.int64)
+    weighted: dict[str, IntArray] = {}
+    for scorer, weight in framework.scorers:
+        if scorer.name in state.skipped_scores:
+            continue
+        framework.observer.count_evaluation(scorer.name, "Score", framework.name)
+        try:
+            scores = scorer.normalize(state, pod, scorer.score(state, pod, snapshot, rows))
+        except Exception as error:
+            raise ScheduleError(f'running Score plugins: plugin "{scorer.name}" failed with: {error}') from error
+        _demand_range(scorer.name, scores)
+        weighted[scorer.name] = scores * weight
+        total += weighted[scorer.name]
+    framework.observe("Score", None, started_s)
+    return Scores(total, weighted)
+
+
+def _run_pre_score(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> None:
+    started_s = framework.clock.monotonic()
+    skipped: set[str] = set()
+    for plugin in framework.pre_score:
+        framework.observer.count_evaluation(plugin.name, "PreScore", framework.name)
+        try:
+            status = plugin.pre_score(state, pod, snapshot, rows)
+        except Exception as error:
+            raise ScheduleError(f'running PreScore plugin "{plugin.name}": {error}') from error
+        if status is not None and status.code is Code.SKIP:
+            skipped.add(plugin.name)
+        elif status is not None and status.code is not Code.SUCCESS:
+            raise ScheduleError(f'running PreScore plugin "{plugin.name}": {status.message}')
+    state.skipped_scores = frozenset(skipped)
+    framework.observe("PreScore", None, started_s)
+
+
+def _demand_range(plugin: str, scores: IntArray) -> None:
+    if int(scores.min()) >= 0 and int(scores.max()) <= MAX_NODE_SCORE:
+        return
+    worst = int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])
+    raise ScheduleError(
+        f'applying score defaultWeights on Score plugins: plugin "{plugin}" returns an invalid score {worst}, '
+        f"it should in the range of [0, {MAX_NODE_SCORE}] after normalizing"
+    )
+
+
+def choose(total: IntArray) -> int:
+    """The position of the node that wins.
+
+    Upstream makes a binary heap of the list and takes its root, where a parent stays above equal children and the left
+    child goes up before an equal right one. So among the best, the one that comes first in a pre-order walk of the
+    heap-shaped tree over the list positions wins.
+    """
+    best = np.flatnonzero(total == total.max())
+    if len(best) == 1 or best[0] == 0:
+        return int(best[0])
+    return int(best[np.argmin(_pre_order(int(best[-1]) + 1)[best])])
+
+
+_pre_order_keys: NDArray[np.int64] = np.zeros(0, np.int64)
+
+
+def _pre_order(count: int) -> NDArray[np.int64]:
+    """For each position of a heap, a number that grows along its pre-order walk.
+
+    The path from the root to position i is written in the binary digits of i + 1 behind the leading one: 0 left,
+    1 right. Pre-order is the order of these paths as words, a word before its continuations.
+    """
+    global _pre_order_keys  # noqa: PLW0603 - a table that only ever grows
+    if len(_pre_order_keys) < count:
+        numbers = np.arange(1, max(count, 1024) * 2, dtype=np.int64)
+        lengths = np.frexp(numbers.astype(np.float64))[1].astype(np.int64)
+        longest = int(lengths[-1])
+        _pre_order_keys = ((numbers << (longest - lengths)) << 6) | lengths
+    return _pre_order_keys

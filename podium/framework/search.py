@@ -1,0 +1,316 @@
+"""Finding feasible nodes: PreFilter, the rotating search, nominated pods.
+
+Source: kubernetes pkg/scheduler/schedule_one.go (findNodesThatFitPod, findNodesThatPassFilters) and
+framework/runtime/framework.go (RunFilterPluginsWithNominatedPods), v1.36.2.
+Differs: nodes are judged many at a time, in the order in which upstream examines them with `parallelism: 1`; what lies
+beyond the last node that upstream would have examined is left out of the diagnosis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from podium.cluster import Rows, Snapshot
+from podium.cluster.footprint import footprint
+from podium.framework.cycle_state import CycleState
+from podium.framework.diagnosis import Diagnosis, Rejection
+from podium.framework.forms import Filter, active
+from podium.framework.runtime import Framework
+from podium.framework.status import Code, Status
+from podium.kube.objects import Pod
+
+MIN_FEASIBLE_NODES = 100
+MIN_PERCENTAGE_OF_NODES = 5
+_CHUNK_ROWS_MIN = 128
+
+
+class ScheduleError(Exception):
+    """The attempt failed for another reason than that the pod does not fit."""
+
+
+class NominatedPods(Protocol):
+    """Pods that preemption has promised a node to."""
+
+    def ahead_of(self, pod: Pod) -> Mapping[str, Sequence[Pod]]:
+        """By node name, the other nominated pods of at least this pod's priority."""
+
+
+class NoNominatedPods:
+    """A world in which nothing is promised."""
+
+    def ahead_of(self, pod: Pod) -> Mapping[str, Sequence[Pod]]:
+        """Nothing."""
+        del pod
+        return {}
+
+
+@dataclass(slots=True)
+class Rotation:
+    """Where the next search starts, so that all nodes get their turn. One for all profiles."""
+
+    next_start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Feasible:
+    """Nodes that fit, in the order in which they were examined. `examined` counts those that were rejected too."""
+
+    rows: Rows
+    examined: int
+
+
+def count_to_find(node_count: int, percentage: int) -> int:
+    """How many feasible nodes are enough.
+
+    Args: `percentage` of nodes to score, 0 for the adaptive one.
+    """
+    if node_count < MIN_FEASIBLE_NODES:
+        return node_count
+    if percentage == 0:
+        percentage = max(50 - node_count // 125, MIN_PERCENTAGE_OF_NODES)
+    return max(node_count * percentage // 100, MIN_FEASIBLE_NODES)
+
+
+def find_feasible(
+    framework: Framework,
+    state: CycleState,
+    pod: Pod,
+    snapshot: Snapshot,
+    nominated: NominatedPods,
+    rotation: Rotation,
+    percentage: int,
+    diagnosis: Diagnosis,
+) -> Feasible:
+    """The nodes the pod fits on; what rejected the others goes into `diagnosis`.
+
+    Raises:
+        ScheduleError: a plugin failed.
+    """
+    names = _run_pre_filter(framework, state, pod, snapshot, diagnosis)
+    if isinstance(names, Status):
+        return Feasible(np.empty(0, np.intp), 0)
+    judge = _Judge(framework, state, pod, snapshot, nominated)
+    promised = snapshot.row_of.get(pod.status.nominated_node_name)
+    if promised is not None:
+        feasible = _only(promised, judge, diagnosis)
+        if feasible is not None:
+            return feasible
+    rows = snapshot.order
+    if names is not None:
+        rows = rows[np.isin(rows, [snapshot.row_of[name] for name in names if name in snapshot.row_of])]
+    wanted = count_to_find(len(rows), percentage) if framework.scorers else 1
+    started_s = framework.clock.monotonic()
+    try:
+        found = judge.search(rows, rotation.next_start, wanted, diagnosis)
+    finally:
+        examined = judge.found + diagnosis.rejected_count
+        rotation.next_start = (rotation.next_start + examined) % max(len(snapshot), 1)
+    status = None if len(found) else Status(Code.UNSCHEDULABLE)
+    framework.observe("Filter", status, started_s)
+    return Feasible(found, examined)
+
+
+def _only(row: int, judge: _Judge, diagnosis: Diagnosis) -> Feasible | None:
+    """The node that the pod is nominated to, if it fits there: then no other is looked at."""
+    try:
+        status = judge.alone(row)
+    except ScheduleError:
+        return None
+    if status is None:
+        return Feasible(np.array([row], np.intp), 1)
+    diagnosis.reject_one(row, status)
+    return None
+
+
+def _run_pre_filter(
+    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, diagnosis: Diagnosis
+) -> frozenset[str] | Status | None:
+    """The names of the only nodes to look at (None: all), or the status that rejects the pod outright."""
+    started_s = framework.clock.monotonic()
+    names: frozenset[str] | None = None
+    narrowed_by: list[str] = []
+    skipped: set[str] = set()
+    rejected: Status | None = None
+    for plugin in framework.pre_filter:
+        framework.observer.count_evaluation(plugin.name, "PreFilter", framework.name)
+        try:
+            result, status = plugin.pre_filter(state, pod, snapshot)
+        except Exception as error:
+            raise ScheduleError(f'running PreFilter plugin "{plugin.name}": {error}') from error
+        if status is not None and status.code is Code.SKIP:
+            skipped.add(plugin.name)
+        elif status is not None and status.is_rejected:
+            rejected = status.by(plugin.name)
+            if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                break
+        elif status is not None and status.code is not Code.SUCCESS:
+            raise ScheduleError(f'running PreFilter plugin "{plugin.name}": {status.message}')
+        elif result is not None:
+            names = result.node_names if names is None else names & result.node_names
+            narrowed_by.append(plugin.name)
+            if not names:
+                rejected = _narrowed_to_nothing(narrowed_by)
+                break
+    state.skipped_filters = frozenset(skipped)
+    framework.observe("PreFilter", rejected, started_s)
+    diagnosis.unschedulable_plugins.update(narrowed_by)
+    if rejected is not None:
+        diagnosis.absent = rejected
+        diagnosis.pre_filter_message = rejected.message
+        diagnosis.blame(rejected)
+        return rejected
+    if names is not None:
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(narrowed_by))}]"
+        diagnosis.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
+    return names
+
+
+def _narrowed_to_nothing(plugins: Sequence[str]) -> Status:
+    if len(plugins) == 1:
+        reason = f"node(s) didn't satisfy plugin {plugins[0]}"
+    else:
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}] simultaneously"
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
+
+
+class _Judge:
+    """The filters of one attempt."""
+
+    def __init__(
+        self, framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, nominated: NominatedPods
+    ) -> None:
+        self.found = 0
+        self._framework = framework
+        self._filters: Sequence[Filter] = active(framework.filters, state)
+        self._state = state
+        self._pod = pod
+        self._snapshot = snapshot
+        self._promised = {
+            row: pods
+            for name, pods in nominated.ahead_of(pod).items()
+            if (row := snapshot.row_of.get(name)) is not None
+        }
+
+    def search(self, rows: Rows, start: int, wanted: int, diagnosis: Diagnosis) -> Rows:
+        """Rows that pass, from position `start` around, until one more than `wanted` has been met.
+
+        Raises:
+            ScheduleError: a filter failed on a node.
+        """
+        count = len(rows)
+        if not self._filters:
+            self.found = min(wanted, count)
+            return rows[(start + np.arange(self.found)) % max(count, 1)]
+        start %= max(count, 1)
+        rotated = np.concatenate((rows[start:], rows[:start])) if start else rows
+        size = max(wanted + wanted // 8 + 1, _CHUNK_ROWS_MIN)
+        parts: list[Rows] = []
+        enough = False
+        for offset in range(0, count, size):
+            chunk = rotated[offset : offset + size]
+            passed, rejected = self._judge(chunk)
+            missing = wanted - self.found
+            if len(passed) > missing:
+                end = passed[missing]
+                rejected = [(at[at < end], rejection.until(at < end)) for at, rejection in rejected]
+                passed, enough = passed[:missing], True
+            for at, rejection in rejected:
+                if len(at):
+                    diagnosis.reject(rejection)
+            parts.append(chunk[passed])
+            self.found += len(passed)
+            if enough:
+                break
+        return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else rows[:0]
+
+    def alone(self, row: int) -> Status | None:
+        """How one node fares, first with the pods nominated to it as if they were there, then as it is."""
+        rows = np.array([row], np.intp)
+        promised = self._promised.get(row)
+        if promised:
+            snapshot, state = self._with_nominated(row, promised)
+            status = self._first_rejection(rows, state, snapshot)
+            if status is not None:
+                return status
+        return self._first_rejection(rows, self._state, self._snapshot)
+
+    def _judge(self, rows: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
+        """Positions of the rows that pass, and of those that each filter rejected."""
+        positions: Rows = np.arange(len(rows))
+        rejected: list[tuple[Rows, Rejection]] = []
+        apart: list[int] = []
+        if self._promised:
+            is_apart = np.isin(rows, list(self._promised))
+            for position in positions[is_apart].tolist():
+                status = self.alone(int(rows[position]))
+                if status is None:
+                    apart.append(position)
+                else:
+                    at = np.array([position])
+                    rejected.append((at, _same_for_all(rows[at], status)))
+            positions = positions[~is_apart]
+        bulk, more = self._filter(rows, positions, self._state, self._snapshot)
+        return np.sort(np.concatenate((bulk, apart)).astype(np.intp)) if apart else bulk, rejected + more
+
+    def _filter(
+        self, rows: Rows, positions: Rows, state: CycleState, snapshot: Snapshot
+    ) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
+        """Run the filters in order over what is left, a rejected row being out at once."""
+        rejected: list[tuple[Rows, Rejection]] = []
+        left = rows if len(positions) == len(rows) else rows[positions]
+        for each in self._filters:
+            if not len(left):
+                break
+            self._framework.observer.count_evaluation(each.name, "Filter", self._framework.name)
+            try:
+                judged = each.judge(state, self._pod, snapshot, left)
+            except Exception as error:
+                raise ScheduleError(f'running "{each.name}" filter plugin: {error}') from error
+            if judged is None:
+                continue
+            verdicts, explain = judged
+            fails = verdicts != 0
+            if not fails.any():
+                continue
+            rejection = Rejection(left[fails], verdicts[fails], explain)
+            _demand_rejection(each.name, rejection)
+            rejected.append((positions[fails], rejection))
+            positions, left = positions[~fails], left[~fails]
+        return positions, rejected
+
+    def _first_rejection(self, rows: Rows, state: CycleState, snapshot: Snapshot) -> Status | None:
+        _, rejected = self._filter(rows, np.arange(len(rows)), state, snapshot)
+        if not rejected:
+            return None
+        _, rejection = rejected[0]
+        return rejection.explain(int(rejection.verdicts[0]))
+
+    def _with_nominated(self, row: int, promised: Sequence[Pod]) -> tuple[Snapshot, CycleState]:
+        """The world with the nominated pods on the node."""
+        snapshot, state = self._snapshot.fork(), self._state.clone()
+        name = snapshot.name(row)
+        for nominated in promised:
+            snapshot.add_pod(row, nominated.on_node(name), footprint(nominated))
+            for plugin in self._framework.pre_filter:
+                extensions = plugin.pre_filter_extensions()
+                if extensions is None or plugin.name in state.skipped_filters:
+                    continue
+                status = extensions.add_pod(state, self._pod, nominated, snapshot.node(row))
+                if status is not None and status.code is not Code.SUCCESS:
+                    raise ScheduleError(f'running AddPod on PreFilter plugin "{plugin.name}": {status.message}')
+        return snapshot, state
+
+
+def _demand_rejection(plugin: str, rejection: Rejection) -> None:
+    """A filter may reject a node; anything else fails the attempt."""
+    for status, _ in rejection.counted():
+        if not status.is_rejected:
+            raise ScheduleError(f'running "{plugin}" filter plugin: {status.message}')
+
+
+def _same_for_all(rows: Rows, status: Status) -> Rejection:
+    return Rejection(rows, np.ones(len(rows), np.int64), lambda _: status)
