@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from podium.sandbox.errors import bad_request
 from podium.sandbox.resources import ResourceType
 
 Json = dict[str, Any]
@@ -23,7 +24,11 @@ def is_finished(metadata: Json) -> bool:
 
 
 def marked(resource: ResourceType, obj: Json, options: Json, now: datetime) -> Json | None:
-    """The object marked as being deleted, or None when it can go at once."""
+    """The object marked as being deleted, or None when it can go at once.
+
+    Raises:
+        ApiError: 400, the grace period is no number.
+    """
     metadata = obj["metadata"]
     grace_s = _grace_period_s(resource, obj, options)
     if grace_s == 0 and not metadata.get("finalizers"):
@@ -48,4 +53,6 @@ def _grace_period_s(resource: ResourceType, obj: Json, options: Json) -> int:
     asked = options.get("gracePeriodSeconds")
     if asked is None:
         asked = spec.get("terminationGracePeriodSeconds", 30)
-    return max(0, int(asked))
+    if not isinstance(asked, int):
+        raise bad_request("gracePeriodSeconds is no number")
+    return max(0, asked)

@@ -13,6 +13,7 @@ from podium.sandbox.journal import Record
 from podium.sandbox.resources import resource_named
 from podium.sandbox.selectors import match_label_selector
 from podium.sandbox.store import Store, timestamp
+from podium.sandbox.validation import mapping
 
 Json = dict[str, Any]
 
@@ -27,16 +28,18 @@ def bind(store: Store, namespace: str, name: str, binding: Json) -> Json:
     Raises:
         ApiError: 400, 404, or 409 when the pod has a node, is being deleted, is gated or is another one.
     """
-    node = (binding.get("target") or {}).get("name")
+    node = mapping(binding, "target").get("name")
     if not node:
         raise bad_request("binding.target.name: Required value")
     record = store.record(_PODS, namespace, name)
     pod = record.obj
     metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
-    given = binding.get("metadata") or {}
+    given = mapping(binding, "metadata")
     _check_bindable(metadata, spec, given, node)
     metadata = metadata | {
-        field: (metadata.get(field) or {}) | given[field] for field in ("annotations", "labels") if given.get(field)
+        field: (metadata.get(field) or {}) | mapping(given, field)
+        for field in ("annotations", "labels")
+        if given.get(field)
     }
     metadata["generation"] = metadata.get("generation", 0) + 1
     scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
@@ -96,7 +99,7 @@ def evict(store: Store, namespace: str, name: str, eviction: Json) -> Json:
         ApiError: 404; 429 when a budget is used up; 500 when two budgets cover the pod.
     """
     record = store.record(_PODS, namespace, name)
-    options = eviction.get("deleteOptions") or {}
+    options = mapping(eviction, "deleteOptions")
     if _counts_against_budget(record.obj):
         budgets = _budgets_of(store, record.obj)
         if len(budgets) > 1:

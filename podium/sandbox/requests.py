@@ -11,6 +11,7 @@ import yaml
 from aiohttp import web
 
 from podium.sandbox.errors import ApiError, bad_request
+from podium.sandbox.protobuf import decode_object
 from podium.sandbox.resources import BY_PATH, ResourceType
 
 Json = dict[str, Any]
@@ -98,14 +99,20 @@ async def read_body(request: web.BaseRequest) -> Any:
     if not body:
         return {}
     if "protobuf" in content_type or "cbor" in content_type:
-        message = (
-            f"the body of the request was in an unknown format - accepted media types: JSON, YAML ({content_type})"
-        )
-        raise ApiError(415, "UnsupportedMediaType", message)
+        return _read_protobuf(body, content_type)
     try:
         return yaml.safe_load(body) if content_type.endswith("yaml") else orjson.loads(body)
     except (orjson.JSONDecodeError, yaml.YAMLError) as error:
         raise bad_request(f"the body of the request is unparsable: {error}") from None
+
+
+def _read_protobuf(body: bytes, content_type: str) -> Json:
+    try:
+        return decode_object(body)
+    except ValueError as error:
+        message = f"the body of the request was in an unknown format ({content_type}: {error})"
+        message += " - accepted media types include: application/json, application/yaml"
+        raise ApiError(415, "UnsupportedMediaType", message) from None
 
 
 async def read_object(request: web.BaseRequest) -> Json:

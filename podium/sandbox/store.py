@@ -7,7 +7,6 @@ Objects inside are shared and never changed in place; callers of the public meth
 from __future__ import annotations
 
 import random
-import string
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,28 +16,17 @@ from typing import Any
 import orjson
 
 from podium.sandbox import defaults, deletion
-from podium.sandbox.errors import already_exists, bad_request, conflict, invalid, not_found, stale
+from podium.sandbox.errors import already_exists, bad_request, conflict, invalid, not_found
 from podium.sandbox.journal import ADDED, DELETED, MODIFIED, Change, Collection, Key, Record
+from podium.sandbox.metadata import new_metadata, updated_metadata
 from podium.sandbox.patches import json_patch, merge_patch
 from podium.sandbox.resources import BY_KIND, RESOURCES, ResourceType, resource_named
 from podium.sandbox.selectors import selection
 from podium.sandbox.strategic import strategic_merge
-from podium.sandbox.validation import check_shape, validate, validate_pod_update
+from podium.sandbox.validation import check_shape, mapping, validate, validate_pod_update
 from podium.sandbox.views import shape_of, to_stored
 
 Json = dict[str, Any]
-
-_KEPT_METADATA = (
-    "uid",
-    "creationTimestamp",
-    "generation",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "name",
-    "namespace",
-    "generateName",
-    "selfLink",
-)
 
 
 def utc_now() -> datetime:
@@ -131,7 +119,7 @@ class Store:
         """Like `create`, of an object the caller gives away."""
         obj = to_stored(resource, obj)
         check_shape(resource, obj)
-        metadata = self._new_metadata(resource, namespace, obj)
+        metadata = new_metadata(resource, namespace, obj, self._names)
         obj["metadata"] = metadata
         defaults.set_defaults(resource, obj)
         causes = validate(resource, obj)
@@ -181,7 +169,7 @@ class Store:
         """Put `obj` (in stored form) in the place of a record, as far as `subresource` allows."""
         before = old.obj
         check_shape(resource, obj)
-        metadata = self._updated_metadata(resource, before["metadata"], obj)
+        metadata = updated_metadata(resource, before["metadata"], obj)
         if subresource == "status":
             kept = {name: value for name, value in before.items() if name not in ("metadata", "status")}
             obj = kept | {"metadata": metadata, "status": obj.get("status") or {}}
@@ -271,7 +259,7 @@ class Store:
             ApiError: 409, a precondition does not hold.
         """
         metadata = record.obj["metadata"]
-        for field, wanted in (options.get("preconditions") or {}).items():
+        for field, wanted in mapping(options, "preconditions").items():
             if wanted and metadata.get(field) != wanted:
                 why = f"the {field} in the precondition ({wanted}) does not match the {field} in record"
                 raise conflict(resource, metadata["name"], f"Precondition failed: {why} ({metadata.get(field)})")
@@ -299,39 +287,6 @@ class Store:
             self.revision = revision
             self.collection(resource).commit(Change(kind, record, previous))
         return record
-
-    def _new_metadata(self, resource: ResourceType, namespace: str | None, obj: Json) -> Json:
-        metadata = obj.get("metadata")
-        metadata = dict(metadata) if isinstance(metadata, dict) else {}
-        if metadata.pop("resourceVersion", None):
-            raise bad_request("resourceVersion should not be set on objects to be created")
-        for name in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"):
-            metadata.pop(name, None)
-        if resource.namespaced:
-            _check_namespace(metadata, namespace)
-            metadata["namespace"] = namespace or metadata.get("namespace") or "default"
-        else:
-            metadata.pop("namespace", None)
-        if not metadata.get("name") and metadata.get("generateName"):
-            suffix = "".join(self._names.choices(string.ascii_lowercase + string.digits, k=5))
-            metadata["name"] = metadata["generateName"] + suffix
-        return metadata
-
-    def _updated_metadata(self, resource: ResourceType, before: Json, obj: Json) -> Json:
-        given = obj.get("metadata") or {}
-        if given.get("name", before["name"]) != before["name"]:
-            raise bad_request(f"the name of the object ({given['name']}) does not match the name on the URL")
-        if given.get("resourceVersion") not in (None, "", "0", before["resourceVersion"]):
-            raise stale(resource, before["name"])
-        if given.get("uid") not in (None, "", before.get("uid")):
-            why = f"Precondition failed: UID in precondition: {given['uid']}, UID in object meta: {before.get('uid')}"
-            raise conflict(resource, before["name"], why)
-        metadata = {name: value for name, value in given.items() if name != "managedFields"}
-        for name in _KEPT_METADATA:
-            metadata.pop(name, None)
-            if name in before:
-                metadata[name] = before[name]
-        return metadata
 
     def _updated_main(self, resource: ResourceType, before: Json, obj: Json) -> Json:
         if resource.has_status:
@@ -375,11 +330,6 @@ def _type_of(obj: Json) -> ResourceType:
     except KeyError:
         message = f"no matches for kind {obj.get('kind')!r} in version {obj.get('apiVersion')!r}"
         raise bad_request(message) from None
-
-
-def _check_namespace(metadata: Json, namespace: str | None) -> None:
-    if namespace and metadata.get("namespace") not in (None, "", namespace):
-        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 
 def _copy(obj: Json) -> Json:

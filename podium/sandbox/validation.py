@@ -64,6 +64,18 @@ def check_shape(resource: ResourceType, obj: Json) -> None:
             )
 
 
+def mapping(body: Json, field: str) -> Json:
+    """A field of a body that must be an object; absent is empty.
+
+    Raises:
+        ApiError: 400.
+    """
+    found = body.get(field)
+    if found is not None and not isinstance(found, dict):
+        raise bad_request(f"{field} is no object")
+    return found or {}
+
+
 def validate(resource: ResourceType, obj: Json) -> list[Cause]:
     """Every rule the object breaks; an empty list means it may be stored."""
     causes = list(_metadata(resource, obj["metadata"]))

@@ -168,6 +168,18 @@ async def test_create_refuses_a_name_that_is_taken(kubectl, manifest):
     assert "AlreadyExists" in await kubectl.fail("create", "-f", str(manifest))
 
 
+async def test_create_makes_the_small_things_that_kubectl_sends_as_protobuf(kubectl, cluster):
+    await kubectl("create", "namespace", "team")
+    await kubectl("create", "configmap", "settings", "--from-literal=a=b", "-n", "team")
+    await kubectl("create", "priorityclass", "rather-low", "--value=-5", "--preemption-policy=Never")
+    assert cluster.store.get("configmaps", "settings", "team")["data"] == {"a": "b"}
+    made = cluster.store.get("priorityclasses", "rather-low")
+    assert (made["value"], made["preemptionPolicy"]) == (-5, "Never")
+    assert await kubectl("auth", "can-i", "create", "pods") == "yes\n"
+    await kubectl("delete", "namespace", "team")
+    assert cluster.store.list("configmaps") == []
+
+
 @pytest.mark.parametrize(
     ("how", "patch"),
     [

@@ -62,6 +62,16 @@ async def test_a_body_that_is_no_object_is_a_bad_request(rest, body):
     assert (status, answer["reason"]) == (400, "BadRequest")
 
 
+async def test_a_binding_or_deletion_of_the_wrong_shape_is_a_bad_request(rest, sandbox):
+    bound = sample_pod("web")
+    bound["spec"]["nodeName"] = "n1"
+    sandbox.store.create(bound)
+    for body in ({"target": "n1"}, {"target": {"name": "n1"}, "metadata": []}, {}):
+        assert (await rest.post(f"{PODS}/web/binding", body))[0] == 400
+    for body in ({"preconditions": []}, {"gracePeriodSeconds": "soon"}):
+        assert (await rest.delete(f"{PODS}/web", body))[0] == 400
+
+
 async def test_a_body_in_another_format_is_refused(rest):
     status, _ = await rest.call("POST", PODS, b"k8s\x00", content_type="application/cbor")
     assert status == 415

@@ -1,5 +1,6 @@
 """What a watch sees: order, resuming, selections, bookmarks, its end."""
 
+import aiohttp
 import orjson
 import pytest
 
@@ -111,17 +112,12 @@ async def test_a_revision_that_is_forgotten_is_gone(rest, sandbox):
 
 
 async def test_the_history_keeps_only_so_many_changes():
-    async with Sandbox(kubelets=False, history_limit=10) as sandbox:
+    async with Sandbox(kubelets=False, history_limit=10) as sandbox, aiohttp.ClientSession(sandbox.url) as session:
         start = sandbox.store.revision
         for number in range(30):
             sandbox.store.create(sample_pod(f"p{number}"))
-        assert sandbox.store.collection(resource("pods")).oldest > start
-
-
-def resource(name):
-    from podium.sandbox.resources import resource_named
-
-    return resource_named(name)
+        async with session.get(f"{PODS}?watch=1&resourceVersion={start}") as response:
+            assert orjson.loads(await response.content.readline())["object"]["code"] == 410
 
 
 async def test_events_are_tables_for_those_who_ask(rest, sandbox):
