@@ -20,6 +20,8 @@ from podium.sandbox.server import ApiServer
 from podium.sandbox.store import Store, utc_now
 
 HOST = "127.0.0.1"
+# A sandbox started later has higher resourceVersions, if the earlier one saw fewer writes per second than this.
+_REVISIONS_PER_S = 1000
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _PRIORITY_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
@@ -52,7 +54,9 @@ class Sandbox:
     ) -> None:
         self.port = port
         self.token = token
-        self.store = Store(history_limit=history_limit, now=now)
+        self.store = Store(
+            history_limit=history_limit, now=now, first_revision=int(now().timestamp() * _REVISIONS_PER_S)
+        )
         self.faults = Faults(self._refuse)
         self._api = ApiServer(self.store, self.faults, token=token, bookmark_interval_s=bookmark_interval_s)
         self._kubelets = Kubelets(self.store, delay_s=kubelet_delay_s, heartbeat_s=heartbeat_s) if kubelets else None

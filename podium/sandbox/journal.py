@@ -56,10 +56,10 @@ class Collection:
     not older than `oldest`.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, oldest: int = 0) -> None:
         self.records: dict[Key, Record] = {}
         self.listeners: set[Callable[[], None]] = set()
-        self.oldest = 0  # the last revision that has been forgotten
+        self.oldest = oldest  # the last revision that has been forgotten
         self._limit = limit
         self._changes: list[Change] = []
         self._dropped = 0  # changes that once stood before _changes[0]

@@ -45,12 +45,16 @@ class Store:
     Args:
         history_limit: changes per type that stay readable by watches (up to twice as many may).
         now: the wall clock, for timestamps.
+        first_revision: where resourceVersions start. A store that takes another's place starts above it: then
+            clients of the old one are told 410 instead of waiting for changes that never come.
     """
 
-    def __init__(self, *, history_limit: int = 20_000, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self, *, history_limit: int = 20_000, now: Callable[[], datetime] = utc_now, first_revision: int = 1
+    ) -> None:
         self.now = now
-        self.revision = 1
-        self._collections = {resource.storage: Collection(history_limit) for resource in RESOURCES}
+        self.revision = first_revision
+        self._collections = {resource.storage: Collection(history_limit, first_revision) for resource in RESOURCES}
         self._dry_run = False
         self._names = random.Random(0)
 

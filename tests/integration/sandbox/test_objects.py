@@ -47,7 +47,7 @@ async def test_refusals_are_status_objects_with_their_code(rest):
         ("GET", f"{PODS}?fieldSelector=spec.priority%3D1", 400),
         ("GET", f"{PODS}?resourceVersion=new", 400),
         ("GET", f"{PODS}?continue=nonsense", 400),
-        ("GET", f"{PODS}?resourceVersion=999999", 504),
+        ("GET", f"{PODS}?resourceVersion=9999999999999999", 504),
         ("GET", f"{PODS}?watch=1&resourceVersionMatch=Exact", 422),
     ],
 )

@@ -1,5 +1,7 @@
 """What a watch sees: order, resuming, selections, bookmarks, its end."""
 
+from datetime import UTC, datetime, timedelta
+
 import aiohttp
 import orjson
 import pytest
@@ -118,6 +120,18 @@ async def test_the_history_keeps_only_so_many_changes():
             sandbox.store.create(sample_pod(f"p{number}"))
         async with session.get(f"{PODS}?watch=1&resourceVersion={start}") as response:
             assert orjson.loads(await response.content.readline())["object"]["code"] == 410
+
+
+async def test_a_watch_of_a_sandbox_that_was_replaced_is_told_410():
+    async with Sandbox(kubelets=False) as first:
+        port, last = first.port, first.store.create(sample_pod("a"))["metadata"]["resourceVersion"]
+    later = datetime.now(UTC) + timedelta(seconds=1)
+    async with (
+        Sandbox(port, kubelets=False, now=lambda: later) as second,
+        aiohttp.ClientSession(second.url) as session,
+        session.get(f"{PODS}?watch=1&resourceVersion={last}") as response,
+    ):
+        assert orjson.loads(await response.content.readline())["object"]["code"] == 410
 
 
 async def test_events_are_tables_for_those_who_ask(rest, sandbox):
