@@ -1,0 +1,198 @@
+"""How podium logs: one line per entry, JSON for machines or colours for a terminal, on standard error.
+
+Owns structlog's configuration, the bridge from the standard library's loggers, and verbosity. Never logs a secret: what
+stands under a key that sounds like one is replaced, and so are bearer tokens in text.
+
+Each module writes `log = get_logger("queues")` and calls `log.info("Pod moved", pod=…)`. The configuration may be
+changed at any time and holds for all loggers made before. `event` is structlog's word for the message, so a cluster
+event is logged as `cluster_event`.
+
+Cost: 3-4 us per line as JSON, without the write; 0.2 us for a debug line that is not shown.
+Differs: the default is JSON, not klog's text; of `-v` only two levels remain: info, and from 4 on debug.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import re
+import sys
+import time
+from collections.abc import Mapping, MutableMapping
+from typing import Any, BinaryIO, Final, Literal, cast
+
+import orjson
+import structlog
+from structlog.typing import FilteringBoundLogger, Processor, WrappedLogger
+
+Form = Literal["json", "console"]
+
+VERBOSITY_DEFAULT: Final = 2
+VERBOSITY_MAX: Final = 10
+REDACTED: Final = "[redacted]"
+
+_DEBUG_FROM = 4
+_FOREIGN_INFO_FROM = 4
+_FOREIGN_DEBUG_FROM = 6
+
+_SECRET_KEY = re.compile(r"authorization|token|passw|secret|cookie|credential|bearer|(private|api|client|tls)_?key")
+_BEARER = re.compile(r"(?i)\b(bearer)\s+[\w.~+/=-]+")
+
+_Filtering: Any = structlog.make_filtering_bound_logger(logging.DEBUG)
+
+
+class _Logger(_Filtering):  # type: ignore[misc]
+    """structlog's filtering logger, except that whether debug lines are shown can change while it is in use."""
+
+    verbosity = VERBOSITY_DEFAULT
+
+    def debug(self, event: str, *args: Any, **values: Any) -> Any:
+        """Log at debug level, from verbosity 4 on."""
+        if _Logger.verbosity >= _DEBUG_FROM:
+            return super().debug(event, *args, **values)
+        return None
+
+
+class _Sink:
+    """Where all lines go. Loggers keep it, so another stream can take over under loggers that were used already."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+
+    def msg(self, line: bytes) -> None:
+        """Write one line; a stream's `write` is atomic between threads."""
+        self.stream.write(line + b"\n")
+        self.stream.flush()
+
+    debug = info = warning = error = critical = msg
+
+
+class _Bridge(logging.Handler):
+    """Passes on what libraries log through the standard library."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log the record under its logger's name."""
+        level = min(record.levelno // 10 * 10, logging.CRITICAL)
+        logger = structlog.get_logger(component=record.name)
+        # Straight to `log`: whether the record is wanted has been decided by the level of its own logger.
+        logger.log(max(level, logging.DEBUG), record.getMessage(), exc_info=record.exc_info or None)
+
+
+_sink = _Sink(sys.stderr.buffer)
+_processors: list[Processor] = []
+
+
+def get_logger(name: str, **values: Any) -> FilteringBoundLogger:
+    """A logger whose lines carry the name of the part that logs, and the values."""
+    return cast(FilteringBoundLogger, structlog.get_logger(component=name, **values))
+
+
+def configure(*, form: Form | None = None, verbosity: int = VERBOSITY_DEFAULT, stream: BinaryIO | None = None) -> None:
+    """Set logging up for the whole process; may be called again.
+
+    Args:
+        form: by default, console if the stream is a terminal.
+        verbosity: as `set_verbosity`.
+        stream: standard error by default.
+    """
+    _sink.stream = sys.stderr.buffer if stream is None else stream
+    is_terminal = _sink.stream.isatty()
+    if form is None:
+        form = "console" if is_terminal else "json"
+    # In place: loggers that were used already hold this list.
+    _processors[:] = [_describe, *(_console(colors=is_terminal) if form == "console" else (_to_json,))]
+    structlog.configure(
+        processors=_processors,
+        wrapper_class=_Logger,
+        logger_factory=lambda *_: _sink,
+        cache_logger_on_first_use=True,
+    )
+    root = logging.getLogger()
+    for handler in [each for each in root.handlers if isinstance(each, _Bridge)]:
+        root.removeHandler(handler)
+    root.addHandler(_Bridge())
+    set_verbosity(verbosity)
+
+
+def verbosity() -> int:
+    """The verbosity now, for code that would have to work to produce a line."""
+    return _Logger.verbosity
+
+
+def set_verbosity(level: int) -> None:
+    """Change what is logged, from now on: info lines always, debug lines from 4 on.
+
+    Libraries' loggers show warnings, from 4 on also info, from 6 on also debug.
+
+    Raises: ValueError for a level outside 0..10.
+    """
+    if not 0 <= level <= VERBOSITY_MAX:
+        raise ValueError(f"verbosity must be between 0 and {VERBOSITY_MAX}, not {level}")
+    _Logger.verbosity = level
+    foreign = logging.WARNING
+    if level >= _FOREIGN_INFO_FROM:
+        foreign = logging.DEBUG if level >= _FOREIGN_DEBUG_FROM else logging.INFO
+    logging.getLogger().setLevel(foreign)
+    # Its debug lines are the bodies of answers, which can hold credentials.
+    logging.getLogger("kubernetes_asyncio").setLevel(max(foreign, logging.INFO))
+
+
+def _describe(_: WrappedLogger, method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Put time and level in front, take secrets out, turn an exception into text."""
+    described: dict[str, Any] = {"ts": _timestamp(time.time()), "level": method}
+    if "exc_info" in entry:
+        entry = structlog.processors.format_exc_info(_, method, entry)
+    for key, value in entry.items():
+        described[key] = REDACTED if _is_secret(key) else _without_secrets(value)
+    return described
+
+
+def _to_json(_: WrappedLogger, __: str, entry: MutableMapping[str, Any]) -> bytes:
+    line = {"ts": entry.pop("ts"), "level": entry.pop("level"), "msg": entry.pop("event"), **entry}
+    try:
+        return orjson.dumps(line, default=str)
+    except TypeError:
+        # Lone surrogates and integers beyond 64 bits: rare, and no reason to lose the line.
+        return json.dumps(line, default=str).encode()
+
+
+def _console(*, colors: bool) -> tuple[Processor, Processor]:
+    renderer = structlog.dev.ConsoleRenderer(colors=colors, timestamp_key="ts", pad_event_to=0)
+
+    def encode(_: WrappedLogger, __: str, line: Any) -> bytes:
+        return cast(str, line).encode(errors="backslashreplace")
+
+    return renderer, encode
+
+
+def _without_secrets(value: Any) -> Any:
+    kind = type(value)
+    if kind is str:
+        return _BEARER.sub(rf"\1 {REDACTED}", value) if _may_hold_bearer(value) else value
+    if isinstance(value, Mapping):
+        return {key: REDACTED if _is_secret(str(key)) else _without_secrets(each) for key, each in value.items()}
+    if kind is list or kind is tuple:
+        return [_without_secrets(each) for each in value]
+    return value
+
+
+def _may_hold_bearer(text: str) -> bool:
+    """A quick test that spares most text the search."""
+    return "earer " in text or "EARER " in text
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_secret(key: str) -> bool:
+    return _SECRET_KEY.search(key.lower().replace("-", "_")) is not None
+
+
+def _timestamp(now_s: float) -> str:
+    """ISO 8601 in UTC with microseconds."""
+    whole_s = int(now_s)
+    return f"{_second(whole_s)}.{int((now_s - whole_s) * 1e6):06d}Z"
+
+
+@functools.lru_cache(maxsize=2)
+def _second(whole_s: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole_s))
