@@ -104,7 +104,11 @@ def _node(index: int, chance: random.Random) -> Json:
                 {"type": "Hostname", "address": name},
             ],
             "nodeInfo": {
+                "machineID": name,
+                "systemUUID": name,
+                "bootID": name,
                 "kubeletVersion": "v1.36.2",
+                "kubeProxyVersion": "",
                 "osImage": "Sandbox Linux",
                 "kernelVersion": "6.12",
                 "containerRuntimeVersion": "none://1",

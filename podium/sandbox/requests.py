@@ -74,13 +74,18 @@ def _verb(method: str, name: str | None, query: Mapping[str, str]) -> str:
     verb = _VERBS.get(method)
     if verb is None:
         raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
-    if verb == "get" and query.get("watch") in ("1", "true"):
+    if verb == "get" and flag(query, "watch"):
         return "watch"
     if name is None and verb in ("get", "delete"):
         return {"get": "list", "delete": "deletecollection"}[verb]
     if name is None and verb in ("update", "patch"):
         raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
     return verb
+
+
+def flag(query: Mapping[str, str], name: str) -> bool:
+    """A boolean parameter, read as the API server does: anything but false and 0 is true."""
+    return query.get(name, "false").lower() not in ("false", "0")
 
 
 def path_not_found() -> ApiError:

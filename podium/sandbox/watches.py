@@ -14,7 +14,7 @@ from aiohttp import web
 from podium.sandbox.errors import ApiError, bad_request, expired
 from podium.sandbox.journal import ADDED, DELETED, MODIFIED, Change, Collection, Record
 from podium.sandbox.presentation import Presentation
-from podium.sandbox.requests import ResourceRequest
+from podium.sandbox.requests import ResourceRequest, flag
 from podium.sandbox.selectors import FieldRequirement, Selection
 from podium.sandbox.store import Store
 
@@ -41,6 +41,7 @@ class Watch:
         self._options = _Options(request)
         self._bookmark_interval_s = bookmark_interval_s
         self._wake = asyncio.Event()
+        self._alarm: asyncio.TimerHandle | None = None
         self._ending: str | None = None
         self._cursor, self._initial = self._start()
 
@@ -58,32 +59,36 @@ class Watch:
         """Write events until the watch is over."""
         loop = asyncio.get_running_loop()
         end_at = loop.time() + self._options.timeout_s
-        bookmark_at = loop.time() + self._bookmark_interval_s
+        bookmark_at = loop.time() + self._bookmark_interval_s if self._options.bookmarks else end_at
         self._collection.listeners.add(self._wake.set)
-        timer = None
         try:
             if self._initial:
                 await response.write(self._initial)
             self._initial = b""
             while self._ending is None and loop.time() < end_at:
                 self._wake.clear()
-                if lines := self._read():
-                    await response.write(lines)
-                if self._options.bookmarks and loop.time() >= bookmark_at:
-                    await response.write(self._bookmark())
+                lines = self._read()
+                # A bookmark vouches for all changes up to its revision, so no await may come between the two.
+                if bookmark_at <= loop.time():
+                    lines += self._bookmark()
                     bookmark_at = loop.time() + self._bookmark_interval_s
-                timer = timer or loop.call_at(min(end_at, bookmark_at), self._wake.set)
+                if lines:
+                    await response.write(lines)
+                self._alarm = self._alarm or loop.call_at(min(end_at, bookmark_at), self._ring)
                 await self._wake.wait()
-                if loop.time() >= timer.when():
-                    timer = None
             if self._ending is not None:
                 await self._finish(response)
         except ApiError as error:
             await response.write(_error_line(error))
         finally:
             self._collection.listeners.discard(self._wake.set)
-            if timer is not None:
-                timer.cancel()
+            if self._alarm is not None:
+                self._alarm.cancel()
+
+    def _ring(self) -> None:
+        # The loop's clock may still be a little before the hour (uvloop's counts milliseconds): then it is set again.
+        self._alarm = None
+        self._wake.set()
 
     async def _finish(self, response: web.StreamResponse) -> None:
         if self._ending == "gone":
@@ -147,12 +152,12 @@ class _Options:
 
     def __init__(self, request: ResourceRequest) -> None:
         query = request.query
-        self.bookmarks = query.get("allowWatchBookmarks") in ("1", "true")
+        self.bookmarks = flag(query, "allowWatchBookmarks")
         self.revision = query.get("resourceVersion", "")
         if not (self.revision.isdecimal() or self.revision == ""):
             raise bad_request(f"resourceVersion: Invalid value: {self.revision!r}")
         sent = query.get("sendInitialEvents")
-        self.initial_events = None if sent is None else sent in ("1", "true")
+        self.initial_events = None if sent is None else flag(query, "sendInitialEvents")
         match_rule = query.get("resourceVersionMatch")
         if (sent is None) is not (match_rule is None) or match_rule not in (None, "NotOlderThan"):
             message = "sendInitialEvents requires resourceVersionMatch=NotOlderThan, and the other way round"

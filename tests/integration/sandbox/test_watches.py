@@ -1,5 +1,7 @@
 """What a watch sees: order, resuming, selections, bookmarks, its end."""
 
+import asyncio
+import time
 from datetime import UTC, datetime, timedelta
 
 import aiohttp
@@ -11,6 +13,13 @@ from podium.sandbox.fill import sample_pod
 
 pytestmark = pytest.mark.anyio
 
+
+@pytest.fixture(scope="module", params=[False, True], ids=["asyncio", "uvloop"])
+def anyio_backend(request):
+    """Watches live by timers, and those of the two loops are not alike."""
+    return "asyncio", {"use_uvloop": request.param}
+
+
 PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -21,7 +30,7 @@ def label(store, name, **labels):
 async def test_a_watch_resumes_after_a_revision_and_misses_nothing(rest, sandbox):
     start = sandbox.store.create(sample_pod("a"))["metadata"]["resourceVersion"]
     sandbox.store.create(sample_pod("b"))
-    watch = await rest.watch(f"{PODS}?watch=true&resourceVersion={start}")
+    watch = await rest.watch(f"{PODS}?watch=True&resourceVersion={start}")
     assert await watch.next_names(1) == [("ADDED", "b")]
     label(sandbox.store, "a", x="1")
     sandbox.store.delete("pods", "b")
@@ -85,6 +94,28 @@ async def test_bookmarks_tell_the_present_revision(rest, sandbox):
     assert (event["type"], event["object"]["kind"]) == ("BOOKMARK", "Pod")
     assert event["object"]["metadata"]["resourceVersion"] == str(sandbox.store.revision)
     assert (await watch.next())["type"] == "BOOKMARK"
+
+
+async def test_a_bookmark_never_runs_ahead_of_the_events(rest, sandbox):
+    watch = await rest.watch(f"{PODS}?watch=1&allowWatchBookmarks=true&resourceVersion={sandbox.store.revision}")
+    seen, bookmarks = 0, 0
+    for number in range(60):
+        sandbox.store.create(sample_pod(f"p{number}"))
+        await asyncio.sleep(0.002)
+    while seen < sandbox.store.revision:
+        event = await watch.next()
+        revision = int(event["object"]["metadata"]["resourceVersion"])
+        bookmarks += event["type"] == "BOOKMARK"
+        assert revision > seen or (event["type"] == "BOOKMARK" and revision == seen)
+        seen = revision
+    assert bookmarks
+
+
+async def test_an_idle_watch_without_bookmarks_sleeps(rest, sandbox):
+    await rest.watch(f"{PODS}?watch=1")
+    spent = time.process_time()
+    await asyncio.sleep(0.3)  # six times the bookmark interval
+    assert time.process_time() - spent < 0.1
 
 
 async def test_initial_events_end_with_a_bookmark_that_says_so(rest, sandbox):
