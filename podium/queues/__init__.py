@@ -1,1 +1,40 @@
-"""queues."""
+"""Pods that wait to be scheduled: when each is tried, held back, put off, and tried again.
+
+Owns the scheduling queue, the pods in flight and the nominations. Wholly synchronous: never waits, never does I/O,
+never reads a clock that was not passed in, never knows a plugin by its class.
+"""
+
+from podium.queues.backoff import PodBackoff
+from podium.queues.changes import node_changes, pod_changes
+from podium.queues.hints import HintMap, build_hint_map
+from podium.queues.nominator import Nominator
+from podium.queues.observer import QueueObserver, SilentObserver
+from podium.queues.places import PLACES, Move, Place
+from podium.queues.queued_pods import SortsByKey
+from podium.queues.scheduling_queue import (
+    AlreadyQueued,
+    QueueProfile,
+    QueueStatistics,
+    QueueTimes,
+    SchedulingQueue,
+)
+
+__all__ = [
+    "PLACES",
+    "AlreadyQueued",
+    "HintMap",
+    "Move",
+    "Nominator",
+    "Place",
+    "PodBackoff",
+    "QueueObserver",
+    "QueueProfile",
+    "QueueStatistics",
+    "QueueTimes",
+    "SchedulingQueue",
+    "SilentObserver",
+    "SortsByKey",
+    "build_hint_map",
+    "node_changes",
+    "pod_changes",
+]

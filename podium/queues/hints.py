@@ -1,0 +1,177 @@
+"""Which plugins care about an event, and whether it is worth trying a rejected pod again.
+
+Source: kubernetes pkg/scheduler/scheduler.go (buildQueueingHintMap) and backend/queue/scheduling_queue.go
+(isPodWorthRequeuing), v1.36.2.
+Differs: a registration without a hint function always queues, and no time is measured for it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from podium.framework.cluster_event import (
+    ALL_EVENTS,
+    ActionType,
+    ClusterEvent,
+    EventRegistration,
+    EventResource,
+    HintFunction,
+    QueueingHint,
+)
+from podium.framework.interface import (
+    FilterPlugin,
+    PermitPlugin,
+    Plugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    ReservePlugin,
+    TableFilterPlugin,
+)
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.lib.clock import Clock
+from podium.queues.observer import QueueObserver
+
+HintMap: TypeAlias = Mapping[str, Sequence[EventRegistration]]
+"""What each plugin of one profile, by name, has registered for."""
+
+EXTENDER = "Extender"
+"""The name under which pods are rejected that an HTTP extender turned down."""
+
+_REJECTING = (
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    FilterPlugin,
+    TableFilterPlugin,
+    ReservePlugin,
+    PermitPlugin,
+)
+_NODE_TAINTED = EventRegistration(ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT))
+
+
+def build_hint_map(plugins: Iterable[Plugin], *, has_extenders: bool = False) -> HintMap:
+    """Ask a profile's plugins which events concern them.
+
+    A plugin that cannot reject a pod counts only if it registers of its own accord. One that registers for added nodes,
+    but not for changed taints, gets the latter as well: a node may be added with taints that go away later.
+    """
+    hints: dict[str, Sequence[EventRegistration]] = {}
+    for plugin in plugins:
+        registers = type(plugin).events_to_register is not Plugin.events_to_register
+        if registers or isinstance(plugin, _REJECTING):
+            hints[plugin.name] = _with_taints(plugin.events_to_register())
+    if has_extenders:
+        hints[EXTENDER] = ALL_EVENTS
+    return hints
+
+
+def _with_taints(registrations: Sequence[EventRegistration]) -> Sequence[EventRegistration]:
+    actions = ActionType(0)
+    for registration in registrations:
+        if registration.event.resource is EventResource.NODE:
+            actions |= registration.event.action
+    if actions & ActionType.ADD and not actions & ActionType.UPDATE_NODE_TAINT:
+        return (*registrations, _NODE_TAINTED)
+    return tuple(registrations)
+
+
+class Strategy(enum.Enum):
+    """How to put a pod back after an event."""
+
+    SKIP = enum.auto()
+    AFTER_BACKOFF = enum.auto()
+    IMMEDIATELY = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """An event, and who cares about it.
+
+    `hints` holds, by profile and then by plugin, the hint functions to ask; None stands for one that always queues.
+    `plugins` are the names of all who care, whatever the profile.
+    """
+
+    event: ClusterEvent
+    label: str
+    is_wildcard: bool
+    hints: Mapping[str, Mapping[str, tuple[HintFunction | None, ...]]]
+    plugins: tuple[str, ...]
+
+
+class Hints:
+    """The hint maps of all profiles.
+
+    Cost: who cares about an event is worked out once per kind of event.
+    """
+
+    def __init__(self, maps: Mapping[str, HintMap], clock: Clock, observer: QueueObserver) -> None:
+        self._maps = maps
+        self._clock = clock
+        self._observer = observer
+        self._interests: dict[ClusterEvent, Interest] = {}
+
+    def interest(self, event: ClusterEvent) -> Interest:
+        """Who cares about the event."""
+        known = self._interests.get(event)
+        if known is None:
+            known = self._interests[event] = self._work_out(event)
+        return known
+
+    def _work_out(self, event: ClusterEvent) -> Interest:
+        hints: dict[str, Mapping[str, tuple[HintFunction | None, ...]]] = {}
+        for profile, hint_map in self._maps.items():
+            matching = {
+                plugin: tuple(each.hint for each in registrations if each.event.matches(event))
+                for plugin, registrations in hint_map.items()
+            }
+            hints[profile] = {plugin: functions for plugin, functions in matching.items() if functions}
+        plugins = tuple(dict.fromkeys(plugin for by_plugin in hints.values() for plugin in by_plugin))
+        return Interest(event, event.label, event.is_wildcard, hints, plugins)
+
+    def strategy(self, info: QueuedPodInfo, interest: Interest, old: Any, new: Any) -> Strategy:
+        """Whether, and how soon, the event is worth another try of the pod."""
+        unschedulable, pending = info.unschedulable_plugins, info.pending_plugins
+        if not unschedulable and not pending:
+            return Strategy.AFTER_BACKOFF
+        if interest.is_wildcard:
+            is_anothers = new is not None and new.uid != info.pod.uid
+            return Strategy.SKIP if is_anothers else Strategy.AFTER_BACKOFF
+        strategy = Strategy.SKIP
+        for plugin, functions in interest.hints[info.pod.spec.scheduler_name].items():
+            is_pending = plugin in pending
+            is_news = is_pending or (strategy is Strategy.SKIP and plugin in unschedulable)
+            if not is_news or not self._queues(plugin, functions, info, interest, old, new):
+                continue
+            if is_pending:
+                return Strategy.IMMEDIATELY
+            strategy = Strategy.AFTER_BACKOFF
+            if not pending:
+                break
+        return strategy
+
+    def _queues(
+        self,
+        plugin: str,
+        functions: tuple[HintFunction | None, ...],
+        info: QueuedPodInfo,
+        interest: Interest,
+        old: Any,
+        new: Any,
+    ) -> bool:
+        return any(
+            function is None or self._ask(plugin, function, info, interest.label, old, new) for function in functions
+        )
+
+    def _ask(self, plugin: str, function: HintFunction, info: QueuedPodInfo, label: str, old: Any, new: Any) -> bool:
+        started_s = self._clock.monotonic()
+        outcome = "Error"
+        try:
+            hint = function(info.pod, old, new)
+            outcome = hint.value
+        except Exception as error:  # noqa: BLE001 - a plugin's failure must not lose the pod: better to try in vain
+            hint = QueueingHint.QUEUE
+            self._observer.plugin_failed(plugin, "QueueingHint", info.pod, error)
+        self._observer.hint_executed(plugin, label, outcome, self._clock.monotonic() - started_s)
+        return hint is QueueingHint.QUEUE

@@ -1,0 +1,99 @@
+"""Pods that are being scheduled, and what has happened in the meantime.
+
+An event that arrives while a pod is being scheduled may have come too late for its snapshot. It is recorded until every
+pod that was in flight then has come back or is done.
+
+Source: kubernetes pkg/scheduler/backend/queue/active_queue.go, v1.36.2.
+Differs: a pod's place in the record is an index instead of an entry of its own.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.queues.hints import Interest
+from podium.queues.observer import QueueObserver
+
+POD_POPPED = "PodPopped"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvent:
+    """An event and the objects that came with it."""
+
+    interest: Interest
+    old: Any
+    new: Any
+
+
+class InFlightPods:
+    """Pods in flight by UID, oldest first, and the events since the oldest was popped.
+
+    Invariant: no event is recorded that came before the oldest pod in flight.
+    """
+
+    def __init__(self, observer: QueueObserver) -> None:
+        self._observer = observer
+        # Oldest first, and the oldest found at once: a plain dict would walk over all that have left.
+        self._pods: OrderedDict[str, tuple[QueuedPodInfo, int]] = OrderedDict()
+        self._events: list[RecordedEvent] = []
+        self._forgotten = 0
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._pods
+
+    def add(self, info: QueuedPodInfo) -> None:
+        """The pod has been popped; it must not be in flight yet."""
+        assert info.pod.uid not in self._pods, info.story
+        self._pods[info.pod.uid] = (info, self._forgotten + len(self._events))
+        self._observer.in_flight_events_delta(POD_POPPED, 1)
+
+    def record(self, interest: Interest, old: Any, new: Any) -> None:
+        """Keep the event for the pods in flight; there must be one."""
+        assert self._pods
+        self._events.append(RecordedEvent(interest, old, new))
+        self._observer.in_flight_events_delta(interest.label, 1)
+
+    def events_since_popped(self, uid: str) -> Iterator[RecordedEvent] | None:
+        """What has happened since the pod was popped, oldest first; None where it is not in flight."""
+        found = self._pods.get(uid)
+        if found is None:
+            return None
+        events = self._events
+        return (events[index] for index in range(found[1] - self._forgotten, len(events)))
+
+    def remove(self, uid: str) -> QueuedPodInfo | None:
+        """The pod is no longer in flight; events that no other pod needs are forgotten."""
+        found = self._pods.pop(uid, None)
+        if found is None:
+            return None
+        self._observer.in_flight_events_delta(POD_POPPED, -1)
+        self._forget_events()
+        return found[0]
+
+    def pods(self) -> tuple[QueuedPodInfo, ...]:
+        """Oldest first."""
+        return tuple(info for info, _ in self._pods.values())
+
+    @property
+    def event_count(self) -> int:
+        """How many events are being kept."""
+        return len(self._events)
+
+    def _forget_events(self) -> None:
+        needless = len(self._events)
+        if needless and self._pods:
+            _, start = next(iter(self._pods.values()))
+            needless = start - self._forgotten
+        if needless:
+            for event in self._events[:needless]:
+                self._observer.in_flight_events_delta(event.interest.label, -1)
+            del self._events[:needless]
+            self._forgotten += needless

@@ -1,0 +1,132 @@
+"""The places in which pods wait, and the one way from one to another.
+
+Owns the active heap, the two backoff heaps and the unschedulable pods, and which pod is in which of them. Never decides
+where a pod belongs: the scheduling queue does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from podium.framework.interface import QueueSortPlugin
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.lib.clock import Clock
+from podium.lib.heap import KeyedHeap
+from podium.lib.state_table import InvalidTransition
+from podium.queues.backoff import PodBackoff
+from podium.queues.places import PLACES, Move, Place
+from podium.queues.unschedulable_pods import UnschedulablePods
+
+_Heap: TypeAlias = KeyedHeap[QueuedPodInfo]
+
+
+@runtime_checkable
+class SortsByKey(Protocol):
+    """What a QueueSort plugin may offer beside `less`: heaps are several times faster with a key."""
+
+    def sort_key(self, info: QueuedPodInfo) -> Any:
+        """Orders pods as `less` does."""
+
+
+class QueuedPods:
+    """Every pod that waits, each in exactly one place."""
+
+    def __init__(self, queue_sort: QueueSortPlugin, backoff: PodBackoff, clock: Clock) -> None:
+        self._backoff = backoff
+        self._clock = clock
+        self._places: dict[str, Place] = {}
+        self.active = _active_heap(queue_sort)
+        self.backing_off = _backoff_heap(queue_sort, backoff)
+        self.backing_off_after_error: _Heap = KeyedHeap(_key, backoff.expiration_s)
+        self.unschedulable = UnschedulablePods()
+        self._homes: dict[Place, _Heap | UnschedulablePods] = {
+            Place.ACTIVE: self.active,
+            Place.BACKOFF: self.backing_off,
+            Place.ERROR_BACKOFF: self.backing_off_after_error,
+            Place.UNSCHEDULABLE: self.unschedulable,
+            Place.GATED: self.unschedulable,
+        }
+
+    def place(self, key: str) -> Place:
+        """Where the pod waits; GONE if nowhere."""
+        return self._places.get(key, Place.GONE)
+
+    def get(self, key: str) -> QueuedPodInfo | None:
+        """The waiting pod with that key."""
+        place = self._places.get(key)
+        return self._homes[place].get(key) if place is not None else None
+
+    def move(self, info: QueuedPodInfo, move: Move, event: str, *, coming_from: Place = Place.GONE) -> Place:
+        """Take the pod from where it is to where the move leads.
+
+        Args:
+            event: What caused the move, for the pod's story.
+            coming_from: Where a pod comes from that waits nowhere.
+
+        Returns:
+            The place it was in.
+
+        Raises:
+            InvalidTransition: there is no such move from where it is.
+        """
+        key = info.key
+        before = self._places.get(key, coming_from)
+        try:
+            after = PLACES.next(before, move)
+        except InvalidTransition:
+            raise InvalidTransition(PLACES.name, before, move, f"{key}:\n{info.story}") from None
+        if before is not after and before in self._homes:
+            self._homes[before].remove(key)
+        home = self._homes.get(after)
+        if home is not None:
+            home.push(info)
+            self._places[key] = after
+        else:
+            self._places.pop(key, None)
+        info.story.tell(self._clock.now(), event, before, after, info.gating_plugin)
+        return before
+
+    def replaced(self, info: QueuedPodInfo) -> None:
+        """The waiting pod's object has been replaced: order it anew."""
+        key = info.key
+        self._homes[self._places[key]].push(info)
+
+    def is_backing_off(self, info: QueuedPodInfo) -> bool:
+        """Whether the pod has to wait for its backoff now."""
+        return self._backoff.is_backing_off(info, self._clock.now())
+
+    def backoff_completed(self) -> QueuedPodInfo | None:
+        """A pod that has backed off for long enough; those with errors come last."""
+        for heap in (self.backing_off, self.backing_off_after_error):
+            first = heap.peek()
+            if first is not None and not self.is_backing_off(first):
+                return first
+        return None
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def _key(info: QueuedPodInfo) -> str:
+    return info.pod.key
+
+
+def _active_heap(queue_sort: QueueSortPlugin) -> _Heap:
+    if isinstance(queue_sort, SortsByKey):
+        return KeyedHeap(_key, queue_sort.sort_key)
+    return KeyedHeap.ordered_by(_key, queue_sort.less)
+
+
+def _backoff_heap(queue_sort: QueueSortPlugin, backoff: PodBackoff) -> _Heap:
+    """By the second in which the backoff runs out, then as in the active heap."""
+    expiration_s: Callable[[QueuedPodInfo], float] = backoff.expiration_s
+    if isinstance(queue_sort, SortsByKey):
+        sort_key = queue_sort.sort_key
+        return KeyedHeap(_key, lambda info: (expiration_s(info), sort_key(info)))
+
+    def less(a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
+        left_s, right_s = expiration_s(a), expiration_s(b)
+        return left_s < right_s if left_s != right_s else queue_sort.less(a, b)
+
+    return KeyedHeap.ordered_by(_key, less)

@@ -1,0 +1,434 @@
+"""The scheduling queue: every pod that waits to be scheduled, and when it is tried (again).
+
+Owns where each pod waits and why it moves. Wholly synchronous: never waits, never does I/O, never knows a plugin by
+name; the daemon calls `run_due_timers` when `next_timer_s` says so, and is woken when there is something to pop.
+
+Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go, active_queue.go and backoff_queue.go, v1.36.2.
+Differs: a pod that is added again replaces what the queue held for it as if that had been deleted first, and
+`unschedulable_pods` goes down whenever a rejected pod leaves the queue; upstream's gauge drifts there. Pod groups and
+opportunistic batching are not there yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podium.framework.cluster_event import (
+    FORCE_ACTIVATE,
+    UNSCHEDULABLE_POD_ADD,
+    UNSCHEDULABLE_POD_UPDATE,
+    UNSCHEDULABLE_TIMEOUT,
+    ClusterEvent,
+)
+from podium.framework.interface import PreEnqueuePlugin, QueueSortPlugin
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.kube.objects import ObjectMeta, Pod
+from podium.lib.clock import Clock
+from podium.queues.backoff import DEFAULT_BACKOFF, PodBackoff
+from podium.queues.changes import pod_changes
+from podium.queues.flush_timers import BackoffTimer, LeftoverTimer
+from podium.queues.gating import Gatekeeper
+from podium.queues.hints import HintMap, Hints, Interest, Strategy
+from podium.queues.in_flight import InFlightPods
+from podium.queues.nominator import Nominator, PodLookup
+from podium.queues.observer import QueueObserver, SilentObserver
+from podium.queues.places import Move, Place
+from podium.queues.queued_pods import QueuedPods
+
+SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
+BACKOFF_COMPLETE = "BackoffComplete"
+POP_FROM_BACKOFF = "PopFromBackoffQ"
+_POPPED = "Pop"
+
+_POD_ADDED = UNSCHEDULABLE_POD_ADD.label
+_POD_UPDATED = UNSCHEDULABLE_POD_UPDATE.label
+_POD_DELETED = "UnschedulablePodDelete"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueProfile:
+    """What the queue has to know of a profile: who holds its pods back, and which events concern its plugins."""
+
+    scheduler_name: str
+    pre_enqueue: Sequence[PreEnqueuePlugin]
+    hints: HintMap
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTimes:
+    """How long pods wait. Units: seconds."""
+
+    backoff: PodBackoff = DEFAULT_BACKOFF
+    unschedulable_max_s: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatistics:
+    """How many pods are where."""
+
+    active: int
+    backoff: int
+    error_backoff: int
+    unschedulable: int
+    gated: int
+    in_flight: int
+    in_flight_events: int
+
+
+class AlreadyQueued(Exception):  # noqa: N818 - what is the case, as InvalidTransition is
+    """A pod came back from its attempt, but waits in the queue already; it stays as it is there."""
+
+    def __init__(self, info: QueuedPodInfo, queue: str) -> None:
+        super().__init__(f"Pod {info.key} is already present in {queue}\n{info.story}")
+
+
+_QUEUE_NAMES = {
+    Place.ACTIVE: "the active queue",
+    Place.BACKOFF: "the backoff queue",
+    Place.ERROR_BACKOFF: "the backoff queue",
+    Place.UNSCHEDULABLE: "unschedulable queue",
+    Place.GATED: "unschedulable queue",
+}
+
+
+_DEFAULT_TIMES = QueueTimes()
+_NO_OBSERVER = SilentObserver()
+
+
+class SchedulingQueue:
+    """The pods of all profiles that are not bound yet.
+
+    Each pod handed out by `pop` must come back through `add_unschedulable_if_not_present` or end in `done`.
+    Pods must belong to one of the profiles.
+
+    Args:
+        lookup: A pod as the API server last had it; nominations are checked against it.
+        wake: Called whenever there may be something to pop that was not there before; must not call back.
+    """
+
+    def __init__(
+        self,
+        profiles: Sequence[QueueProfile],
+        queue_sort: QueueSortPlugin,
+        clock: Clock,
+        lookup: PodLookup,
+        *,
+        wake: Callable[[], None],
+        times: QueueTimes = _DEFAULT_TIMES,
+        observer: QueueObserver = _NO_OBSERVER,
+    ) -> None:
+        self._clock = clock
+        self._wake = wake
+        self._times = times
+        self._observer = observer
+        self._hints = Hints({each.scheduler_name: each.hints for each in profiles}, clock, observer)
+        self._gatekeeper = Gatekeeper({each.scheduler_name: each.pre_enqueue for each in profiles}, observer)
+        self._queued = QueuedPods(queue_sort, times.backoff, clock)
+        self._in_flight = InFlightPods(observer)
+        self._backoff_timer = BackoffTimer(clock)
+        self._leftover_timer = LeftoverTimer(clock)
+        self._is_closed = False
+        self.nominator = Nominator(lookup)
+        self.scheduling_cycle = 0
+
+    # ------------------------------------------------------------ pods come, change and go
+
+    def add(self, pod: Pod) -> None:
+        """A pod that is to be scheduled has appeared."""
+        known = self._queued.get(pod.key)
+        if known is not None:
+            self._discard(known, _POD_ADDED)
+        self._move_to_active(QueuedPodInfo(pod, self._clock.now()), _POD_ADDED)
+
+    def update(self, old: Pod, new: Pod) -> None:
+        """A pod that is to be scheduled has changed."""
+        if new.uid in self._in_flight:
+            for event in pod_changes(old, new):
+                self._record(self._hints.interest(event), old, new)
+            return
+        info = self._queued.get(new.key)
+        if info is None:
+            self._move_to_active(QueuedPodInfo(new, self._clock.now()), _POD_UPDATED)
+            return
+        info.pod = new
+        self._queued.replaced(info)
+        self.nominator.update(old, new)
+        if self._queued.place(new.key) in (Place.UNSCHEDULABLE, Place.GATED):
+            self._reconsider(info, old, new)
+
+    def _reconsider(self, info: QueuedPodInfo, old: Pod, new: Pod) -> None:
+        for event in pod_changes(old, new):
+            interest = self._hints.interest(event)
+            strategy = self._hints.strategy(info, interest, old, new)
+            if strategy is not Strategy.SKIP and self._requeue(info, strategy, interest.label):
+                return
+
+    def delete(self, pod: Pod) -> None:
+        """The pod has been deleted, or bound. One that is in flight stays so until its attempt has ended."""
+        self.nominator.delete(pod)
+        info = self._queued.get(pod.key)
+        if info is not None:
+            self._discard(info, _POD_DELETED)
+
+    def _discard(self, info: QueuedPodInfo, event: str) -> None:
+        self._queued.move(info, Move.DELETE, event)
+        self._count_rejectors(info, -1)
+
+    # ------------------------------------------------------------ attempts
+
+    def pop(self) -> QueuedPodInfo | None:
+        """The next pod to try, now in flight; None where there is nothing to try, or the queue is closed.
+
+        A pod that backs off is taken early if no other is waiting, except after an error.
+        """
+        if self._is_closed:
+            return None
+        queued = self._queued
+        while True:
+            info, event = queued.active.peek(), _POPPED
+            if info is None:
+                info, event = queued.backing_off.peek(), POP_FROM_BACKOFF
+                if info is None:
+                    return None
+                self._observer.incoming("active", event)
+            info.attempts += 1
+            self._count_rejectors(info, -1)
+            if info.pod.uid not in self._in_flight:
+                break
+            queued.move(info, Move.DELETE, event)
+            self._observer.gone_astray(info, "the same pod is tracked in multiple places in the scheduler")
+        queued.move(info, Move.POP, event)
+        self._in_flight.add(info)
+        self.scheduling_cycle += 1
+        return info
+
+    def done(self, uid: str) -> None:
+        """The attempt has ended without the pod coming back: it is as good as bound, or has been dropped."""
+        info = self._in_flight.remove(uid)
+        if info is not None:
+            info.story.tell(self._clock.now(), "Done", Place.IN_FLIGHT, Place.GONE)
+
+    def add_unschedulable_if_not_present(self, info: QueuedPodInfo) -> None:
+        """The attempt has failed: let the pod wait for an event, or for its backoff.
+
+        The failure handling has put the latest object and the rejector plugins on the pod; no rejectors mean an error.
+
+        Raises:
+            AlreadyQueued: the pod waits in the queue already; its attempt is done all the same.
+        """
+        uid = info.pod.uid
+        try:
+            place = self._queued.place(info.key)
+            if place is not Place.GONE:
+                raise AlreadyQueued(info, _QUEUE_NAMES[place])
+            self._note_failure(info)
+            came_from = Place.IN_FLIGHT if uid in self._in_flight else Place.GONE
+            strategy = self._strategy_after_attempt(info)
+            if strategy is Strategy.SKIP:
+                self._queued.move(info, Move.PARK, SCHEDULE_ATTEMPT_FAILURE, coming_from=came_from)
+                self._observer.incoming("unschedulable", SCHEDULE_ATTEMPT_FAILURE)
+            else:
+                self._requeue(info, strategy, SCHEDULE_ATTEMPT_FAILURE, coming_from=came_from)
+        finally:
+            self._in_flight.remove(uid)
+
+    def _note_failure(self, info: QueuedPodInfo) -> None:
+        if info.rejector_plugins:
+            info.unschedulable_count += 1
+            info.consecutive_errors_count = 0
+        else:
+            info.consecutive_errors_count += 1
+        info.timestamp_s = self._clock.now()
+        info.backoff_expiration_s = 0.0
+        info.was_flushed_from_unschedulable = False
+        self._count_rejectors(info, 1)
+
+    def _strategy_after_attempt(self, info: QueuedPodInfo) -> Strategy:
+        """What the events since the pod was popped are worth to it."""
+        if not info.rejector_plugins:
+            return Strategy.AFTER_BACKOFF
+        events = self._in_flight.events_since_popped(info.pod.uid)
+        if events is None:
+            self._observer.gone_astray(info, "the pod is not in flight, so events for it may have been missed")
+            return Strategy.AFTER_BACKOFF
+        best = Strategy.SKIP
+        for event in events:
+            strategy = self._hints.strategy(info, event.interest, event.old, event.new)
+            if strategy is Strategy.IMMEDIATELY:
+                return strategy
+            if strategy is Strategy.AFTER_BACKOFF:
+                best = strategy
+                if not info.pending_plugins:
+                    break
+        return best
+
+    # ------------------------------------------------------------ events
+
+    def move_all(
+        self,
+        event: ClusterEvent,
+        old: Any = None,
+        new: Any = None,
+        pre_check: Callable[[Pod], bool] | None = None,
+    ) -> None:
+        """The cluster has changed: put back every unschedulable pod that may be schedulable now.
+
+        Args:
+            pre_check: Limits which pods are looked at.
+
+        Cost: next to nothing where no plugin cares; otherwise in proportion to the pods rejected by those that do.
+        """
+        interest = self._hints.interest(event)
+        if interest.is_wildcard:
+            pods: Iterable[QueuedPodInfo] = tuple(self._queued.unschedulable)
+        elif interest.plugins:
+            pods = self._queued.unschedulable.rejected_by(interest.plugins)
+        else:
+            return
+        if pre_check is not None:
+            pods = [info for info in pods if pre_check(info.pod)]
+        self._move_pods(pods, interest, old, new)
+
+    def _move_pods(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: Any, new: Any) -> None:
+        for info in pods:
+            if info.is_gated and info.gating_plugin not in interest.plugins:
+                continue
+            strategy = self._hints.strategy(info, interest, old, new)
+            if strategy is not Strategy.SKIP:
+                self._requeue(info, strategy, interest.label)
+        if self._in_flight:
+            self._record(interest, old, new)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Let the pods be tried at once, whatever their backoff; those in flight as soon as they come back."""
+        interest = self._hints.interest(FORCE_ACTIVATE)
+        for pod in pods:
+            place = self._queued.place(pod.key)
+            info = self._queued.get(pod.key)
+            if info is not None and place is not Place.ACTIVE:
+                backs_off = place in (Place.BACKOFF, Place.ERROR_BACKOFF)
+                self._move_to_active(info, interest.label, is_admitted=backs_off)
+            elif info is None and pod.uid in self._in_flight:
+                self._record(interest, None, pod)
+
+    def _record(self, interest: Interest, old: Any, new: Any) -> None:
+        self._in_flight.record(interest, old, new)
+
+    # ------------------------------------------------------------ timers
+
+    def next_timer_s(self) -> float:
+        """Seconds from now until `run_due_timers` has something to do; ask again after every `wake`."""
+        leftover_s = self._leftover_timer.delay_s()
+        if self._queued.backing_off or self._queued.backing_off_after_error:
+            return min(leftover_s, self._backoff_timer.delay_s())
+        return leftover_s
+
+    def run_due_timers(self) -> None:
+        """Do what is due; cheap when nothing is."""
+        if self._backoff_timer.take():
+            self.flush_backoff_completed()
+        if self._leftover_timer.take():
+            self.flush_unschedulable_leftover()
+
+    def flush_backoff_completed(self) -> None:
+        """Move the pods that have backed off for long enough to the active queue."""
+        while (info := self._queued.backoff_completed()) is not None:
+            self._move_to_active(info, BACKOFF_COMPLETE, is_admitted=True)
+
+    def flush_unschedulable_leftover(self) -> None:
+        """Give every pod that has waited very long without an event another try: an event may have been missed."""
+        long_ago_s = self._clock.now() - self._times.unschedulable_max_s
+        leftover = [info for info in self._queued.unschedulable if info.timestamp_s < long_ago_s]
+        if leftover:
+            for info in leftover:
+                info.was_flushed_from_unschedulable = True
+            self._move_pods(leftover, self._hints.interest(UNSCHEDULABLE_TIMEOUT), None, None)
+
+    def close(self) -> None:
+        """Hand out no more pods."""
+        self._is_closed = True
+        for info in self._in_flight.pods():
+            self.done(info.pod.uid)
+        self._wake()
+
+    # ------------------------------------------------------------ questions
+
+    def place(self, pod: Pod) -> Place:
+        """Where the pod is."""
+        place = self._queued.place(pod.key)
+        return Place.IN_FLIGHT if place is Place.GONE and pod.uid in self._in_flight else place
+
+    def get(self, pod: Pod) -> QueuedPodInfo | None:
+        """What is known of the waiting pod."""
+        return self._queued.get(pod.key)
+
+    def statistics(self) -> QueueStatistics:
+        """How many pods are where; `pending_pods` counts both kinds of backoff as one."""
+        queued = self._queued
+        gated = queued.unschedulable.gated_count
+        return QueueStatistics(
+            active=len(queued.active),
+            backoff=len(queued.backing_off),
+            error_backoff=len(queued.backing_off_after_error),
+            unschedulable=len(queued.unschedulable) - gated,
+            gated=gated,
+            in_flight=len(self._in_flight),
+            in_flight_events=self._in_flight.event_count,
+        )
+
+    def nominated_pods_for_node(self, node_name: str) -> tuple[Pod, ...]:
+        """The pods nominated to the node; of one that waits nowhere, only its name."""
+        return tuple(self._queued_or_stub(pod) for pod in self.nominator.pods(node_name))
+
+    def _queued_or_stub(self, pod: Pod) -> Pod:
+        info = self._queued.get(pod.key)
+        if info is not None:
+            return info.pod
+        meta = pod.metadata
+        return Pod(metadata=ObjectMeta(name=meta.name, namespace=meta.namespace, uid=meta.uid))
+
+    # ------------------------------------------------------------ moves
+
+    def _requeue(self, info: QueuedPodInfo, strategy: Strategy, event: str, *, coming_from: Place = Place.GONE) -> bool:
+        """Put the pod back; False where it is gated instead."""
+        if strategy is Strategy.AFTER_BACKOFF and self._queued.is_backing_off(info):
+            return self._move_to_backoff(info, event, coming_from)
+        return self._move_to_active(info, event, coming_from=coming_from)
+
+    def _move_to_active(
+        self, info: QueuedPodInfo, event: str, *, coming_from: Place = Place.GONE, is_admitted: bool = False
+    ) -> bool:
+        if not is_admitted and not self._gatekeeper.admits(info):
+            self._gate(info, event, coming_from)
+            return False
+        if info.initial_attempt_timestamp_s is None:
+            info.initial_attempt_timestamp_s = self._clock.now()
+        self._queued.move(info, Move.ENQUEUE, event, coming_from=coming_from)
+        self._observer.incoming("active", event)
+        if event in (_POD_ADDED, _POD_UPDATED):
+            self.nominator.add(info.pod)
+        self._wake()
+        return True
+
+    def _move_to_backoff(self, info: QueuedPodInfo, event: str, coming_from: Place) -> bool:
+        if not self._gatekeeper.admits(info):
+            self._gate(info, event, coming_from)
+            return False
+        move = Move.BACK_OFF if info.rejector_plugins else Move.BACK_OFF_AFTER_ERROR
+        self._queued.move(info, move, event, coming_from=coming_from)
+        self._observer.incoming("backoff", event)
+        self._wake()
+        return True
+
+    def _gate(self, info: QueuedPodInfo, event: str, coming_from: Place) -> None:
+        before = self._queued.move(info, Move.GATE, event, coming_from=coming_from)
+        if before not in (Place.UNSCHEDULABLE, Place.GATED):
+            self._observer.incoming("unschedulable", event)
+
+    def _count_rejectors(self, info: QueuedPodInfo, delta: int) -> None:
+        if not info.unschedulable_plugins and not info.pending_plugins:
+            return
+        for plugin in info.rejector_plugins:
+            self._observer.unschedulable_delta(plugin, info.pod.spec.scheduler_name, delta)
