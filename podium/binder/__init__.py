@@ -1,1 +1,60 @@
-"""binder."""
+"""Carrying decisions out: one task per pod through permit, prebind, bind and postbind; status and Events.
+
+Owns the order of a binding cycle, the pods waiting at Permit, what an answer to a binding means, and Events on their
+way out. Never decides where a pod goes and never undoes a decision: the daemon does, from the outcome. Knows neither
+queues nor plugins.
+"""
+
+from podium.binder.api_client import ApiClient
+from podium.binder.binding_cycle import (
+    Binder,
+    BindingObserver,
+    BindingPlugins,
+    BindOutcome,
+    BindPod,
+    Recorder,
+    StatusWriter,
+)
+from podium.binder.binding_stage import BINDING_CYCLE, BindingEvent, BindingStage
+from podium.binder.event import (
+    Event,
+    ObjectReference,
+    deleting_pod_skipped,
+    failed_scheduling,
+    preempted,
+    reference_to,
+    scheduled,
+)
+from podium.binder.event_recorder import EventRecorder, RecorderStatistics
+from podium.binder.pods_in_pre_bind import PodInPreBind, PodsInPreBind
+from podium.binder.status_patch import not_scheduled, status_patch
+from podium.binder.waiting_pods import WaitingPod, WaitingPods
+
+__all__ = [
+    "BINDING_CYCLE",
+    "ApiClient",
+    "BindOutcome",
+    "BindPod",
+    "Binder",
+    "BindingEvent",
+    "BindingObserver",
+    "BindingPlugins",
+    "BindingStage",
+    "Event",
+    "EventRecorder",
+    "ObjectReference",
+    "PodInPreBind",
+    "PodsInPreBind",
+    "Recorder",
+    "RecorderStatistics",
+    "StatusWriter",
+    "WaitingPod",
+    "WaitingPods",
+    "deleting_pod_skipped",
+    "failed_scheduling",
+    "not_scheduled",
+    "preempted",
+    "reference_to",
+    "scheduled",
+    "status_patch",
+]

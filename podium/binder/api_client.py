@@ -1,0 +1,186 @@
+"""Writes about pods: the binding, and the status of those that were not bound.
+
+Owns what an API server's answer, or its silence, means for these two writes. Never guesses: where a binding may or may
+not have happened, the pod is read again.
+
+Source: kubernetes pkg/scheduler/framework/plugins/defaultbinder and pkg/scheduler/util/utils.go, v1.36.2.
+Differs: upstream takes a lost answer for a failure and leaves it to the pod's next update to say otherwise.
+"""
+
+from __future__ import annotations
+
+import anyio
+import msgspec
+from msgspec import Struct
+
+from podium.binder.status_patch import status_patch
+from podium.kube.api_errors import (
+    ApiError,
+    Conflict,
+    InternalError,
+    NotFound,
+    OutcomeUnknown,
+    ServerTimeout,
+    Unavailable,
+    Unreachable,
+)
+from podium.kube.dispatcher import Dispatcher, Priority
+from podium.kube.objects import Pod, PodCondition
+from podium.kube.session import STRATEGIC_MERGE_PATCH
+from podium.lib.clock import Clock
+
+_BIND_TRIES = 3
+_READ_TRIES = 4
+_BIND_PAUSE_S = 0.1
+_READ_PAUSES_S = (0.0, 0.1, 0.5, 2.0)
+_STATUS_PAUSES_S = (0.0, 0.01, 0.05, 0.25)
+_STATUS_RETRIED = (InternalError, Unavailable, ServerTimeout, Conflict, Unreachable, OutcomeUnknown)
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _BindingMeta(Struct, gc=False):
+    namespace: str
+    name: str
+    uid: str
+
+
+class _Target(Struct, gc=False):
+    name: str
+    apiVersion: str = "v1"  # noqa: N815 - the API's spelling
+    kind: str = "Node"
+
+
+class _Binding(Struct, gc=False):
+    metadata: _BindingMeta
+    target: _Target
+    apiVersion: str = "v1"  # noqa: N815
+    kind: str = "Binding"
+
+
+class _SeenMeta(Struct):
+    uid: str
+
+
+class _SeenSpec(Struct):
+    node_name: str | None = msgspec.field(default=None, name="nodeName")
+
+
+class _SeenPod(Struct):
+    metadata: _SeenMeta
+    spec: _SeenSpec
+
+
+_decode_pod = msgspec.json.Decoder(_SeenPod).decode
+
+
+class ApiClient:
+    """Binds pods and patches their status, through the dispatcher.
+
+    Cost: bind adds about 2 us to what the dispatcher and the session take.
+    """
+
+    def __init__(self, dispatcher: Dispatcher, clock: Clock) -> None:
+        self._dispatcher = dispatcher
+        self._clock = clock
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        """Bind the pod to the node; on return it is bound there, whether or not the server's answer got through.
+
+        Raises:
+            Conflict: the pod is bound elsewhere, is another one by now, or must not be bound.
+            NotFound: the pod is gone.
+            ApiError: whatever else the server says; `OutcomeUnknown` where it could not be found out.
+        """
+        metadata = pod.metadata
+        # Names and namespaces that an API server lets through need no percent-encoding.
+        path = f"/api/v1/namespaces/{metadata.namespace}/pods/{metadata.name}"
+        body = _encode(_Binding(_BindingMeta(metadata.namespace, metadata.name, metadata.uid), _Target(node_name)))
+        try:
+            await self._dispatcher.send(Priority.BINDING, "POST", path + "/binding", body)
+        except ApiError as error:
+            if not error.may_have_happened:
+                raise
+            await self._settle(pod, node_name, path, body, error)
+
+    async def patch_status(
+        self, pod: Pod, *, condition: PodCondition | None = None, nominated_node_name: str | None = None
+    ) -> bool:
+        """Set a condition or the nominated node, where that changes anything; see `status_patch`.
+
+        Returns:
+            False where nothing had to be changed.
+
+        Raises:
+            ApiError: the last of four tries has failed, or trying again would not help.
+        """
+        patch = status_patch(pod, self._clock.now(), condition=condition, nominated_node_name=nominated_node_name)
+        if patch is None:
+            return False
+        path = f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}/status"
+        failure: ApiError | None = None
+        for pause_s in _STATUS_PAUSES_S:
+            if pause_s:
+                await anyio.sleep(pause_s)
+            try:
+                await self._dispatcher.send(Priority.STATUS, "PATCH", path, patch, content_type=STRATEGIC_MERGE_PATCH)
+                return True
+            except _STATUS_RETRIED as error:
+                failure = error
+        assert failure is not None
+        raise failure
+
+    async def _settle(self, pod: Pod, node_name: str, path: str, body: bytes, doubt: ApiError) -> None:
+        """Find out whether a binding in doubt has happened, and make it again where it has not.
+
+        A write that was lost on its way can still arrive after the pod was read unbound. So a conflict does not end
+        the doubt either: it may be with that very write.
+        """
+        for tries_left in reversed(range(_BIND_TRIES)):
+            if await self._is_bound(pod, node_name, path, doubt):
+                return
+            if not tries_left:
+                raise doubt
+            await anyio.sleep(_BIND_PAUSE_S)
+            try:
+                await self._dispatcher.send(Priority.BINDING, "POST", path + "/binding", body)
+                return
+            except Conflict:
+                if await self._is_bound(pod, node_name, path, doubt):
+                    return
+                raise
+            except ApiError as error:
+                if not error.may_have_happened:
+                    raise
+                doubt = error
+
+    async def _is_bound(self, pod: Pod, node_name: str, path: str, doubt: ApiError) -> bool:
+        """Whether the pod is bound to the node; False where it is not bound.
+
+        Raises: `NotFound`, `Conflict` as `bind`; `OutcomeUnknown` where the pod cannot be read.
+        """
+        seen = await self._read(path, doubt)
+        if seen.metadata.uid != pod.uid:
+            raise Conflict(
+                f'pod "{pod.key}" is another one by now: its uid is {seen.metadata.uid}, not {pod.uid}',
+                code=409,
+                reason="Conflict",
+            )
+        if seen.spec.node_name and seen.spec.node_name != node_name:
+            raise Conflict(
+                f'pod "{pod.key}" is already assigned to node "{seen.spec.node_name}"', code=409, reason="Conflict"
+            )
+        return bool(seen.spec.node_name)
+
+    async def _read(self, path: str, doubt: ApiError) -> _SeenPod:
+        failure: Exception = doubt
+        for pause_s in _READ_PAUSES_S:
+            if pause_s:
+                await anyio.sleep(pause_s)
+            try:
+                return _decode_pod(await self._dispatcher.send(Priority.BINDING, "GET", path))
+            except NotFound:
+                raise
+            except (ApiError, msgspec.DecodeError) as error:
+                failure = error
+        raise OutcomeUnknown(f"{doubt}; and the pod could not be read again: {failure}") from failure

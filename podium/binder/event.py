@@ -1,0 +1,105 @@
+"""Events about scheduling, as values, and the words they use.
+
+Owns what each Event says. Never sends one: that is the recorder's.
+
+Source: kubernetes pkg/scheduler/schedule_one.go and framework/preemption/executor.go, v1.36.2.
+Differs: a note is cut at a character, so that it stays valid UTF-8.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from podium.kube.objects import Pod
+
+NOTE_BYTES_MAX = 1024
+_CUT = " ..."
+_NORMAL = "Normal"
+_WARNING = "Warning"
+
+
+class ObjectReference(Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
+    """The object that an Event is about; the namespace of a cluster-scoped one is empty."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class Event(Struct, frozen=True, gc=False):
+    """Something worth telling whoever looks at an object.
+
+    `reporting_controller` is the scheduler name of the profile. An Event that `is_unique` cannot happen again to the
+    same object, so nobody needs to remember it.
+    """
+
+    reporting_controller: str
+    regarding: ObjectReference
+    type: str
+    reason: str
+    action: str
+    note: str
+    related: ObjectReference | None = None
+    is_unique: bool = False
+
+    @property
+    def identity(self) -> tuple[str, str, str, str, ObjectReference, ObjectReference | None]:
+        """What two occurrences of one series have in common: all but the note."""
+        return self.reporting_controller, self.type, self.reason, self.action, self.regarding, self.related
+
+
+def reference_to(pod: Pod) -> ObjectReference:
+    """A reference to this version of the pod."""
+    metadata = pod.metadata
+    return ObjectReference("v1", "Pod", metadata.name, metadata.namespace, metadata.uid, metadata.resource_version)
+
+
+def scheduled(pod: Pod, node_name: str) -> Event:
+    """The pod has been bound."""
+    note = f"Successfully assigned {pod.key} to {node_name}"
+    return Event(
+        pod.spec.scheduler_name, reference_to(pod), _NORMAL, "Scheduled", "Binding", truncated(note), is_unique=True
+    )
+
+
+def failed_scheduling(pod: Pod, message: str) -> Event:
+    """An attempt at the pod has failed; the message is that of its status."""
+    regarding = reference_to(pod)
+    return Event(pod.spec.scheduler_name, regarding, _WARNING, "FailedScheduling", "Scheduling", truncated(message))
+
+
+def deleting_pod_skipped(pod: Pod) -> Event:
+    """The pod came up while it was being deleted."""
+    return failed_scheduling(pod, f"skip schedule deleting pod: {pod.key}")
+
+
+def preempted(victim: Pod, preemptor: Pod, node_name: str) -> Event:
+    """The victim makes room for the preemptor."""
+    note = f"Preempted by pod {preemptor.uid} on node {node_name}"
+    return Event(
+        preemptor.spec.scheduler_name,
+        reference_to(victim),
+        _NORMAL,
+        "Preempted",
+        "Preempting",
+        truncated(note),
+        reference_to(preemptor),
+    )
+
+
+def encodable(text: str) -> str:
+    """The text without what UTF-8 cannot say: an exception's words may hold anything."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def truncated(note: str) -> str:
+    """The note, cut where it is longer than an Event may carry."""
+    if note.isascii() and len(note) <= NOTE_BYTES_MAX:
+        return note
+    encoded = note.encode(errors="replace")
+    if len(encoded) > NOTE_BYTES_MAX:
+        return encoded[: NOTE_BYTES_MAX - len(_CUT)].decode(errors="ignore") + _CUT
+    return encoded.decode()

@@ -1,0 +1,75 @@
+"""What to change in a pod's status.
+
+Owns the choice of what has changed and the patch that says so. Never sends it.
+
+Source: kubernetes pkg/scheduler/schedule_one.go (updatePod) and pkg/api/v1/pod/util.go (UpdatePodCondition), v1.36.2.
+Differs: the patch names the pod's uid, so that it cannot hit another pod of the same name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from podium.binder.event import encodable
+from podium.framework.status import Status
+from podium.kube.objects import Pod, PodCondition
+from podium.kube.times import format_time
+
+POD_SCHEDULED = "PodScheduled"
+_UNSCHEDULABLE = "Unschedulable"
+_SCHEDULER_ERROR = "SchedulerError"
+
+_encode = msgspec.json.Encoder().encode
+
+
+def not_scheduled(pod: Pod, status: Status) -> PodCondition:
+    """The condition of a pod that an attempt with that status has not placed."""
+    return PodCondition(
+        type=POD_SCHEDULED,
+        status="False",
+        reason=_UNSCHEDULABLE if status.is_rejected else _SCHEDULER_ERROR,
+        message=encodable(status.message),
+        observed_generation=pod.metadata.generation,
+    )
+
+
+def status_patch(
+    pod: Pod, now_s: float, *, condition: PodCondition | None = None, nominated_node_name: str | None = None
+) -> bytes | None:
+    """A strategic merge patch for the status subresource.
+
+    Args:
+        pod: as last seen.
+        now_s: the transition time, in seconds since the epoch, where the condition's status changes.
+        condition: to be set; None leaves the conditions alone. Its own transition time is not looked at.
+        nominated_node_name: to be set, "" clears it; None leaves it alone.
+
+    Returns:
+        None where nothing would change. A new `observed_generation` alone is no change.
+    """
+    status: dict[str, Any] = {}
+    if condition is not None and (changed := _changed(pod, condition, now_s)) is not None:
+        status["conditions"] = [changed]
+    if nominated_node_name is not None and nominated_node_name != pod.status.nominated_node_name:
+        status["nominatedNodeName"] = nominated_node_name or None
+    return _encode({"metadata": {"uid": pod.uid}, "status": status}) if status else None
+
+
+def _changed(pod: Pod, condition: PodCondition, now_s: float) -> dict[str, Any] | None:
+    before = pod.status.condition(condition.type)
+    transition_time: str | None = format_time(now_s)
+    if before is not None and before.status == condition.status:
+        if (before.reason, before.message) == (condition.reason, condition.message):
+            return None
+        transition_time = before.last_transition_time
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "observedGeneration": condition.observed_generation,
+        "lastProbeTime": None,
+        "lastTransitionTime": transition_time,
+    }

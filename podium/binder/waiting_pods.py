@@ -1,0 +1,131 @@
+"""Pods that a Permit plugin makes wait between their scheduling cycle and their binding.
+
+Owns who waits for which plugin, until when, and the one signal that ends a wait. Never starts a timer for a pod: a wait
+that is over is noticed whenever the pod is looked at, and by whoever awaits it.
+
+Source: kubernetes pkg/scheduler/framework/runtime/waiting_pods_map.go, v1.36.2; spec of the wait: KEP-624.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import anyio
+
+from podium.config import format_duration
+from podium.framework.runtime import PERMIT_TIMEOUT_S_MAX
+from podium.framework.status import Code, Status
+from podium.kube.objects import Pod
+from podium.lib.clock import Clock
+
+
+class WaitingPod:
+    """One pod and the plugins it still waits for.
+
+    The first signal wins; later ones do nothing. A plugin's time running out is a signal too, and it has come first
+    if the clock says so, even if nobody looked at the clock then.
+
+    Args:
+        timeouts_s: the longest wait by plugin name; at least one.
+    """
+
+    __slots__ = ("_clock", "_deadlines_s", "_decided", "_signal", "_timeouts_s", "node_name", "pod")
+
+    def __init__(self, pod: Pod, node_name: str, timeouts_s: Mapping[str, float], clock: Clock) -> None:
+        assert timeouts_s, "a pod that waits for nobody does not wait"
+        self.pod = pod
+        self.node_name = node_name
+        self._clock = clock
+        now_s = clock.monotonic()
+        self._timeouts_s = {plugin: min(wait_s, PERMIT_TIMEOUT_S_MAX) for plugin, wait_s in timeouts_s.items()}
+        self._deadlines_s = {plugin: now_s + wait_s for plugin, wait_s in self._timeouts_s.items()}
+        self._signal: Status | None = None
+        self._decided = anyio.Event()
+
+    @property
+    def pending_plugins(self) -> tuple[str, ...]:
+        """The plugins that have not allowed the pod yet."""
+        return tuple(self._deadlines_s)
+
+    def allow(self, plugin: str) -> None:
+        """The plugin lets the pod go; with the last of them the wait is over."""
+        if self._is_open():
+            self._deadlines_s.pop(plugin, None)
+            if not self._deadlines_s:
+                self._decided.set()
+
+    def reject(self, plugin: str, message: str) -> bool:
+        """End the wait at once: the pod is unschedulable. Returns whether this was the first signal."""
+        return self._end(Status(Code.UNSCHEDULABLE, (message,), plugin))
+
+    def preempt(self, plugin: str, message: str) -> bool:
+        """End the wait at once with an error, after which the pod is tried again. Returns as `reject`."""
+        return self._end(Status(Code.ERROR, (message,), plugin))
+
+    async def wait(self) -> Status | None:
+        """The signal, as soon as there is one; None if every plugin has allowed the pod."""
+        while self._is_open():
+            with anyio.move_on_after(min(self._deadlines_s.values()) - self._clock.monotonic()):
+                await self._decided.wait()
+        return self._signal
+
+    def _is_open(self) -> bool:
+        """Whether nothing has been decided, the time that has passed included."""
+        if self._decided.is_set():
+            return False
+        plugin = min(self._deadlines_s, key=self._deadlines_s.__getitem__)
+        if self._deadlines_s[plugin] > self._clock.monotonic():
+            return True
+        waited = format_duration(self._timeouts_s[plugin])
+        self._close(
+            Status(Code.UNSCHEDULABLE, (f"rejected due to timeout after waiting {waited} at plugin {plugin}",), plugin)
+        )
+        return False
+
+    def _end(self, signal: Status) -> bool:
+        if not self._is_open():
+            return False
+        self._close(signal)
+        return True
+
+    def _close(self, signal: Status) -> None:
+        self._signal = signal
+        self._decided.set()
+
+
+class WaitingPods:
+    """All pods that wait at Permit, by uid.
+
+    Invariant: a pod is in here from the end of its scheduling cycle until its binding cycle has seen the signal.
+    """
+
+    __slots__ = ("_by_uid", "_clock")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._by_uid: dict[str, WaitingPod] = {}
+
+    def add(self, pod: Pod, node_name: str, timeouts_s: Mapping[str, float]) -> WaitingPod:
+        """Register a pod that Permit plugins make wait; see `WaitingPod`."""
+        waiting = self._by_uid[pod.uid] = WaitingPod(pod, node_name, timeouts_s, self._clock)
+        return waiting
+
+    def get(self, uid: str) -> WaitingPod | None:
+        """The waiting pod of that uid."""
+        return self._by_uid.get(uid)
+
+    def remove(self, uid: str) -> None:
+        """Forget the pod; its wait is over, or was never started."""
+        self._by_uid.pop(uid, None)
+
+    def reject(self, uid: str) -> bool:
+        """End the wait of a pod that is gone, if it waits. Returns whether that ended a wait."""
+        waiting = self._by_uid.get(uid)
+        return waiting is not None and waiting.reject("", "removed")
+
+    def __iter__(self) -> Iterator[WaitingPod]:
+        """The pods waiting now; others may be added or removed meanwhile."""
+        return iter(tuple(self._by_uid.values()))
+
+    def __len__(self) -> int:
+        return len(self._by_uid)
