@@ -28,11 +28,6 @@ class Backoff:
         self._random = random
         self._failures = 0
 
-    @property
-    def is_fresh(self) -> bool:
-        """Whether nothing has failed since something last went well."""
-        return self._failures == 0
-
     def delay_s(self, *, at_least_s: float = 0.0) -> float:
         """The next delay; not shorter than was asked for, jittered so that clients do not come back together."""
         policy = self._policy

@@ -31,6 +31,8 @@ from podium.lib.clock import Clock
 log = structlog.get_logger(__name__)
 
 _RECHECK_S = 60.0
+_RENEW_AGAIN_S = 10.0
+_REFRESH_S_MAX = 30.0
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -70,6 +72,7 @@ class Credentials:
         self._clock = clock
         self._recheck_at_s = clock.monotonic() + _RECHECK_S
         self._renewing = anyio.Lock()
+        self._renewed_at_s = -_RENEW_AGAIN_S
 
     async def authorization(self) -> str | None:
         """The value of the Authorization header; none where a certificate, or nothing, identifies us."""
@@ -86,17 +89,22 @@ class Credentials:
         async with self._renewing:
             if self._token.header != rejected:
                 return True
+            if self._clock.monotonic() < self._renewed_at_s + _RENEW_AGAIN_S:
+                # Thirty requests refused at once must not run a plugin thirty times.
+                return False
+            self._renewed_at_s = self._clock.monotonic()
             before = self.generation
             await self._refresh(force=True)
             return self._token.header != rejected or self.generation != before
 
     async def _refresh(self, *, force: bool) -> None:
         try:
-            await self._token.refresh(force=force)
+            with anyio.fail_after(_REFRESH_S_MAX):
+                await self._token.refresh(force=force)
             self._reload_certificate()
         except _LOAD_ERRORS as error:
             # What we have may well go on working; if not, the server will say so.
-            log.warning("credentials not refreshed", error=str(error))
+            log.warning("credentials not refreshed", error=str(error) or type(error).__name__)
 
     def _reload_certificate(self) -> None:
         self._cert_file, self._key_file = self._token.certificate or (self._cert_file, self._key_file)
@@ -185,7 +193,8 @@ async def _from_kubeconfig(
     try:
         loader = _loader(paths, context)
         _refuse_impersonation(loader._user)
-        await loader.load_and_set(found)
+        with anyio.fail_after(_REFRESH_S_MAX):
+            await loader.load_and_set(found)
         base_url = (master or found.host).rstrip("/")
         if not base_url.startswith(("http://", "https://")):
             raise ConnectionConfigError(f"clusters[].cluster.server is not an http or https URL: {base_url!r}")
@@ -200,7 +209,7 @@ async def _from_kubeconfig(
         )
         return Credentials(settings, _token_source(loader, ConfigException), clock)
     except (*_LOAD_ERRORS, ConfigException) as error:
-        raise ConnectionConfigError(f"kubeconfig {paths}: {error}") from error
+        raise ConnectionConfigError(f"kubeconfig {paths}: {str(error) or type(error).__name__}") from error
 
 
 def _loader(paths: str, context: str | None) -> Any:

@@ -261,7 +261,6 @@ class Reflector(Generic[ObjectT]):
 
     async def _deliver(self, lines: list[bytes]) -> None:
         decode, sink, statistics = self._decoder.event, self._sink, self.statistics
-        self._backoff.reset()
         for index, line in enumerate(lines, 1):
             event = decode(line)
             # The version moves on only after the sink has the change: a cancellation in between loses nothing.
@@ -281,6 +280,8 @@ class Reflector(Generic[ObjectT]):
             statistics.events_total += 1
             if index % _YIELD_EVERY == 0:
                 await checkpoint()
+        # Only now: a stream that brings nothing but an error must not count as a success.
+        self._backoff.reset()
 
     async def _open_watch(self, query: str) -> Stream:
         self._close_stream()
@@ -333,7 +334,7 @@ class Reflector(Generic[ObjectT]):
         if expired and self.state is ReflectorState.PAGING:
             # The pages take longer than the server keeps their version: ask for all at once.
             self._page_items = 0
-        delay_s = self._delay_s(error, expired=expired)
+        delay_s = self._delay_s(error)
         log.warning(
             _HINTS.get(type(error), "list or watch failed"),
             resource=self.resource.plural,
@@ -344,13 +345,9 @@ class Reflector(Generic[ObjectT]):
         await anyio.sleep(delay_s)
         return ReflectorEvent.EXPIRED if expired else ReflectorEvent.FAILED
 
-    def _delay_s(self, error: ApiError, *, expired: bool) -> float:
+    def _delay_s(self, error: ApiError) -> float:
         if isinstance(error, (Unauthorized, Forbidden, NotFound)):
             return self._backoff.delay_s(at_least_s=self._settings.backoff.refused_s)
-        if expired and self._backoff.is_fresh:
-            # A first 410 is no sign of trouble: list again at once, but be slower if that does not help.
-            self._backoff.delay_s()
-            return 0.0
         return self._backoff.delay_s(at_least_s=error.retry_after_s or 0.0)
 
 

@@ -79,6 +79,10 @@ class Stream:
 
     def close(self) -> None:
         """Drop the connection; the server notices by itself."""
+        connection = self._response.connection
+        if connection is not None and connection.transport is not None:
+            # A TLS farewell would wait for the answer of a server that may be gone.
+            connection.transport.abort()
         self._response.close()
 
 

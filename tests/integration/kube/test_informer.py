@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -137,7 +138,7 @@ async def test_a_server_without_watch_list_is_listed_page_by_page(server: FaultS
     server.watch_list = False
     for index in range(23):
         server.put(pod(f"p{index}"))
-    async with reflecting(server, ReflectorSettings(page_items=5)) as running:
+    async with reflecting(server, replace(QUICK, page_items=5)) as running:
         await running.informers.wait_synced()
         assert running.versions() == held_by(server)
         assert len(server.lists) == 5
@@ -151,7 +152,7 @@ async def test_an_expired_continue_token_starts_the_list_again_in_one_piece(serv
     for index in range(8):
         server.put(pod(f"p{index}"))
     server.list_faults.extend([None, status(410, "Expired")])
-    async with reflecting(server, ReflectorSettings(page_items=5)) as running:
+    async with reflecting(server, replace(QUICK, page_items=5)) as running:
         await running.informers.wait_synced()
         assert running.versions() == held_by(server)
         assert [request.query.get("limit") for request in server.lists] == ["5", "5", None]
@@ -250,6 +251,20 @@ async def test_a_watch_that_always_ends_at_once_is_not_hammered(server: FaultSer
         server.drop_watches()
         await anyio.sleep(0.5)
         assert len(server.watches) < 8
+
+
+@pytest.mark.parametrize("seen_first", [b"\n", bookmark(100)])
+async def test_a_version_that_is_always_too_old_is_not_listed_for_over_and_over(
+    server: FaultServer, seen_first: bytes
+) -> None:
+    settings = ReflectorSettings(backoff=BackoffPolicy(first_s=0.05, longest_s=10.0))
+    async with reflecting(server, settings) as running:
+        await running.informers.wait_synced()
+        expired = chunks(bookmark(100, initial=True), seen_first, error_event(410, "Expired"), then="end")
+        server.watch_faults.extend([expired] * 1000)
+        server.drop_watches()
+        await anyio.sleep(0.5)
+        assert 3 < len(server.requests) < 14
 
 
 async def test_429_is_waited_out_as_long_as_the_server_says(server: FaultServer) -> None:

@@ -226,6 +226,25 @@ async def test_an_exec_plugin_is_run_again_when_its_token_is_refused(server: Fau
         assert (tmp_path / "runs").read_text() == "2"
 
 
+async def test_many_requests_refused_at_once_run_an_exec_plugin_once(server: FaultServer, tmp_path: Path) -> None:
+    server.token = "never this"
+    path = kubeconfig(tmp_path, {"server": f"http://127.0.0.1:{server.port}"}, exec_user(tmp_path, PREFIX="t"))
+    refused = 0
+    async with ApiSession(await load(path, SystemClock())) as session:
+
+        async def ask() -> None:
+            nonlocal refused
+            with pytest.raises(Unauthorized):
+                await session.request("GET", PODS.path)
+            refused += 1
+
+        async with anyio.create_task_group() as group:
+            for _ in range(10):
+                group.start_soon(ask)
+    assert refused == 10
+    assert (tmp_path / "runs").read_text() == "2"
+
+
 async def test_an_exec_plugin_is_run_again_when_its_token_expires(server: FaultServer, tmp_path: Path) -> None:
     user = exec_user(tmp_path, PREFIX="t", EXPIRES="2020-01-01T00:00:00Z")
     path = kubeconfig(tmp_path, {"server": f"http://127.0.0.1:{server.port}"}, user)

@@ -26,13 +26,3 @@ def test_a_wait_that_was_asked_for_is_kept() -> None:
 def test_two_clients_do_not_come_back_together() -> None:
     delays_s = {Backoff(BackoffPolicy(), Random(seed)).delay_s() for seed in range(10)}
     assert len(delays_s) == 10
-
-
-def test_it_is_fresh_until_something_fails() -> None:
-    backoff = Backoff(BackoffPolicy(), Random(1))
-    fresh = [backoff.is_fresh]
-    backoff.delay_s()
-    fresh.append(backoff.is_fresh)
-    backoff.reset()
-    fresh.append(backoff.is_fresh)
-    assert fresh == [True, False, True]

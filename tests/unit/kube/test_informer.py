@@ -1,0 +1,124 @@
+"""The store's own rules; informers over a connection are in the integration tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.kube.informer import Informer
+from podium.kube.objects import ObjectMeta, Pod
+from podium.kube.resource_types import PODS
+from podium.kube.wire import BrokenObject
+
+pytestmark = pytest.mark.anyio
+
+
+class Story:
+    """What a handler is told."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, ...]] = []
+
+    def on_add(self, new: Pod) -> None:
+        self.events.append(("add", version(new)))
+
+    def on_update(self, old: Pod, new: Pod) -> None:
+        self.events.append(("update", version(old), version(new)))
+
+    def on_delete(self, old: Pod) -> None:
+        self.events.append(("delete", version(old)))
+
+    def on_broken(self, broken: BrokenObject) -> None:
+        self.events.append(("broken", broken.detail))
+
+
+def version(item: Pod) -> str:
+    return f"{item.metadata.name}@{item.metadata.resource_version}"
+
+
+def pod(name: str, resource_version: int, uid: str = "u") -> Pod:
+    return Pod(metadata=ObjectMeta(name=name, namespace="ns", uid=uid, resource_version=str(resource_version)))
+
+
+def broken(name: str, detail: str = "bad", uid: str = "u") -> BrokenObject:
+    return BrokenObject("Pod", "ns", name, uid, "99", detail)
+
+
+@pytest.fixture
+def story() -> Story:
+    return Story()
+
+
+@pytest.fixture
+def informer(story: Story) -> Informer[Pod]:
+    made = Informer(PODS, lambda _resource, error: pytest.fail(str(error)))
+    made.add_handler(story)
+    return made
+
+
+def test_an_older_or_equal_state_is_never_delivered(informer: Informer[Pod], story: Story) -> None:
+    for resource_version in (9, 10, 10, 9, 11):
+        informer.put(pod("a", resource_version))
+    assert story.events == [("add", "a@9"), ("update", "a@9", "a@10"), ("update", "a@10", "a@11")]
+
+
+async def test_a_list_is_right_even_when_versions_went_back(informer: Informer[Pod], story: Story) -> None:
+    informer.put(pod("a", 500))
+    informer.put(pod("same", 7))
+    await informer.replace([pod("a", 3), pod("same", 7)], [])
+    assert story.events[2:] == [("update", "a@500", "a@3")]
+
+
+def test_an_object_of_another_uid_is_another_object(informer: Informer[Pod], story: Story) -> None:
+    informer.put(pod("a", 5, "first"))
+    informer.put(pod("a", 9, "second"))
+    assert story.events[1:] == [("delete", "a@5"), ("add", "a@9")]
+
+
+def test_a_deletion_delivers_the_state_that_handlers_know(informer: Informer[Pod], story: Story) -> None:
+    informer.put(pod("a", 5))
+    informer.drop(pod("a", 9))
+    informer.drop(pod("a", 9))
+    assert story.events[1:] == [("delete", "a@5")]
+
+
+async def test_a_broken_object_keeps_what_was_known_until_it_is_deleted_or_replaced(
+    informer: Informer[Pod], story: Story
+) -> None:
+    informer.put(pod("a", 5))
+    informer.mark_broken(broken("a"), deleted=False)
+    informer.mark_broken(broken("a"), deleted=False)
+    await informer.replace([], [broken("a")])
+    informer.mark_broken(broken("a", "worse"), deleted=False)
+    assert story.events[1:] == [("broken", "bad"), ("broken", "worse")]
+    informer.mark_broken(broken("a", "worse", uid="other"), deleted=False)
+    assert story.events[3:] == [("delete", "a@5"), ("broken", "worse")]
+    informer.mark_broken(broken("a", uid="other"), deleted=True)
+    informer.mark_broken(broken("a", uid="other"), deleted=False)
+    assert story.events[5:] == [("broken", "bad")]
+
+
+STATE = st.dictionaries(st.sampled_from("abcdef"), st.tuples(st.integers(1, 30), st.sampled_from(["u", "v"])))
+
+
+@given(st.lists(STATE, min_size=1, max_size=5))
+async def test_whatever_lists_follow_each_other_handlers_can_follow_them(
+    states: Sequence[dict[str, tuple[int, str]]],
+) -> None:
+    story = Story()
+    informer = Informer(PODS, lambda _resource, error: pytest.fail(str(error)))
+    informer.add_handler(story)
+    for state in states:
+        items = [pod(name, number, uid) for name, (number, uid) in state.items()]
+        await informer.replace(items, [])
+        assert sorted(informer.list(), key=version) == sorted(items, key=version)
+    followed: set[str] = set()
+    for kind, *versions in story.events:
+        if kind != "add":
+            followed.remove(versions[0])
+        if kind != "delete":
+            followed.add(versions[-1])
+    assert followed == {version(item) for item in informer.list()}
