@@ -1,18 +1,21 @@
 """The sample cluster keeps its promise: the pods fit whatever a scheduler does, the three others never do."""
 
+import functools
+
 import pytest
 
 from podium.sandbox.fill import GPU, priority_classes, unplaceable_pods, varied_nodes, varied_pods
 from podium.sandbox.quantities import parse_quantity
 from podium.sandbox.store import Store
 
-SIZES = [(5, 50), (6, 60), (7, 70), (8, 80), (9, 90), (13, 130), (16, 160), (31, 310), (50, 500), (200, 1000)]
+SIZES = [(5, 50), (6, 60), (7, 70), (8, 80), (9, 90), (13, 130), (16, 160), (31, 310), (50, 500)]
+
+
+amount = functools.cache(parse_quantity)
 
 
 def requests(pod):
-    return {
-        name: parse_quantity(value) for name, value in pod["spec"]["containers"][0]["resources"]["requests"].items()
-    }
+    return {name: amount(value) for name, value in pod["spec"]["containers"][0]["resources"]["requests"].items()}
 
 
 def allowed(pod, node):
@@ -39,7 +42,7 @@ def pools(nodes, pods):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_every_pool_has_room_for_all_pods_that_may_enter_it_whatever_is_placed_first(node_count, pod_count, seed):
     nodes, pods = varied_nodes(node_count, seed), varied_pods(pod_count, seed)
-    total = [{name: parse_quantity(value) for name, value in node["status"]["allocatable"].items()} for node in nodes]
+    total = [{name: amount(value) for name, value in node["status"]["allocatable"].items()} for node in nodes]
     reach = [frozenset(i for i, node in enumerate(nodes) if allowed(pod, node)) for pod in pods]
     for pool in set(reach):
         assert pool, "a pod is limited to no node at all"
@@ -67,7 +70,7 @@ def test_at_most_two_pods_share_a_host_port():
 @pytest.mark.parametrize("node_count", [5, 50])
 def test_no_node_takes_an_unplaceable_pod(node_count):
     nodes = varied_nodes(node_count)
-    largest = max(parse_quantity(node["status"]["allocatable"]["cpu"]) for node in nodes)
+    largest = max(amount(node["status"]["allocatable"]["cpu"]) for node in nodes)
     too_big, *limited = unplaceable_pods()
     assert requests(too_big)["cpu"] > largest
     assert not any(allowed(pod, node) for pod in limited for node in nodes)
@@ -93,3 +96,50 @@ def test_the_store_takes_the_whole_sample():
         store.create(obj)
     assert len(store.list("pods", field_selector="spec.schedulerName=podium")) == 53
     assert {pod["spec"]["priority"] for pod in store.list("pods")} == {0, 10, 1000}
+
+
+CHOICES = {
+    "packing": lambda free: min(free, key=lambda i: (free[i], i)),
+    "spreading": lambda free: max(free, key=lambda i: (free[i], i)),
+    "filling from the end": max,
+}
+
+
+def place(pods, nodes, choose):
+    """Give each pod in turn one of the nodes it fits on; returns how many pods found none."""
+    left = [
+        {name: amount(value) for name, value in node["status"]["allocatable"].items()} | {"ports": set()}
+        for node in nodes
+    ]
+    unplaced = 0
+    for pod in pods:
+        wanted = requests(pod)
+        ports = {port["hostPort"] for port in pod["spec"]["containers"][0].get("ports", [])}
+        free = {
+            i: left[i]["cpu"]
+            for i, node in enumerate(nodes)
+            if all(left[i].get(name, 0) >= value for name, value in wanted.items())
+            and left[i]["pods"] >= 1
+            and not ports & left[i]["ports"]
+            and allowed(pod, node)
+        }
+        if not free:
+            unplaced += 1
+            continue
+        chosen = left[choose(free)]
+        for name, value in wanted.items():
+            chosen[name] -= value
+        chosen["pods"] -= 1
+        chosen["ports"] |= ports
+    return unplaced
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize(("node_count", "pod_count"), [(5, 50), (7, 70), (20, 200)])
+def test_schedulers_of_any_taste_place_all_pods_but_the_unplaceable(choice, node_count, pod_count):
+    for seed in range(2):
+        pods = varied_pods(pod_count, seed) + unplaceable_pods()
+        # The most demanding pods last is the worst case for the rest.
+        limited = sorted(pods, key=lambda pod: "nodeSelector" in pod["spec"] or "affinity" in pod["spec"])
+        for order in (pods, limited):
+            assert place(order, varied_nodes(node_count, seed), CHOICES[choice]) == 3
