@@ -23,7 +23,7 @@ from podium.sandbox.patches import json_patch, merge_patch
 from podium.sandbox.resources import BY_KIND, RESOURCES, ResourceType, resource_named
 from podium.sandbox.selectors import selection
 from podium.sandbox.strategic import strategic_merge
-from podium.sandbox.validation import check_shape, mapping, validate, validate_pod_update
+from podium.sandbox.validation import check_shape, mapping, validate, validate_new_event, validate_pod_update
 from podium.sandbox.views import shape_of, to_stored
 
 Json = dict[str, Any]
@@ -127,6 +127,8 @@ class Store:
         obj["metadata"] = metadata
         defaults.set_defaults(resource, obj)
         causes = validate(resource, obj)
+        if resource.storage == "events":
+            causes += validate_new_event(resource, obj)
         if resource.storage == "pods" and not causes:
             defaults.admit_pod(obj, self._priority_class)
         if causes:

@@ -185,4 +185,36 @@ def _quantities(path: str, amounts: object) -> Iterator[Cause]:
             yield Cause(f"{path}[{name}]", f'Invalid value: "{value}": must be greater than or equal to 0')
 
 
+def validate_new_event(resource: ResourceType, event: Json) -> list[Cause]:
+    """What is wrong with an event (in stored form) that is being created through the API of `resource`.
+
+    Source: kubernetes pkg/apis/core/validation/events.go (v1.36); core/v1 asks for the namespace alone.
+    """
+    involved = mapping(event, "involvedObject").get("namespace") or "default"
+    causes = []
+    if event["metadata"]["namespace"] != involved:
+        causes.append(Cause("involvedObject.namespace", f'Invalid value: "{involved}": does not match event.namespace'))
+    if resource.group != "events.k8s.io":
+        return causes
+    for field, shown in _REQUIRED_OF_EVENTS.items():
+        if not event.get(field):
+            causes.append(Cause(shown, "Required value", "FieldValueRequired"))
+    for field, limit in (("action", 128), ("reason", 128), ("reportingInstance", 128), ("message", 1024)):
+        if len(str(event.get(field) or "")) > limit:
+            causes.append(
+                Cause(field if field != "message" else "note", f"Too long: may not be more than {limit} bytes")
+            )
+    if event.get("type") not in ("Normal", "Warning"):
+        causes.append(Cause("type", f'Invalid value: "{event.get("type", "")}"'))
+    return causes
+
+
+_REQUIRED_OF_EVENTS = {
+    "eventTime": "eventTime",
+    "reportingComponent": "reportingController",
+    "reportingInstance": "reportingInstance",
+    "action": "action",
+    "reason": "reason",
+}
+
 _CHECKS: dict[str, Callable[[Json], Iterator[Cause]]] = {"pods": _pod, "nodes": _node}

@@ -120,6 +120,7 @@ async def test_describe_shows_a_pod_with_its_events(kubectl, cluster):
         "reason": "FailedScheduling",
         "note": "0/2 nodes are available",
         "reportingController": "podium",
+        "reportingInstance": "podium-1",
         "action": "Scheduling",
     }
     cluster.store.create(event)

@@ -222,7 +222,17 @@ async def test_a_list_is_selected_by_namespace_labels_and_fields(rest, sandbox):
 
 
 async def test_an_event_of_one_api_is_read_through_the_other(rest):
-    event = {"metadata": {"name": "e"}, "regarding": {"kind": "Pod", "name": "web"}, "note": "hello"}
+    event = {
+        "metadata": {"name": "e"},
+        "eventTime": "2026-01-01T12:00:00.000000Z",
+        "regarding": {"kind": "Pod", "name": "web"},
+        "type": "Normal",
+        "reason": "Scheduled",
+        "action": "Binding",
+        "note": "hello",
+        "reportingController": "podium",
+        "reportingInstance": "podium-1",
+    }
     status, _ = await rest.post("/apis/events.k8s.io/v1/namespaces/default/events", event)
     assert status == 201
     _, body = await rest.get("/api/v1/events?fieldSelector=involvedObject.name%3Dweb")

@@ -276,19 +276,50 @@ def test_a_dry_run_answers_and_keeps_nothing(store):
     assert store.revision == revision
 
 
-def test_both_event_apis_share_one_store(store):
-    event = {
+def event(**fields):
+    return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {"name": "e", "namespace": "default"},
-        "regarding": {"kind": "Pod", "name": "web"},
+        "eventTime": "2026-01-01T12:00:00.000000Z",
+        "regarding": {"kind": "Pod", "name": "web", "namespace": "default"},
+        "type": "Normal",
+        "reason": "Scheduled",
+        "action": "Binding",
         "note": "hello",
         "reportingController": "podium",
-    }
-    assert store.create(event)["note"] == "hello"
+        "reportingInstance": "podium-1",
+    } | fields
+
+
+def test_both_event_apis_share_one_store(store):
+    assert store.create(event())["note"] == "hello"
     core = store.get("events", "e")
     assert (core["apiVersion"], core["message"], core["involvedObject"]["name"]) == ("v1", "hello", "web")
-    assert store.list("events.events.k8s.io")[0]["regarding"] == {"kind": "Pod", "name": "web"}
+    assert store.list("events.events.k8s.io")[0]["regarding"]["name"] == "web"
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({"eventTime": None}, "eventTime"),
+        ({"reportingController": ""}, "reportingController"),
+        ({"reportingInstance": ""}, "reportingInstance"),
+        ({"action": ""}, "action"),
+        ({"reason": ""}, "reason"),
+        ({"type": "Info"}, "type"),
+        ({"note": "x" * 1025}, "note"),
+        ({"regarding": {"namespace": "team"}}, "involvedObject.namespace"),
+    ],
+)
+def test_an_event_needs_what_the_event_api_asks_for(store, fields, wrong):
+    error = refused(422, "Invalid", store.create, event(**fields))
+    assert [cause["field"] for cause in error.details["causes"]] == [wrong]
+
+
+def test_the_older_event_api_asks_for_less(store):
+    core = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "involvedObject": {"kind": "Node"}}
+    assert store.create(core)["metadata"]["namespace"] == "default"
 
 
 def test_a_kind_that_is_not_served_is_a_bad_request(store):
