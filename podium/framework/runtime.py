@@ -66,8 +66,8 @@ class Observer(Protocol):
     def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
         """One extension point has run."""
 
-    def count_evaluation(self, plugin: str, point: str, profile: str) -> None:
-        """One plugin has been called."""
+    def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
+        """A plugin has been called, for that many nodes where it is called for nodes."""
 
 
 def points_of(plugin: type[Plugin]) -> frozenset[ExtensionPoint]:

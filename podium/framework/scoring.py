@@ -47,7 +47,7 @@ def score_nodes(framework: Framework, state: CycleState, pod: Pod, snapshot: Sna
     for scorer, weight in framework.scorers:
         if scorer.name in state.skipped_scores:
             continue
-        framework.observer.count_evaluation(scorer.name, "Score", framework.name)
+        framework.observer.count_evaluations(scorer.name, "Score", framework.name, len(rows))
         try:
             scores = scorer.normalize(state, pod, scorer.score(state, pod, snapshot, rows))
         except Exception as error:
@@ -63,7 +63,7 @@ def _run_pre_score(framework: Framework, state: CycleState, pod: Pod, snapshot: 
     started_s = framework.clock.monotonic()
     skipped: set[str] = set()
     for plugin in framework.pre_score:
-        framework.observer.count_evaluation(plugin.name, "PreScore", framework.name)
+        framework.observer.count_evaluations(plugin.name, "PreScore", framework.name)
         try:
             status = plugin.pre_score(state, pod, snapshot, rows)
         except Exception as error:

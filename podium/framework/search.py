@@ -136,7 +136,7 @@ def _run_pre_filter(
     skipped: set[str] = set()
     rejected: Status | None = None
     for plugin in framework.pre_filter:
-        framework.observer.count_evaluation(plugin.name, "PreFilter", framework.name)
+        framework.observer.count_evaluations(plugin.name, "PreFilter", framework.name)
         try:
             result, status = plugin.pre_filter(state, pod, snapshot)
         except Exception as error:
@@ -265,7 +265,7 @@ class _Judge:
         for each in self._filters:
             if not len(left):
                 break
-            self._framework.observer.count_evaluation(each.name, "Filter", self._framework.name)
+            self._framework.observer.count_evaluations(each.name, "Filter", self._framework.name, len(left))
             try:
                 judged = each.judge(state, self._pod, snapshot, left)
             except Exception as error:
