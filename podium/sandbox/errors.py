@@ -24,7 +24,8 @@ class Cause:
 
     def as_json(self) -> Json:
         """The cause as it stands in `Status.details.causes`."""
-        return {"reason": self.reason, "message": self.message, "field": self.field}
+        shown = {"reason": self.reason, "message": self.message}
+        return shown | {"field": self.field} if self.field else shown
 
 
 class ApiError(Exception):

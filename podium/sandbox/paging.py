@@ -70,7 +70,7 @@ def _revision_asked_for(revision: str, rule: str, present: int) -> int:
         raise ApiError(422, "Invalid", f"resourceVersionMatch: Invalid value: {rule!r}")
     asked = int(revision or 0)
     if asked > present:
-        message = f"Too large resource version: {asked}, current: {present}"
+        message = f"Timeout: Too large resource version: {asked}, current: {present}"
         cause = Cause("", "Too large resource version", "ResourceVersionTooLarge")
         raise ApiError(504, "Timeout", message, details={"causes": [cause.as_json()]}, retry_after_s=1)
     return asked if rule == "Exact" and asked else present

@@ -35,13 +35,12 @@ def bind(store: Store, namespace: str, name: str, binding: Json) -> Json:
     pod = record.obj
     metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     given = mapping(binding, "metadata")
-    _check_bindable(metadata, spec, given, node)
+    _check_bindable(metadata, spec, given)
     metadata = metadata | {
         field: (metadata.get(field) or {}) | mapping(given, field)
         for field in ("annotations", "labels")
         if given.get(field)
     }
-    metadata["generation"] = metadata.get("generation", 0) + 1
     scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
     status = {field: value for field, value in status.items() if field != "nominatedNodeName"}
     status["conditions"] = with_condition(
@@ -60,7 +59,7 @@ def bind(store: Store, namespace: str, name: str, binding: Json) -> Json:
     return _SUCCESS
 
 
-def _check_bindable(metadata: Json, spec: Json, given: Json, node: str) -> None:
+def _check_bindable(metadata: Json, spec: Json, given: Json) -> None:
     name = metadata["name"]
     if given.get("uid") and given["uid"] != metadata.get("uid"):
         why = f"Precondition failed: UID in precondition: {given['uid']}, UID in object meta: {metadata.get('uid')}"
@@ -72,7 +71,7 @@ def _check_bindable(metadata: Json, spec: Json, given: Json, node: str) -> None:
     if spec.get("nodeName"):
         raise _binding_conflict(name, f'pod {name} is already assigned to node "{spec["nodeName"]}"')
     if spec.get("schedulingGates"):
-        raise _binding_conflict(name, f'pod {name} has non-empty .spec.schedulingGates, cannot bind to "{node}"')
+        raise _binding_conflict(name, f"pod {name} has non-empty .spec.schedulingGates")
 
 
 def _binding_conflict(name: str, why: str) -> ApiError:

@@ -131,6 +131,8 @@ class ApiServer:
     async def _create(self, call: Call) -> web.StreamResponse:
         request, body = call.request, await read_object(call.http)
         if request.name is None:
+            if not body:
+                raise bad_request(f"the object provided is unrecognized (must be of type {request.resource.kind})")
             _check_kind(request, body)
             with self._store.dry_run(request.dry_run):
                 record = self._store.create_record(request.resource, request.namespace, body)

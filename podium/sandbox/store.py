@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from podium.sandbox import defaults, deletion
-from podium.sandbox.errors import already_exists, bad_request, conflict, invalid, not_found
+from podium.sandbox.errors import Cause, already_exists, bad_request, conflict, invalid, not_found
 from podium.sandbox.journal import ADDED, DELETED, MODIFIED, Change, Collection, Key, Record
 from podium.sandbox.metadata import new_metadata, updated_metadata
 from podium.sandbox.patches import json_patch, merge_patch
@@ -239,6 +239,10 @@ class Store:
             patched = strategic_merge(current, patch, resource.kind)
         if not isinstance(patched.get("metadata"), dict):
             raise bad_request("the patch leaves no metadata")
+        uid = patched["metadata"].get("uid")
+        if uid != old.obj["metadata"].get("uid"):
+            cause = Cause("metadata.uid", f'Invalid value: "{uid}": field is immutable')
+            raise invalid(resource, old.key[1], [cause])
         return self.update_record(resource, old, to_stored(resource, patched), subresource)
 
     def delete(

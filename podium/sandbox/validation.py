@@ -94,14 +94,15 @@ def validate_pod_update(old: Json, new: Json) -> list[Cause]:
     fixed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)} - changeable
     if _frozen_containers(before) != _frozen_containers(after):
         fixed.add("containers")
-    gates = [gate for gate in after.get("schedulingGates") or () if gate not in (before.get("schedulingGates") or ())]
     message = "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
     message += "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
     message += "existing tolerations),`spec.terminationGracePeriodSeconds`"
     causes = [Cause("spec", f"{message} (changed: {', '.join(sorted(fixed))})", "FieldValueForbidden")] if fixed else []
-    if gates:
-        why = "Forbidden: only deletion is allowed, but found new scheduling gate"
-        causes.append(Cause("spec.schedulingGates", why, "FieldValueForbidden"))
+    present = before.get("schedulingGates") or ()
+    for index, gate in enumerate(after.get("schedulingGates") or ()):
+        if gate not in present:
+            why = "Forbidden: only deletion is allowed, but found new scheduling gate"
+            causes.append(Cause(f"spec.schedulingGates[{index}].name", why, "FieldValueForbidden"))
     return causes
 
 
@@ -171,7 +172,7 @@ def _node(node: Json) -> Iterator[Cause]:
     for index, taint in enumerate(node["spec"].get("taints") or ()):
         if taint.get("effect") not in ("NoSchedule", "PreferNoSchedule", "NoExecute"):
             why = f'Unsupported value: "{taint.get("effect", "")}"'
-            yield Cause(f"spec.taints[{index}].effect", why, "FieldValueNotSupported")
+            yield Cause(f"metadata.taints[{index}].effect", why, "FieldValueNotSupported")
 
 
 def _quantities(path: str, amounts: object) -> Iterator[Cause]:
@@ -188,29 +189,33 @@ def _quantities(path: str, amounts: object) -> Iterator[Cause]:
 def validate_new_event(resource: ResourceType, event: Json) -> list[Cause]:
     """What is wrong with an event (in stored form) that is being created through the API of `resource`.
 
-    Source: kubernetes pkg/apis/core/validation/events.go (v1.36); core/v1 asks for the namespace alone.
+    Source: kubernetes pkg/apis/core/validation/events.go (v1.36); an event without eventTime is
+    one of the old kind, which core/v1 takes with a namespace alone.
     """
     involved = mapping(event, "involvedObject").get("namespace") or "default"
     causes = []
     if event["metadata"]["namespace"] != involved:
         causes.append(Cause("involvedObject.namespace", f'Invalid value: "{involved}": does not match event.namespace'))
-    if resource.group != "events.k8s.io":
-        return causes
-    for field, shown in _REQUIRED_OF_EVENTS.items():
-        if not event.get(field):
-            causes.append(Cause(shown, "Required value", "FieldValueRequired"))
-    for field, limit in (("action", 128), ("reason", 128), ("reportingInstance", 128), ("message", 1024)):
-        if len(str(event.get(field) or "")) > limit:
-            causes.append(
-                Cause(field if field != "message" else "note", f"Too long: may not be more than {limit} bytes")
-            )
-    if event.get("type") not in ("Normal", "Warning"):
-        causes.append(Cause("type", f'Invalid value: "{event.get("type", "")}"'))
+    if resource.group == "events.k8s.io":
+        if not event.get("eventTime"):
+            causes.append(Cause("eventTime", "Required value", "FieldValueRequired"))
+        if event.get("type") not in ("Normal", "Warning"):
+            causes.append(Cause("type", f'Invalid value: "{event.get("type", "")}": has invalid value'))
+    if event.get("eventTime"):
+        causes.extend(_modern_event(event))
     return causes
 
 
+def _modern_event(event: Json) -> Iterator[Cause]:
+    for field, shown in _REQUIRED_OF_EVENTS.items():
+        if not event.get(field):
+            yield Cause(shown, "Required value", "FieldValueRequired")
+    for field, limit in (("action", 128), ("reason", 128), ("reportingInstance", 128), ("message", 1024)):
+        if len(str(event.get(field) or "").encode()) > limit:
+            yield Cause(field, f"Invalid value: can have at most {limit} characters")
+
+
 _REQUIRED_OF_EVENTS = {
-    "eventTime": "eventTime",
     "reportingComponent": "reportingController",
     "reportingInstance": "reportingInstance",
     "action": "action",

@@ -56,7 +56,7 @@ async def test_a_request_that_makes_no_sense_gets_its_code(rest, method, path, e
     assert (status, body["kind"]) == (expected, "Status")
 
 
-@pytest.mark.parametrize("body", [b"{", b"[]", b'"text"'])
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"text"'])
 async def test_a_body_that_is_no_object_is_a_bad_request(rest, body):
     status, answer = await rest.call("POST", PODS, body)
     assert (status, answer["reason"]) == (400, "BadRequest")

@@ -181,10 +181,19 @@ def test_a_pod_keeps_its_spec_but_for_a_few_fields(store):
     assert store.update(created | {"spec": created["spec"] | {"containers": image}})["metadata"]["generation"] == 2
 
 
+def test_a_patch_meant_for_another_pod_of_that_name_is_invalid(store):
+    store.create(pod())
+    patch = {"metadata": {"uid": "another"}, "status": {"nominatedNodeName": "n1"}}
+    error = refused(422, "Invalid", store.patch, "pods", "web", patch, subresource="status")
+    assert error.details["causes"][0]["field"] == "metadata.uid"
+    refused(409, "Conflict", store.update, pod() | {"metadata": {"name": "web", "uid": "another"}})
+
+
 def test_gates_can_be_taken_away_but_not_added(store):
     gated = store.create(pod(schedulingGates=[{"name": "a"}]))
     more = gated["spec"] | {"schedulingGates": [{"name": "a"}, {"name": "b"}]}
-    refused(422, "Invalid", store.update, gated | {"spec": more})
+    error = refused(422, "Invalid", store.update, gated | {"spec": more})
+    assert error.details["causes"][0]["field"] == "spec.schedulingGates[1].name"
     assert store.update(gated | {"spec": gated["spec"] | {"schedulingGates": []}})["spec"]["schedulingGates"] == []
 
 
@@ -194,6 +203,7 @@ def test_binding_gives_the_pod_its_node_and_its_condition(store):
     bind(store, "default", "web", {"target": {"name": "n1"}, "metadata": {"annotations": {"a": "b"}}})
     bound = store.get("pods", "web")
     assert bound["spec"]["nodeName"] == "n1"
+    assert bound["metadata"]["generation"] == 1
     assert bound["metadata"]["annotations"] == {"a": "b"}
     assert "nominatedNodeName" not in bound["status"]
     (condition,) = bound["status"]["conditions"]
@@ -308,7 +318,7 @@ def test_both_event_apis_share_one_store(store):
         ({"action": ""}, "action"),
         ({"reason": ""}, "reason"),
         ({"type": "Info"}, "type"),
-        ({"note": "x" * 1025}, "note"),
+        ({"note": "x" * 1025}, "message"),
         ({"regarding": {"namespace": "team"}}, "involvedObject.namespace"),
     ],
 )
