@@ -31,9 +31,9 @@ class Counter:
         """Grow by that much."""
         self.value += amount
 
-    def lines(self, name: str, labels: str) -> Iterator[str]:
+    def lines(self, name: str, labels: str) -> list[str]:
         """The lines of the text form; `labels` is `a="b",c="d"` or empty."""
-        yield f"{name}{_braces(labels)} {number(self.value)}"
+        return [f"{name}{_braces(labels)} {number(self.value)}"]
 
 
 class Gauge(Counter):
@@ -46,17 +46,28 @@ class Gauge(Counter):
         self.value = value
 
 
+class Bounds:
+    """The upper bounds of a histogram's buckets, ascending, without infinity, and their text."""
+
+    __slots__ = ("texts", "values")
+
+    def __init__(self, *values: float) -> None:
+        self.values = values
+        self.texts = (*(number(value) for value in values), "+Inf")
+
+
 class Histogram:
     """How many observations fell at or below each bound.
 
     Cost: 0.15 us per observation.
     """
 
-    __slots__ = ("_bounds", "_counts", "total")
+    __slots__ = ("_bounds", "_counts", "_values", "total")
 
-    def __init__(self, bounds: tuple[float, ...]) -> None:
+    def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._counts = [0] * (len(bounds) + 1)
+        self._values = bounds.values
+        self._counts = [0] * len(bounds.texts)
         self.total = 0.0
 
     @property
@@ -66,18 +77,19 @@ class Histogram:
 
     def observe(self, value: float) -> None:
         """Count one observation."""
-        self._counts[bisect_left(self._bounds, value)] += 1
+        self._counts[bisect_left(self._values, value)] += 1
         self.total += value
 
-    def lines(self, name: str, labels: str) -> Iterator[str]:
+    def lines(self, name: str, labels: str) -> list[str]:
         """The lines of the text form: cumulative buckets, sum, count."""
-        prefix = f"{name}_bucket{{{labels}{',' if labels else ''}le="
-        cumulative = list(accumulate(self._counts))
-        for bound, count in zip(self._bounds, cumulative, strict=False):
-            yield f'{prefix}"{number(bound)}"}} {count}'
-        yield f'{prefix}"+Inf"}} {cumulative[-1]}'
-        yield f"{name}_sum{_braces(labels)} {number(self.total)}"
-        yield f"{name}_count{_braces(labels)} {cumulative[-1]}"
+        head = f"{name}_bucket{{{labels}{',' if labels else ''}le="
+        lines = [
+            f'{head}"{bound}"}} {count}'
+            for bound, count in zip(self._bounds.texts, accumulate(self._counts), strict=True)
+        ]
+        lines.append(f"{name}_sum{_braces(labels)} {number(self.total)}")
+        lines.append(f"{name}_count{_braces(labels)} {sum(self._counts)}")
+        return lines
 
 
 class Series(Protocol):
@@ -87,7 +99,7 @@ class Series(Protocol):
     def value(self) -> float:
         """The number, or the number of observations."""
 
-    def lines(self, name: str, labels: str) -> Iterator[str]:
+    def lines(self, name: str, labels: str) -> list[str]:
         """The lines of the text form."""
 
 
@@ -171,14 +183,14 @@ def gauge(name: str, help_text: str, *labels: str) -> Family[Gauge]:
     return Family(name, "gauge", help_text, labels, Gauge)
 
 
-def histogram(name: str, help_text: str, bounds: tuple[float, ...], *labels: str) -> Family[Histogram]:
-    """A family of histograms; `bounds` ascend and leave out infinity."""
+def histogram(name: str, help_text: str, bounds: Bounds, *labels: str) -> Family[Histogram]:
+    """A family of histograms."""
     return Family(name, "histogram", help_text, labels, lambda: Histogram(bounds))
 
 
-def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
+def exponential(start: float, factor: float, count: int) -> Bounds:
     """Bounds that grow by a factor, multiplied up one by one so that they round as upstream's do."""
-    return tuple(accumulate(repeat(factor, count - 1), mul, initial=start))
+    return Bounds(*accumulate(repeat(factor, count - 1), mul, initial=start))
 
 
 def heading(name: str, kind: str, help_text: str) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, 
 
 import podium
 from podium.telemetry.families import (
+    Bounds,
     Family,
     ReadFamily,
     counter,
@@ -39,7 +40,7 @@ _ATTEMPT_LABELS = (*((str(n),) for n in range(_ATTEMPTS_SHOWN_MAX + 1)), (f"{_AT
 _ATTEMPT_S = exponential(0.001, 2, 15)
 _EXTENSION_POINT_S = exponential(0.0001, 2, 12)
 _PLUGIN_S = exponential(0.00001, 1.5, 20)
-_REQUEST_S = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+_REQUEST_S = Bounds(0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 
 
 class Metrics:

@@ -1,0 +1,86 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from podium.telemetry.families import Bounds, ReadFamily, counter, exponential, gauge, histogram, number
+
+
+def parse(lines):
+    text = "\n".join(lines) + "\n"
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_an_observation_on_a_bound_counts_as_below_it():
+    family = histogram("wait_seconds", "Waiting.", Bounds(1, 2, 4))
+    for value in (1, 1.5, 2, 5):
+        family[()].observe(value)
+    samples = parse(family.lines())
+    assert [samples["wait_seconds_bucket", (("le", le),)] for le in ("1", "2", "4", "+Inf")] == [1, 3, 3, 4]
+    assert samples["wait_seconds_sum", ()] == 9.5
+    assert samples["wait_seconds_count", ()] == 4
+
+
+def test_exponential_bounds_are_multiplied_up_one_by_one():
+    assert exponential(0.001, 2, 4).values == (0.001, 0.002, 0.004, 0.008)
+    # What go's ExponentialBuckets(0.00001, 1.5, 4) holds, rounding included.
+    bounds = exponential(0.00001, 1.5, 4)
+    assert bounds.values == (1e-05, 1e-05 * 1.5, 1e-05 * 1.5 * 1.5, 1e-05 * 1.5 * 1.5 * 1.5)
+    assert bounds.texts[0] == "1e-05"
+
+
+def test_a_family_without_labels_is_there_from_the_start_and_after_a_reset():
+    family = counter("tries_total", "Tries.")
+    assert parse(family.lines()) == {("tries_total", ()): 0}
+    family[()].add(3)
+    family.reset()
+    assert parse(family.lines()) == {("tries_total", ()): 0}
+
+
+def test_a_family_with_labels_shows_nothing_until_it_has_a_series():
+    family = gauge("waiting", "Waiting.", "queue")
+    assert list(family.lines()) == []
+    family[("active",)].set(2)
+    family[("active",)].add(-1)
+    assert parse(family.lines()) == {("waiting", (("queue", "active"),)): 1}
+
+
+def test_a_wrong_number_of_label_values_is_refused():
+    with pytest.raises(ValueError, match="queue"):
+        counter("pods_total", "Pods.", "queue", "event")[("active",)]
+
+
+def test_a_read_gauge_asks_its_owner_each_time():
+    family = ReadFamily("waiting", "Waiting.", "queue")
+    assert list(family.lines()) == []
+    sizes = {"active": 1}
+    family.read_from(lambda: sizes)
+    assert parse(family.lines()) == {("waiting", (("queue", "active"),)): 1}
+    sizes["backoff"] = 7
+    assert parse(family.lines())["waiting", (("queue", "backoff"),)] == 7
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]) | st.sampled_from('\\"\n')))
+def test_any_label_value_reads_back_the_same(value):
+    family = counter("calls_total", "Calls.", "plugin")
+    family[(value,)].add()
+    assert parse(family.lines()) == {("calls_total", (("plugin", value),)): 1}
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_any_number_reads_back_the_same(value):
+    assert float(number(value)) == value
+
+
+@given(st.lists(st.floats(0, 100)))
+def test_the_buckets_of_a_histogram_never_go_down(values):
+    family = histogram("wait_seconds", "Waiting.", exponential(0.01, 2, 10))
+    for value in values:
+        family[()].observe(value)
+    samples = [sample for (name, _), sample in parse(family.lines()).items() if name == "wait_seconds_bucket"]
+    assert samples == sorted(samples)
+    assert samples[-1] == len(values) == family[()].value

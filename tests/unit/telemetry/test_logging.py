@@ -1,0 +1,165 @@
+import io
+import json
+import logging
+
+import pytest
+import structlog
+
+from podium.telemetry import configure_logging, get_logger, set_verbosity, verbosity
+
+
+@pytest.fixture
+def stream():
+    """Where the lines go; the process's logging is as before afterwards."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    made = io.BytesIO()
+    configure_logging(form="json", stream=made)
+    yield made
+    set_verbosity(2)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+def entries(stream):
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_line_is_one_json_object_with_time_level_message_and_values_first(stream):
+    get_logger("binder", profile="podium").info("Successfully bound pod to node", pod="default/web-1", nodes=3)
+    (entry,) = entries(stream)
+    assert list(entry)[:3] == ["ts", "level", "msg"]
+    assert entry.pop("ts").endswith("Z")
+    assert entry == {
+        "level": "info",
+        "msg": "Successfully bound pod to node",
+        "component": "binder",
+        "profile": "podium",
+        "pod": "default/web-1",
+        "nodes": 3,
+    }
+
+
+def test_debug_lines_appear_when_the_verbosity_is_raised_at_run_time(stream):
+    module_log = get_logger("queues")
+    bound_log = module_log.bind(profile="podium")
+    module_log.debug("hidden")
+    bound_log.debug("hidden")
+    set_verbosity(4)
+    assert verbosity() == 4
+    module_log.debug("shown")
+    bound_log.debug("shown")
+    set_verbosity(3)
+    bound_log.debug("hidden again")
+    assert [entry["msg"] for entry in entries(stream)] == ["shown", "shown"]
+
+
+@pytest.mark.parametrize("level", [-1, 11])
+def test_a_verbosity_out_of_range_is_refused(level):
+    with pytest.raises(ValueError, match="between 0 and 10"):
+        set_verbosity(level)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["authorization", "Authorization", "token", "bearerToken", "access_token", "clientKeyData", "tls-private-key"],
+)
+def test_what_stands_under_a_key_that_sounds_secret_is_not_logged(stream, key):
+    log = get_logger("kube")
+    log.info("Connected", **{key: "s3cr3t"}, headers={key: "s3cr3t"}, requests=[{"headers": {key: "s3cr3t"}}])
+    assert b"s3cr3t" not in stream.getvalue()
+    assert entries(stream)[0]["headers"] == {key: "[redacted]"}
+
+
+@pytest.mark.parametrize("key", ["pod", "node", "profile", "key", "monkey"])
+def test_other_keys_are_logged(stream, key):
+    get_logger("kube").info("Connected", **{key: "plain"})
+    assert entries(stream)[0][key] == "plain"
+
+
+def test_bearer_tokens_are_taken_out_of_text_and_tracebacks(stream):
+    log = get_logger("kube")
+    log.info("Sent Authorization: Bearer s3cr3t.abc", error="bearer s3cr3t", errors=["BEARER s3cr3t"])
+    try:
+        raise RuntimeError("refused: Bearer s3cr3t")
+    except RuntimeError:
+        log.exception("Request failed")
+    assert b"s3cr3t" not in stream.getvalue()
+    assert "RuntimeError: refused: Bearer [redacted]" in entries(stream)[1]["exception"]
+
+
+def test_libraries_logs_come_out_in_the_same_form(stream):
+    logging.getLogger("aiohttp.server").error("Error handling %s", "request")
+    logging.getLogger("asyncio").info("not shown at this verbosity")
+    set_verbosity(4)
+    logging.getLogger("asyncio").info("shown")
+    logging.getLogger("asyncio").log(35, "between two levels")
+    shown = [(entry["level"], entry["component"], entry["msg"]) for entry in entries(stream)]
+    assert shown == [
+        ("error", "aiohttp.server", "Error handling request"),
+        ("info", "asyncio", "shown"),
+        ("warning", "asyncio", "between two levels"),
+    ]
+
+
+def test_a_librarys_exception_keeps_its_traceback(stream):
+    try:
+        raise RuntimeError("boom")
+    except RuntimeError:
+        logging.getLogger("asyncio").exception("Task failed")
+    assert "RuntimeError: boom" in entries(stream)[0]["exception"]
+
+
+def test_bodies_of_the_clients_answers_are_logged_at_no_verbosity(stream):
+    set_verbosity(10)
+    logging.getLogger("kubernetes_asyncio.client.rest").debug("response body: secret")
+    logging.getLogger("aiohttp.client").debug("connected")
+    assert [entry["msg"] for entry in entries(stream)] == ["connected"]
+
+
+def test_a_logger_that_was_used_follows_a_new_configuration(stream):
+    log = get_logger("daemon")
+    log.info("to the first")
+    other = io.BytesIO()
+    configure_logging(form="console", stream=other)
+    log.info("to the second")
+    logging.getLogger("asyncio").warning("once")
+    assert [entry["msg"] for entry in entries(stream)] == ["to the first"]
+    assert other.getvalue().count(b"\n") == 2
+
+
+def test_the_console_form_is_plain_text_without_a_terminal(stream):
+    configure_logging(form="console", stream=stream)
+    try:
+        raise RuntimeError("boom \udcff")
+    except RuntimeError:
+        get_logger("daemon").exception("Scheduling failed", pod="default/web-1", token="s3cr3t")
+    text = stream.getvalue().decode()
+    assert "Scheduling failed" in text
+    assert "pod=default/web-1" in text
+    assert "RuntimeError: boom" in text
+    assert "s3cr3t" not in text
+    assert "\x1b" not in text
+
+
+def test_a_stream_that_is_no_terminal_gets_json(stream):
+    configure_logging(stream=stream)
+    get_logger("daemon").info("Starting")
+    assert entries(stream)[0]["msg"] == "Starting"
+
+
+def test_values_that_json_does_not_know_do_not_lose_the_line(stream):
+    log = get_logger("daemon")
+    log.info("Odd values", path="/srv/\udcff", big=2**70, exotic=object, binary=b"x")
+    (entry,) = entries(stream)
+    assert entry["big"] == 2**70
+    assert entry["msg"] == "Odd values"
+
+
+def test_entries_can_be_captured_in_tests(stream):
+    log = get_logger("daemon")
+    log.info("before")
+    with structlog.testing.capture_logs() as captured:
+        log.info("Scheduled", pod="default/web-1")
+    assert captured == [{"component": "daemon", "event": "Scheduled", "log_level": "info", "pod": "default/web-1"}]

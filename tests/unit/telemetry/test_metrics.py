@@ -1,0 +1,133 @@
+import pytest
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.parser import text_string_to_metric_families
+
+from podium.telemetry import Metrics
+
+# name → type, labels, number of finite buckets; as kube-scheduler 1.36.2 has them
+UPSTREAM = {
+    "scheduler_schedule_attempts": ("counter", {"result", "profile"}, 0),
+    "scheduler_scheduling_attempt_duration_seconds": ("histogram", {"result", "profile"}, 15),
+    "scheduler_scheduling_algorithm_duration_seconds": ("histogram", set(), 15),
+    "scheduler_event_handling_duration_seconds": ("histogram", {"event"}, 12),
+    "scheduler_preemption_victims": ("histogram", set(), 7),
+    "scheduler_preemption_attempts": ("counter", set(), 0),
+    "scheduler_pending_pods": ("gauge", {"queue"}, 0),
+    "scheduler_inflight_events": ("gauge", {"event"}, 0),
+    "scheduler_goroutines": ("gauge", {"operation"}, 0),
+    "scheduler_pod_scheduling_sli_duration_seconds": ("histogram", {"attempts"}, 20),
+    "scheduler_pod_scheduling_attempts": ("histogram", set(), 5),
+    "scheduler_pod_scheduled_after_flush": ("counter", set(), 0),
+    "scheduler_framework_extension_point_duration_seconds": ("histogram", {"extension_point", "status", "profile"}, 12),
+    "scheduler_plugin_execution_duration_seconds": ("histogram", {"plugin", "extension_point", "status"}, 20),
+    "scheduler_plugin_evaluation": ("counter", {"plugin", "extension_point", "profile"}, 0),
+    "scheduler_queueing_hint_execution_duration_seconds": ("histogram", {"plugin", "event", "hint"}, 20),
+    "scheduler_queue_incoming_pods": ("counter", {"queue", "event"}, 0),
+    "scheduler_permit_wait_duration_seconds": ("histogram", {"result"}, 15),
+    "scheduler_cache_size": ("gauge", {"type"}, 0),
+    "scheduler_unschedulable_pods": ("gauge", {"plugin", "profile"}, 0),
+    "rest_client_requests": ("counter", {"code", "method", "host"}, 0),
+    "rest_client_request_duration_seconds": ("histogram", {"verb", "host"}, 12),
+    "rest_client_rate_limiter_duration_seconds": ("histogram", {"verb", "host"}, 12),
+    "leader_election_master_status": ("gauge", {"name"}, 0),
+}
+
+
+def families(metrics):
+    return {family.name: family for family in text_string_to_metric_families(metrics.render().decode())}
+
+
+@pytest.fixture
+def used():
+    """Metrics after one of everything."""
+    metrics = Metrics()
+    metrics.count_attempt("scheduled", "podium", 0.003)
+    metrics.observe_algorithm(0.001)
+    metrics.count_bound(1, 0.01)
+    metrics.count_bound(16, 100, after_flush=True)
+    metrics.observe_extension_point("Filter", "Success", "podium", 0.0002)
+    metrics.observe_plugin("NodeName", "Filter", "Success", 0.00001)
+    metrics.count_evaluations("NodeName", "Filter", "podium", 5000)
+    metrics.observe_permit_wait("Success", 1)
+    metrics.count_preemption_attempt()
+    metrics.observe_victims(2)
+    metrics.add_goroutines("binding", 1)
+    metrics.add_unschedulable("NodeName", "podium", 1)
+    metrics.count_incoming("active", "NodeAdd", 3)
+    metrics.observe_event("NodeAdd", 0.001)
+    metrics.observe_hint("NodeName", "NodeAdd", "Queue", 0.00001)
+    metrics.read_pending_pods(lambda: {"active": 4, "backoff": 0, "unschedulable": 1, "gated": 0})
+    metrics.read_inflight_events(lambda: {"PodPopped": 1})
+    metrics.read_cache_size(lambda: {"nodes": 2, "pods": 10, "assumed_pods": 1})
+    metrics.count_request("POST", "127.0.0.1:6443", "201", 0.004)
+    metrics.observe_rate_limit("POST", "127.0.0.1:6443", 0)
+    metrics.set_leader("kube-scheduler", leads=True)
+    metrics.count_unexpected_error("plugin", "NodeName")
+    metrics.count_broken_object("Pod")
+    return metrics
+
+
+def test_every_metric_has_upstreams_name_type_labels_and_buckets(used):
+    shown = families(used)
+    for name, (kind, labels, buckets) in UPSTREAM.items():
+        family = shown[name]
+        assert family.type == kind, name
+        assert set().union(*(sample.labels for sample in family.samples)) - {"le"} == labels, name
+        bounds = {sample.labels["le"] for sample in family.samples if "le" in sample.labels}
+        assert len(bounds - {"+Inf"}) == buckets, name
+
+
+def test_only_podiums_own_metrics_go_beyond_upstream(used):
+    own = {name for name in families(used) if name not in UPSTREAM}
+    assert all(name.startswith(("podium_", "process_", "python_gc_")) for name in own)
+
+
+def test_no_creation_times_are_shown(used):
+    assert b"_created" not in used.render()
+
+
+def test_an_attempt_is_counted_and_timed():
+    metrics = Metrics()
+    metrics.count_attempt("unschedulable", "podium", 0.5)
+    labels = {"result": "unschedulable", "profile": "podium"}
+    assert metrics.value("scheduler_schedule_attempts_total", **labels) == 1
+    assert metrics.value("scheduler_scheduling_attempt_duration_seconds", **labels) == 1
+    assert metrics.value("scheduler_schedule_attempts_total", **labels | {"result": "error"}) == 0
+
+
+@pytest.mark.parametrize(("attempts", "label"), [(1, "1"), (14, "14"), (15, "15+"), (99, "15+")])
+def test_many_attempts_share_a_label(attempts, label):
+    metrics = Metrics()
+    metrics.count_bound(attempts, 2.0)
+    assert metrics.value("scheduler_pod_scheduling_sli_duration_seconds", attempts=label) == 1
+
+
+def test_only_a_pod_that_a_timeout_freed_counts_as_scheduled_after_flush(used):
+    assert used.value("scheduler_pod_scheduled_after_flush_total") == 1
+
+
+def test_a_reset_starts_counters_and_histograms_again_and_keeps_gauges(used):
+    used.reset()
+    assert used.value("scheduler_queue_incoming_pods_total", queue="active", event="NodeAdd") == 0
+    assert used.value("scheduler_scheduling_algorithm_duration_seconds") == 0
+    assert used.value("scheduler_goroutines", operation="binding") == 1
+    assert used.value("scheduler_pending_pods", queue="active") == 4
+    used.count_preemption_attempt()
+    assert used.value("scheduler_preemption_attempts_total") == 1
+
+
+def test_an_unknown_name_is_an_error():
+    with pytest.raises(KeyError):
+        Metrics().value("scheduler_nothing")
+
+
+def test_two_schedulers_in_one_process_count_apart():
+    one, other = Metrics(), Metrics()
+    one.count_preemption_attempt()
+    assert other.value("scheduler_preemption_attempts_total") == 0
+
+
+def test_collectors_of_others_can_join(used):
+    Counter("my_policy_hits", "Hits.", registry=used.registry).inc()
+    assert "my_policy_hits" in families(used)
+    assert isinstance(used.registry, CollectorRegistry)
