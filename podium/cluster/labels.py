@@ -53,14 +53,16 @@ class LabelColumns:
         self._size = size
         self._columns: dict[str, LabelColumn] = {}
 
-    def column(self, key: str, rows: Sequence[Mapping[str, str] | None]) -> LabelColumn:
-        """The column of a key; `rows` gives each row's labels for the first time that it is asked for."""
-        column = self._columns.get(key)
-        if column is None:
-            column = self._columns[key] = LabelColumn(key, self._size)
-            for row, labels in enumerate(rows):
-                if labels and key in labels:
-                    column.set(row, labels)
+    def get(self, key: str) -> LabelColumn | None:
+        """The column of a key, None if it has not been asked for before."""
+        return self._columns.get(key)
+
+    def build(self, key: str, rows: Sequence[Mapping[str, str] | None]) -> LabelColumn:
+        """The column of a key that is new here, from each row's labels."""
+        column = self._columns[key] = LabelColumn(key, self._size)
+        for row, labels in enumerate(rows):
+            if labels and key in labels:
+                column.set(row, labels)
         return column
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:

@@ -108,7 +108,10 @@ class Snapshot:
 
     def label_column(self, key: str) -> LabelColumn:
         """The values of one label over all rows. Cost: one pass over the nodes the first time a key is asked for."""
-        return self._labels.column(key, [node.metadata.labels if node else None for node in self.nodes])
+        known = self._labels.get(key)
+        if known is not None:
+            return known
+        return self._labels.build(key, [node.metadata.labels if node else None for node in self.nodes])
 
     # ------------------------------------------------------------ changes
 

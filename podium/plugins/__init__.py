@@ -1,1 +1,38 @@
-"""plugins."""
+"""The in-tree plugins, one per file; class name = configuration name.
+
+Owns the policies that kube-scheduler ships with. Never knows the queue, the binder or another plugin's state, and never
+does I/O but through the handle it was given.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from podium.framework.interface import PluginFactory
+from podium.plugins.default_binder import DefaultBinder
+from podium.plugins.image_locality import ImageLocality
+from podium.plugins.node_affinity import NodeAffinity
+from podium.plugins.node_name import NodeName
+from podium.plugins.node_ports import NodePorts
+from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from podium.plugins.node_resources_fit import NodeResourcesFit
+from podium.plugins.node_unschedulable import NodeUnschedulable
+from podium.plugins.priority_sort import PrioritySort
+from podium.plugins.scheduling_gates import SchedulingGates
+from podium.plugins.taint_toleration import TaintToleration
+
+IN_TREE: Final[Mapping[str, PluginFactory]] = {
+    "SchedulingGates": SchedulingGates,
+    "PrioritySort": PrioritySort,
+    "NodeUnschedulable": NodeUnschedulable,
+    "NodeName": NodeName,
+    "TaintToleration": TaintToleration,
+    "NodeAffinity": NodeAffinity,
+    "NodePorts": NodePorts,
+    "NodeResourcesFit": NodeResourcesFit,
+    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
+    "ImageLocality": ImageLocality,
+    "DefaultBinder": DefaultBinder,
+}
+"""Every plugin that a profile can enable by name."""
+
+__all__ = ["IN_TREE"]

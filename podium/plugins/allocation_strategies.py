@@ -1,0 +1,172 @@
+"""How NodeResourcesFit scores a node: by what would be left free, by what would be used, or by a function of the ratio.
+
+Each strategy is a score from 0 to MAX_NODE_SCORE for one resource, given what would be in use with the pod and what the
+node offers; a node's score is the weighted mean over the resources that count there. Integers only, truncating.
+
+Source: kubernetes pkg/scheduler/framework/plugins/noderesources (least_allocated.go, most_allocated.go,
+requested_to_capacity_ratio.go, resource_allocation.go), v1.36.2.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster.snapshot import BoolArray
+from podium.config.args import (
+    LEAST_ALLOCATED,
+    MOST_ALLOCATED,
+    REQUESTED_TO_CAPACITY_RATIO,
+    ResourceSpec,
+    ScoringStrategy,
+    UtilizationShapePoint,
+)
+from podium.framework.interface import MAX_NODE_SCORE
+from podium.kube.requests import Requests
+from podium.kube.resource_names import is_scalar_resource
+
+MAX_UTILIZATION: Final = 100
+_SHAPE_SCALE: Final = 10
+"""Points of a shape give scores from 0 to 10."""
+
+
+def counted_resources(resources: Sequence[ResourceSpec], requests: Requests) -> list[tuple[ResourceSpec, int]]:
+    """The resources that count for a pod, and what it requests: scalar ones only where it requests some."""
+    amounts = [(resource, requests.get(resource.name, 0)) for resource in resources]
+    return [(resource, amount) for resource, amount in amounts if amount or not is_scalar_resource(resource.name)]
+
+
+class Strategy(ABC):
+    """The weighted mean of a score per resource; a resource that a node does not offer does not count there."""
+
+    only_positive: ClassVar[bool] = False
+    """Whether resources with a score of 0 do not count either, and the mean is rounded instead of truncated."""
+
+    def __init__(self, strategy: ScoringStrategy) -> None:
+        self.resources = strategy.resources
+
+    @abstractmethod
+    def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
+        """One resource's scores by row; allocatable is nowhere 0."""
+
+    @abstractmethod
+    def resource_score(self, in_use: int, allocatable: int) -> int:
+        """One resource's score on one node; allocatable is not 0."""
+
+    def score_rows(self, requests: Requests, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """The score by row, 0 where nothing counts."""
+        total = np.zeros(len(rows), np.int64)
+        weight: IntArray | int = 0
+        for resource, amount in counted_resources(self.resources, requests):
+            allocatable = snapshot.allocatable(resource.name).take(rows)
+            in_use = snapshot.nonzero_requested(resource.name).take(rows)
+            in_use += amount
+            counts: BoolArray | int = 1
+            if allocatable.all():
+                scores = self.resource_scores(in_use, allocatable)
+            else:
+                counts = allocatable != 0
+                scores = self.resource_scores(in_use, np.where(counts, allocatable, 1)) * counts
+            if self.only_positive:
+                counts = scores > 0
+            total += scores * resource.weight
+            weight = weight + counts * resource.weight
+        if isinstance(weight, int):
+            return total if weight == 0 else total // weight
+        weight = np.maximum(weight, 1)
+        return (2 * total + weight) // (2 * weight) if self.only_positive else total // weight
+
+    def score(self, requests: Requests, node: NodeInfo) -> int:
+        """The score of one node, 0 where nothing counts."""
+        total = weight = 0
+        for resource, amount in counted_resources(self.resources, requests):
+            allocatable = node.allocatable(resource.name)
+            if allocatable == 0:
+                continue
+            score = self.resource_score(node.nonzero_requested(resource.name) + amount, allocatable)
+            if score > 0 or not self.only_positive:
+                total += score * resource.weight
+                weight += resource.weight
+        if weight == 0:
+            return 0
+        return math.floor(total / weight + 0.5) if self.only_positive else total // weight
+
+
+class LeastAllocated(Strategy):
+    """The share that stays free: spreads pods out."""
+
+    def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
+        """Percent left free, 0 where the pod does not fit."""
+        scores: IntArray = np.maximum(allocatable - in_use, 0) * MAX_NODE_SCORE // allocatable
+        return scores
+
+    def resource_score(self, in_use: int, allocatable: int) -> int:
+        """Percent left free, 0 where the pod does not fit."""
+        return 0 if in_use > allocatable else (allocatable - in_use) * MAX_NODE_SCORE // allocatable
+
+
+class MostAllocated(Strategy):
+    """The share that is in use: packs pods together."""
+
+    def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
+        """Percent in use, at most 100."""
+        scores: IntArray = np.minimum(in_use, allocatable) * MAX_NODE_SCORE // allocatable
+        return scores
+
+    def resource_score(self, in_use: int, allocatable: int) -> int:
+        """Percent in use, at most 100."""
+        return min(in_use, allocatable) * MAX_NODE_SCORE // allocatable
+
+
+class RequestedToCapacityRatio(Strategy):
+    """A function of the share that is in use, given by the points of its graph."""
+
+    only_positive = True
+
+    def __init__(self, strategy: ScoringStrategy) -> None:
+        super().__init__(strategy)
+        ratio = strategy.requested_to_capacity_ratio
+        assert ratio is not None, "the configuration requires the shape with this strategy"
+        self._by_utilization = [_on_graph(ratio.shape, percent) for percent in range(MAX_UTILIZATION + 1)]
+        self._column = np.array(self._by_utilization, np.int64)
+
+    def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
+        """The function's value at the percentage in use; where the pod does not fit, at 100."""
+        return self._column.take(np.minimum(in_use, allocatable) * MAX_UTILIZATION // allocatable)
+
+    def resource_score(self, in_use: int, allocatable: int) -> int:
+        """The function's value at the percentage in use; where the pod does not fit, at 100."""
+        percent = MAX_UTILIZATION if in_use > allocatable else in_use * MAX_UTILIZATION // allocatable
+        return self._by_utilization[percent]
+
+
+def _on_graph(points: Sequence[UtilizationShapePoint], percent: int) -> int:
+    """The score at a utilization: level before the first and after the last point, straight lines in between."""
+    after = next((index for index, point in enumerate(points) if percent <= point.utilization), None)
+    if after is None:
+        return points[-1].score * _SHAPE_SCALE
+    right = points[after]
+    if after == 0:
+        return right.score * _SHAPE_SCALE
+    left = points[after - 1]
+    rise = (right.score - left.score) * _SHAPE_SCALE * (percent - left.utilization)
+    run = right.utilization - left.utilization
+    # Towards zero, also on the way down.
+    return left.score * _SHAPE_SCALE + (rise // run if rise >= 0 else -(-rise // run))
+
+
+_STRATEGIES: Final[Mapping[str, type[Strategy]]] = {
+    LEAST_ALLOCATED: LeastAllocated,
+    MOST_ALLOCATED: MostAllocated,
+    REQUESTED_TO_CAPACITY_RATIO: RequestedToCapacityRatio,
+}
+
+
+def strategy_of(strategy: ScoringStrategy) -> Strategy:
+    """The strategy that the configuration asks for."""
+    return _STRATEGIES[strategy.type](strategy)

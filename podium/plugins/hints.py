@@ -1,0 +1,24 @@
+"""What several plugins ask when an event comes by: could it help this pod?
+
+Source: kubernetes pkg/scheduler/util/utils.go and framework/plugins/helper, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from podium.framework.cluster_event import QueueingHint
+from podium.kube.objects import Pod
+
+
+def queue_if(helps: bool) -> QueueingHint:
+    """Queue where the event may help, otherwise Skip."""
+    return QueueingHint.QUEUE if helps else QueueingHint.SKIP
+
+
+def is_about(pod: Pod, changed: Pod | None) -> bool:
+    """Whether the changed pod is this one."""
+    return changed is not None and changed.uid == pod.uid
+
+
+def holds_a_place(pod: Pod) -> bool:
+    """Whether the pod takes up room on a node, or room is kept for it there."""
+    return bool(pod.node_name or pod.status.nominated_node_name)

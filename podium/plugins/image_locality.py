@@ -1,0 +1,91 @@
+"""ImageLocality: prefers nodes that already have the pod's images.
+
+Runs at: Score.
+Verdict: none.
+Requeue: none.
+Cost: one look-up per image; nothing more where no node has any of them.
+Source: kubernetes pkg/scheduler/framework/plugins/imagelocality/image_locality.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster.images import ImageState
+from podium.framework.cluster_event import EventRegistration
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import MAX_NODE_SCORE, Handle, ScorePlugin, TableScorePlugin
+from podium.kube.objects import Pod, PodSpec, once_per_spec
+
+_MIB: Final = 1024 * 1024
+MIN_BYTES: Final = 23 * _MIB
+"""Images up to this size, weighted by how widespread they are, do not count."""
+MAX_BYTES_PER_CONTAINER: Final = 1000 * _MIB
+
+
+def normalized_image_name(name: str) -> str:
+    """The name as nodes report it: with a tag, `latest` where none is given."""
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
+@once_per_spec
+def _image_names(spec: PodSpec) -> tuple[str, ...]:
+    """The images of containers and volumes; one that is used twice counts twice."""
+    containers = [container.image for container in (*spec.init_containers, *spec.containers)]
+    volumes = [volume.image.reference for volume in spec.volumes if volume.image is not None]
+    return tuple(map(normalized_image_name, containers + volumes))
+
+
+def _max_bytes(spec: PodSpec) -> int:
+    return MAX_BYTES_PER_CONTAINER * (len(spec.init_containers) + len(spec.containers))
+
+
+def _weighted_bytes(image: ImageState, node_count: int) -> int:
+    """The size, less what of the cluster lacks the image, so that pods do not heap up on the first node to have it."""
+    return int(float(image.size_bytes) * (len(image.rows) / node_count))
+
+
+class ImageLocality(TableScorePlugin, ScorePlugin):
+    """Scores nodes by the size of the pod's images that are there."""
+
+    def __init__(self, args: object, handle: Handle) -> None:
+        del args
+        self._handle = handle
+
+    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """From 0, where at most MIN_BYTES are present, to MAX_NODE_SCORE."""
+        del state
+        present = _present_images(snapshot, pod.spec)
+        total = np.zeros(len(rows), np.int64)
+        if not present:
+            return total
+        row_numbers = rows.tolist()
+        for image in present:
+            has_image = np.fromiter(map(image.rows.__contains__, row_numbers), np.bool_, len(row_numbers))
+            total += _weighted_bytes(image, len(snapshot)) * has_image
+        most = _max_bytes(pod.spec)
+        above = np.where(total < MIN_BYTES, MIN_BYTES, np.minimum(total, most)) - MIN_BYTES
+        scores: IntArray = MAX_NODE_SCORE * above // (most - MIN_BYTES)
+        return scores
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """As `score_rows`, for one node of the current snapshot."""
+        del state
+        snapshot = self._handle.snapshot()
+        images = _present_images(snapshot, pod.spec)
+        total = sum(_weighted_bytes(image, len(snapshot)) for image in images if node.row in image.rows)
+        most = _max_bytes(pod.spec)
+        above = (MIN_BYTES if total < MIN_BYTES else min(total, most)) - MIN_BYTES
+        return MAX_NODE_SCORE * above // (most - MIN_BYTES)
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """None: it rejects nothing."""
+        return ()
+
+
+def _present_images(snapshot: Snapshot, spec: PodSpec) -> list[ImageState]:
+    found = map(snapshot.images.get, _image_names(spec))
+    return [image for image in found if image is not None]

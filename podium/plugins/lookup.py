@@ -1,0 +1,41 @@
+"""Answers about the entries of a growing table, each entry judged once.
+
+Columns hold small integers that stand for entries of a table: taint sets, values of a label. What a pod makes of an
+entry is worked out when it is first seen and gathered by row from then on. Never looks at rows itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Entry = TypeVar("Entry")
+Answer = TypeVar("Answer", bound=np.generic)
+
+
+class Lookup(Generic[Entry, Answer]):
+    """The answers of one pure function to the entries of one table.
+
+    Invariant: tables only ever grow at the end. A lookup asked about another table starts anew.
+    """
+
+    __slots__ = ("_answers", "_dtype", "_entries", "_judge")
+
+    def __init__(self, judge: Callable[[Entry], int | bool], dtype: type[Answer]) -> None:
+        self._judge = judge
+        self._dtype = dtype
+        self._entries: Sequence[Entry] | None = None
+        self._answers: NDArray[Answer] = np.empty(0, dtype)
+
+    def over(self, entries: Sequence[Entry]) -> NDArray[Answer]:
+        """The answer to each entry, by its number. Cost: one call of the function for each new entry."""
+        if entries is not self._entries:
+            self._entries, self._answers = entries, np.empty(0, self._dtype)
+        known = len(self._answers)
+        if known < len(entries):
+            new = np.array([self._judge(entry) for entry in entries[known:]], self._dtype)
+            self._answers = np.concatenate((self._answers, new))
+        return self._answers

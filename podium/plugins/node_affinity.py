@@ -1,0 +1,164 @@
+"""NodeAffinity: pods choose nodes by label and by name.
+
+Runs at: PreFilter, Filter (`nodeSelector`, required terms), PreScore, Score (preferred terms), NormalizeScores.
+Verdict: UnschedulableAndUnresolvable; an Error from PreScore where a preferred term is invalid.
+Requeue: a node that matches appears, or one that did not match comes to match.
+Cost: each requirement is held against each distinct label value once per pod spec; then one gather per requirement.
+Source: kubernetes pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.config.args import NodeAffinityArgs
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.framework.status import SKIP, Status, error_status, unresolvable
+from podium.kube.errors import FieldError
+from podium.kube.objects import Node, Pod, PodSpec, once_per_spec
+from podium.kube.objects import NodeAffinity as AffinityRules
+from podium.kube.selectors import compile_node_selector, compile_preferred_terms, node_names
+from podium.plugins.hints import queue_if
+from podium.plugins.node_matching import (
+    RowSelector,
+    WeightedRowTerm,
+    required_terms,
+    row_selector,
+    weighted_row_terms,
+)
+from podium.plugins.normalize import default_normalize
+
+_CONFLICT: Final = unresolvable("pod affinity terms conflict")
+_NOT_ENFORCED, _NOT_SELECTED = 1, 2
+_REJECTED: Final = {
+    _NOT_ENFORCED: unresolvable("node(s) didn't match scheduler-enforced node affinity"),
+    _NOT_SELECTED: unresolvable("node(s) didn't match Pod's node affinity/selector"),
+}
+
+_demanded = once_per_spec(row_selector)
+
+
+@once_per_spec
+def _named_nodes(spec: PodSpec) -> frozenset[str] | None:
+    return node_names(required_terms(spec))
+
+
+@once_per_spec
+def _preferred(spec: PodSpec) -> tuple[WeightedRowTerm, ...]:
+    affinity = spec.affinity
+    rules = affinity.node_affinity if affinity is not None else None
+    return weighted_row_terms(compile_preferred_terms(rules.preferred if rules is not None else ()))
+
+
+class NodeAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScorePlugin, ScorePlugin):
+    """Holds nodes against the pod's affinity, and against what the configuration adds for every pod."""
+
+    def __init__(self, args: NodeAffinityArgs, handle: Handle) -> None:
+        del handle
+        added = msgspec.convert(args.added_affinity or {}, AffinityRules)
+        self._enforced = None if added.required is None else RowSelector({}, compile_node_selector(added.required))
+        self._added_preferences = weighted_row_terms(compile_preferred_terms(added.preferred))
+        self._prefers_for_all = bool(added.preferred)
+
+    # ------------------------------------------------------------ filtering
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        """Skip without any demand; the named nodes where every term names some."""
+        del state, snapshot
+        spec = pod.spec
+        if self._enforced is None and _demanded(spec).everything:
+            return None, SKIP
+        names = _named_nodes(spec)
+        if names is None:
+            return None, None
+        return (PreFilterResult(names), None) if names else (None, _CONFLICT)
+
+    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """Code 1 for nodes that the configuration rules out, code 2 for those that the pod rules out."""
+        del state
+        selected = _demanded(pod.spec).matching(snapshot, rows)
+        if self._enforced is None:
+            return None if selected.all() else np.where(selected, 0, _NOT_SELECTED)
+        enforced = self._enforced.matching(snapshot, rows)
+        return np.where(enforced, np.where(selected, 0, _NOT_SELECTED), _NOT_ENFORCED)
+
+    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+        """Which of the two demands the node fails."""
+        del state, pod
+        return _REJECTED[verdict]
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """Success, or UnschedulableAndUnresolvable."""
+        del state
+        if self._enforced is not None and not self._enforced.matches(node.labels, node.name):
+            return _REJECTED[_NOT_ENFORCED]
+        return None if _demanded(pod.spec).matches(node.labels, node.name) else _REJECTED[_NOT_SELECTED]
+
+    # ------------------------------------------------------------ scoring
+
+    def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
+        """Skip where nobody prefers anything; Error where a preferred term is invalid."""
+        del state, snapshot, rows
+        affinity = pod.spec.affinity
+        rules = affinity.node_affinity if affinity is not None else None
+        if not self._prefers_for_all and (rules is None or not rules.preferred):
+            return SKIP
+        try:
+            _preferred(pod.spec)
+        except FieldError as error:
+            return error_status(error)
+        return None
+
+    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """The summed weights of the preferred terms that match."""
+        del state
+        scores = np.zeros(len(rows), np.int64)
+        for preferred in self._preferences_for(pod):
+            scores += preferred.weight * preferred.term.matching(snapshot, rows)
+        return scores
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """The summed weights of the preferred terms that match."""
+        del state
+        labels, name = node.labels, node.name
+        return sum(each.weight for each in self._preferences_for(pod) if each.term.matches(labels, name))
+
+    def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+        """The heavier the better."""
+        del state, pod
+        return default_normalize(scores)
+
+    def _preferences_for(self, pod: Pod) -> tuple[WeightedRowTerm, ...]:
+        return (*_preferred(pod.spec), *self._added_preferences)
+
+    # ------------------------------------------------------------ requeueing
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """Nodes that appear or change labels."""
+        return (on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_LABEL, hint=self.after_node_change),)
+
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+        """Queue where the node matches now, and did not match the pod's own demands before."""
+        demanded = _demanded(pod.spec)
+        if self._enforced is not None and not self._enforced.matches(new.metadata.labels, new.name):
+            return QueueingHint.SKIP
+        if not demanded.matches(new.metadata.labels, new.name):
+            return QueueingHint.SKIP
+        return queue_if(old is None or not demanded.matches(old.metadata.labels, old.name))

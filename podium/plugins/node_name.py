@@ -1,0 +1,53 @@
+"""NodeName: a pod that names its node goes nowhere else.
+
+Runs at: Filter.
+Verdict: UnschedulableAndUnresolvable.
+Requeue: any node appears.
+Cost: nothing for pods that name no node, which is every pod that comes out of the queue.
+Source: kubernetes pkg/scheduler/framework/plugins/nodename/node_name.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, on
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import FilterPlugin, Handle, TableFilterPlugin
+from podium.framework.status import Status, unresolvable
+from podium.kube.objects import Pod
+
+_NO_ROW: Final = -1
+_REJECTED: Final = unresolvable("node(s) didn't match the requested node name")
+
+
+class NodeName(TableFilterPlugin, FilterPlugin):
+    """Rejects every node but the one that `spec.nodeName` asks for."""
+
+    def __init__(self, args: object, handle: Handle) -> None:
+        del args, handle
+
+    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """1 for other nodes than the named one."""
+        del state
+        if not pod.node_name:
+            return None
+        others: IntArray = np.not_equal(rows, snapshot.row_of.get(pod.node_name, _NO_ROW)).astype(np.int64)
+        return others
+
+    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+        """There is one verdict."""
+        del state, pod, verdict
+        return _REJECTED
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """Success, or UnschedulableAndUnresolvable."""
+        del state
+        return _REJECTED if pod.node_name and pod.node_name != node.name else None
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """Nodes that appear."""
+        return (on(EventResource.NODE, ActionType.ADD),)

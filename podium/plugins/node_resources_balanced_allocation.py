@@ -1,0 +1,135 @@
+"""NodeResourcesBalancedAllocation: prefers nodes whose resources the pod brings closer to equal use.
+
+Runs at: PreScore, Score.
+Verdict: none.
+Requeue: none.
+Cost: two gathers per configured resource.
+Source: kubernetes pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, v1.36.2; KEP 5232.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.config.args import NodeResourcesBalancedAllocationArgs, ResourceSpec
+from podium.framework.cluster_event import EventRegistration
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import MAX_NODE_SCORE, Handle, PreScorePlugin, ScorePlugin, TableScorePlugin
+from podium.framework.status import SKIP, Status, error_status
+from podium.kube.errors import FieldError
+from podium.kube.objects import Pod
+from podium.kube.requests import pod_requests_with_status
+from podium.plugins.allocation_strategies import counted_resources
+
+_HALF: Final = MAX_NODE_SCORE // 2
+
+
+class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlugin):
+    """Scores by how much the standard deviation of the resources' used fractions falls when the pod comes.
+
+    Floating point in the order of upstream's own, so that truncation falls alike.
+    """
+
+    def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
+        del handle
+        self._resources = args.resources
+
+    def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
+        """Skip where the pod requests none of the resources; Error where a request cannot be read."""
+        del state, snapshot, rows
+        try:
+            requests = pod_requests_with_status(pod)
+        except FieldError as error:
+            return error_status(error)
+        return None if any(requests.get(resource.name, 0) for resource in self._resources) else SKIP
+
+    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """From half of MAX_NODE_SCORE, where the pod only does harm, to MAX_NODE_SCORE."""
+        del state
+        counted = self._counted(pod)
+        if not counted or not len(rows):
+            return np.full(len(rows), _HALF + _HALF // 2, np.int64)
+        allocatable = np.array([snapshot.allocatable(resource.name).take(rows) for resource, _ in counted])
+        in_use = np.array([snapshot.requested(resource.name).take(rows) for resource, _ in counted])
+        wanted = np.array([[amount] for _, amount in counted])
+        if allocatable.all():
+            return _gain(in_use, wanted, allocatable)
+        scores = np.empty(len(rows), np.int64)
+        offered = allocatable != 0
+        # Rows that offer the same resources are scored together.
+        for pattern in np.unique(offered, axis=1).T:
+            alike = (offered == pattern[:, None]).all(axis=0)
+            scores[alike] = _gain(in_use[pattern][:, alike], wanted[pattern], allocatable[pattern][:, alike])
+        return scores
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """As `score_rows`, for one node."""
+        del state
+        amounts = [
+            (node.requested(resource.name), wanted, node.allocatable(resource.name))
+            for resource, wanted in self._counted(pod)
+        ]
+        offered = [each for each in amounts if each[2] != 0]
+        without = _evenness([_fraction(in_use, allocatable) for in_use, _, allocatable in offered])
+        with_pod = _evenness([_fraction(in_use + wanted, allocatable) for in_use, wanted, allocatable in offered])
+        return _HALF + (_HALF + with_pod - without) // 2
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """None: it rejects nothing."""
+        return ()
+
+    def _counted(self, pod: Pod) -> list[tuple[ResourceSpec, int]]:
+        return counted_resources(self._resources, pod_requests_with_status(pod))
+
+
+def _gain(in_use: IntArray, wanted: IntArray, allocatable: IntArray) -> IntArray:
+    """Scores by column from amounts by resource and column."""
+    without = _evenness_by_column(np.minimum(in_use / allocatable, 1.0))
+    with_pod = _evenness_by_column(np.minimum((in_use + wanted) / allocatable, 1.0))
+    return _HALF + (_HALF + with_pod - without) // 2
+
+
+def _evenness_by_column(fractions: NDArray[np.float64]) -> IntArray:
+    count = len(fractions)
+    if count == 2:
+        deviation = np.abs(fractions[0] - fractions[1]) / 2
+    elif count < 2:
+        return np.full(fractions.shape[1], MAX_NODE_SCORE, np.int64)
+    else:
+        # Python's sum adds row by row, first to last; NumPy's may not.
+        mean = sum(fractions[1:], start=fractions[0]) / count
+        squares = [(fraction - mean) * (fraction - mean) for fraction in fractions]
+        deviation = np.sqrt(sum(squares[1:], start=squares[0]) / count)
+    scores: IntArray = ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
+    return scores
+
+
+def _evenness(fractions: Sequence[float]) -> int:
+    """MAX_NODE_SCORE where all fractions are equal, less the further they lie apart."""
+    count = len(fractions)
+    if count == 2:
+        deviation = abs(fractions[0] - fractions[1]) / 2
+    elif count < 2:
+        deviation = 0.0
+    else:
+        mean = _total(fractions) / count
+        deviation = math.sqrt(_total([(fraction - mean) * (fraction - mean) for fraction in fractions]) / count)
+    return int((1 - deviation) * MAX_NODE_SCORE)
+
+
+def _fraction(in_use: int, allocatable: int) -> float:
+    return min(float(in_use) / float(allocatable), 1.0)
+
+
+def _total(terms: Sequence[float]) -> float:
+    """The plain running sum; Python's own `sum` corrects rounding errors from 3.12 on."""
+    total = 0.0
+    for term in terms:
+        total += term
+    return total

@@ -1,0 +1,211 @@
+"""NodeResourcesFit: a node must have what the pod requests, and the strategy decides which fill is best.
+
+Runs at: PreFilter, Filter, PreScore, Score.
+Verdict: Unschedulable for what deleting pods can free, UnschedulableAndUnresolvable for what the empty node lacks, each
+with every failing resource. UnschedulableAndUnresolvable from PreFilter where a request cannot be read.
+Requeue: a pod goes or shrinks; a node appears or grows that the pod fits when it is empty.
+Cost: two gathers per requested resource.
+Source: kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go, v1.36.2.
+Differs: extended resources are never delegated to devices (DynamicResources), so DeviceClasses do not requeue. Of the
+resources that a pod requests beyond the 60th, an explanation names only one. An unreadable request, which the API
+server would not let through, rejects the pod instead of failing the attempt again and again.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.config.args import NodeResourcesFitArgs
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.framework.status import Code, Status, error_status, unresolvable
+from podium.kube.errors import FieldError
+from podium.kube.objects import Node, Pod, PodSpec, once_per_spec
+from podium.kube.requests import Requests, filter_requests, node_allocatable, requests_on_node, scoring_requests
+from podium.kube.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_extended_resource
+from podium.plugins.allocation_strategies import strategy_of
+from podium.plugins.hints import holds_a_place, is_about, queue_if
+
+_TOO_MANY_PODS: Final = 1
+_UNRESOLVABLE: Final = 2
+_FIRST_RESOURCE_BIT: Final = 2
+_RESOURCE_BITS: Final = 61
+_NATIVE_ORDER: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
+
+
+class Demand(NamedTuple):
+    """An amount of one resource, more than 0."""
+
+    resource: str
+    amount: int
+
+
+@once_per_spec
+def _demands(spec: PodSpec) -> tuple[Demand, ...]:
+    """What must be free, in the order in which reasons are given: cpu, memory, ephemeral storage, the rest by name."""
+    requests = filter_requests(spec)
+    others = sorted(name for name in requests if name not in _NATIVE_ORDER)
+    return tuple(Demand(name, requests[name]) for name in (*_NATIVE_ORDER, *others) if requests.get(name, 0) > 0)
+
+
+def _bit(index: int) -> int:
+    """The verdict's bit for the demand at that place; the last bit stands for all from there on."""
+    return 1 << _FIRST_RESOURCE_BIT + min(index, _RESOURCE_BITS - 1)
+
+
+class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScorePlugin, ScorePlugin):
+    """Rejects nodes without room for the pod, and scores the others by how full the pod leaves them.
+
+    A verdict is a set of bits: too many pods, unresolvable, then one for each demand.
+    """
+
+    def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
+        del handle
+        self._ignored = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
+        self._strategy = strategy_of(args.scoring_strategy)
+
+    # ------------------------------------------------------------ filtering
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        """Never Skip: every pod counts as one."""
+        del state, snapshot
+        try:
+            _demands(pod.spec)
+        except FieldError as error:
+            return None, unresolvable(str(error))
+        return None, None
+
+    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """A set of bits for nodes without room."""
+        del state
+        verdicts: IntArray | None = None
+        full = snapshot.pod_count.take(rows) >= snapshot.allowed_pods.take(rows)
+        if full.any():
+            verdicts = full * np.int64(_TOO_MANY_PODS)
+        for index, (resource, amount) in enumerate(self._held_demands(pod.spec)):
+            allocatable = snapshot.allocatable(resource).take(rows)
+            short = allocatable - snapshot.requested(resource).take(rows) < amount
+            if not short.any():
+                continue
+            if verdicts is None:
+                verdicts = np.zeros(len(rows), np.int64)
+            verdicts |= short * np.int64(_bit(index))
+            verdicts |= (short & (allocatable < amount)) * np.int64(_UNRESOLVABLE)
+        return verdicts
+
+    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+        """Every reason, in upstream's order."""
+        del state
+        reasons = ["Too many pods"] if verdict & _TOO_MANY_PODS else []
+        demands = self._held_demands(pod.spec)[:_RESOURCE_BITS]
+        reasons += (f"Insufficient {each.resource}" for index, each in enumerate(demands) if verdict & _bit(index))
+        return Status(_code(bool(verdict & _UNRESOLVABLE)), tuple(reasons))
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """Success, Unschedulable, or UnschedulableAndUnresolvable."""
+        del state
+        reasons = ["Too many pods"] if len(node.pods) + 1 > node.allowed_pods else []
+        unresolvable_too = False
+        for resource, amount in self._held_demands(pod.spec):
+            allocatable = node.allocatable(resource)
+            if amount > allocatable - node.requested(resource):
+                reasons.append(f"Insufficient {resource}")
+                unresolvable_too |= amount > allocatable
+        return Status(_code(unresolvable_too), tuple(reasons)) if reasons else None
+
+    def _held_demands(self, spec: PodSpec) -> tuple[Demand, ...]:
+        demands = _demands(spec)
+        if not self._ignored and not self._ignored_groups:
+            return demands
+        return tuple(each for each in demands if not self._is_ignored(each.resource))
+
+    def _is_ignored(self, resource: str) -> bool:
+        if not is_extended_resource(resource):
+            return False
+        return resource in self._ignored or resource.partition("/")[0] in self._ignored_groups
+
+    # ------------------------------------------------------------ scoring
+
+    def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
+        """Never Skip; Error where a request cannot be read."""
+        del state, snapshot, rows
+        try:
+            scoring_requests(pod.spec)
+        except FieldError as error:
+            return error_status(error)
+        return None
+
+    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """The strategy's score, from 0 to MAX_NODE_SCORE."""
+        del state
+        return self._strategy.score_rows(scoring_requests(pod.spec), snapshot, rows)
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """The strategy's score, from 0 to MAX_NODE_SCORE."""
+        del state
+        return self._strategy.score(scoring_requests(pod.spec), node)
+
+    # ------------------------------------------------------------ requeueing
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """Pods that go or shrink, nodes that appear or grow."""
+        return (
+            on(
+                EventResource.POD,
+                ActionType.DELETE,
+                ActionType.UPDATE_POD_SCALE_DOWN,
+                hint=self.after_pod_change,
+            ),
+            on(
+                EventResource.NODE,
+                ActionType.ADD,
+                ActionType.UPDATE_NODE_ALLOCATABLE,
+                hint=self.after_node_change,
+            ),
+        )
+
+    def after_pod_change(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
+        """Queue where a pod with a place goes, the pod itself shrinks, or one on a node gives back what is wanted."""
+        if new is None:
+            return queue_if(holds_a_place(old))
+        if is_about(pod, new):
+            return QueueingHint.QUEUE
+        if not new.node_name:
+            return QueueingHint.SKIP
+        before, after = requests_on_node(old), requests_on_node(new)
+        return queue_if(any(before.get(name, 0) > after.get(name, 0) for name, _ in _demands(pod.spec)))
+
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+        """Queue where the pod fits the empty node, and the node is new or has grown where it matters."""
+        demands = _demands(pod.spec)
+        allocatable, allowed_pods = node_allocatable(new)
+        if allowed_pods < 1 or any(amount > allocatable.get(name, 0) for name, amount in demands):
+            return QueueingHint.SKIP
+        if old is None:
+            return QueueingHint.QUEUE
+        allocatable_before, allowed_before = node_allocatable(old)
+        return queue_if(allowed_pods > allowed_before or _grew(demands, allocatable_before, allocatable))
+
+
+def _grew(demands: tuple[Demand, ...], before: Requests, after: Requests) -> bool:
+    return any(after.get(name, 0) > before.get(name, 0) for name, _ in demands)
+
+
+def _code(unresolvable_too: bool) -> Code:
+    return Code.UNSCHEDULABLE_AND_UNRESOLVABLE if unresolvable_too else Code.UNSCHEDULABLE

@@ -1,0 +1,73 @@
+"""NodeUnschedulable: cordoned nodes take only pods that tolerate it.
+
+Runs at: Filter.
+Verdict: UnschedulableAndUnresolvable.
+Requeue: a schedulable node appears, or one is uncordoned; the pod itself comes to tolerate cordoned nodes.
+Cost: one gather over the rows; nothing for pods that tolerate it.
+Source: kubernetes pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import FilterPlugin, Handle, TableFilterPlugin
+from podium.framework.status import Status, unresolvable
+from podium.kube.objects import Node, Pod, PodSpec, Taint, once_per_spec
+from podium.kube.tolerations import is_tolerated
+from podium.plugins.hints import is_about, queue_if
+
+CORDONED: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_REJECTED: Final = unresolvable("node(s) were unschedulable")
+
+
+@once_per_spec
+def _tolerates_cordon(spec: PodSpec) -> bool:
+    return is_tolerated(spec.tolerations, CORDONED)
+
+
+class NodeUnschedulable(TableFilterPlugin, FilterPlugin):
+    """Rejects nodes with `spec.unschedulable`."""
+
+    def __init__(self, args: object, handle: Handle) -> None:
+        del args, handle
+
+    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """1 for nodes that are cordoned."""
+        del state
+        if _tolerates_cordon(pod.spec):
+            return None
+        cordoned = snapshot.unschedulable.take(rows)
+        return cordoned.astype(np.int64) if cordoned.any() else None
+
+    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+        """There is one verdict."""
+        del state, pod, verdict
+        return _REJECTED
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """Success, or UnschedulableAndUnresolvable."""
+        del state
+        return _REJECTED if node.node.spec.unschedulable and not _tolerates_cordon(pod.spec) else None
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """Nodes that appear or are uncordoned, tolerations that are added to the pod."""
+        return (
+            on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_TAINT, hint=self.after_node_change),
+            on(EventResource.POD, ActionType.UPDATE_POD_TOLERATION, hint=self.after_toleration_change),
+        )
+
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+        """Queue where the node can be scheduled on now and could not before."""
+        del pod
+        return queue_if(not new.spec.unschedulable and (old is None or old.spec.unschedulable))
+
+    def after_toleration_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+        """Queue where the pod itself tolerates cordoned nodes now."""
+        del old
+        return queue_if(new is not None and is_about(pod, new) and _tolerates_cordon(new.spec))

@@ -1,0 +1,31 @@
+"""How scores are brought into 0..MAX_NODE_SCORE where a plugin asks for nothing special.
+
+Source: kubernetes pkg/scheduler/framework/plugins/helper/normalize_score.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from podium.cluster import IntArray
+from podium.framework.interface import MAX_NODE_SCORE
+
+
+def default_normalize(scores: IntArray, *, reverse: bool = False) -> IntArray:
+    """Scale so that the highest score becomes MAX_NODE_SCORE, truncating; `reverse` makes low scores the good ones.
+
+    Where no score is above 0 they stay as they are, or all become MAX_NODE_SCORE with `reverse`.
+    """
+    highest = int(scores.max(initial=0))
+    if highest == 0:
+        return np.full(len(scores), MAX_NODE_SCORE, np.int64) if reverse else scores
+    scaled = truncated_quotient(scores * MAX_NODE_SCORE, highest)
+    return MAX_NODE_SCORE - scaled if reverse else scaled
+
+
+def truncated_quotient(dividend: IntArray, divisor: int) -> IntArray:
+    """The quotient rounded towards zero, as Go divides; NumPy rounds down. The divisor is above 0."""
+    quotient = dividend // divisor
+    if dividend.min(initial=0) < 0:
+        quotient += (dividend < 0) & (quotient * divisor != dividend)
+    return quotient

@@ -1,0 +1,133 @@
+"""TaintToleration: tainted nodes take only pods that tolerate the taints.
+
+Runs at: Filter (taints NoSchedule and NoExecute), PreScore, Score (taints PreferNoSchedule), NormalizeScores.
+Verdict: UnschedulableAndUnresolvable.
+Requeue: a node whose taints the pod tolerates appears, or one becomes such; the pod's own tolerations change.
+Cost: tolerations are held against each distinct set of taints once per pod spec; then one gather over the rows.
+Source: kubernetes pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PreScorePlugin,
+    ScorePlugin,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.framework.status import Status, unresolvable
+from podium.kube.objects import Node, Pod, PodSpec, Taint, Toleration, once_per_spec
+from podium.kube.tolerations import is_tolerated
+from podium.plugins.hints import is_about, queue_if
+from podium.plugins.lookup import Lookup
+from podium.plugins.normalize import default_normalize
+
+_PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
+_HARD_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
+_REJECTED: Final = unresolvable("node(s) had untolerated taint(s)")
+
+_TaintLookup: TypeAlias = Lookup[tuple[Taint, ...], np.int64]
+
+
+def is_repelled(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> bool:
+    """Whether one of the taints keeps away a pod with these tolerations."""
+    return any(taint.effect in _HARD_EFFECTS and not is_tolerated(tolerations, taint) for taint in taints)
+
+
+def _soft_tolerations(tolerations: Sequence[Toleration]) -> tuple[Toleration, ...]:
+    return tuple(each for each in tolerations if each.effect in ("", _PREFER_NO_SCHEDULE))
+
+
+def _untolerated_preferences(soft_tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> int:
+    return sum(taint.effect == _PREFER_NO_SCHEDULE and not is_tolerated(soft_tolerations, taint) for taint in taints)
+
+
+@once_per_spec
+def _repelled_lookup(spec: PodSpec) -> _TaintLookup:
+    tolerations = spec.tolerations
+    return Lookup(lambda taints: is_repelled(tolerations, taints), np.int64)
+
+
+@once_per_spec
+def _preference_lookup(spec: PodSpec) -> _TaintLookup:
+    tolerations = _soft_tolerations(spec.tolerations)
+    return Lookup(lambda taints: _untolerated_preferences(tolerations, taints), np.int64)
+
+
+class TaintToleration(TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScorePlugin, ScorePlugin):
+    """Rejects nodes with taints that the pod does not tolerate, and prefers those with fewer soft ones."""
+
+    def __init__(self, args: object, handle: Handle) -> None:
+        del args, handle
+
+    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """1 for nodes with an untolerated taint."""
+        del state
+        repelled = _repelled_lookup(pod.spec).over(snapshot.taint_sets)
+        if not repelled.any():
+            return None
+        verdicts: IntArray = repelled.take(snapshot.taint_set.take(rows))
+        return verdicts if verdicts.any() else None
+
+    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+        """There is one verdict."""
+        del state, pod, verdict
+        return _REJECTED
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """Success, or UnschedulableAndUnresolvable."""
+        del state
+        return _REJECTED if is_repelled(pod.spec.tolerations, node.node.spec.taints) else None
+
+    def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
+        """Never Skip: without soft taints every node gets the full score, and that counts."""
+        del state, pod, snapshot, rows
+        return None
+
+    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """The number of untolerated soft taints."""
+        del state
+        untolerated = _preference_lookup(pod.spec).over(snapshot.taint_sets)
+        if not untolerated.any():
+            return np.zeros(len(rows), np.int64)
+        scores: IntArray = untolerated.take(snapshot.taint_set.take(rows))
+        return scores
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """The number of untolerated soft taints."""
+        del state
+        return _untolerated_preferences(_soft_tolerations(pod.spec.tolerations), node.node.spec.taints)
+
+    def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+        """The fewer taints the better."""
+        del state, pod
+        return default_normalize(scores, reverse=True)
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """Nodes that appear or lose taints, tolerations that are added to the pod."""
+        return (
+            on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_TAINT, hint=self.after_node_change),
+            on(EventResource.POD, ActionType.UPDATE_POD_TOLERATION, hint=self.after_toleration_change),
+        )
+
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+        """Queue where the pod tolerates the node now and did not before."""
+        tolerations = pod.spec.tolerations
+        if is_repelled(tolerations, new.spec.taints):
+            return QueueingHint.SKIP
+        return queue_if(old is None or is_repelled(tolerations, old.spec.taints))
+
+    def after_toleration_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+        """Queue where it is the pod itself."""
+        del old
+        return queue_if(is_about(pod, new))

@@ -1,0 +1,148 @@
+"""Builders for clusters of a few nodes, and the handle that plugins get in tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from podium.cluster import Cache, Rows, Snapshot
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import FilterPlugin, ScorePlugin, TableFilterPlugin, TableScorePlugin
+from podium.framework.status import Status
+from podium.kube.objects import Node, Pod
+from podium.lib.clock import Clock
+
+STATE = CycleState()
+
+
+def node(
+    name: str,
+    *,
+    cpu: str = "4",
+    memory: str = "8Gi",
+    pods: int = 110,
+    labels: Mapping[str, str] | None = None,
+    taints: Iterable[Mapping[str, str]] = (),
+    unschedulable: bool = False,
+    images: Iterable[tuple[str, int]] = (),
+    allocatable: Mapping[str, str] | None = None,
+) -> Node:
+    """A node; `allocatable` is added to cpu, memory and pods, `images` are names with sizes in bytes."""
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "uid": f"node-{name}", "labels": dict(labels or {})},
+            "spec": {"unschedulable": unschedulable, "taints": list(taints)},
+            "status": {
+                "allocatable": {"cpu": cpu, "memory": memory, "pods": pods, **(allocatable or {})},
+                "images": [{"names": [image], "sizeBytes": size} for image, size in images],
+            },
+        },
+        Node,
+    )
+
+
+def pod(
+    name: str = "web",
+    *,
+    on: str = "",
+    nominated: str = "",
+    requests: Mapping[str, Any] | None = None,
+    host_ports: Iterable[Mapping[str, Any]] = (),
+    images: Iterable[str] = ("",),
+    uid: str = "",
+    **spec: Any,
+) -> Pod:
+    """A pod with one container for each image, the first of which has the requests and ports; `spec` as in the API."""
+    containers: list[dict[str, Any]] = [{"name": f"c{index}", "image": image} for index, image in enumerate(images)]
+    containers[0] |= {"resources": {"requests": dict(requests or {})}, "ports": list(host_ports)}
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "namespace": "default", "uid": uid or f"pod-{name}"},
+            "spec": {"containers": containers, "nodeName": on, **spec},
+            "status": {"nominatedNodeName": nominated},
+        },
+        Pod,
+    )
+
+
+def snapshot_of(*items: Node | Pod) -> Snapshot:
+    """The snapshot of a cluster with these nodes, and these pods on them."""
+    cache = Cache(_no_broken_objects)
+    for item in items:
+        if isinstance(item, Node):
+            cache.put_node(item)
+        else:
+            cache.add_pod(item)
+    return cache.snapshot()
+
+
+def _no_broken_objects(item: Node | Pod, error: Exception) -> None:
+    raise AssertionError(f"{item.key}: {error}")
+
+
+class NoClient:
+    """For plugins that do not talk to the API server."""
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        raise AssertionError("nothing binds here")
+
+
+@dataclass
+class StillHandle:
+    """A handle whose world stands still."""
+
+    current: Snapshot = field(default_factory=Snapshot)
+    client: Any = field(default_factory=NoClient)
+    random: Random = field(default_factory=lambda: Random(1))
+
+    @property
+    def clock(self) -> Clock:
+        raise AssertionError("no plugin here reads the clock")
+
+    def snapshot(self) -> Snapshot:
+        return self.current
+
+
+def filtered(plugin: TableFilterPlugin, pod: Pod, snapshot: Snapshot) -> dict[str, Status]:
+    """What the table form makes of the nodes that it rejects."""
+    verdicts = plugin.filter_rows(STATE, pod, snapshot, snapshot.order)
+    if verdicts is None:
+        return {}
+    assert verdicts.dtype == np.int64
+    assert len(verdicts) == len(snapshot.order)
+    return {
+        snapshot.name(row): plugin.explain(STATE, pod, int(verdict))
+        for row, verdict in zip(snapshot.order, verdicts, strict=True)
+        if verdict
+    }
+
+
+def filtered_one_by_one(plugin: FilterPlugin, pod: Pod, snapshot: Snapshot) -> dict[str, Status]:
+    """What the node form makes of the nodes that it rejects."""
+    answers = {snapshot.name(row): plugin.filter(STATE, pod, snapshot.node(row)) for row in snapshot.order}
+    return {name: status for name, status in answers.items() if status is not None}
+
+
+def scored(plugin: TableScorePlugin, pod: Pod, snapshot: Snapshot, rows: Rows | None = None) -> dict[str, int]:
+    """The table form's scores, not normalised."""
+    rows = snapshot.order if rows is None else rows
+    scores = plugin.score_rows(STATE, pod, snapshot, rows)
+    assert scores.dtype == np.int64
+    return {snapshot.name(row): int(score) for row, score in zip(rows, scores, strict=True)}
+
+
+def normalized(plugin: TableScorePlugin, pod: Pod, snapshot: Snapshot) -> dict[str, int]:
+    """The table form's scores, normalised over all nodes."""
+    rows = snapshot.order
+    scores = plugin.normalize_scores(STATE, pod, plugin.score_rows(STATE, pod, snapshot, rows))
+    return {snapshot.name(row): int(score) for row, score in zip(rows, scores, strict=True)}
+
+
+def scored_one_by_one(plugin: ScorePlugin, pod: Pod, snapshot: Snapshot) -> dict[str, int]:
+    """The node form's scores, not normalised."""
+    return {snapshot.name(row): plugin.score(STATE, pod, snapshot.node(row)) for row in snapshot.order}
