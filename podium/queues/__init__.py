@@ -11,13 +11,8 @@ from podium.queues.nominator import Nominator
 from podium.queues.observer import QueueObserver, SilentObserver
 from podium.queues.places import PLACES, Move, Place
 from podium.queues.queued_pods import SortsByKey
-from podium.queues.scheduling_queue import (
-    AlreadyQueued,
-    QueueProfile,
-    QueueStatistics,
-    QueueTimes,
-    SchedulingQueue,
-)
+from podium.queues.scheduling_queue import SchedulingQueue
+from podium.queues.values import AlreadyQueued, QueueProfile, QueueStatistics, QueueTimes
 
 __all__ = [
     "PLACES",

@@ -51,8 +51,9 @@ class InFlightPods:
 
     def add(self, info: QueuedPodInfo) -> None:
         """The pod has been popped; it must not be in flight yet."""
-        assert info.pod.uid not in self._pods, info.story
-        self._pods[info.pod.uid] = (info, self._forgotten + len(self._events))
+        uid = info.pod.uid
+        assert uid not in self._pods, info.story
+        self._pods[uid] = (info, self._forgotten + len(self._events))
         self._observer.in_flight_events_delta(POD_POPPED, 1)
 
     def record(self, interest: Interest, old: Any, new: Any) -> None:
@@ -75,7 +76,8 @@ class InFlightPods:
         if found is None:
             return None
         self._observer.in_flight_events_delta(POD_POPPED, -1)
-        self._forget_events()
+        if self._events:
+            self._forget_events()
         return found[0]
 
     def pods(self) -> tuple[QueuedPodInfo, ...]:
@@ -89,7 +91,7 @@ class InFlightPods:
 
     def _forget_events(self) -> None:
         needless = len(self._events)
-        if needless and self._pods:
+        if self._pods:
             _, start = next(iter(self._pods.values()))
             needless = start - self._forgotten
         if needless:

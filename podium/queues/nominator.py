@@ -32,7 +32,8 @@ class Nominator:
             override: The node; None takes the one in the pod's status, if there is one. Upstream's quirk is kept:
                 an override of "" nominates to the node "", which does no harm.
         """
-        self.delete(pod)
+        if self._node_of:
+            self.delete(pod)
         node_name = pod.status.nominated_node_name if override is None else override
         if override is None and not node_name:
             return
@@ -59,6 +60,10 @@ class Nominator:
         del pods[pod.uid]
         if not pods:
             del self._nodes[node_name]
+
+    def node_names(self) -> tuple[str, ...]:
+        """The nodes that pods are nominated to."""
+        return tuple(self._nodes)
 
     def node_of(self, uid: str) -> str | None:
         """The node that the pod is nominated to."""

@@ -6,7 +6,9 @@ where a pod belongs: the scheduling queue does.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from podium.framework.interface import QueueSortPlugin
@@ -36,9 +38,10 @@ class QueuedPods:
         self._backoff = backoff
         self._clock = clock
         self._places: dict[str, Place] = {}
-        self.active = _active_heap(queue_sort)
-        self.backing_off = _backoff_heap(queue_sort, backoff)
-        self.backing_off_after_error: _Heap = KeyedHeap(_key, backoff.expiration_s)
+        sort_key, expiration_s = _sort_key_of(queue_sort), backoff.expiration_s
+        self.active: _Heap = KeyedHeap(_key, sort_key)
+        self.backing_off: _Heap = KeyedHeap(_key, lambda info: (expiration_s(info), sort_key(info)))
+        self.backing_off_after_error: _Heap = KeyedHeap(_key, expiration_s)
         self.unschedulable = UnschedulablePods()
         self._homes: dict[Place, _Heap | UnschedulablePods] = {
             Place.ACTIVE: self.active,
@@ -70,15 +73,16 @@ class QueuedPods:
         Raises:
             InvalidTransition: there is no such move from where it is.
         """
-        key = info.key
+        key = info.pod.key
         before = self._places.get(key, coming_from)
         try:
             after = PLACES.next(before, move)
         except InvalidTransition:
             raise InvalidTransition(PLACES.name, before, move, f"{key}:\n{info.story}") from None
-        if before is not after and before in self._homes:
-            self._homes[before].remove(key)
-        home = self._homes.get(after)
+        homes = self._homes
+        if before is not after and before in homes:
+            homes[before].remove(key)
+        home = homes.get(after)
         if home is not None:
             home.push(info)
             self._places[key] = after
@@ -89,7 +93,7 @@ class QueuedPods:
 
     def replaced(self, info: QueuedPodInfo) -> None:
         """The waiting pod's object has been replaced: order it anew."""
-        key = info.key
+        key = info.pod.key
         self._homes[self._places[key]].push(info)
 
     def is_backing_off(self, info: QueuedPodInfo) -> bool:
@@ -112,21 +116,19 @@ def _key(info: QueuedPodInfo) -> str:
     return info.pod.key
 
 
-def _active_heap(queue_sort: QueueSortPlugin) -> _Heap:
-    if isinstance(queue_sort, SortsByKey):
-        return KeyedHeap(_key, queue_sort.sort_key)
-    return KeyedHeap.ordered_by(_key, queue_sort.less)
+def _sort_key_of(queue_sort: QueueSortPlugin) -> Callable[[QueuedPodInfo], Any]:
+    """The plugin's own sort key, unless it is inherited and `less` is not: then the two may disagree."""
+    if isinstance(queue_sort, SortsByKey) and _depth(queue_sort, "sort_key") <= _depth(queue_sort, "less"):
+        return queue_sort.sort_key
+
+    def compare(a: QueuedPodInfo, b: QueuedPodInfo) -> int:
+        return -1 if queue_sort.less(a, b) else int(queue_sort.less(b, a))
+
+    comparable = functools.cmp_to_key(compare)
+    # A heap leaves entries behind that it compares later still: they must not change with the pod.
+    return lambda info: comparable(replace(info))
 
 
-def _backoff_heap(queue_sort: QueueSortPlugin, backoff: PodBackoff) -> _Heap:
-    """By the second in which the backoff runs out, then as in the active heap."""
-    expiration_s: Callable[[QueuedPodInfo], float] = backoff.expiration_s
-    if isinstance(queue_sort, SortsByKey):
-        sort_key = queue_sort.sort_key
-        return KeyedHeap(_key, lambda info: (expiration_s(info), sort_key(info)))
-
-    def less(a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
-        left_s, right_s = expiration_s(a), expiration_s(b)
-        return left_s < right_s if left_s != right_s else queue_sort.less(a, b)
-
-    return KeyedHeap.ordered_by(_key, less)
+def _depth(plugin: object, method: str) -> int:
+    """How far up the classes of the plugin the method is defined."""
+    return next((depth for depth, cls in enumerate(type(plugin).__mro__) if method in vars(cls)), 0)

@@ -12,7 +12,6 @@ opportunistic batching are not there yet.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from podium.framework.cluster_event import (
@@ -22,79 +21,31 @@ from podium.framework.cluster_event import (
     UNSCHEDULABLE_TIMEOUT,
     ClusterEvent,
 )
-from podium.framework.interface import PreEnqueuePlugin, QueueSortPlugin
+from podium.framework.interface import QueueSortPlugin
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.kube.objects import ObjectMeta, Pod
 from podium.lib.clock import Clock
-from podium.queues.backoff import DEFAULT_BACKOFF, PodBackoff
 from podium.queues.changes import pod_changes
 from podium.queues.flush_timers import BackoffTimer, LeftoverTimer
 from podium.queues.gating import Gatekeeper
-from podium.queues.hints import HintMap, Hints, Interest, Strategy
+from podium.queues.hints import Hints, Interest, Strategy
 from podium.queues.in_flight import InFlightPods
 from podium.queues.nominator import Nominator, PodLookup
 from podium.queues.observer import QueueObserver, SilentObserver
 from podium.queues.places import Move, Place
 from podium.queues.queued_pods import QueuedPods
+from podium.queues.requeuing import Requeuing
+from podium.queues.values import DEFAULT_TIMES, AlreadyQueued, QueueProfile, QueueStatistics, QueueTimes
 
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF = "PopFromBackoffQ"
-_POPPED = "Pop"
 
 _POD_ADDED = UNSCHEDULABLE_POD_ADD.label
 _POD_UPDATED = UNSCHEDULABLE_POD_UPDATE.label
 _POD_DELETED = "UnschedulablePodDelete"
-
-
-@dataclass(frozen=True, slots=True)
-class QueueProfile:
-    """What the queue has to know of a profile: who holds its pods back, and which events concern its plugins."""
-
-    scheduler_name: str
-    pre_enqueue: Sequence[PreEnqueuePlugin]
-    hints: HintMap
-
-
-@dataclass(frozen=True, slots=True)
-class QueueTimes:
-    """How long pods wait. Units: seconds."""
-
-    backoff: PodBackoff = DEFAULT_BACKOFF
-    unschedulable_max_s: float = 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class QueueStatistics:
-    """How many pods are where."""
-
-    active: int
-    backoff: int
-    error_backoff: int
-    unschedulable: int
-    gated: int
-    in_flight: int
-    in_flight_events: int
-
-
-class AlreadyQueued(Exception):  # noqa: N818 - what is the case, as InvalidTransition is
-    """A pod came back from its attempt, but waits in the queue already; it stays as it is there."""
-
-    def __init__(self, info: QueuedPodInfo, queue: str) -> None:
-        super().__init__(f"Pod {info.key} is already present in {queue}\n{info.story}")
-
-
-_QUEUE_NAMES = {
-    Place.ACTIVE: "the active queue",
-    Place.BACKOFF: "the backoff queue",
-    Place.ERROR_BACKOFF: "the backoff queue",
-    Place.UNSCHEDULABLE: "unschedulable queue",
-    Place.GATED: "unschedulable queue",
-}
-
-
-_DEFAULT_TIMES = QueueTimes()
-_NO_OBSERVER = SilentObserver()
+_POPPED = "Pop"
+_SILENT = SilentObserver()
 
 
 class SchedulingQueue:
@@ -116,15 +67,14 @@ class SchedulingQueue:
         lookup: PodLookup,
         *,
         wake: Callable[[], None],
-        times: QueueTimes = _DEFAULT_TIMES,
-        observer: QueueObserver = _NO_OBSERVER,
+        times: QueueTimes = DEFAULT_TIMES,
+        observer: QueueObserver = _SILENT,
     ) -> None:
         self._clock = clock
         self._wake = wake
         self._times = times
         self._observer = observer
         self._hints = Hints({each.scheduler_name: each.hints for each in profiles}, clock, observer)
-        self._gatekeeper = Gatekeeper({each.scheduler_name: each.pre_enqueue for each in profiles}, observer)
         self._queued = QueuedPods(queue_sort, times.backoff, clock)
         self._in_flight = InFlightPods(observer)
         self._backoff_timer = BackoffTimer(clock)
@@ -132,6 +82,8 @@ class SchedulingQueue:
         self._is_closed = False
         self.nominator = Nominator(lookup)
         self.scheduling_cycle = 0
+        gatekeeper = Gatekeeper({each.scheduler_name: each.pre_enqueue for each in profiles}, observer)
+        self._requeuing = Requeuing(self._queued, gatekeeper, self.nominator, clock, observer, wake)
 
     # ------------------------------------------------------------ pods come, change and go
 
@@ -140,17 +92,17 @@ class SchedulingQueue:
         known = self._queued.get(pod.key)
         if known is not None:
             self._discard(known, _POD_ADDED)
-        self._move_to_active(QueuedPodInfo(pod, self._clock.now()), _POD_ADDED)
+        self._requeuing.to_active(QueuedPodInfo(pod, self._clock.now()), _POD_ADDED)
 
     def update(self, old: Pod, new: Pod) -> None:
         """A pod that is to be scheduled has changed."""
         if new.uid in self._in_flight:
             for event in pod_changes(old, new):
-                self._record(self._hints.interest(event), old, new)
+                self._in_flight.record(self._hints.interest(event), old, new)
             return
         info = self._queued.get(new.key)
         if info is None:
-            self._move_to_active(QueuedPodInfo(new, self._clock.now()), _POD_UPDATED)
+            self._requeuing.to_active(QueuedPodInfo(new, self._clock.now()), _POD_UPDATED)
             return
         info.pod = new
         self._queued.replaced(info)
@@ -162,7 +114,7 @@ class SchedulingQueue:
         for event in pod_changes(old, new):
             interest = self._hints.interest(event)
             strategy = self._hints.strategy(info, interest, old, new)
-            if strategy is not Strategy.SKIP and self._requeue(info, strategy, interest.label):
+            if strategy is not Strategy.SKIP and self._requeuing.requeue(info, strategy, interest.label):
                 return
 
     def delete(self, pod: Pod) -> None:
@@ -222,15 +174,11 @@ class SchedulingQueue:
         try:
             place = self._queued.place(info.key)
             if place is not Place.GONE:
-                raise AlreadyQueued(info, _QUEUE_NAMES[place])
+                raise AlreadyQueued(info, place)
             self._note_failure(info)
             came_from = Place.IN_FLIGHT if uid in self._in_flight else Place.GONE
             strategy = self._strategy_after_attempt(info)
-            if strategy is Strategy.SKIP:
-                self._queued.move(info, Move.PARK, SCHEDULE_ATTEMPT_FAILURE, coming_from=came_from)
-                self._observer.incoming("unschedulable", SCHEDULE_ATTEMPT_FAILURE)
-            else:
-                self._requeue(info, strategy, SCHEDULE_ATTEMPT_FAILURE, coming_from=came_from)
+            self._requeuing.requeue(info, strategy, SCHEDULE_ATTEMPT_FAILURE, coming_from=came_from)
         finally:
             self._in_flight.remove(uid)
 
@@ -297,9 +245,9 @@ class SchedulingQueue:
                 continue
             strategy = self._hints.strategy(info, interest, old, new)
             if strategy is not Strategy.SKIP:
-                self._requeue(info, strategy, interest.label)
+                self._requeuing.requeue(info, strategy, interest.label)
         if self._in_flight:
-            self._record(interest, old, new)
+            self._in_flight.record(interest, old, new)
 
     def activate(self, pods: Iterable[Pod]) -> None:
         """Let the pods be tried at once, whatever their backoff; those in flight as soon as they come back."""
@@ -309,12 +257,10 @@ class SchedulingQueue:
             info = self._queued.get(pod.key)
             if info is not None and place is not Place.ACTIVE:
                 backs_off = place in (Place.BACKOFF, Place.ERROR_BACKOFF)
-                self._move_to_active(info, interest.label, is_admitted=backs_off)
+                activate = self._requeuing.admitted_to_active if backs_off else self._requeuing.to_active
+                activate(info, interest.label)
             elif info is None and pod.uid in self._in_flight:
-                self._record(interest, None, pod)
-
-    def _record(self, interest: Interest, old: Any, new: Any) -> None:
-        self._in_flight.record(interest, old, new)
+                self._in_flight.record(interest, None, pod)
 
     # ------------------------------------------------------------ timers
 
@@ -335,7 +281,7 @@ class SchedulingQueue:
     def flush_backoff_completed(self) -> None:
         """Move the pods that have backed off for long enough to the active queue."""
         while (info := self._queued.backoff_completed()) is not None:
-            self._move_to_active(info, BACKOFF_COMPLETE, is_admitted=True)
+            self._requeuing.admitted_to_active(info, BACKOFF_COMPLETE)
 
     def flush_unschedulable_leftover(self) -> None:
         """Give every pod that has waited very long without an event another try: an event may have been missed."""
@@ -365,7 +311,7 @@ class SchedulingQueue:
         return self._queued.get(pod.key)
 
     def statistics(self) -> QueueStatistics:
-        """How many pods are where; `pending_pods` counts both kinds of backoff as one."""
+        """How many pods are where."""
         queued = self._queued
         gated = queued.unschedulable.gated_count
         return QueueStatistics(
@@ -388,44 +334,6 @@ class SchedulingQueue:
             return info.pod
         meta = pod.metadata
         return Pod(metadata=ObjectMeta(name=meta.name, namespace=meta.namespace, uid=meta.uid))
-
-    # ------------------------------------------------------------ moves
-
-    def _requeue(self, info: QueuedPodInfo, strategy: Strategy, event: str, *, coming_from: Place = Place.GONE) -> bool:
-        """Put the pod back; False where it is gated instead."""
-        if strategy is Strategy.AFTER_BACKOFF and self._queued.is_backing_off(info):
-            return self._move_to_backoff(info, event, coming_from)
-        return self._move_to_active(info, event, coming_from=coming_from)
-
-    def _move_to_active(
-        self, info: QueuedPodInfo, event: str, *, coming_from: Place = Place.GONE, is_admitted: bool = False
-    ) -> bool:
-        if not is_admitted and not self._gatekeeper.admits(info):
-            self._gate(info, event, coming_from)
-            return False
-        if info.initial_attempt_timestamp_s is None:
-            info.initial_attempt_timestamp_s = self._clock.now()
-        self._queued.move(info, Move.ENQUEUE, event, coming_from=coming_from)
-        self._observer.incoming("active", event)
-        if event in (_POD_ADDED, _POD_UPDATED):
-            self.nominator.add(info.pod)
-        self._wake()
-        return True
-
-    def _move_to_backoff(self, info: QueuedPodInfo, event: str, coming_from: Place) -> bool:
-        if not self._gatekeeper.admits(info):
-            self._gate(info, event, coming_from)
-            return False
-        move = Move.BACK_OFF if info.rejector_plugins else Move.BACK_OFF_AFTER_ERROR
-        self._queued.move(info, move, event, coming_from=coming_from)
-        self._observer.incoming("backoff", event)
-        self._wake()
-        return True
-
-    def _gate(self, info: QueuedPodInfo, event: str, coming_from: Place) -> None:
-        before = self._queued.move(info, Move.GATE, event, coming_from=coming_from)
-        if before not in (Place.UNSCHEDULABLE, Place.GATED):
-            self._observer.incoming("unschedulable", event)
 
     def _count_rejectors(self, info: QueuedPodInfo, delta: int) -> None:
         if not info.unschedulable_plugins and not info.pending_plugins:

@@ -1,0 +1,87 @@
+"""Where a pod goes that is to be tried (again): the active queue, a backoff queue, or behind its gate.
+
+Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (moveToActiveQ, moveToBackoffQ,
+requeuePodWithQueueingStrategy), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from podium.framework.cluster_event import UNSCHEDULABLE_POD_ADD, UNSCHEDULABLE_POD_UPDATE
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.lib.clock import Clock
+from podium.queues.gating import Gatekeeper
+from podium.queues.hints import Strategy
+from podium.queues.nominator import Nominator
+from podium.queues.observer import QueueObserver
+from podium.queues.places import Move, Place
+from podium.queues.queued_pods import QueuedPods
+
+_NOMINATING = (UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label)
+
+
+class Requeuing:
+    """Moves pods between their places, through the PreEnqueue plugins.
+
+    `coming_from` is where a pod comes from that waits nowhere: it is new, or in flight.
+    """
+
+    def __init__(
+        self,
+        queued: QueuedPods,
+        gatekeeper: Gatekeeper,
+        nominator: Nominator,
+        clock: Clock,
+        observer: QueueObserver,
+        wake: Callable[[], None],
+    ) -> None:
+        self._queued = queued
+        self._gatekeeper = gatekeeper
+        self._nominator = nominator
+        self._clock = clock
+        self._observer = observer
+        self._wake = wake
+
+    def requeue(self, info: QueuedPodInfo, strategy: Strategy, event: str, *, coming_from: Place = Place.GONE) -> bool:
+        """Put the pod where the strategy says; False where it stays, or ends up, among the unschedulable pods."""
+        if strategy is Strategy.SKIP:
+            self._queued.move(info, Move.PARK, event, coming_from=coming_from)
+            self._observer.incoming("unschedulable", event)
+            return False
+        if strategy is Strategy.AFTER_BACKOFF and self._queued.is_backing_off(info):
+            return self._to_backoff(info, event, coming_from)
+        return self.to_active(info, event, coming_from=coming_from)
+
+    def to_active(self, info: QueuedPodInfo, event: str, *, coming_from: Place = Place.GONE) -> bool:
+        """Have the pod tried as soon as it is its turn; False where it is gated."""
+        if not self._gatekeeper.admits(info):
+            self._gate(info, event, coming_from)
+            return False
+        self.admitted_to_active(info, event, coming_from=coming_from)
+        return True
+
+    def admitted_to_active(self, info: QueuedPodInfo, event: str, *, coming_from: Place = Place.GONE) -> None:
+        """`to_active` for a pod that has passed the PreEnqueue plugins since it last failed."""
+        if info.initial_attempt_timestamp_s is None:
+            info.initial_attempt_timestamp_s = self._clock.now()
+        self._queued.move(info, Move.ENQUEUE, event, coming_from=coming_from)
+        self._observer.incoming("active", event)
+        if event in _NOMINATING:
+            self._nominator.add(info.pod)
+        self._wake()
+
+    def _to_backoff(self, info: QueuedPodInfo, event: str, coming_from: Place) -> bool:
+        if not self._gatekeeper.admits(info):
+            self._gate(info, event, coming_from)
+            return False
+        move = Move.BACK_OFF if info.rejector_plugins else Move.BACK_OFF_AFTER_ERROR
+        self._queued.move(info, move, event, coming_from=coming_from)
+        self._observer.incoming("backoff", event)
+        self._wake()
+        return True
+
+    def _gate(self, info: QueuedPodInfo, event: str, coming_from: Place) -> None:
+        before = self._queued.move(info, Move.GATE, event, coming_from=coming_from)
+        if before not in (Place.UNSCHEDULABLE, Place.GATED):
+            self._observer.incoming("unschedulable", event)

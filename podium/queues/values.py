@@ -1,0 +1,63 @@
+"""What the scheduling queue is given, and what it tells of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from podium.framework.interface import PreEnqueuePlugin
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.queues.backoff import DEFAULT_BACKOFF, PodBackoff
+from podium.queues.hints import HintMap
+from podium.queues.places import Place
+
+
+@dataclass(frozen=True, slots=True)
+class QueueProfile:
+    """What the queue has to know of a profile: who holds its pods back, and which events concern its plugins."""
+
+    scheduler_name: str
+    pre_enqueue: Sequence[PreEnqueuePlugin]
+    hints: HintMap
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTimes:
+    """How long pods wait. Units: seconds."""
+
+    backoff: PodBackoff = DEFAULT_BACKOFF
+    unschedulable_max_s: float = 300.0
+
+
+DEFAULT_TIMES = QueueTimes()
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatistics:
+    """How many pods are where; `pending_pods` counts both kinds of backoff as one."""
+
+    active: int
+    backoff: int
+    error_backoff: int
+    unschedulable: int
+    gated: int
+    in_flight: int
+    in_flight_events: int
+
+
+_QUEUE_NAMES = {
+    Place.ACTIVE: "the active queue",
+    Place.BACKOFF: "the backoff queue",
+    Place.ERROR_BACKOFF: "the backoff queue",
+    Place.UNSCHEDULABLE: "unschedulable queue",
+    Place.GATED: "unschedulable queue",
+}
+
+
+class AlreadyQueued(Exception):  # noqa: N818 - what is the case, as InvalidTransition is
+    """A pod came back from its attempt, but waits in the queue already; it stays as it is there."""
+
+    def __init__(self, info: QueuedPodInfo, place: Place) -> None:
+        super().__init__(f"Pod {info.key} is already present in {_QUEUE_NAMES[place]}")
+        self.info = info
+        self.place = place
