@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+from podium.kube.objects import ObjectMeta, Pod, PodCondition, PodSpec, PodStatus
+
+
+def pod(
+    name: str = "web-1",
+    *,
+    uid: str = "u1",
+    resource_version: str = "7",
+    generation: int = 1,
+    scheduler_name: str = "podium",
+    conditions: tuple[PodCondition, ...] = (),
+    nominated_node_name: str = "",
+) -> Pod:
+    return Pod(
+        metadata=ObjectMeta(
+            name=name, namespace="shop", uid=uid, resource_version=resource_version, generation=generation
+        ),
+        spec=PodSpec(scheduler_name=scheduler_name),
+        status=PodStatus(conditions=conditions, nominated_node_name=nominated_node_name),
+    )
+
+
+class Request:
+    def __init__(self, method: str, path: str, body: bytes | None) -> None:
+        self.at_s = asyncio.get_running_loop().time()
+        self.method = method
+        self.path = path
+        self.body: Any = None if body is None else json.loads(body)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+class Wire:
+    """The far end of a dispatcher: gives each request to a function that answers, or raises what the network would."""
+
+    def __init__(self, answer: Callable[[Request], Any] = lambda request: {}) -> None:
+        self.answer = answer
+        self.requests: list[Request] = []
+        self.latency_s = 0.0
+
+    async def request(self, method: str, path: str, body: bytes | None = None, **options: Any) -> bytes:
+        made = Request(method, path, body)
+        self.requests.append(made)
+        if self.latency_s:
+            await asyncio.sleep(self.latency_s)
+        return json.dumps(self.answer(made)).encode()
+
+    @property
+    def calls(self) -> list[str]:
+        return [str(request) for request in self.requests]

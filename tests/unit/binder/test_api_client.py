@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from podium.binder import ApiClient, not_scheduled
+from podium.framework.status import unschedulable
+from podium.kube.api_errors import (
+    ApiError,
+    Conflict,
+    ConnectionLost,
+    Forbidden,
+    InternalError,
+    NotFound,
+    OutcomeUnknown,
+    Unavailable,
+    Unreachable,
+)
+from podium.kube.dispatcher import Dispatcher
+from tests.unit.binder.builders import Request, Wire, pod
+from tests.virtual_time import START_S, LoopClock
+
+pytestmark = pytest.mark.anyio
+
+POD = "/api/v1/namespaces/shop/pods/web-1"
+BIND, READ, PATCH = f"POST {POD}/binding", f"GET {POD}", f"PATCH {POD}/status"
+ALREADY = Conflict('pod web-1 is already assigned to node "n1"', code=409, reason="Conflict")
+
+
+def client(wire: Wire) -> ApiClient:
+    return ApiClient(Dispatcher(wire, LoopClock()), LoopClock())
+
+
+def seen(node: str | None = None, *, uid: str = "u1") -> dict[str, Any]:
+    return {"metadata": {"uid": uid, "name": "web-1"}, "spec": {"nodeName": node, "containers": []}}
+
+
+def script(*answers: Any) -> Callable[[Request], Any]:
+    """Give the answers one after the other; raise those that are errors."""
+    rest: Iterator[Any] = iter(answers)
+
+    def answer(request: Request) -> Any:
+        given = next(rest)
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+    return answer
+
+
+async def test_a_binding_names_the_pod_its_uid_and_the_node() -> None:
+    wire = Wire()
+    await client(wire).bind(pod(), "n1")
+    assert wire.calls == [BIND]
+    assert wire.requests[0].body == {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"namespace": "shop", "name": "web-1", "uid": "u1"},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "n1"},
+    }
+
+
+@pytest.mark.parametrize("error", [ALREADY, NotFound("gone", code=404), Forbidden("no", code=403), Unreachable("down")])
+async def test_a_binding_that_certainly_did_not_happen_is_not_tried_again(error: ApiError) -> None:
+    wire = Wire(script(error))
+    with pytest.raises(type(error)) as caught:
+        await client(wire).bind(pod(), "n1")
+    assert caught.value is error
+    assert wire.calls == [BIND]
+
+
+@pytest.mark.parametrize("error", [OutcomeUnknown("lost"), InternalError("oops", code=500), Unavailable("x", code=503)])
+async def test_a_binding_in_doubt_that_has_happened_is_a_success(error: ApiError) -> None:
+    wire = Wire(script(error, seen("n1")))
+    await client(wire).bind(pod(), "n1")
+    assert wire.calls == [BIND, READ]
+
+
+async def test_a_binding_in_doubt_that_has_not_happened_is_made_again() -> None:
+    wire = Wire(script(OutcomeUnknown("lost"), seen(), {}))
+    await client(wire).bind(pod(), "n1")
+    assert wire.calls == [BIND, READ, BIND]
+
+
+async def test_a_conflict_with_ones_own_late_binding_is_a_success() -> None:
+    wire = Wire(script(OutcomeUnknown("lost"), seen(), ALREADY, seen("n1")))
+    await client(wire).bind(pod(), "n1")
+    assert wire.calls == [BIND, READ, BIND, READ]
+
+
+async def test_a_conflict_of_another_kind_stays_one() -> None:
+    deleted = Conflict("pod web-1 is being deleted", code=409, reason="Conflict")
+    wire = Wire(script(OutcomeUnknown("lost"), seen(), deleted, seen()))
+    with pytest.raises(Conflict, match="being deleted"):
+        await client(wire).bind(pod(), "n1")
+
+
+async def test_a_pod_bound_elsewhere_is_a_conflict() -> None:
+    wire = Wire(script(OutcomeUnknown("lost"), seen("n2")))
+    with pytest.raises(Conflict, match='already assigned to node "n2"'):
+        await client(wire).bind(pod(), "n1")
+
+
+async def test_another_pod_of_the_same_name_is_a_conflict_wherever_it_is() -> None:
+    wire = Wire(script(OutcomeUnknown("lost"), seen("n1", uid="u2")))
+    with pytest.raises(Conflict, match="its uid is u2, not u1"):
+        await client(wire).bind(pod(), "n1")
+
+
+async def test_a_pod_that_is_gone_meanwhile_is_not_found() -> None:
+    wire = Wire(script(OutcomeUnknown("lost"), NotFound("gone", code=404)))
+    with pytest.raises(NotFound):
+        await client(wire).bind(pod(), "n1")
+
+
+async def test_the_read_is_tried_again_and_a_pod_that_cannot_be_read_leaves_the_outcome_unknown() -> None:
+    wire = Wire(script(OutcomeUnknown("lost"), ConnectionLost("x"), [], Unreachable("y"), ConnectionLost("z")))
+    with pytest.raises(OutcomeUnknown, match="lost; and the pod could not be read again: z"):
+        await client(wire).bind(pod(), "n1")
+    assert wire.calls == [BIND, READ, READ, READ, READ]
+
+
+async def test_a_binding_that_keeps_getting_lost_is_given_up_only_after_the_pod_was_read_unbound() -> None:
+    wire = Wire(script(OutcomeUnknown("a"), seen(), OutcomeUnknown("b"), seen(), OutcomeUnknown("c"), seen()))
+    with pytest.raises(OutcomeUnknown, match="c"):
+        await client(wire).bind(pod(), "n1")
+    assert wire.calls == [BIND, READ] * 3
+
+
+async def test_an_error_without_doubt_ends_the_retries() -> None:
+    wire = Wire(script(OutcomeUnknown("a"), seen(), Forbidden("no", code=403)))
+    with pytest.raises(Forbidden):
+        await client(wire).bind(pod(), "n1")
+
+
+# ---------------------------------------------------------------- status
+
+
+async def test_a_status_patch_carries_condition_and_nomination() -> None:
+    wire = Wire()
+    failed = pod(nominated_node_name="n1")
+    told = not_scheduled(failed, unschedulable("no room"))
+    assert await client(wire).patch_status(failed, condition=told, nominated_node_name="")
+    assert wire.calls == [PATCH]
+    status = wire.requests[0].body["status"]
+    assert status["nominatedNodeName"] is None
+    assert status["conditions"][0]["message"] == "no room"
+    assert START_S == 1_700_000_000
+    assert status["conditions"][0]["lastTransitionTime"].startswith("2023-11-14T")
+
+
+async def test_nothing_is_called_where_nothing_changes() -> None:
+    wire = Wire()
+    assert not await client(wire).patch_status(pod(nominated_node_name="n1"), nominated_node_name="n1")
+    assert wire.calls == []
+
+
+async def test_a_status_patch_is_tried_four_times_with_growing_pauses() -> None:
+    wire = Wire(script(*[Unavailable("x", code=503)] * 4))
+    with pytest.raises(Unavailable):
+        await client(wire).patch_status(pod(), nominated_node_name="n1")
+    started_s = wire.requests[0].at_s
+    assert [request.at_s - started_s for request in wire.requests] == pytest.approx([0.0, 0.01, 0.06, 0.31])
+
+
+@pytest.mark.parametrize(
+    "error", [InternalError("x", code=500), Conflict("x", code=409), Unreachable("x"), OutcomeUnknown("x")]
+)
+async def test_a_status_patch_gets_through_after_a_passing_failure(error: ApiError) -> None:
+    wire = Wire(script(error, {}))
+    assert await client(wire).patch_status(pod(), nominated_node_name="n1")
+    assert wire.calls == [PATCH, PATCH]
+
+
+async def test_a_status_patch_of_a_pod_that_is_gone_is_not_tried_again() -> None:
+    wire = Wire(script(NotFound("gone", code=404)))
+    with pytest.raises(NotFound):
+        await client(wire).patch_status(pod(), nominated_node_name="n1")

@@ -1,0 +1,477 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import pytest
+
+from podium.binder import Binder, BindingStage, BindOutcome, BindPod, Event, PodsInPreBind, WaitingPods
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import BindPlugin, PostBindPlugin, PreBindPlugin, PreBindPreFlightResult
+from podium.framework.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
+from podium.kube.api_errors import Conflict
+from podium.kube.objects import Pod
+from tests.unit.binder.builders import pod
+from tests.virtual_time import LoopClock
+
+pytestmark = pytest.mark.anyio
+
+Answer = Status | Exception | None
+
+
+class World:
+    """What a binding cycle touches, and the order in which it did."""
+
+    def __init__(self) -> None:
+        self.story: list[str] = []
+        self.clock = LoopClock()
+        self.waiting_pods = WaitingPods(self.clock)
+        self.pods_in_pre_bind = PodsInPreBind()
+        self.durations: list[tuple[str, str, str, float]] = []
+        self.plugin_durations: list[tuple[str, str, str, float]] = []
+        self.permit_waits: list[tuple[str, float]] = []
+        self.events: list[Event] = []
+        self.patch_failure: Exception | None = None
+        self.binder = Binder(
+            self.clock,
+            statuses=self,
+            events=self,
+            observer=self,
+            waiting_pods=self.waiting_pods,
+            pods_in_pre_bind=self.pods_in_pre_bind,
+        )
+
+    async def patch_status(self, pod: Pod, *, nominated_node_name: str | None = None) -> bool:
+        self.story.append(f"nominate {nominated_node_name}")
+        if self.patch_failure is not None:
+            raise self.patch_failure
+        return True
+
+    def record(self, event: Event) -> None:
+        self.story.append(event.reason)
+        self.events.append(event)
+
+    def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
+        self.durations.append((point, status, profile, seconds))
+
+    def observe_plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
+        self.plugin_durations.append((plugin, point, status, seconds))
+
+    def observe_permit_wait(self, status: str, seconds: float) -> None:
+        self.permit_waits.append((status, seconds))
+
+    async def run(self, plugins: Plugins, *, measure_plugins: bool = False) -> BindOutcome:
+        return await self.binder.bind_pod(
+            BindPod(pod(), "n1", CycleState(), plugins, lambda: self.story.append("permitted"), measure_plugins)
+        )
+
+
+class PreBinds(PreBindPlugin):
+    """Answers, after a while, what it was told to."""
+
+    def __init__(
+        self,
+        name: str,
+        world: World,
+        answer: Answer = None,
+        *,
+        takes_s: float = 0.0,
+        pre_flight: Answer = None,
+        parallel: bool = False,
+    ) -> None:
+        self.name = name  # type: ignore[misc]
+        self._world = world
+        self._answer = answer
+        self._takes_s = takes_s
+        self._pre_flight = pre_flight
+        self._parallel = parallel
+
+    def pre_bind_pre_flight(
+        self, state: CycleState, pod: Pod, node_name: str
+    ) -> tuple[PreBindPreFlightResult | None, Status | None]:
+        if isinstance(self._pre_flight, Exception):
+            raise self._pre_flight
+        return PreBindPreFlightResult(self._parallel), self._pre_flight
+
+    async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        self._world.story.append(f"{self.name} begins")
+        await anyio.sleep(self._takes_s)
+        self._world.story.append(f"{self.name} ends")
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+
+class Binds(BindPlugin):
+    def __init__(self, name: str, world: World, answer: Answer = None, *, takes_s: float = 0.0) -> None:
+        self.name = name  # type: ignore[misc]
+        self._world = world
+        self._answer = answer
+        self._takes_s = takes_s
+
+    async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        self._world.story.append(f"{self.name} binds")
+        await anyio.sleep(self._takes_s)
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+
+class PostBinds(PostBindPlugin):
+    def __init__(self, name: str, world: World, failure: Exception | None = None) -> None:
+        self.name = name  # type: ignore[misc]
+        self._world = world
+        self._failure = failure
+
+    async def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        self._world.story.append(f"{self.name} is told")
+        if self._failure is not None:
+            raise self._failure
+
+
+@dataclass
+class Plugins:
+    bind: Sequence[BindPlugin]
+    pre_bind: Sequence[PreBindPlugin] = ()
+    post_bind: Sequence[PostBindPlugin] = field(default_factory=tuple)
+
+
+def error_of(outcome: BindOutcome) -> str:
+    assert outcome.status is not None
+    assert outcome.status.code is Code.ERROR
+    assert not outcome.is_bound
+    return outcome.status.message
+
+
+async def test_a_plain_pod_is_permitted_bound_told_and_nothing_else() -> None:
+    world = World()
+    outcome = await world.run(Plugins([Binds("DefaultBinder", world)]))
+    assert outcome.is_bound
+    assert outcome.stage is BindingStage.BOUND
+    assert world.story == ["permitted", "DefaultBinder binds", "Scheduled"]
+    assert world.events[0].note == "Successfully assigned shop/web-1 to n1"
+
+
+async def test_bind_time_is_measured_and_post_bind_does_not_delay_the_end() -> None:
+    world = World()
+    started_s = world.clock.monotonic()
+    plugins = Plugins([Binds("DefaultBinder", world, takes_s=2.0)], post_bind=[PostBinds("Tell", world)])
+    outcome = await world.run(plugins, measure_plugins=True)
+    assert outcome.ended_at_s - started_s == pytest.approx(2.0)
+    assert world.durations == [
+        ("Bind", "Success", "podium", pytest.approx(2.0)),
+        ("PostBind", "Success", "podium", 0.0),
+    ]
+    assert world.plugin_durations == [
+        ("DefaultBinder", "Bind", "Success", pytest.approx(2.0)),
+        ("Tell", "PostBind", "Success", 0.0),
+    ]
+
+
+async def test_a_binder_that_skips_leaves_it_to_the_next() -> None:
+    world = World()
+    outcome = await world.run(Plugins([Binds("Extender", world, SKIP), Binds("A", world), Binds("B", world)]))
+    assert outcome.is_bound
+    assert world.story == ["permitted", "Extender binds", "A binds", "Scheduled"]
+
+
+@pytest.mark.parametrize("names", [(), ("A", "B")])
+async def test_if_every_binder_skips_the_pod_is_not_bound(names: tuple[str, ...]) -> None:
+    world = World()
+    outcome = await world.run(Plugins([Binds(name, world, SKIP) for name in names]))
+    assert outcome.status is not None
+    assert outcome.status.code is Code.SKIP
+    assert outcome.stage is BindingStage.BINDING
+    assert not world.events
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (error_status("no quorum"), "no quorum"),
+        (ValueError("no quorum"), "no quorum"),
+        (ValueError(), "ValueError"),
+        (Conflict("pod is already assigned", code=409, reason="Conflict"), "pod is already assigned"),
+        (error_status(Conflict("pod is already assigned", code=409)), "pod is already assigned"),
+        (ExceptionGroup("two", [ValueError("a"), ValueError("b")]), "two (2 sub-exceptions)"),
+    ],
+)
+async def test_a_binder_that_fails_ends_the_cycle_with_its_name(answer: Answer, words: str) -> None:
+    world = World()
+    outcome = await world.run(Plugins([Binds("A", world, answer), Binds("B", world)]))
+    assert error_of(outcome) == f'running Bind plugin "A": {words}'
+    assert outcome.stage is BindingStage.BINDING
+    assert world.story == ["permitted", "A binds"]
+    assert world.durations == [("Bind", "Error", "podium", 0.0)]
+
+
+async def test_a_plugins_own_exception_is_kept_as_the_cause() -> None:
+    world = World()
+    failure = ValueError("x")
+    outcome = await world.run(Plugins([Binds("A", world, failure)]))
+    assert outcome.status is not None
+    assert outcome.status.error is not None
+    assert outcome.status.error.__cause__ is failure
+
+
+async def test_a_rejection_by_a_binder_is_passed_on_with_its_name() -> None:
+    world = World()
+    outcome = await world.run(Plugins([Binds("A", world, unschedulable("not now"))]))
+    assert outcome.status == unschedulable("not now").by("A")
+    assert not outcome.is_rejected_at_permit
+
+
+async def test_cancellation_goes_through() -> None:
+    world = World()
+    with anyio.move_on_after(1.0) as scope:
+        await world.run(Plugins([Binds("A", world, takes_s=10.0)]))
+    assert scope.cancelled_caught
+    assert "Scheduled" not in world.story
+
+
+async def test_what_post_bind_raises_changes_nothing() -> None:
+    world = World()
+    posts = [PostBinds("First", world, ValueError("x")), PostBinds("Second", world)]
+    outcome = await world.run(Plugins([Binds("A", world)], post_bind=posts))
+    assert outcome.is_bound
+    assert world.story[-3:] == ["Scheduled", "First is told", "Second is told"]
+
+
+# ---------------------------------------------------------------- PreBind
+
+
+async def test_a_pod_with_pre_bind_work_is_nominated_before_it_begins() -> None:
+    world = World()
+    outcome = await world.run(Plugins([Binds("A", world)], [PreBinds("Volumes", world)]))
+    assert outcome.is_bound
+    assert world.story == ["nominate n1", "permitted", "Volumes begins", "Volumes ends", "A binds", "Scheduled"]
+    assert [(point, status) for point, status, _, _ in world.durations] == [
+        ("PreBindPreFlight", "Success"),
+        ("PreBind", "Success"),
+        ("Bind", "Success"),
+    ]
+
+
+async def test_a_pod_without_work_for_any_pre_bind_plugin_is_not_nominated() -> None:
+    world = World()
+    outcome = await world.run(Plugins([Binds("A", world)], [PreBinds("Volumes", world, pre_flight=SKIP)]))
+    assert outcome.is_bound
+    assert world.story == ["permitted", "A binds", "Scheduled"]
+    assert world.durations[0][:2] == ("PreBindPreFlight", "Skip")
+
+
+async def test_a_nomination_that_fails_stops_nothing() -> None:
+    world = World()
+    world.patch_failure = Conflict("no", code=409)
+    outcome = await world.run(Plugins([Binds("A", world)], [PreBinds("Volumes", world)]))
+    assert outcome.is_bound
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (error_status("no claim"), 'running PreBindPreFlight "Volumes": no claim'),
+        (KeyError("state"), "running PreBindPreFlight \"Volumes\": 'state'"),
+        (
+            unschedulable("full"),
+            (
+                'PreBindPreFlight Volumes returned "Unschedulable", which is unsupported. '
+                "It is supposed to return Success, Skip, or Error status"
+            ),
+        ),
+    ],
+)
+async def test_a_pre_flight_that_is_neither_work_nor_skip_fails_the_cycle(answer: Answer, text: str) -> None:
+    world = World()
+    plugins = Plugins([Binds("A", world)], [PreBinds("Volumes", world, pre_flight=answer)])
+    outcome = await world.run(plugins)
+    assert error_of(outcome) == text
+    assert outcome.stage is BindingStage.STARTED
+    assert world.story == []
+
+
+async def test_neighbours_that_allow_it_run_together_and_others_alone_in_order() -> None:
+    world = World()
+    plugins = [
+        PreBinds("A", world, takes_s=1.0, parallel=True),
+        PreBinds("Idle", world, pre_flight=SKIP),
+        PreBinds("B", world, takes_s=2.0, parallel=True),
+        PreBinds("C", world, takes_s=1.0),
+        PreBinds("D", world, takes_s=1.0, parallel=True),
+    ]
+    outcome = await world.run(Plugins([Binds("Z", world)], plugins))
+    assert outcome.is_bound
+    assert world.story[2:-2] == [
+        "A begins", "B begins", "A ends", "B ends", "C begins", "C ends", "D begins", "D ends",
+    ]  # fmt: skip
+    assert world.durations[1] == ("PreBind", "Success", "podium", pytest.approx(4.0))
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (error_status("no disk"), 'running PreBind plugin "B": no disk'),
+        (OSError("no disk"), 'running PreBind plugin "B": no disk'),
+        (SKIP, 'running PreBind plugin "B": '),
+    ],
+)
+async def test_a_failing_pre_bind_stops_its_neighbours_and_what_comes_after(answer: Answer, expected: str) -> None:
+    world = World()
+    started_s = world.clock.monotonic()
+    plugins = [
+        PreBinds("A", world, takes_s=60.0, parallel=True),
+        PreBinds("B", world, answer, takes_s=1.0, parallel=True),
+        PreBinds("C", world),
+    ]
+    outcome = await world.run(Plugins([Binds("Z", world)], plugins))
+    assert error_of(outcome) == expected
+    assert outcome.stage is BindingStage.PRE_BINDING
+    assert outcome.ended_at_s - started_s == pytest.approx(1.0)
+    assert world.story == ["nominate n1", "permitted", "A begins", "B begins", "B ends"]
+
+
+async def test_a_rejection_in_pre_bind_is_passed_on_with_the_plugins_name() -> None:
+    world = World()
+    outcome = await world.run(Plugins([Binds("Z", world)], [PreBinds("A", world, unresolvable("no disk"))]))
+    assert outcome.status == unresolvable("no disk").by("A")
+    assert not outcome.is_rejected_at_permit
+
+
+async def test_preemption_stops_a_pod_in_pre_bind_with_its_cause() -> None:
+    world = World()
+    outcomes: list[BindOutcome] = []
+
+    async def run() -> None:
+        outcomes.append(await world.run(Plugins([Binds("Z", world)], [PreBinds("A", world, takes_s=60.0)])))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+        await anyio.sleep(1.0)
+        tracked = world.pods_in_pre_bind.get("u1")
+        assert tracked is not None
+        assert tracked.cancel("preempted by DefaultPreemption")
+        assert tracked.cancel("preempted once more")
+    assert error_of(outcomes[0]) == "preempted by DefaultPreemption"
+    assert outcomes[0].stage is BindingStage.PRE_BINDING
+    assert world.pods_in_pre_bind.get("u1") is None
+    assert "Z binds" not in world.story
+
+
+async def test_a_pod_past_pre_bind_can_no_longer_be_stopped() -> None:
+    world = World()
+
+    class Late(Binds):
+        async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+            assert not tracked[0].cancel("too late")
+            return await super().bind(state, pod, node_name)
+
+    class Peeking(PreBinds):
+        async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+            found = world.pods_in_pre_bind.get(pod.uid)
+            assert found is not None
+            tracked.append(found)
+            return None
+
+    tracked: list[Any] = []
+    outcome = await world.run(Plugins([Late("Z", world)], [Peeking("A", world)]))
+    assert outcome.is_bound
+
+
+async def test_cancellation_in_pre_bind_goes_through_and_leaves_nothing_behind() -> None:
+    world = World()
+    with anyio.move_on_after(1.0) as scope:
+        await world.run(
+            Plugins([Binds("Z", world)], [PreBinds(name, world, takes_s=9.0, parallel=True) for name in "AB"])
+        )
+    assert scope.cancelled_caught
+    assert world.pods_in_pre_bind.get("u1") is None
+
+
+# ---------------------------------------------------------------- Permit
+
+
+async def run_while(world: World, plugins: Plugins, act: Callable[[], object]) -> BindOutcome:
+    """Run the cycle of a pod that waits for Gang, and act after a second."""
+    world.waiting_pods.add(pod(), "n1", {"Gang": 30.0})
+    outcomes: list[BindOutcome] = []
+
+    async def run() -> None:
+        outcomes.append(await world.run(plugins))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+        await anyio.sleep(1.0)
+        act()
+    assert len(world.waiting_pods) == 0
+    return outcomes[0]
+
+
+async def test_a_pod_made_to_wait_is_nominated_and_goes_on_when_allowed() -> None:
+    world = World()
+
+    def allow() -> None:
+        assert world.story == ["nominate n1"]
+        for waiting in world.waiting_pods:
+            waiting.allow("Gang")
+
+    outcome = await run_while(world, Plugins([Binds("A", world)]), allow)
+    assert outcome.is_bound
+    assert world.story == ["nominate n1", "permitted", "A binds", "Scheduled"]
+    assert world.permit_waits == [("Success", pytest.approx(1.0))]
+
+
+async def test_a_pod_allowed_before_its_binding_cycle_began_does_not_wait() -> None:
+    world = World()
+    world.waiting_pods.add(pod(), "n1", {"Gang": 30.0}).allow("Gang")
+    outcome = await world.run(Plugins([Binds("A", world)]))
+    assert outcome.is_bound
+    assert world.permit_waits == [("Success", 0.0)]
+
+
+async def test_a_pod_that_waited_in_vain_is_unschedulable_by_that_plugin() -> None:
+    world = World()
+    outcome = await run_while(world, Plugins([Binds("A", world)]), lambda: None)
+    assert outcome.status == unschedulable("rejected due to timeout after waiting 30s at plugin Gang").by("Gang")
+    assert outcome.is_rejected_at_permit
+    assert world.story == ["nominate n1"]
+    assert world.permit_waits == [("Unschedulable", pytest.approx(30.0))]
+
+
+async def test_a_preempted_waiting_pod_fails_with_an_error() -> None:
+    world = World()
+
+    def preempt() -> None:
+        waiting = world.waiting_pods.get("u1")
+        assert waiting is not None
+        waiting.preempt("DefaultPreemption", "preempted")
+
+    outcome = await run_while(world, Plugins([Binds("A", world)]), preempt)
+    assert error_of(outcome) == "waiting on permit for pod: preempted"
+    assert outcome.stage is BindingStage.WAITING_ON_PERMIT
+    assert not outcome.is_rejected_at_permit
+    assert world.permit_waits == [("Error", pytest.approx(1.0))]
+
+
+async def test_pre_bind_begins_after_the_wait() -> None:
+    world = World()
+    plugins = Plugins([Binds("A", world)], [PreBinds("Volumes", world)])
+    await run_while(world, plugins, lambda: [each.allow("Gang") for each in world.waiting_pods])
+    assert world.story[:3] == ["nominate n1", "permitted", "Volumes begins"]
+
+
+async def test_a_pod_whose_pre_flight_fails_waits_no_more() -> None:
+    world = World()
+    world.waiting_pods.add(pod(), "n1", {"Gang": 30.0})
+    plugins = Plugins([Binds("A", world)], [PreBinds("Volumes", world, pre_flight=error_status("x"))])
+    assert not (await world.run(plugins)).is_bound
+    assert len(world.waiting_pods) == 0
+
+
+async def test_a_cancelled_wait_leaves_no_waiting_pod() -> None:
+    world = World()
+    world.waiting_pods.add(pod(), "n1", {"Gang": 30.0})
+    with anyio.move_on_after(1.0):
+        await world.run(Plugins([Binds("A", world)]))
+    assert len(world.waiting_pods) == 0

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+
+from podium.binder import not_scheduled, status_patch
+from podium.framework.status import Status, error_status, unresolvable, unschedulable
+from podium.kube.objects import PodCondition
+from tests.unit.binder.builders import pod
+
+NOW_S = 1_700_000_000.0
+NOW = "2023-11-14T22:13:20Z"
+MESSAGE = "0/2 nodes are available: 2 Insufficient cpu."
+
+
+def condition(
+    *, status: str = "False", message: str = MESSAGE, since: str | None = "2020-01-01T00:00:00Z"
+) -> PodCondition:
+    return PodCondition(
+        type="PodScheduled",
+        status=status,
+        reason="Unschedulable",
+        message=message,
+        last_transition_time=since,
+        observed_generation=1,
+    )
+
+
+def test_the_first_failure_sets_the_whole_condition() -> None:
+    failed = pod(generation=3)
+    patch = status_patch(failed, NOW_S, condition=not_scheduled(failed, unschedulable(MESSAGE)))
+    assert patch is not None
+    assert json.loads(patch) == {
+        "metadata": {"uid": "u1"},
+        "status": {
+            "conditions": [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "reason": "Unschedulable",
+                    "message": MESSAGE,
+                    "observedGeneration": 3,
+                    "lastProbeTime": None,
+                    "lastTransitionTime": NOW,
+                }
+            ]
+        },
+    }
+
+
+def test_a_new_message_keeps_the_transition_time() -> None:
+    failed = pod(conditions=(condition(message="0/1 nodes are available."),))
+    patch = status_patch(failed, NOW_S, condition=not_scheduled(failed, unschedulable(MESSAGE)))
+    assert patch is not None
+    [changed] = json.loads(patch)["status"]["conditions"]
+    assert changed["lastTransitionTime"] == "2020-01-01T00:00:00Z"
+    assert changed["message"] == MESSAGE
+
+
+def test_a_new_status_value_moves_the_transition_time() -> None:
+    failed = pod(conditions=(condition(status="True"),))
+    patch = status_patch(failed, NOW_S, condition=not_scheduled(failed, unschedulable(MESSAGE)))
+    assert patch is not None
+    assert json.loads(patch)["status"]["conditions"][0]["lastTransitionTime"] == NOW
+
+
+def test_nothing_is_sent_when_nothing_changes_but_the_generation() -> None:
+    failed = pod(generation=9, conditions=(condition(),), nominated_node_name="n1")
+    told = not_scheduled(failed, unschedulable(MESSAGE))
+    assert status_patch(failed, NOW_S, condition=told) is None
+    assert status_patch(failed, NOW_S, condition=told, nominated_node_name="n1") is None
+    assert status_patch(failed, NOW_S) is None
+
+
+def test_a_nomination_alone_leaves_the_conditions_alone() -> None:
+    patch = status_patch(pod(), NOW_S, nominated_node_name="n1")
+    assert patch == b'{"metadata":{"uid":"u1"},"status":{"nominatedNodeName":"n1"}}'
+
+
+def test_a_nomination_is_cleared_with_null() -> None:
+    patch = status_patch(pod(nominated_node_name="n1"), NOW_S, nominated_node_name="")
+    assert patch == b'{"metadata":{"uid":"u1"},"status":{"nominatedNodeName":null}}'
+
+
+def test_the_nomination_goes_along_even_if_the_condition_stays() -> None:
+    failed = pod(conditions=(condition(),), nominated_node_name="n1")
+    told = not_scheduled(failed, unschedulable(MESSAGE))
+    patch = status_patch(failed, NOW_S, condition=told, nominated_node_name="")
+    assert patch is not None
+    assert json.loads(patch)["status"] == {"nominatedNodeName": None}
+
+
+def test_rejections_are_unschedulable_and_all_else_is_the_schedulers_error() -> None:
+    expected: list[tuple[Status, str]] = [
+        (unschedulable("x"), "Unschedulable"),
+        (unresolvable("x"), "Unschedulable"),
+        (error_status("x"), "SchedulerError"),
+    ]
+    for status, reason in expected:
+        told = not_scheduled(pod(), status)
+        assert (told.type, told.status, told.reason, told.message) == ("PodScheduled", "False", reason, "x")
+
+
+def test_a_message_that_utf8_cannot_say_is_still_sent() -> None:
+    told = not_scheduled(pod(), error_status("no such file: \udcff"))
+    patch = status_patch(pod(), NOW_S, condition=told)
+    assert patch is not None
+    assert json.loads(patch)["status"]["conditions"][0]["message"] == "no such file: ?"
