@@ -136,7 +136,8 @@ class Snapshot:
         self._allowed_pods[row] = allowed_pods
         self._allocatable[:, row] = 0
         for resource, amount in allocatable.items():
-            self._allocatable[self._index_of(resource), row] = amount
+            index = self._index_of(resource)  # first: it may replace the columns
+            self._allocatable[index, row] = amount
 
     def drop_node(self, name: str) -> None:
         """Take the node and all that is on it out."""
