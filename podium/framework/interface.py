@@ -14,10 +14,10 @@ Differs: a success is None; scores are returned, and a failure to score is raise
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework.cluster_event import ALL_EVENTS, EventRegistration
@@ -263,7 +263,3 @@ class PostBindPlugin(Plugin):
     @abstractmethod
     async def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
         """The pod is bound; nothing can be undone any more."""
-
-
-PluginFactory = Callable[[Any, Handle], Plugin]
-"""Makes a plugin from its args, a value of `podium.config` for in-tree plugins, and a handle."""

@@ -7,7 +7,7 @@ does I/O but through the handle it was given.
 from collections.abc import Mapping
 from typing import Final
 
-from podium.framework.interface import PluginFactory
+from podium.framework.interface import Plugin
 from podium.plugins.default_binder import DefaultBinder
 from podium.plugins.image_locality import ImageLocality
 from podium.plugins.node_affinity import NodeAffinity
@@ -20,7 +20,7 @@ from podium.plugins.priority_sort import PrioritySort
 from podium.plugins.scheduling_gates import SchedulingGates
 from podium.plugins.taint_toleration import TaintToleration
 
-IN_TREE: Final[Mapping[str, PluginFactory]] = {
+IN_TREE: Final[Mapping[str, type[Plugin]]] = {
     "SchedulingGates": SchedulingGates,
     "PrioritySort": PrioritySort,
     "NodeUnschedulable": NodeUnschedulable,
