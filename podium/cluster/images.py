@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from podium.kube.objects import Node
 
 
@@ -13,6 +16,29 @@ class ImageState:
 
     size_bytes: int
     rows: set[int] = field(default_factory=set)
+    _presence: NDArray[np.bool_] | None = None
+
+    def presence(self, size: int) -> NDArray[np.bool_]:
+        """By row, for at least `size` rows, whether the node has the image; to be read only.
+
+        Cost: one pass over the rows that have it, the first time it is asked for; kept up to date from then on.
+        """
+        if self._presence is None or len(self._presence) < size:
+            self._presence = np.zeros(size, np.bool_)
+            self._presence[list(self.rows)] = True
+        return self._presence
+
+    def set(self, row: int, is_there: bool) -> None:
+        """Note that the row's node has the image, or has it no more."""
+        if is_there:
+            self.rows.add(row)
+        else:
+            self.rows.discard(row)
+        if self._presence is not None:
+            if row < len(self._presence):
+                self._presence[row] = is_there
+            else:
+                self._presence = None
 
 
 class ImageIndex:
@@ -28,7 +54,7 @@ class ImageIndex:
         """Mark the node's images as present on the row."""
         for image in node.status.images:
             for name in image.names:
-                self._states.setdefault(name, ImageState(image.size_bytes)).rows.add(row)
+                self._states.setdefault(name, ImageState(image.size_bytes)).set(row, True)
 
     def remove(self, row: int, node: Node) -> None:
         """Take back an earlier `add`; an image that is nowhere any more is forgotten."""
@@ -36,7 +62,7 @@ class ImageIndex:
             for name in image.names:
                 state = self._states.get(name)
                 if state is not None:
-                    state.rows.discard(row)
+                    state.set(row, False)
                     if not state.rows:
                         del self._states[name]
 

@@ -67,7 +67,7 @@ class Strategy(ABC):
             in_use = snapshot.nonzero_requested(resource.name).take(rows)
             in_use += amount
             counts: BoolArray | int = 1
-            if allocatable.all():
+            if np.count_nonzero(allocatable) == len(rows):
                 scores = self.resource_scores(in_use, allocatable)
             else:
                 counts = allocatable != 0

@@ -3,7 +3,7 @@
 Runs at: Score.
 Verdict: none.
 Requeue: none.
-Cost: one look-up per image; nothing more where no node has any of them.
+Cost: one gather per image that some node has.
 Source: kubernetes pkg/scheduler/framework/plugins/imagelocality/image_locality.go, v1.36.2.
 """
 
@@ -62,10 +62,8 @@ class ImageLocality(TableScorePlugin, ScorePlugin):
         total = np.zeros(len(rows), np.int64)
         if not present:
             return total
-        row_numbers = rows.tolist()
         for image in present:
-            has_image = np.fromiter(map(image.rows.__contains__, row_numbers), np.bool_, len(row_numbers))
-            total += _weighted_bytes(image, len(snapshot)) * has_image
+            total += _weighted_bytes(image, len(snapshot)) * image.presence(len(snapshot.nodes)).take(rows)
         most = _max_bytes(pod.spec)
         above = np.where(total < MIN_BYTES, MIN_BYTES, np.minimum(total, most)) - MIN_BYTES
         scores: IntArray = MAX_NODE_SCORE * above // (most - MIN_BYTES)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from podium.kube.requests import pod_requests_with_status
 from podium.plugins.allocation_strategies import counted_resources
 
 _HALF: Final = MAX_NODE_SCORE // 2
+_NO_GAIN: Final = _HALF + _HALF // 2
 
 
 class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlugin):
@@ -52,20 +53,21 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
     def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """From half of MAX_NODE_SCORE, where the pod only does harm, to MAX_NODE_SCORE."""
         del state
-        counted = self._counted(pod)
-        if not counted or not len(rows):
-            return np.full(len(rows), _HALF + _HALF // 2, np.int64)
-        allocatable = np.array([snapshot.allocatable(resource.name).take(rows) for resource, _ in counted])
-        in_use = np.array([snapshot.requested(resource.name).take(rows) for resource, _ in counted])
-        wanted = np.array([[amount] for _, amount in counted])
-        if allocatable.all():
-            return _gain(in_use, wanted, allocatable)
+        columns = [
+            _Column(
+                snapshot.requested(resource.name).take(rows), wanted, snapshot.allocatable(resource.name).take(rows)
+            )
+            for resource, wanted in self._counted(pod)
+        ]
+        if all(np.count_nonzero(column.allocatable) == len(rows) for column in columns):
+            return _gain(columns, len(rows))
         scores = np.empty(len(rows), np.int64)
-        offered = allocatable != 0
+        offered = np.array([column.allocatable != 0 for column in columns])
         # Rows that offer the same resources are scored together.
         for pattern in np.unique(offered, axis=1).T:
-            alike = (offered == pattern[:, None]).all(axis=0)
-            scores[alike] = _gain(in_use[pattern][:, alike], wanted[pattern], allocatable[pattern][:, alike])
+            alike = np.flatnonzero((offered == pattern[:, None]).all(axis=0))
+            there = [column.narrowed(alike) for column, is_there in zip(columns, pattern, strict=True) if is_there]
+            scores[alike] = _gain(there, len(alike))
         return scores
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
@@ -88,26 +90,48 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
         return counted_resources(self._resources, pod_requests_with_status(pod))
 
 
-def _gain(in_use: IntArray, wanted: IntArray, allocatable: IntArray) -> IntArray:
-    """Scores by column from amounts by resource and column."""
-    without = _evenness_by_column(np.minimum(in_use / allocatable, 1.0))
-    with_pod = _evenness_by_column(np.minimum((in_use + wanted) / allocatable, 1.0))
-    return _HALF + (_HALF + with_pod - without) // 2
+class _Column(NamedTuple):
+    """One resource by row: what is in use, what the pod wants, what there is."""
+
+    in_use: IntArray
+    wanted: int
+    allocatable: IntArray
+
+    def narrowed(self, places: NDArray[np.intp]) -> _Column:
+        """The rows at these places only."""
+        return _Column(self.in_use[places], self.wanted, self.allocatable[places])
+
+    def fractions(self) -> NDArray[np.float64]:
+        """The fraction in use, at most 1: first without the pod, then with it."""
+        fractions = np.empty((2, len(self.in_use)))
+        fractions[0] = self.in_use
+        fractions[1] = self.in_use + self.wanted
+        fractions /= self.allocatable.astype(np.float64)
+        np.minimum(fractions, 1.0, out=fractions)
+        return fractions
 
 
-def _evenness_by_column(fractions: NDArray[np.float64]) -> IntArray:
+def _gain(columns: Sequence[_Column], size: int) -> IntArray:
+    """The score by row; allocatable is nowhere 0."""
+    if len(columns) < 2:
+        return np.full(size, _NO_GAIN, np.int64)
+    without, with_pod = _evenness_by_row([column.fractions() for column in columns])
+    gain: IntArray = _HALF + (_HALF + with_pod - without) // 2
+    return gain
+
+
+def _evenness_by_row(fractions: Sequence[NDArray[np.float64]]) -> IntArray:
+    """`_evenness` of two or more resources, in the shape of the fractions."""
     count = len(fractions)
     if count == 2:
-        deviation = np.abs(fractions[0] - fractions[1]) / 2
-    elif count < 2:
-        return np.full(fractions.shape[1], MAX_NODE_SCORE, np.int64)
+        deviation = np.abs(fractions[0] - fractions[1])
+        deviation /= 2
     else:
-        # Python's sum adds row by row, first to last; NumPy's may not.
         mean = sum(fractions[1:], start=fractions[0]) / count
         squares = [(fraction - mean) * (fraction - mean) for fraction in fractions]
         deviation = np.sqrt(sum(squares[1:], start=squares[0]) / count)
-    scores: IntArray = ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
-    return scores
+    evenness: IntArray = ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
+    return evenness
 
 
 def _evenness(fractions: Sequence[float]) -> int:

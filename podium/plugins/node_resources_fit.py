@@ -96,12 +96,12 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         del state
         verdicts: IntArray | None = None
         full = snapshot.pod_count.take(rows) >= snapshot.allowed_pods.take(rows)
-        if full.any():
+        if np.count_nonzero(full):
             verdicts = full * np.int64(_TOO_MANY_PODS)
         for index, (resource, amount) in enumerate(self._held_demands(pod.spec)):
             allocatable = snapshot.allocatable(resource).take(rows)
             short = allocatable - snapshot.requested(resource).take(rows) < amount
-            if not short.any():
+            if not np.count_nonzero(short):
                 continue
             if verdicts is None:
                 verdicts = np.zeros(len(rows), np.int64)
