@@ -1,0 +1,25 @@
+"""The HTTPS endpoints: health, metrics and the configuration in effect.
+
+Owns the listening socket, certificates, the texts of health endpoints. Never decides whether anything is healthy: it is
+given checks, and what to show, by the daemon.
+"""
+
+from podium.daemon.serving.certificates import CertificateError, KeyPair, load, self_signed, serving_context
+from podium.daemon.serving.health import Check, CheckError, Health, Report, ping
+from podium.daemon.serving.server import Server, ServingError, serve
+
+__all__ = [
+    "CertificateError",
+    "Check",
+    "CheckError",
+    "Health",
+    "KeyPair",
+    "Report",
+    "Server",
+    "ServingError",
+    "load",
+    "ping",
+    "self_signed",
+    "serve",
+    "serving_context",
+]

@@ -1,0 +1,182 @@
+"""The serving certificate: read from files, or made in memory when none is given.
+
+Owns TLS parameters. A generated key never reaches a disk where the system offers files in memory (Linux); elsewhere it
+is in a private temporary file for the moment that `ssl` needs to read it.
+
+Source: component-base/cli/flag and apiserver/pkg/server/options/serving.go (1.36.2): the self-signed certificate is
+valid for a year and names localhost.
+Differs: a P-256 key instead of RSA 2048; one certificate that is its own issuer instead of a chain of two; the host's
+name and ::1 are among its names; nothing is read from or written to a --cert-dir.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+import os
+import socket
+import ssl
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+# Forward secrecy and authenticated encryption only; TLS 1.3 has its own list, which needs no restriction.
+_CIPHERS_TLS12 = "ECDHE+AESGCM:ECDHE+CHACHA20"
+_VALID_DAYS = 365
+_BACKDATED = dt.timedelta(hours=1)
+
+
+class CertificateError(Exception):
+    """The serving certificate cannot be used; the text says which file and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate (chain) and its private key, as PEM."""
+
+    certificate: bytes
+    key: bytes = field(repr=False)
+
+    def context(self) -> ssl.SSLContext:
+        """A server's side of TLS 1.2 and 1.3 with this certificate.
+
+        Raises: CertificateError if key and certificate do not belong together, or OpenSSL refuses them as too weak.
+        """
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.set_ciphers(_CIPHERS_TLS12)
+        context.set_alpn_protocols(["http/1.1"])
+        with _private_file(self.key + b"\n" + self.certificate) as path:
+            try:
+                context.load_cert_chain(path)
+            except ssl.SSLError as error:
+                if error.reason == "KEY_VALUES_MISMATCH":
+                    raise CertificateError("the private key does not belong to the certificate") from error
+                raise CertificateError(f"unusable: {error.reason or error}") from error
+        return context
+
+
+def serving_context(cert_file: str = "", key_file: str = "", *, bind_address: str = "") -> ssl.SSLContext:
+    """The server's side of TLS: with the certificate in the files, or with a new one if none are given.
+
+    Args:
+        bind_address: a new certificate is valid for it too.
+
+    Raises: CertificateError; for one file without the other too.
+    """
+    if not cert_file and not key_file:
+        return self_signed(bind_address).context()
+    if not cert_file or not key_file:
+        given, missing = ("--tls-cert-file", "--tls-private-key-file")[:: 1 if cert_file else -1]
+        raise CertificateError(f"{given} needs {missing} too")
+    try:
+        return load(cert_file, key_file).context()
+    except CertificateError as error:
+        raise CertificateError(f"serving certificate {cert_file}, key {key_file}: {error}") from error
+
+
+def load(cert_file: str, key_file: str) -> KeyPair:
+    """Read a certificate and its key, which must not be encrypted.
+
+    Raises: CertificateError for a file that cannot be read or holds something else.
+    """
+    certificate, key = _read(cert_file), _read(key_file)
+    try:
+        x509.load_pem_x509_certificates(certificate)
+    except ValueError as error:
+        raise CertificateError(f"{cert_file} holds no PEM certificate") from error
+    try:
+        serialization.load_pem_private_key(key, password=None)
+    except TypeError as error:
+        raise CertificateError(f"{key_file} is encrypted; a key without a password is needed") from error
+    except ValueError as error:
+        raise CertificateError(f"{key_file} holds no PEM private key") from error
+    return KeyPair(certificate, key)
+
+
+def self_signed(bind_address: str = "", *, host_name: str | None = None) -> KeyPair:
+    """A new certificate for this host, valid for a year, that a client can trust by itself.
+
+    Args:
+        host_name: the machine's own by default.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = dt.datetime.now(dt.UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "podium")])
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _BACKDATED)
+        .not_valid_after(now + dt.timedelta(days=_VALID_DAYS))
+    )
+    for extension, critical in _extensions(key.public_key(), bind_address, host_name or socket.gethostname()):
+        builder = builder.add_extension(extension, critical=critical)
+    return KeyPair(
+        builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM),
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
+    )
+
+
+def _extensions(
+    key: ec.EllipticCurvePublicKey, bind_address: str, host_name: str
+) -> Iterable[tuple[x509.ExtensionType, bool]]:
+    """What strict clients want of a certificate that is trusted by itself, each with whether it is critical."""
+    usage = dict.fromkeys(
+        ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "crl_sign"), False
+    )
+    return (
+        (x509.BasicConstraints(ca=True, path_length=0), True),
+        (
+            x509.KeyUsage(
+                digital_signature=True, key_cert_sign=True, encipher_only=False, decipher_only=False, **usage
+            ),
+            True,
+        ),
+        (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
+        (x509.SubjectKeyIdentifier.from_public_key(key), False),
+        (x509.AuthorityKeyIdentifier.from_issuer_public_key(key), False),
+        (x509.SubjectAlternativeName(_alternative_names(bind_address, host_name)), False),
+    )
+
+
+def _alternative_names(bind_address: str, host_name: str) -> list[x509.GeneralName]:
+    # Certificates take only ASCII; a host called otherwise is still reachable by address.
+    names = [name for name in ("localhost", host_name) if name.isascii()]
+    addresses = [ipaddress.ip_address(address) for address in ("127.0.0.1", "::1", bind_address) if address]
+    return [
+        *(x509.DNSName(name) for name in dict.fromkeys(names)),
+        *(x509.IPAddress(address) for address in dict.fromkeys(addresses) if not address.is_unspecified),
+    ]
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise CertificateError(f"{path}: {error.strerror}") from error
+
+
+@contextmanager
+def _private_file(content: bytes) -> Iterator[str]:
+    """The path of a file that only this process can read, gone afterwards: `ssl` takes keys from nowhere else."""
+    if hasattr(os, "memfd_create"):
+        # In memory, and so also where no directory can be written to.
+        with open(os.memfd_create("serving-certificate"), "wb") as file:
+            file.write(content)
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
+    with tempfile.NamedTemporaryFile() as temporary:
+        temporary.write(content)
+        temporary.flush()
+        yield temporary.name

@@ -1,0 +1,170 @@
+"""Serves the endpoints over HTTPS.
+
+/healthz, /livez and /readyz with `?verbose`, `?exclude=<check>` and /<endpoint>/<check>; /metrics, where DELETE starts
+the metrics again; /configz. Anything else is 404.
+
+Nobody is asked who they are: /metrics and /configz are open to whoever reaches the port. They hold no secrets, but
+names of nodes and plugins; restrict the bind address or the network where that matters. Delegated authentication and
+authorization enter as a middleware, before every handler.
+
+Source: cmd/kube-scheduler/app/server.go (1.36.2).
+Differs: no authentication or authorization yet; pprof, flags and status pages are not served.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import orjson
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from podium.daemon.serving.health import Check, Health, Report, report, report_one
+from podium.telemetry import CONTENT_TYPE, Metrics, get_logger
+
+log = get_logger("serving")
+
+Configz = Callable[[], Mapping[str, Any]]
+"""The configuration in effect, as its v1 document."""
+
+_STOP_S_MAX = 5.0
+# Within it requests may end by themselves; what is left of the limit is for cancelling them.
+_DRAIN_S_MAX = 4.0
+_KEEPALIVE_S = 30.0
+_PORT_MAX = 65535
+_BODY_BYTES_MAX = 64 * 1024
+_HEADERS = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
+
+
+class ServingError(Exception):
+    """The port cannot be listened on; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where the endpoints are served; port 0 means nowhere."""
+
+    bind_address: str
+    port: int
+
+
+@asynccontextmanager
+async def serve(
+    bind_address: str,
+    port: int,
+    tls: ssl.SSLContext,
+    health: Health,
+    metrics: Metrics,
+    configz: Configz,
+    *,
+    middlewares: Sequence[Middleware] = (),
+    listener: socket.socket | None = None,
+) -> AsyncIterator[Server]:
+    """Serve while the context is open; then let requests end, for at most 5 s.
+
+    Args:
+        bind_address: an IP address; `::` takes IPv4 too.
+        port: 0 serves nothing.
+        middlewares: run before each handler, the first outermost.
+        listener: a socket that is bound already, instead of address and port; closed at the end.
+
+    Raises: ServingError if the port cannot be listened on.
+    """
+    if listener is None:
+        if port == 0:
+            yield Server(bind_address, 0)
+            return
+        listener = _listen(bind_address, port)
+    address, port = listener.getsockname()[:2]
+    runner = web.AppRunner(
+        application(health, metrics, configz, middlewares=middlewares),
+        access_log_format='%a "%r" %s %b %Tf',
+        keepalive_timeout=_KEEPALIVE_S,
+        shutdown_timeout=_DRAIN_S_MAX,
+    )
+    try:
+        await runner.setup()
+        await web.SockSite(runner, listener, ssl_context=tls).start()
+        log.info("Serving securely", address=address, port=port)
+        yield Server(address, port)
+    finally:
+        with anyio.move_on_after(_STOP_S_MAX, shield=True):
+            await runner.cleanup()
+        listener.close()
+
+
+def application(
+    health: Health, metrics: Metrics, configz: Configz, *, middlewares: Sequence[Middleware] = ()
+) -> web.Application:
+    """The endpoints, for whoever brings a server."""
+    app = web.Application(middlewares=middlewares, client_max_size=_BODY_BYTES_MAX)
+    app.on_response_prepare.append(_set_headers)
+    for endpoint, checks in health.endpoints().items():
+        app.router.add_get(f"/{endpoint}", _summary_handler(endpoint, checks))
+        app.router.add_get(f"/{endpoint}/{{check}}", _check_handler(checks))
+
+    async def show_metrics(_: web.Request) -> web.Response:
+        return web.Response(body=metrics.render(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def reset_metrics(_: web.Request) -> web.Response:
+        metrics.reset()
+        return web.Response(text="metrics reset\n")
+
+    async def show_configz(_: web.Request) -> web.Response:
+        return web.Response(body=orjson.dumps({"componentconfig": configz()}), content_type="application/json")
+
+    app.router.add_get("/metrics", show_metrics)
+    app.router.add_delete("/metrics", reset_metrics)
+    app.router.add_get("/configz", show_configz)
+    return app
+
+
+def _summary_handler(endpoint: str, checks: Mapping[str, Check]) -> Handler:
+    async def handle(request: web.Request) -> web.Response:
+        query = request.query
+        return _response(
+            await report(endpoint, checks, verbose="verbose" in query, exclude=query.getall("exclude", []))
+        )
+
+    return handle
+
+
+def _check_handler(checks: Mapping[str, Check]) -> Handler:
+    async def handle(request: web.Request) -> web.Response:
+        check = checks.get(request.match_info["check"])
+        if check is None:
+            raise web.HTTPNotFound
+        return _response(await report_one(check))
+
+    return handle
+
+
+def _response(health: Report) -> web.Response:
+    return web.Response(status=200 if health.is_healthy else 500, text=health.text)
+
+
+async def _set_headers(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(_HEADERS)
+    # aiohttp would tell its version and Python's.
+    response.headers["Server"] = "podium"
+
+
+def _listen(bind_address: str, port: int) -> socket.socket:
+    """A listening socket. Raises: ServingError."""
+    try:
+        if not 0 < port <= _PORT_MAX:
+            raise ValueError(f"a port is between 1 and {_PORT_MAX}")
+        is_ipv6 = ipaddress.ip_address(bind_address).version == 6
+        family = socket.AF_INET6 if is_ipv6 else socket.AF_INET
+        return socket.create_server((bind_address, port), family=family, dualstack_ipv6=bind_address == "::")
+    except (OSError, ValueError) as error:
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
+        raise ServingError(f"cannot listen on {bind_address} port {port}: {reason}") from error
