@@ -1,0 +1,189 @@
+"""Pods, plugins and a queue under virtual time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from podium.framework.cluster_event import EventRegistration
+from podium.framework.interface import FilterPlugin, PreEnqueuePlugin, QueueSortPlugin
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.status import Status, unresolvable
+from podium.kube.objects import ObjectMeta, Pod, PodSpec, PodStatus, SchedulingGate
+from podium.lib.clock import ManualClock
+from podium.queues import Place, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
+
+PROFILE = "podium"
+
+
+def pod(
+    name: str = "web-1",
+    *,
+    uid: str = "",
+    priority: int | None = None,
+    gates: Sequence[str] = (),
+    labels: Mapping[str, str] | None = None,
+    nominated: str = "",
+    node: str = "",
+    profile: str = PROFILE,
+    **spec: Any,
+) -> Pod:
+    return Pod(
+        metadata=ObjectMeta(name=name, namespace="default", uid=uid or f"uid-{name}", labels=dict(labels or {})),
+        spec=PodSpec(
+            scheduler_name=profile,
+            priority=priority,
+            scheduling_gates=tuple(SchedulingGate(name=gate) for gate in gates),
+            **spec,
+        ),
+        status=PodStatus(nominated_node_name=nominated),
+        node_name=node,
+    )
+
+
+class ByPriority(QueueSortPlugin):
+    def less(self, a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
+        return self.sort_key(a) < self.sort_key(b)
+
+    def sort_key(self, info: QueuedPodInfo) -> tuple[int, float]:
+        return -info.pod.priority, info.timestamp_s
+
+
+class Gates(PreEnqueuePlugin):
+    """Gates pods that have scheduling gates."""
+
+    registrations: tuple[EventRegistration, ...] = ()
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        return unresolvable("gated") if pod.spec.scheduling_gates else None
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        return self.registrations
+
+
+class Rejecter(FilterPlugin):
+    """A filter by any name, for its registrations."""
+
+    def __init__(self, name: str, *registrations: EventRegistration) -> None:
+        self.name = name  # type: ignore[misc]
+        self._registrations = registrations
+
+    def filter(self, state: Any, pod: Any, node: Any) -> None:
+        return None
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        return self._registrations
+
+
+class Recorder:
+    """Counts what the queue tells."""
+
+    def __init__(self) -> None:
+        self.entered: list[tuple[str, str]] = []
+        self.unschedulable: Counter[str] = Counter()
+        self.in_flight_events: Counter[str] = Counter()
+        self.hints: list[tuple[str, str, str]] = []
+        self.failures: list[tuple[str, str, str]] = []
+        self.astray: list[tuple[str, str]] = []
+
+    def incoming(self, queue: str, event: str) -> None:
+        self.entered.append((queue, event))
+
+    def unschedulable_delta(self, plugin: str, profile: str, delta: int) -> None:
+        self.unschedulable[plugin] += delta
+
+    def in_flight_events_delta(self, event: str, delta: int) -> None:
+        self.in_flight_events[event] += delta
+
+    def hint_executed(self, plugin: str, event: str, hint: str, seconds: float) -> None:
+        self.hints.append((plugin, event, hint))
+
+    def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: Exception) -> None:
+        self.failures.append((plugin, extension_point, str(error)))
+
+    def gone_astray(self, info: QueuedPodInfo, problem: str) -> None:
+        self.astray.append((info.pod.uid, problem))
+
+
+class Bench:
+    """A queue with one profile, everything it needs, and shorthands."""
+
+    def __init__(
+        self,
+        *plugins: FilterPlugin | PreEnqueuePlugin,
+        queue_sort: QueueSortPlugin | None = None,
+        times: QueueTimes | None = None,
+        start_s: float = 1000.0,
+    ) -> None:
+        self.clock = ManualClock(start_s)
+        self.recorder = Recorder()
+        self.api: dict[str, Pod] = {}
+        self.wakes = 0
+        everyone = (*plugins, Gates())
+        self.queue = SchedulingQueue(
+            [
+                QueueProfile(
+                    PROFILE,
+                    [each for each in everyone if isinstance(each, PreEnqueuePlugin)],
+                    build_hint_map(everyone),
+                )
+            ],
+            queue_sort or ByPriority(),
+            self.clock,
+            self.api.get,
+            wake=self._wake,
+            times=times or QueueTimes(),
+            observer=self.recorder,
+        )
+
+    def _wake(self) -> None:
+        self.wakes += 1
+
+    def add(self, *pods: Pod) -> None:
+        for each in pods:
+            self.api[each.key] = each
+            self.queue.add(each)
+
+    def update(self, old: Pod, new: Pod) -> None:
+        self.api[new.key] = new
+        self.queue.update(old, new)
+
+    def pop(self) -> QueuedPodInfo:
+        info = self.queue.pop()
+        assert info is not None
+        return info
+
+    def reject(self, info: QueuedPodInfo, *plugins: str, pending: Sequence[str] = ()) -> Place:
+        """What the failure handling does; without plugins it is an error. Says where the pod is now."""
+        info.unschedulable_plugins = set(plugins)
+        info.pending_plugins = set(pending)
+        info.gating_plugin = ""
+        self.queue.add_unschedulable_if_not_present(info)
+        return self.queue.place(info.pod)
+
+    def rejected(self, pod: Pod, *plugins: str, pending: Sequence[str] = ()) -> QueuedPodInfo:
+        """Add the pod, try it, reject it."""
+        self.add(pod)
+        info = self.pop()
+        assert info.pod is pod
+        self.reject(info, *plugins, pending=pending)
+        return info
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass as the daemon does: timers run when they are due."""
+        until_s = self.clock.now() + seconds
+        while (left_s := until_s - self.clock.now()) > 0:
+            self.clock.advance(min(left_s, max(self.queue.next_timer_s(), 1e-6)))
+            self.queue.run_due_timers()
+
+    def place(self, pod: Pod) -> Place:
+        return self.queue.place(pod)
+
+    def popped_names(self) -> list[str]:
+        """Pop all there is, and be done with it."""
+        names = []
+        while (info := self.queue.pop()) is not None:
+            names.append(info.pod.metadata.name)
+            self.queue.done(info.pod.uid)
+        return names

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from podium.framework.cluster_event import (
+    ALL_EVENTS,
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    FORCE_ACTIVATE,
+    NODE_ADD,
+    NODE_DELETE,
+    UNSCHEDULABLE_POD_UPDATE,
+    UNSCHEDULABLE_TIMEOUT,
+    ActionType,
+    ClusterEvent,
+    EventRegistration,
+    EventResource,
+    HintFunction,
+    QueueingHint,
+    on,
+)
+from podium.framework.interface import NodeInfo, Plugin, ScorePlugin
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.kube.objects import Pod
+from podium.lib.clock import ManualClock
+from podium.queues import HintMap, build_hint_map
+from podium.queues.hints import Hints, Strategy
+from tests.unit.queues.builders import PROFILE, Recorder, Rejecter, pod
+
+NODE_TAINTED = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
+NODE_LABELLED = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL)
+ANY_NODE_UPDATE = ClusterEvent(EventResource.NODE, ActionType.UPDATE)
+
+
+class Scorer(ScorePlugin):
+    """A plugin that can reject no pod and says nothing about events."""
+
+    def score(self, state: Any, pod: Pod, node: NodeInfo) -> int:
+        return 0
+
+
+class ScorerThatCares(Scorer):
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        return (on(EventResource.NODE, ActionType.ADD),)
+
+
+class Unsaid(Rejecter):
+    events_to_register = Plugin.events_to_register  # type: ignore[assignment]
+
+
+def always(hint: QueueingHint) -> HintFunction:
+    return lambda pod, old, new: hint
+
+
+def fails(pod: Pod, old: Any, new: Any) -> QueueingHint:
+    raise LookupError("no such node")
+
+
+QUEUE, SKIP = always(QueueingHint.QUEUE), always(QueueingHint.SKIP)
+
+
+def on_node(hint: HintFunction | None = None) -> EventRegistration:
+    return on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_TAINT, hint=hint)
+
+
+class World:
+    def __init__(self, *plugins: Plugin) -> None:
+        self.recorder = Recorder()
+        self.hints = Hints({PROFILE: build_hint_map(plugins)}, ManualClock(), self.recorder)
+
+    def strategy(
+        self, event: ClusterEvent, *rejectors: str, pending: Sequence[str] = (), old: Any = None, new: Any = None
+    ) -> Strategy:
+        info = QueuedPodInfo(pod("web"), 0.0, unschedulable_plugins=set(rejectors), pending_plugins=set(pending))
+        return self.hints.strategy(info, self.hints.interest(event), old, new)
+
+
+def events(hint_map: HintMap, plugin: str) -> list[str]:
+    return [each.event.label for each in hint_map[plugin]]
+
+
+# ---------------------------------------------------------------- registration
+
+
+def test_a_rejecting_plugin_that_says_nothing_is_registered_for_everything() -> None:
+    hint_map = build_hint_map([Unsaid("Fit")])
+    assert tuple(hint_map["Fit"]) == ALL_EVENTS
+
+
+def test_a_plugin_that_cannot_reject_pods_is_registered_only_if_it_says_so() -> None:
+    assert build_hint_map([Scorer()]) == {}
+    assert list(build_hint_map([ScorerThatCares()])) == ["ScorerThatCares"]
+
+
+def test_extenders_are_registered_for_everything() -> None:
+    assert build_hint_map([], has_extenders=True) == {"Extender": ALL_EVENTS}
+
+
+def test_who_waits_for_new_nodes_waits_for_their_taints_too() -> None:
+    hint_map = build_hint_map([Rejecter("Fit", on(EventResource.NODE, ActionType.ADD, hint=SKIP))])
+    assert events(hint_map, "Fit") == ["NodeAdd", "NodeUpdateNodeTaint"]
+    assert hint_map["Fit"][1].hint is None
+
+
+@pytest.mark.parametrize(
+    "registrations",
+    [
+        [on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_TAINT)],
+        [on(EventResource.NODE, ActionType.ADD), on(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)],
+        [on(EventResource.NODE, ActionType.DELETE)],
+        [on(EventResource.POD, ActionType.ADD)],
+        [on(EventResource.NODE, ActionType.ALL)],
+        [],
+    ],
+)
+def test_other_registrations_are_left_alone(registrations: list[EventRegistration]) -> None:
+    assert list(build_hint_map([Rejecter("Fit", *registrations)])["Fit"]) == registrations
+
+
+# ---------------------------------------------------------------- matching
+
+
+@pytest.mark.parametrize(
+    ("registered", "incoming", "matches"),
+    [
+        (on(EventResource.NODE, ActionType.ADD), NODE_ADD, True),
+        (on(EventResource.NODE, ActionType.ADD), NODE_DELETE, False),
+        (on(EventResource.NODE, ActionType.UPDATE_NODE_LABEL), NODE_LABELLED, True),
+        (on(EventResource.NODE, ActionType.UPDATE_NODE_LABEL), ANY_NODE_UPDATE, False),
+        (on(EventResource.NODE, ActionType.UPDATE), ANY_NODE_UPDATE, True),
+        (on(EventResource.NODE, ActionType.UPDATE), NODE_LABELLED, True),
+        (on(EventResource.POD, ActionType.DELETE), ASSIGNED_POD_DELETE, True),
+        (on(EventResource.POD, ActionType.UPDATE), UNSCHEDULABLE_POD_UPDATE, True),
+        (on(EventResource.ASSIGNED_POD, ActionType.UPDATE), UNSCHEDULABLE_POD_UPDATE, False),
+        (on(EventResource.WILDCARD, ActionType.ADD), NODE_ADD, True),
+        (on(EventResource.WILDCARD, ActionType.ALL), NODE_DELETE, True),
+        (on(EventResource.CSI_NODE, ActionType.ADD), NODE_ADD, False),
+    ],
+)
+def test_a_registration_matches_an_event(registered: EventRegistration, incoming: ClusterEvent, matches: bool) -> None:
+    world = World(Rejecter("Fit", registered))
+    assert (world.hints.interest(incoming).plugins == ("Fit",)) is matches
+    expected = Strategy.AFTER_BACKOFF if matches else Strategy.SKIP
+    assert world.strategy(incoming, "Fit") is expected
+
+
+def test_an_event_has_its_metric_label() -> None:
+    assert World().hints.interest(NODE_TAINTED).label == "NodeUpdateNodeTaint"
+
+
+# ---------------------------------------------------------------- worth another try?
+
+
+def test_without_a_rejector_every_event_is_worth_a_try() -> None:
+    assert World().strategy(NODE_ADD) is Strategy.AFTER_BACKOFF
+
+
+def test_only_rejectors_are_asked() -> None:
+    world = World(Rejecter("Fit", on_node(QUEUE)), Rejecter("Taints", on_node(SKIP)))
+    assert world.strategy(NODE_ADD, "Taints") is Strategy.SKIP
+    assert world.recorder.hints == [("Taints", "NodeAdd", "QueueSkip")]
+
+
+def test_one_rejector_that_says_queue_is_enough() -> None:
+    world = World(Rejecter("Taints", on_node(SKIP)), Rejecter("Fit", on_node(QUEUE)), Rejecter("Late", on_node(QUEUE)))
+    assert world.strategy(NODE_ADD, "Fit", "Taints", "Late") is Strategy.AFTER_BACKOFF
+    assert world.recorder.hints == [("Taints", "NodeAdd", "QueueSkip"), ("Fit", "NodeAdd", "Queue")]
+
+
+def test_a_plugin_may_have_several_hints_for_an_event() -> None:
+    world = World(Rejecter("Fit", on_node(SKIP), on_node(QUEUE)))
+    assert world.strategy(NODE_ADD, "Fit") is Strategy.AFTER_BACKOFF
+
+
+def test_a_pending_plugin_that_says_queue_skips_the_backoff() -> None:
+    world = World(Rejecter("Fit", on_node(QUEUE)), Rejecter("Claims", on_node(QUEUE)))
+    assert world.strategy(NODE_ADD, "Fit", pending=["Claims"]) is Strategy.IMMEDIATELY
+    assert world.strategy(NODE_ADD, pending=["Claims"]) is Strategy.IMMEDIATELY
+
+
+def test_a_pending_plugin_that_says_skip_leaves_it_to_the_others() -> None:
+    world = World(Rejecter("Fit", on_node(QUEUE)), Rejecter("Claims", on_node(SKIP)))
+    assert world.strategy(NODE_ADD, "Fit", pending=["Claims"]) is Strategy.AFTER_BACKOFF
+    assert world.strategy(NODE_ADD, pending=["Claims"]) is Strategy.SKIP
+
+
+def test_a_hint_sees_the_pod_and_both_objects() -> None:
+    seen: list[tuple[str, Any, Any]] = []
+
+    def hint(pod: Pod, old: Any, new: Any) -> QueueingHint:
+        seen.append((pod.metadata.name, old, new))
+        return QueueingHint.SKIP
+
+    World(Rejecter("Fit", on_node(hint))).strategy(NODE_ADD, "Fit", old="before", new="after")
+    assert seen == [("web", "before", "after")]
+
+
+def test_a_failing_hint_queues_and_is_reported() -> None:
+    world = World(Rejecter("Fit", on_node(fails)))
+    assert world.strategy(NODE_ADD, "Fit") is Strategy.AFTER_BACKOFF
+    assert world.recorder.hints == [("Fit", "NodeAdd", "Error")]
+    assert world.recorder.failures == [("Fit", "QueueingHint", "no such node")]
+
+
+def test_the_timeout_is_worth_a_try_to_every_rejected_pod() -> None:
+    world = World(Rejecter("Fit"))
+    assert world.strategy(UNSCHEDULABLE_TIMEOUT, "Fit") is Strategy.AFTER_BACKOFF
+    assert world.strategy(UNSCHEDULABLE_TIMEOUT, pending=["Fit"]) is Strategy.AFTER_BACKOFF
+
+
+def test_an_activation_is_for_the_pod_itself() -> None:
+    world = World(Rejecter("Fit"))
+    assert world.strategy(FORCE_ACTIVATE, "Fit", new=pod("web", labels={"a": "b"})) is Strategy.AFTER_BACKOFF
+    assert world.strategy(FORCE_ACTIVATE, "Fit", new=pod("other")) is Strategy.SKIP
+
+
+def test_a_pod_is_only_judged_by_its_own_profile() -> None:
+    hints = Hints(
+        {PROFILE: build_hint_map([Rejecter("Fit", on_node())]), "spread": build_hint_map([Rejecter("Fit")])},
+        ManualClock(),
+        Recorder(),
+    )
+    info = QueuedPodInfo(pod(profile="spread"), 0.0, unschedulable_plugins={"Fit"})
+    assert hints.strategy(info, hints.interest(NODE_ADD), None, None) is Strategy.SKIP
+
+
+def test_an_event_that_nobody_registered_for_interests_nobody() -> None:
+    world = World(Rejecter("Fit", on_node()))
+    assert world.hints.interest(ASSIGNED_POD_ADD).plugins == ()

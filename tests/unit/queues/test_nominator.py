@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import pytest
+
+from podium.kube.objects import Pod
+from podium.queues import Nominator
+from tests.unit.queues.builders import pod
+
+
+class Nominations:
+    def __init__(self, *pods: Pod) -> None:
+        self.api = {each.key: each for each in pods}
+        self.nominator = Nominator(self.api.get)
+
+    def on(self, node: str) -> list[str]:
+        return [each.metadata.name for each in self.nominator.pods(node)]
+
+
+def test_the_status_decides_without_an_override() -> None:
+    web = pod("web", nominated="n1")
+    world = Nominations(web)
+    world.nominator.add(web)
+    assert world.on("n1") == ["web"]
+    assert world.nominator.node_of(web.uid) == "n1"
+
+
+def test_nothing_is_nominated_by_an_empty_status() -> None:
+    web = pod("web")
+    world = Nominations(web)
+    world.nominator.add(web)
+    assert world.nominator.node_of(web.uid) is None
+
+
+def test_an_override_wins_over_the_status() -> None:
+    web = pod("web", nominated="n1")
+    world = Nominations(web)
+    world.nominator.add(web, "n2")
+    assert world.on("n1") == []
+    assert world.on("n2") == ["web"]
+
+
+def test_an_empty_override_nominates_to_no_real_node() -> None:
+    web = pod("web", nominated="n1")
+    world = Nominations(web)
+    world.nominator.add(web)
+    world.nominator.add(web, "")
+    assert world.on("n1") == []
+    assert world.nominator.node_of(web.uid) == ""
+
+
+@pytest.mark.parametrize("current", [None, pod("web", node="n9")])
+def test_a_pod_that_was_deleted_or_bound_is_not_nominated(current: Pod | None) -> None:
+    web = pod("web", nominated="n1")
+    world = Nominations(*([current] if current else []))
+    world.nominator.add(web)
+    assert world.on("n1") == []
+
+
+def test_a_new_nomination_replaces_the_old_even_if_it_comes_to_nothing() -> None:
+    web = pod("web", nominated="n1")
+    world = Nominations(web)
+    world.nominator.add(web)
+    world.nominator.add(pod("web"))
+    assert world.on("n1") == []
+
+
+def test_pods_stand_in_the_order_of_their_nominations() -> None:
+    pods = [pod(name, nominated="n1") for name in ("c", "a", "b")]
+    world = Nominations(*pods)
+    for each in pods:
+        world.nominator.add(each)
+    world.nominator.delete(pods[1])
+    assert world.on("n1") == ["c", "b"]
+    world.nominator.add(pods[1])
+    assert world.on("n1") == ["c", "b", "a"]
+
+
+def test_deleting_what_was_never_nominated_is_harmless() -> None:
+    Nominations().nominator.delete(pod())
+
+
+def test_a_nomination_that_only_we_know_of_survives_an_update() -> None:
+    web = pod("web")
+    world = Nominations(web)
+    world.nominator.add(web, "n1")
+    world.nominator.update(web, pod("web", labels={"a": "b"}))
+    assert world.on("n1") == ["web"]
+
+
+def test_an_update_that_sets_or_clears_the_status_decides() -> None:
+    web, nominated = pod("web"), pod("web", nominated="n2")
+    world = Nominations(web)
+    world.nominator.add(web, "n1")
+    world.nominator.update(web, nominated)
+    assert (world.on("n1"), world.on("n2")) == ([], ["web"])
+    world.nominator.update(nominated, web)
+    assert world.nominator.node_of(web.uid) is None
