@@ -112,6 +112,8 @@ class ApiClient:
             False where nothing had to be changed.
 
         Raises:
+            NotFound: the pod is gone.
+            Invalid: another pod has its name by now.
             ApiError: the last of four tries has failed, or trying again would not help.
         """
         patch = status_patch(pod, self._clock.now(), condition=condition, nominated_node_name=nominated_node_name)

@@ -88,6 +88,7 @@ class EventRecorder:
 
     Args:
         hostname: ends `reportingInstance`.
+        retry_s: the time between two of the twelve tries of an Event while the server cannot be reached.
 
     Cost: below 5 us to record an Event.
     Invariant: one worker at most has a series in hand, so that its creation is not overtaken by its patch.
@@ -101,11 +102,13 @@ class EventRecorder:
         hostname: str,
         queue_max: int = _QUEUE_MAX,
         workers: int = _WORKERS,
+        retry_s: float = _RETRY_S,
     ) -> None:
         self._dispatcher = dispatcher
         self._clock = clock
         self._hostname = hostname
         self._workers = workers
+        self._retry_s = retry_s
         self._queue: asyncio.Queue[_Series] = asyncio.Queue(queue_max)
         self._series: dict[Hashable, _Series] = {}
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -211,7 +214,7 @@ class EventRecorder:
         for _ in range(_TRIES_MAX - 1):
             if not isinstance(failure, _TRANSPORT):
                 break
-            await anyio.sleep(_RETRY_S)
+            await anyio.sleep(self._retry_s)
             count = series.count
             failure = await self._try(series)
         if failure is None:
