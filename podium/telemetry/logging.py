@@ -65,8 +65,12 @@ class _Sink:
 
     def msg(self, line: bytes) -> None:
         """Write one line; a stream's `write` is atomic between threads."""
-        self.stream.write(line + b"\n")
-        self.stream.flush()
+        try:
+            self.stream.write(line + b"\n")
+            self.stream.flush()
+        except OSError:
+            # Nobody reads the log any more, or its disk is full: there is nowhere to say so, and no reason to stop.
+            pass
 
     debug = info = warning = error = critical = msg
 
@@ -76,10 +80,16 @@ class _Bridge(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log the record under its logger's name."""
+        try:
+            message = record.getMessage()
+        except (TypeError, ValueError, KeyError):
+            # The library's format and its arguments do not match: the standard library's own way with that.
+            self.handleError(record)
+            return
         level = min(record.levelno // 10 * 10, logging.CRITICAL)
         logger = structlog.get_logger(component=record.name)
         # Straight to `log`: whether the record is wanted has been decided by the level of its own logger.
-        logger.log(max(level, logging.DEBUG), record.getMessage(), exc_info=record.exc_info or None)
+        logger.log(max(level, logging.DEBUG), message, exc_info=record.exc_info or None)
 
 
 _sink = _Sink()

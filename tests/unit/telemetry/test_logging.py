@@ -1,6 +1,7 @@
 import io
 import json
 import logging
+import os
 
 import pytest
 import structlog
@@ -13,6 +14,8 @@ def stream():
     """Where the lines go; the process's logging is as before afterwards."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
+    # pytest's own handlers raise for a library's mistake; real ones do not.
+    root.handlers.clear()
     made = io.BytesIO()
     configure_logging(form="json", stream=made)
     yield made
@@ -163,3 +166,18 @@ def test_entries_can_be_captured_in_tests(stream):
     with structlog.testing.capture_logs() as captured:
         log.info("Scheduled", pod="default/web-1")
     assert captured == [{"component": "daemon", "event": "Scheduled", "log_level": "info", "pod": "default/web-1"}]
+
+
+def test_a_librarys_broken_format_does_not_reach_the_library(stream, capsys):
+    logging.getLogger("aiohttp.server").error("%d requests", "many")
+    assert entries(stream) == []
+    assert "Logging error" in capsys.readouterr().err
+
+
+def test_logging_goes_on_without_a_reader(stream):
+    reader, writer = os.pipe()
+    os.close(reader)
+    # Unbuffered, so that closing it does not try again what cannot be written.
+    with open(writer, "wb", buffering=0) as broken:
+        configure_logging(form="json", stream=broken)
+        get_logger("daemon").info("into the void")
