@@ -147,6 +147,10 @@ class Dispatcher:
         waiting = {priority: len(self._waiting[priority]) for priority in Priority}
         return DispatcherStatistics(sum(self._in_flight), waiting, self._throttled_total)
 
+    def waiting(self, priority: Priority) -> int:
+        """How many writes of that priority wait for their turn."""
+        return len(self._waiting[priority])
+
     def acquire_nowait(self, priority: Priority) -> bool:
         """Whether a slot could be taken at once, without overtaking anyone."""
         waiting = self._waiting

@@ -1,0 +1,19 @@
+"""Which event loop the commands run on; nothing else knows."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+
+T = TypeVar("T")
+
+
+def run(main: Callable[[], Awaitable[T]]) -> T:
+    """Run on uvloop where there is one."""
+    try:
+        import uvloop  # noqa: F401
+    except ImportError:
+        return anyio.run(main)
+    return anyio.run(main, backend_options={"use_uvloop": True})

@@ -1,0 +1,33 @@
+"""`podium`: one command for each thing podium does; heavy parts are imported by the command that needs them."""
+
+from __future__ import annotations
+
+import click
+
+import podium
+
+
+class _Commands(click.Group):
+    """Subcommands, imported when they are asked for: `podium config check` need not load an HTTP stack."""
+
+    _MODULES = ("config", "demo", "run", "sandbox")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every command's name."""
+        del ctx
+        return list(self._MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        del ctx
+        if cmd_name not in self._MODULES:
+            return None
+        module = __import__(f"podium.cli.{cmd_name}", fromlist=["command"])
+        command: click.Command = module.command
+        return command
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(podium.__version__, prog_name="podium")
+def main() -> None:
+    """Schedule Kubernetes pods as kube-scheduler does, with your policy in one Python file."""

@@ -1,0 +1,77 @@
+"""`podium run`: the scheduler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from podium.cli import event_loop
+from podium.cli.configuration import BadConfiguration, read, read_defaults, support
+from podium.config import ConfigError
+from podium.telemetry import configure_logging, get_logger
+
+
+@click.command()
+@click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
+@click.option("--kubeconfig", help="Credentials for the API server; by default those of the pod podium runs in.")
+@click.option("--master", help="The API server's address, in place of the kubeconfig's.")
+@click.option("--bind-address", default="0.0.0.0", show_default=True, help="Where the endpoints listen.")
+@click.option("--secure-port", default=10259, show_default=True, help="Their HTTPS port; 0 serves nothing.")
+@click.option("--tls-cert-file", default="", help="Their certificate; without it, one is made.")
+@click.option("--tls-private-key-file", default="", help="The key of that certificate.")
+@click.option(
+    "--pod-max-in-unschedulable-pods-duration",
+    "unschedulable_s",
+    default=300.0,
+    show_default=True,
+    help="Seconds after which a pod is tried again though nothing has happened.",
+)
+@click.option("--logging-format", type=click.Choice(["json", "text"]), help="By default text on a terminal.")
+@click.option("-v", "--v", "verbosity", type=click.IntRange(0, 10), default=2, show_default=True, help="Verbosity.")
+def command(
+    config: Path | None,
+    kubeconfig: str | None,
+    master: str | None,
+    bind_address: str,
+    secure_port: int,
+    tls_cert_file: str,
+    tls_private_key_file: str,
+    unschedulable_s: float,
+    logging_format: str | None,
+    verbosity: int,
+) -> None:
+    """Schedule pods until SIGTERM or SIGINT."""
+    from podium.daemon.app import App, Options
+    from podium.daemon.serving import CertificateError, ServingError
+    from podium.framework.status import PluginError
+    from podium.kube.credentials import ConnectionConfigError
+
+    configure_logging(form={"json": "json", "text": "console", None: None}[logging_format], verbosity=verbosity)
+    loaded = read(config) if config is not None else read_defaults()
+    unsupported = support(loaded)
+    if unsupported.refused:
+        raise BadConfiguration(f"{config}: {error.text}" for error in unsupported.refused)
+    log = get_logger("config")
+    for warning in (*loaded.warnings, *unsupported.warnings):
+        log.warning("Configuration", warning=warning)
+    options = Options(
+        kubeconfig=kubeconfig,
+        master=master,
+        bind_address=bind_address,
+        secure_port=secure_port,
+        tls_cert_file=tls_cert_file,
+        tls_private_key_file=tls_private_key_file,
+        pod_max_in_unschedulable_s=unschedulable_s,
+    )
+    try:
+        event_loop.run(App(loaded.config, options).run)
+    except* (ConnectionConfigError, ServingError, CertificateError, PluginError, ConfigError) as group:
+        raise click.ClickException("\n".join(str(error) for error in _flat(group))) from None
+
+
+def _flat(group: BaseExceptionGroup[Exception]) -> list[Exception]:
+    errors: list[Exception] = []
+    for error in group.exceptions:
+        errors.extend(_flat(error) if isinstance(error, BaseExceptionGroup) else [error])
+    return errors

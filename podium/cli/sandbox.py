@@ -1,0 +1,34 @@
+"""`podium sandbox`: the embedded API server on its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from podium.cli import event_loop
+
+
+@click.command()
+@click.option("--port", default=0, help="Where to listen on 127.0.0.1; by default a free port.")
+@click.option("--nodes", type=click.IntRange(min=0), default=0, show_default=True, help="Nodes to begin with.")
+@click.option("--write-kubeconfig", type=click.Path(path_type=Path), help="Write a kubeconfig for it to this file.")
+@click.option("--seed", default=0, show_default=True, help="Which nodes.")
+def command(port: int, nodes: int, write_kubeconfig: Path | None, seed: int) -> None:
+    """Serve a Kubernetes API from memory, for trying things out; stop it with Ctrl-C."""
+    from podium.sandbox import Sandbox, serve
+
+    def tell(sandbox: Sandbox) -> None:
+        click.echo(f"Serving on {sandbox.url} with {nodes} nodes. Nothing is kept when it stops.")
+        if write_kubeconfig is not None:
+            click.echo(f"kubectl --kubeconfig {write_kubeconfig} get nodes")
+
+    async def main() -> None:
+        await serve(port, nodes, write_kubeconfig, seed=seed, started=tell)
+
+    try:
+        event_loop.run(main)
+    except OSError as error:
+        raise click.ClickException(f"cannot serve on port {port}: {error.strerror or error}") from error
+    except KeyboardInterrupt:
+        click.echo("Stopped.")

@@ -1,0 +1,299 @@
+"""Wiring, start and stop of the scheduler: the one place that knows every part.
+
+Start: credentials → endpoints → informers → (all synced) → scheduling loop. Stop, on SIGTERM or SIGINT: no new
+attempts → binding cycles under way end → Events are written → connections close. One root task group holds all tasks.
+
+Source: kubernetes cmd/kube-scheduler/app/server.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+import gc
+import platform
+import signal
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field
+from random import Random
+
+import anyio
+import anyio.abc
+
+import podium
+from podium.binder import ApiClient, Binder, EventRecorder, PodsInPreBind, WaitingPods
+from podium.cluster import Cache
+from podium.config import KubeSchedulerConfiguration
+from podium.config import effective as effective_configuration
+from podium.daemon.failures import FailureHandler
+from podium.daemon.handle import PluginHandle
+from podium.daemon.handlers import BrokenObjects, NodeHandler, PodHandler
+from podium.daemon.loop import Collaborators, SchedulingLoop
+from podium.daemon.nominations import QueueNominations
+from podium.daemon.observers import QueueMetrics
+from podium.daemon.serving import Check, Health, Server, ping, serve, serving_context
+from podium.daemon.wakeup import WakeUp
+from podium.framework.interface import Plugin
+from podium.framework.runtime import Framework
+from podium.kube.credentials import Credentials, load
+from podium.kube.dispatcher import Dispatcher
+from podium.kube.informer import Informer, InformerSet
+from podium.kube.objects import Node, Pod
+from podium.kube.rate_limit import TokenBucket
+from podium.kube.resource_types import NODES, PODS
+from podium.kube.session import ApiSession
+from podium.lib.clock import Clock, SystemClock
+from podium.plugins import IN_TREE
+from podium.queues import PodBackoff, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
+from podium.telemetry import Metrics, get_logger
+
+log = get_logger("daemon")
+
+_DRAIN_S_MAX = 6.0
+_EVENTS_S_MAX = 2.0
+_GC_THRESHOLDS = (100_000, 50, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line adds to the configuration.
+
+    A secure port of 0 serves nothing; without certificate files, one is made.
+    """
+
+    kubeconfig: str | None = None
+    master: str | None = None
+    bind_address: str = "0.0.0.0"
+    secure_port: int = 10259
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
+    pod_max_in_unschedulable_s: float = 300.0
+    plugins: Mapping[str, type[Plugin]] = field(default_factory=lambda: dict(IN_TREE))
+
+
+class App:
+    """One scheduler: built from a configuration, run until stopped.
+
+    Args:
+        clock, random: read by every part; a simulation passes its own.
+    """
+
+    def __init__(
+        self,
+        config: KubeSchedulerConfiguration,
+        options: Options,
+        *,
+        clock: Clock | None = None,
+        random: Random | None = None,
+    ) -> None:
+        self._config = config
+        self._options = options
+        self._clock = clock or SystemClock()
+        self._random = random or Random()
+        self._stop = anyio.Event()
+        self._is_stopping = False
+        self._is_synced = False
+        self._loop: SchedulingLoop | None = None
+        self.metrics = Metrics()
+
+    def stop(self) -> None:
+        """Begin the shutdown; `run` returns when it is done."""
+        self._is_stopping = True
+        self._stop.set()
+
+    async def run(self, started: Callable[[], None] = lambda: None) -> None:
+        """Schedule until `stop`.
+
+        Args:
+            started: called when everything is in sync and the first pod may be scheduled.
+
+        Raises:
+            ConnectionConfigError: there is no API server to talk to, or no way to log in.
+            ConfigError, PluginError: a profile cannot be built.
+            ServingError, CertificateError: the port is taken, or a certificate cannot be used.
+        """
+        log.info("Starting podium", version=podium.__version__, python=platform.python_version())
+        kubeconfig = self._options.kubeconfig or self._config.client_connection.kubeconfig or None
+        credentials = await load(kubeconfig, self._clock, master=self._options.master)
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(ApiSession(credentials))
+            informers = InformerSet(
+                session,
+                clock=self._clock,
+                random=self._random,
+                on_handler_error=lambda resource, _: self.metrics.count_unexpected_error("handler", resource),
+            )
+            parts, wake_up = self._wire(session, informers)
+            self._loop = SchedulingLoop(parts, wake_up)
+            await stack.enter_async_context(self._serve())
+            await self._run_tasks(credentials, informers, parts, self._loop, started)
+        log.info("Stopped")
+
+    # ------------------------------------------------------------ wiring
+
+    def _wire(self, session: ApiSession, informers: InformerSet) -> tuple[Collaborators, WakeUp]:
+        config, clock, metrics = self._config, self._clock, self.metrics
+        pods, nodes = informers.informer(PODS), informers.informer(NODES)
+        connection = config.client_connection
+        dispatcher = Dispatcher(
+            session,
+            clock,
+            limiter=TokenBucket.for_client(connection.qps, connection.burst, clock),
+            event_limiter=TokenBucket.for_client(connection.qps, connection.burst, clock),
+        )
+        client = ApiClient(dispatcher, clock)
+        recorder = EventRecorder(dispatcher, clock, hostname=socket.gethostname())
+        cache = Cache(BrokenObjects(metrics))
+        waiting_pods = WaitingPods(clock)
+        handle = PluginHandle(clock, self._random, client, cache)
+        frameworks = {
+            profile.scheduler_name: Framework(profile, self._options.plugins, handle, metrics)
+            for profile in config.profiles
+        }
+        wake_up = WakeUp()
+        queue = self._queue(frameworks, pods, wake_up)
+        self._handle_events(pods, nodes, cache, queue, waiting_pods, recorder, frameworks)
+        self._read_gauges(cache, queue)
+        parts = Collaborators(
+            frameworks=frameworks,
+            cache=cache,
+            queue=queue,
+            binder=Binder(
+                clock,
+                statuses=client,
+                events=recorder,
+                observer=metrics,
+                waiting_pods=waiting_pods,
+                pods_in_pre_bind=PodsInPreBind(),
+            ),
+            nominated=QueueNominations(queue),
+            dispatcher=dispatcher,
+            recorder=recorder,
+            failures=FailureHandler(queue, pods.get, recorder, client, metrics, clock),
+            metrics=metrics,
+            clock=clock,
+            percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
+        )
+        return parts, wake_up
+
+    def _queue(self, frameworks: Mapping[str, Framework], pods: Informer[Pod], wake_up: WakeUp) -> SchedulingQueue:
+        config = self._config
+        profiles = [
+            QueueProfile(name, framework.pre_enqueue, build_hint_map(framework.plugins.values()))
+            for name, framework in frameworks.items()
+        ]
+        first = next(iter(frameworks.values()))
+        return SchedulingQueue(
+            profiles,
+            first.queue_sort,
+            self._clock,
+            pods.get,
+            wake=wake_up.ring,
+            times=QueueTimes(
+                PodBackoff(config.pod_initial_backoff_s, config.pod_max_backoff_s),
+                self._options.pod_max_in_unschedulable_s,
+            ),
+            observer=QueueMetrics(self.metrics),
+        )
+
+    def _handle_events(
+        self,
+        pods: Informer[Pod],
+        nodes: Informer[Node],
+        cache: Cache,
+        queue: SchedulingQueue,
+        waiting_pods: WaitingPods,
+        recorder: EventRecorder,
+        frameworks: Mapping[str, Framework],
+    ) -> None:
+        nodes.add_handler(NodeHandler(cache, queue, self._clock, self.metrics))
+        pods.add_handler(PodHandler(cache, queue, waiting_pods, recorder, frameworks.keys(), self._clock, self.metrics))
+
+    def _read_gauges(self, cache: Cache, queue: SchedulingQueue) -> None:
+        def pending() -> Mapping[str, float]:
+            now = queue.statistics()
+            return {
+                "active": now.active,
+                "backoff": now.backoff + now.error_backoff,
+                "unschedulable": now.unschedulable,
+                "gated": now.gated,
+            }
+
+        self.metrics.read_pending_pods(pending)
+        self.metrics.read_cache_size(cache.statistics)
+
+    def _serve(self) -> AbstractAsyncContextManager[Server]:
+        options = self._options
+        checks: dict[str, Check] = {"shutdown": self._check_shutdown, "sched-handler-sync": self._check_synced}
+        return serve(
+            options.bind_address,
+            options.secure_port,
+            serving_context(options.tls_cert_file, options.tls_private_key_file, bind_address=options.bind_address),
+            Health(readyz={"ping": ping, **checks}),
+            self.metrics,
+            lambda: effective_configuration(self._config),
+        )
+
+    def _check_synced(self) -> str | None:
+        return None if self._is_synced else "handlers are not fully synchronized"
+
+    def _check_shutdown(self) -> str | None:
+        return "process is shutting down" if self._is_stopping else None
+
+    # ------------------------------------------------------------ running
+
+    async def _run_tasks(
+        self,
+        credentials: Credentials,
+        informers: InformerSet,
+        parts: Collaborators,
+        loop: SchedulingLoop,
+        started: Callable[[], None],
+    ) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._stop_on_signal, name="signals")
+            tasks.start_soon(parts.recorder.run, name="event recorder")
+            tasks.start_soon(informers.run, name="informers")
+            log.info("Waiting for the caches to sync", server=credentials.base_url)
+            async with anyio.create_task_group() as synced_or_stopped:
+                synced_or_stopped.start_soon(self._until_synced, informers, synced_or_stopped.cancel_scope)
+                await self._stop.wait()
+                synced_or_stopped.cancel_scope.cancel()
+            if self._is_synced and not self._is_stopping:
+                _settle_garbage_collector()
+                log.info("Scheduling", profiles=list(parts.frameworks), **parts.cache.statistics())
+                started()
+                tasks.start_soon(loop.run, name="scheduling loop")
+                await self._stop.wait()
+            log.info("Stopping", bindings=loop.bindings)
+            await self._drain(loop, parts)
+            tasks.cancel_scope.cancel()
+
+    async def _until_synced(self, informers: InformerSet, waiting: anyio.CancelScope) -> None:
+        await informers.wait_synced()
+        self._is_synced = True
+        waiting.cancel()
+
+    async def _stop_on_signal(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for received in signals:
+                if self._is_stopping:
+                    raise SystemExit(1)
+                log.info("Requested to terminate, exiting", signal=received.name)
+                self.stop()
+
+    async def _drain(self, loop: SchedulingLoop, parts: Collaborators) -> None:
+        """Let what is under way end, within bounds: no binding is left half done that the API server still answers."""
+        loop.stop()
+        with anyio.move_on_after(_DRAIN_S_MAX):
+            await loop.wait_ended()
+        left_behind = await parts.recorder.aclose(_EVENTS_S_MAX)
+        if left_behind or loop.bindings:
+            log.warning("Left behind at the end", events=left_behind, bindings=loop.bindings)
+
+
+def _settle_garbage_collector() -> None:
+    """What the first sync has brought stays: keep the collector from walking over it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)

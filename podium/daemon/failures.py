@@ -1,0 +1,147 @@
+"""What follows an attempt that has not bound its pod: back to the queue, an Event, the pod's condition.
+
+Source: kubernetes pkg/scheduler/schedule_one.go (handleSchedulingFailure), v1.36.2.
+Differs: the status of a pod that is gone is not patched; upstream tries, and is told that it is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from podium.binder import ApiClient, EventRecorder, failed_scheduling, not_scheduled
+from podium.framework.cycle_state import CycleState
+from podium.framework.diagnosis import FitError
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.runtime import Framework
+from podium.framework.status import Code, PluginError, Status
+from podium.kube.api_errors import ApiError
+from podium.kube.objects import Pod, PodCondition
+from podium.lib.clock import Clock
+from podium.queues import AlreadyQueued, SchedulingQueue
+from podium.telemetry import Metrics, get_logger
+
+log = get_logger("scheduler")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a pod, from the moment it left the queue.
+
+    Units: `started_s` is on the monotonic clock.
+    """
+
+    framework: Framework
+    info: QueuedPodInfo
+    pod: Pod
+    state: CycleState
+    started_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StatusWrite:
+    """What to write into a pod's status. A nominated node of None leaves it as it is, "" clears it."""
+
+    pod: Pod
+    condition: PodCondition
+    nominated_node_name: str | None
+
+
+class FailureHandler:
+    """Puts pods back and tells the world; the caller sends the status that `handle` returns.
+
+    Args:
+        lookup: the pod of that key as the API server last had it.
+    """
+
+    def __init__(
+        self,
+        queue: SchedulingQueue,
+        lookup: Callable[[str], Pod | None],
+        recorder: EventRecorder,
+        client: ApiClient,
+        metrics: Metrics,
+        clock: Clock,
+    ) -> None:
+        self._queue = queue
+        self._lookup = lookup
+        self._recorder = recorder
+        self._client = client
+        self._metrics = metrics
+        self._clock = clock
+
+    def does_not_fit(self, attempt: Attempt, error: FitError, nominated_node_name: str | None) -> StatusWrite | None:
+        """No node fits, or the one that was chosen rejected the pod: it waits for an event that may change that.
+
+        Args:
+            nominated_node_name: as in `StatusWrite`.
+        """
+        status = Status(Code.UNSCHEDULABLE, error=PluginError(error.message))
+        return self._handle(attempt, status, error, nominated_node_name)
+
+    def failed(self, attempt: Attempt, status: Status) -> StatusWrite | None:
+        """Something went wrong: the pod is tried again after its backoff."""
+        return self._handle(attempt, status, None, "")
+
+    async def write(self, write: StatusWrite) -> None:
+        """Send a status; what goes wrong is logged and nothing else, the next attempt writes it again."""
+        try:
+            await self._client.patch_status(
+                write.pod, condition=write.condition, nominated_node_name=write.nominated_node_name
+            )
+        except ApiError as error:
+            log.warning("Pod status could not be written", pod=write.pod.key, error=str(error))
+
+    def _handle(
+        self, attempt: Attempt, status: Status, error: FitError | None, nominated_node_name: str | None
+    ) -> StatusWrite | None:
+        info, message = attempt.info, status.message
+        result: Literal["unschedulable", "error"] = "unschedulable" if status.is_rejected else "error"
+        seconds = self._clock.monotonic() - attempt.started_s
+        self._metrics.count_attempt(result, attempt.framework.name, seconds)
+        self._log(attempt, result, message, seconds)
+        info.unschedulable_plugins.clear()
+        info.pending_plugins.clear()
+        info.gating_plugin, info.gating_events = "", ()
+        if error is not None:
+            info.unschedulable_plugins.update(error.diagnosis.unschedulable_plugins)
+            info.pending_plugins.update(error.diagnosis.pending_plugins)
+        current = self._put_back(attempt)
+        if current is not None:
+            self._queue.nominator.add(current, nominated_node_name)
+        if current is not None or self._lookup(attempt.pod.key) is None:
+            self._recorder.record(failed_scheduling(attempt.pod, message))
+        if current is None:
+            return None
+        return StatusWrite(current, not_scheduled(current, status), nominated_node_name)
+
+    def _put_back(self, attempt: Attempt) -> Pod | None:
+        """Return the pod to the queue as it is by now; None where there is nothing to return."""
+        pod, info = attempt.pod, attempt.info
+        current = self._lookup(pod.key)
+        if current is None or current.uid != pod.uid or current.node_name:
+            log.info("Pod is gone, another one, or bound by now; it does not go back to the queue", pod=pod.key)
+            self._queue.done(pod.uid)
+            return None
+        info.pod = current
+        try:
+            self._queue.add_unschedulable_if_not_present(info)
+        except AlreadyQueued as error:
+            log.error("Pod could not be put back", pod=pod.key, error=str(error))
+        return current
+
+    @staticmethod
+    def _log(attempt: Attempt, result: str, message: str, seconds: float) -> None:
+        """The canonical line of an attempt that failed."""
+        tell = log.info if result == "unschedulable" else log.error
+        tell(
+            "Unable to schedule pod; no fit; waiting"
+            if result == "unschedulable"
+            else "Error scheduling pod; retrying",
+            pod=attempt.pod.key,
+            result=result,
+            attempt=attempt.info.attempts,
+            seconds=round(seconds, 6),
+            reason=message,
+        )

@@ -1,0 +1,228 @@
+"""What each change of the cluster means: for the cache, and for the pods that wait.
+
+Handlers update state and wake the loop; they never schedule and never wait.
+
+Source: kubernetes pkg/scheduler/eventhandlers.go, v1.36.2.
+Differs: a pending pod with a field that cannot be read is not queued, but reported; it is looked at again when it
+changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from typing import Any
+
+from podium.binder import EventRecorder, WaitingPods, failed_scheduling
+from podium.cluster import Cache, CacheError
+from podium.cluster.cache import PodState
+from podium.framework.cluster_event import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    NODE_DELETE,
+)
+from podium.kube.errors import FieldError
+from podium.kube.objects import Node, Pod
+from podium.kube.requests import filter_requests
+from podium.kube.wire import BrokenObject
+from podium.lib.clock import Clock
+from podium.queues import SchedulingQueue, node_changes, pod_changes
+from podium.telemetry import Metrics, get_logger
+
+log = get_logger("informers")
+
+
+class _Measured:
+    """Handles an event and observes how long that took."""
+
+    def __init__(self, clock: Clock, metrics: Metrics) -> None:
+        self._clock = clock
+        self._metrics = metrics
+
+    def measured(self, event: str, handle: Callable[..., None], *objects: Any) -> None:
+        """Call the handler."""
+        started_s = self._clock.monotonic()
+        handle(*objects)
+        self._metrics.observe_event(event, self._clock.monotonic() - started_s)
+
+    def on_broken(self, broken: BrokenObject) -> None:
+        """Report an object that does not decode; what was known of it before stays as it is."""
+        self._metrics.count_broken_object(broken.kind)
+        log.error("Object cannot be read", kind=broken.kind, object=broken.key, detail=broken.detail)
+
+
+class BrokenObjects:
+    """Reports objects with a field that cannot be read. Implements `podium.cluster.cache.ReportBroken`."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def __call__(self, item: Node | Pod, error: FieldError) -> None:
+        """Say it once."""
+        kind = type(item).__name__
+        self._metrics.count_broken_object(kind)
+        log.error(
+            "Object has a field that cannot be read", kind=kind, object=item.key, field=error.path, error=str(error)
+        )
+
+
+class NodeHandler(_Measured):
+    """Nodes come, change and go."""
+
+    def __init__(self, cache: Cache, queue: SchedulingQueue, clock: Clock, metrics: Metrics) -> None:
+        super().__init__(clock, metrics)
+        self._cache = cache
+        self._queue = queue
+
+    def on_add(self, new: Node) -> None:
+        """There is a new node."""
+        self.measured("NodeAdd", self._add, new)
+
+    def on_update(self, old: Node, new: Node) -> None:
+        """The node has changed."""
+        self.measured("NodeUpdate", self._update, old, new)
+
+    def on_delete(self, old: Node) -> None:
+        """The node is gone."""
+        self.measured("NodeDelete", self._delete, old)
+
+    def _add(self, node: Node) -> None:
+        if self._cache.put_node(node):
+            self._queue.move_all(NODE_ADD, None, node)
+
+    def _update(self, old: Node, new: Node) -> None:
+        is_usable = self._cache.put_node(new)
+        if is_usable:
+            for event in node_changes(old, new):
+                self._queue.move_all(event, old, new)
+
+    def _delete(self, node: Node) -> None:
+        self._queue.move_all(NODE_DELETE, node, None)
+        self._cache.remove_node(node.name)
+
+
+class PodHandler(_Measured):
+    """Pods come, change, are bound and go.
+
+    Args:
+        scheduler_names: pods of other schedulers only count once they are bound.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        queue: SchedulingQueue,
+        waiting_pods: WaitingPods,
+        recorder: EventRecorder,
+        scheduler_names: Container[str],
+        clock: Clock,
+        metrics: Metrics,
+    ) -> None:
+        super().__init__(clock, metrics)
+        self._cache = cache
+        self._queue = queue
+        self._waiting_pods = waiting_pods
+        self._recorder = recorder
+        self._scheduler_names = scheduler_names
+        self._report_broken = BrokenObjects(metrics)
+
+    def on_add(self, new: Pod) -> None:
+        """There is a new pod."""
+        self.measured("AssignedPodAdd" if new.node_name else "UnschedulablePodAdd", self._add, new)
+
+    def on_update(self, old: Pod, new: Pod) -> None:
+        """The pod has changed, perhaps by being bound."""
+        if old.node_name:
+            self.measured("AssignedPodUpdate", self._update_assigned, old, new)
+        elif new.node_name:
+            self.measured("AssignedPodAdd", self._bound, old, new)
+        elif self._is_ours(new):
+            self.measured("UnschedulablePodUpdate", self._update_pending, old, new)
+
+    def on_delete(self, old: Pod) -> None:
+        """The pod is gone, or done: pods that have ended leave the watch."""
+        if old.node_name:
+            self.measured("AssignedPodDelete", self._delete_assigned, old)
+        elif self._is_ours(old):
+            self.measured("UnschedulablePodDelete", self._delete_pending, old)
+
+    # ------------------------------------------------------------ bound pods
+
+    def _add(self, pod: Pod) -> None:
+        if pod.node_name:
+            self._add_assigned(pod)
+        elif self._is_ours(pod) and self._is_readable(pod):
+            self._queue.add(pod)
+
+    def _add_assigned(self, pod: Pod) -> None:
+        self._to_cache(self._cache.add_pod, pod)
+        self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
+
+    def _bound(self, old: Pod, new: Pod) -> None:
+        self._add_assigned(new)
+        if self._is_ours(new):
+            self._queue.delete(old)
+
+    def _update_assigned(self, old: Pod, new: Pod) -> None:
+        self._to_cache(self._cache.update_pod, new)
+        for event in pod_changes(old, new):
+            self._queue.move_all(event, old, new)
+
+    def _delete_assigned(self, pod: Pod) -> None:
+        self._to_cache(self._cache.remove_pod, pod)
+        self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
+
+    def _to_cache(self, operation: Callable[[Pod], None], pod: Pod) -> None:
+        try:
+            operation(pod)
+        except CacheError as error:
+            log.error("The cache refused a change", pod=pod.key, error=str(error))
+
+    # ------------------------------------------------------------ pods that wait
+
+    def _update_pending(self, old: Pod, new: Pod) -> None:
+        if self._cache.is_assumed(new.uid):
+            if new.is_terminating and not old.is_terminating:
+                self._assumed_pod_goes(new)
+            return
+        if not self._is_readable(new):
+            self._queue.delete(old)
+            return
+        self._queue.update(old, new)
+        nominated = old.status.nominated_node_name
+        if nominated and nominated != new.status.nominated_node_name:
+            self._nomination_ends(old)
+
+    def _delete_pending(self, pod: Pod) -> None:
+        self._queue.delete(pod)
+        if self._cache.is_assumed(pod.uid):
+            self._assumed_pod_goes(pod)
+        elif pod.status.nominated_node_name:
+            self._nomination_ends(pod)
+
+    def _assumed_pod_goes(self, pod: Pod) -> None:
+        """The pod is deleted while it is on its way to its node: stop it if it waits, and free its room."""
+        assumed = self._cache.pod(pod.uid)
+        assert assumed is not None
+        if not self._waiting_pods.reject(pod.uid) and self._cache.state_of(pod.uid) is PodState.ASSUMED:
+            self._cache.forget_pod(pod)
+        self._queue.move_all(ASSIGNED_POD_DELETE, assumed, None)
+
+    def _nomination_ends(self, pod: Pod) -> None:
+        """Room that was kept for the pod is free for those of no higher priority."""
+        priority = pod.priority
+        self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.priority <= priority)
+
+    # ------------------------------------------------------------ which pods
+
+    def _is_ours(self, pod: Pod) -> bool:
+        return pod.spec.scheduler_name in self._scheduler_names
+
+    def _is_readable(self, pod: Pod) -> bool:
+        try:
+            filter_requests(pod.spec)
+        except FieldError as error:
+            self._report_broken(pod, error)
+            self._recorder.record(failed_scheduling(pod, str(error)))
+            return False
+        return True

@@ -1,0 +1,259 @@
+"""The scheduling loop: take the next pod, decide, and see to what follows.
+
+One task decides, one pod after the other; binding cycles run beside it, one task for each pod.
+
+Source: kubernetes pkg/scheduler/schedule_one.go, v1.36.2.
+Differs: the loop waits while the API server is behind with bindings or status patches, so that a pod of high priority
+is not decided on behind thousands of others' requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import anyio
+import anyio.abc
+from anyio.lowlevel import checkpoint
+
+from podium.binder import Binder, BindOutcome, BindPod, EventRecorder, deleting_pod_skipped
+from podium.cluster import Cache, CacheError
+from podium.daemon.failures import Attempt, FailureHandler, StatusWrite
+from podium.daemon.wakeup import WakeUp
+from podium.framework.cluster_event import ASSIGNED_POD_DELETE
+from podium.framework.cycle_state import CycleState
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.runtime import Framework, rejected_on
+from podium.framework.schedule import DoesNotFit, Suggested, schedule
+from podium.framework.search import NominatedPods, Rotation
+from podium.framework.status import Status, error_status
+from podium.kube.dispatcher import Dispatcher, Priority
+from podium.kube.objects import Pod
+from podium.lib.clock import Clock
+from podium.queues import SchedulingQueue
+from podium.telemetry import Metrics, get_logger
+
+log = get_logger("scheduler")
+
+_TURN_S_MAX = 0.002
+"""How long the loop decides before it lets others run."""
+_REQUESTS_WAITING_MAX = 128
+"""How far decisions may run ahead of the API server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collaborators:
+    """What the loop works with; wired in `app`."""
+
+    frameworks: Mapping[str, Framework]
+    cache: Cache
+    queue: SchedulingQueue
+    binder: Binder
+    nominated: NominatedPods
+    dispatcher: Dispatcher
+    recorder: EventRecorder
+    failures: FailureHandler
+    metrics: Metrics
+    clock: Clock
+    percentage_of_nodes_to_score: int
+
+
+class SchedulingLoop:
+    """Decides on pods until told to stop.
+
+    Invariant: every pod taken from the queue comes back to it, is bound, or is dropped because it needs no scheduling.
+    """
+
+    def __init__(self, parts: Collaborators, wake_up: WakeUp) -> None:
+        self._parts = parts
+        self._wake_up = wake_up
+        self._progress = WakeUp()
+        self._rotation = Rotation()
+        self._is_stopping = False
+        self._bindings = 0
+        self._ended: anyio.Event | None = None
+
+    @property
+    def bindings(self) -> int:
+        """How many binding cycles are under way."""
+        return self._bindings
+
+    def stop(self) -> None:
+        """Decide on no more pods; `run` ends when the binding cycles under way have ended."""
+        self._is_stopping = True
+        self._parts.queue.close()
+        self._wake_up.ring()
+        self._progress.ring()
+
+    async def run(self) -> None:
+        """Schedule until `stop`."""
+        self._ended = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            while not self._is_stopping:
+                self._parts.queue.run_due_timers()
+                if not self._take_turn(tasks):
+                    await self._wake_up.wait(self._parts.queue.next_timer_s())
+                await checkpoint()
+                while self._is_ahead():
+                    await self._progress.wait()
+        self._ended.set()
+
+    async def wait_ended(self) -> None:
+        """Wait until `run` has ended; at once if it has never begun."""
+        if self._ended is not None:
+            await self._ended.wait()
+
+    def _take_turn(self, tasks: anyio.abc.TaskGroup) -> bool:
+        """Decide on pods for a short while; False where there is none left to decide on."""
+        clock, queue = self._parts.clock, self._parts.queue
+        ends_s = clock.monotonic() + _TURN_S_MAX
+        while clock.monotonic() < ends_s:
+            info = queue.pop()
+            if info is None:
+                return False
+            self._attempt(info, tasks)
+        return True
+
+    def _is_ahead(self) -> bool:
+        """Whether the API server has to catch up before it makes sense to decide on more pods."""
+        dispatcher = self._parts.dispatcher
+        waiting = dispatcher.waiting(Priority.BINDING) + dispatcher.waiting(Priority.STATUS)
+        return waiting > _REQUESTS_WAITING_MAX and not self._is_stopping
+
+    # ------------------------------------------------------------ scheduling cycle
+
+    def _attempt(self, info: QueuedPodInfo, tasks: anyio.abc.TaskGroup) -> None:
+        """One scheduling cycle. No await: the cluster does not change under it."""
+        parts, pod = self._parts, info.pod
+        framework = parts.frameworks.get(pod.spec.scheduler_name)
+        if framework is None or self._needs_no_attempt(pod):
+            parts.queue.done(pod.uid)
+            return
+        attempt = Attempt(framework, info, pod, CycleState(), parts.clock.monotonic())
+        snapshot = parts.cache.snapshot()
+        decision = schedule(
+            framework,
+            attempt.state,
+            pod,
+            snapshot,
+            parts.nominated,
+            self._rotation,
+            parts.percentage_of_nodes_to_score,
+        )
+        parts.metrics.observe_algorithm(parts.clock.monotonic() - attempt.started_s)
+        if isinstance(decision, Suggested):
+            self._place(attempt, decision, tasks)
+            return
+        if isinstance(decision, DoesNotFit):
+            nominated = decision.post_filter.nominated_node_name if decision.post_filter is not None else None
+            self._write(parts.failures.does_not_fit(attempt, decision.error, nominated), tasks)
+        else:
+            self._write(parts.failures.failed(attempt, decision.status), tasks)
+
+    def _needs_no_attempt(self, pod: Pod) -> bool:
+        if pod.is_terminating:
+            self._parts.recorder.record(deleting_pod_skipped(pod))
+            log.info("Skip schedule deleting pod", pod=pod.key)
+            return True
+        return self._parts.cache.is_assumed(pod.uid)
+
+    def _place(self, attempt: Attempt, decision: Suggested, tasks: anyio.abc.TaskGroup) -> None:
+        """Assume, reserve, permit; then the binding cycle goes its own way."""
+        parts, pod, framework, node_name = self._parts, attempt.pod, attempt.framework, decision.node_name
+        try:
+            parts.cache.assume_pod(pod, node_name)
+        except CacheError as error:
+            self._write(parts.failures.failed(attempt, error_status(error)), tasks)
+            return
+        parts.queue.nominator.delete(pod)
+        status = framework.run_reserve(attempt.state, pod, node_name) if framework.reserve else None
+        waits: Mapping[str, float] = {}
+        if status is None and framework.permit:
+            permit = framework.run_permit(attempt.state, pod, node_name)
+            status, waits = permit.status, permit.waits
+        if status is not None:
+            framework.run_unreserve(attempt.state, pod, node_name)
+            parts.cache.forget_pod(pod)
+            self._write(self._not_let_through(attempt, decision.row, status), tasks)
+            return
+        if waits:
+            parts.binder.waiting_pods.add(pod, node_name, waits)
+        self._bindings += 1
+        tasks.start_soon(self._bind, attempt, decision, name="binding cycle")
+
+    def _not_let_through(self, attempt: Attempt, row: int, status: Status) -> StatusWrite | None:
+        """Back with a pod that a plugin turned down after its node was chosen."""
+        if status.is_rejected:
+            return self._parts.failures.does_not_fit(attempt, rejected_on(row, status), "")
+        return self._parts.failures.failed(attempt, status)
+
+    def _write(self, write: StatusWrite | None, tasks: anyio.abc.TaskGroup) -> None:
+        if write is not None:
+            tasks.start_soon(self._write_status, write, name="status patch")
+
+    async def _write_status(self, write: StatusWrite) -> None:
+        await self._parts.failures.write(write)
+        self._progress.ring()
+
+    # ------------------------------------------------------------ binding cycle
+
+    async def _bind(self, attempt: Attempt, decision: Suggested) -> None:
+        parts, pod = self._parts, attempt.pod
+        instruction = BindPod(
+            pod, decision.node_name, attempt.state, attempt.framework, lambda: parts.queue.done(pod.uid)
+        )
+        try:
+            outcome = await parts.binder.bind_pod(instruction)
+        finally:
+            self._bindings -= 1
+            self._progress.ring()
+        if outcome.is_bound:
+            self._bound(attempt, decision, outcome)
+            return
+        write = self._not_bound(attempt, decision, outcome)
+        if write is not None:
+            await parts.failures.write(write)
+
+    def _bound(self, attempt: Attempt, decision: Suggested, outcome: BindOutcome) -> None:
+        parts, info = self._parts, attempt.info
+        seconds = outcome.ended_at_s - attempt.started_s
+        parts.metrics.count_attempt("scheduled", attempt.framework.name, seconds)
+        first_s = info.initial_attempt_timestamp_s or info.timestamp_s
+        parts.metrics.count_bound(
+            info.attempts, parts.clock.now() - first_s, after_flush=info.was_flushed_from_unschedulable
+        )
+        log.info(
+            "Successfully bound pod to node",
+            pod=attempt.pod.key,
+            node=decision.node_name,
+            attempt=info.attempts,
+            evaluated_nodes=decision.evaluated_nodes,
+            feasible_nodes=decision.feasible_nodes,
+            seconds=round(seconds, 6),
+        )
+
+    def _not_bound(self, attempt: Attempt, decision: Suggested, outcome: BindOutcome) -> StatusWrite | None:
+        """Undo what the attempt has reserved, and put the pod back.
+
+        Its room is free again: others are told, before the pod is put back after an error, so that it does not
+        wake itself, and after that where it was rejected, which must not count as an event for it either.
+        """
+        parts, pod, status = self._parts, attempt.pod, outcome.status
+        assert status is not None
+        attempt.framework.run_unreserve(attempt.state, pod, decision.node_name)
+        try:
+            is_free = parts.cache.forget_pod(pod)
+        except CacheError as error:
+            # The API server has the pod on a node after all: the informer's word counts.
+            log.warning("Binding failed, but the pod is bound", pod=pod.key, error=str(error))
+            parts.queue.done(pod.uid)
+            return None
+        assumed = pod.on_node(decision.node_name)
+        if outcome.is_rejected_at_permit:
+            write = parts.failures.does_not_fit(attempt, rejected_on(decision.row, status), "")
+            if is_free:
+                parts.queue.move_all(ASSIGNED_POD_DELETE, assumed, None, lambda other: other.uid != pod.uid)
+            return write
+        if is_free:
+            parts.queue.move_all(ASSIGNED_POD_DELETE, assumed, None)
+        return parts.failures.failed(attempt, status)
