@@ -1,0 +1,65 @@
+# Everything here works on a bare machine with Python, git and make: what a target needs, it installs into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test check bench bench-smoke control-plane format lint types layers unit lock clean
+
+help:  ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(VENV)/.run-stamp  ## Schedule 500 pods on 50 nodes of an embedded API server, and show how it went
+	@$(BIN)/podium demo --nodes 50 --pods 500
+
+test: $(VENV)/.dev-stamp  ## Everything: checks, unit, parity, integration, and the real kube-apiserver
+	@$(MAKE) --no-print-directory check
+	@echo "== control plane: etcd, kube-apiserver, kube-scheduler and kubectl (built once, about six minutes)"
+	@$(BIN)/python -m tests.control_plane || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
+	@echo "== integration tests, and tests against the real control plane"
+	@$(BIN)/pytest -q -n $(CORES) --dist loadfile tests --ignore tests/unit
+
+check: $(VENV)/.dev-stamp  ## Fast: format, lint, strict types, import layers, unit tests
+	@echo "== format, lint, types, layers"
+	@$(BIN)/ruff format --check -q . && $(BIN)/ruff check -q .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache > /dev/null || $(BIN)/lint-imports
+	@echo "== unit tests"
+	@$(BIN)/pytest -q -n $(CORES) tests/unit
+
+format: $(VENV)/.dev-stamp  ## Format the code and fix what can be fixed
+	@$(BIN)/ruff format -q . && $(BIN)/ruff check --fix -q .
+
+control-plane: $(VENV)/.dev-stamp  ## Build (once) and locate etcd, kube-apiserver, kube-scheduler, kubectl
+	@$(BIN)/python -m tests.control_plane
+
+bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in turn on a real API server
+	@$(BIN)/python -m benchmarks
+
+lock: $(VENV)/.dev-stamp  ## Renew the lock files from pyproject.toml
+	@for set in build:runtime dev:dev; do \
+	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	    pyproject.toml --group $${set%:*} -c requirements/runtime.lock -o requirements/$${set#*:}.lock; done
+
+clean:  ## Remove the environment and caches
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/bin/python:
+	@echo "== creating $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "podium needs Python 3.11 or newer; set PYTHON=<path> to one"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run-stamp: requirements/runtime.lock pyproject.toml | $(VENV)/bin/python
+	@echo "== installing what podium needs (about 20 packages)"
+	@[ -e $(VENV)/.dev-stamp ] || $(BIN)/pip install -q --progress-bar on --require-hashes -r requirements/runtime.lock
+	@$(BIN)/pip install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev-stamp: requirements/dev.lock pyproject.toml | $(VENV)/bin/python
+	@echo "== installing what podium and its development need"
+	@$(BIN)/pip install -q --progress-bar on --require-hashes -r requirements/dev.lock
+	@$(BIN)/pip install -q --no-deps --no-build-isolation -e .
+	@touch $@ $(VENV)/.run-stamp
