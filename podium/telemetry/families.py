@@ -2,8 +2,9 @@
 
 Owns counting and rendering. Knows no metric by name: the scheduler's metrics are listed in `metrics`.
 
-Why not prometheus_client's own: its histogram costs 0.6 us per observation and 1.3 us with a look-up of labels, against
-0.2 us here, and its renderer 4 us per line. Not safe for writers in several threads; one loop owns all metrics.
+Why not prometheus_client's own: on one machine its histogram costs 1.1 us per observation and 2.4 us with a look-up of
+labels, against 0.4 us with the look-up here, and its text 11 us per line against 0.7 us, which the loop would wait for.
+Not safe for writers in several threads; one loop owns all metrics.
 
 Source: Prometheus text exposition format 0.0.4.
 """
