@@ -173,8 +173,9 @@ class Bench:
     def advance(self, seconds: float) -> None:
         """Let time pass as the daemon does: timers run when they are due."""
         until_s = self.clock.now() + seconds
+        self.queue.run_due_timers()
         while (left_s := until_s - self.clock.now()) > 0:
-            self.clock.advance(min(left_s, max(self.queue.next_timer_s(), 1e-6)))
+            self.clock.advance(min(left_s, self.queue.next_timer_s()))
             self.queue.run_due_timers()
 
     def place(self, pod: Pod) -> Place:

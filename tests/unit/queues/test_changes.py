@@ -29,7 +29,9 @@ def pod(*, labels: dict[str, str] | None = None, node: str = "", status: PodStat
     requests = spec.pop("requests", None)
     if requests is not None:
         spec["containers"] = (Container(name="c", resources=ResourceRequirements(requests=requests)),)
-    return Pod(metadata=ObjectMeta(labels=labels or {}), spec=PodSpec(**spec), status=status or PodStatus(), node_name=node)
+    return Pod(
+        metadata=ObjectMeta(labels=labels or {}), spec=PodSpec(**spec), status=status or PodStatus(), node_name=node
+    )
 
 
 def pod_labels(old: Pod, new: Pod) -> list[str]:

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import pytest
+
+from podium.framework.interface import QueueSortPlugin
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.lib.clock import ManualClock
+from podium.lib.state_table import InvalidTransition
+from podium.queues import Move, Place, PodBackoff
+from podium.queues.queued_pods import QueuedPods
+from tests.unit.queues.builders import ByPriority, pod
+
+
+class ByAge(QueueSortPlugin):
+    """Only `less`; it looks at something that the queue itself changes."""
+
+    def less(self, a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
+        return a.timestamp_s < b.timestamp_s
+
+
+class LowestFirst(ByPriority):
+    """Inherits a sort key that its own `less` does not agree with."""
+
+    def less(self, a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
+        return a.pod.priority < b.pod.priority
+
+
+def queued(queue_sort: QueueSortPlugin) -> QueuedPods:
+    return QueuedPods(queue_sort, PodBackoff(), ManualClock())
+
+
+def info(name: str, *, priority: int = 0, at_s: float = 0.0, failures: int = 0, errors: int = 0) -> QueuedPodInfo:
+    return QueuedPodInfo(
+        pod(name, priority=priority),
+        at_s,
+        unschedulable_count=failures,
+        consecutive_errors_count=errors,
+        unschedulable_plugins={"Fit"} if failures else set(),
+    )
+
+
+def pop_names(pods: QueuedPods) -> list[str]:
+    names = []
+    while (first := pods.active.peek()) is not None:
+        pods.move(first, Move.POP, "Pop")
+        names.append(first.pod.metadata.name)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("queue_sort", "order"),
+    [(ByPriority(), ["c", "b", "a"]), (ByAge(), ["b", "c", "a"]), (LowestFirst(), ["a", "b", "c"])],
+)
+def test_the_queue_sort_plugin_orders_the_active_queue(queue_sort: QueueSortPlugin, order: list[str]) -> None:
+    pods = queued(queue_sort)
+    for each in (info("a", at_s=3), info("b", priority=5, at_s=1), info("c", priority=9, at_s=2)):
+        pods.move(each, Move.ENQUEUE, "Add")
+    assert pop_names(pods) == order
+
+
+def test_the_order_survives_a_pod_that_left_and_changed() -> None:
+    pods = queued(ByAge())
+    early, later, last = info("early", at_s=1), info("later", at_s=2), info("last", at_s=3)
+    for each in (early, later, last):
+        pods.move(each, Move.ENQUEUE, "Add")
+    pods.move(early, Move.POP, "Pop")
+    early.timestamp_s = 9
+    pods.move(info("new", at_s=1.5), Move.ENQUEUE, "Add")
+    pods.move(info("newer", at_s=1.7), Move.ENQUEUE, "Add")
+    pods.move(early, Move.ENQUEUE, "Add", coming_from=Place.IN_FLIGHT)
+    assert pop_names(pods) == ["new", "newer", "later", "last", "early"]
+
+
+@pytest.mark.parametrize("queue_sort", [ByPriority(), ByAge()])
+def test_backoffs_are_completed_by_second_then_in_the_order_of_the_active_queue(queue_sort: QueueSortPlugin) -> None:
+    clock = ManualClock(1000.0)
+    pods = QueuedPods(queue_sort, PodBackoff(), clock)
+    waiting = [
+        info("next-second", priority=9, at_s=1001.0, failures=1),
+        info("low", at_s=1000.9, failures=1),
+        info("high", priority=5, at_s=1000.1, failures=1),
+    ]
+    for each in waiting:
+        pods.move(each, Move.BACK_OFF, "Rejected")
+    pods.move(info("failed", priority=9, at_s=1000.0, errors=1), Move.BACK_OFF_AFTER_ERROR, "Failed")
+    clock.advance(2.0)
+    assert _completed(pods) == ["high", "low", "failed"]
+    clock.advance(1.0)
+    assert _completed(pods) == ["next-second"]
+
+
+def _completed(pods: QueuedPods) -> list[str]:
+    names = []
+    while (done := pods.backoff_completed()) is not None:
+        pods.move(done, Move.ENQUEUE, "BackoffComplete")
+        names.append(done.pod.metadata.name)
+    return names
+
+
+def test_every_move_is_told_in_the_pods_story() -> None:
+    pods = queued(ByPriority())
+    web = info("web")
+    pods.move(web, Move.ENQUEUE, "Add")
+    pods.move(web, Move.POP, "Pop")
+    assert [(line.event, line.before, line.after) for line in web.story.lines] == [
+        ("Add", "gone", "active"),
+        ("Pop", "active", "in flight"),
+    ]
+
+
+def test_a_move_that_cannot_be_is_refused_with_the_pods_story() -> None:
+    pods = queued(ByPriority())
+    web = info("web")
+    pods.move(web, Move.ENQUEUE, "UnschedulablePodAdd")
+    with pytest.raises(InvalidTransition, match=r"(?s)PARK in state ACTIVE.*default/web.*UnschedulablePodAdd"):
+        pods.move(web, Move.PARK, "?")
+    assert pods.place(web.key) is Place.ACTIVE
+
+
+def test_each_pod_is_found_where_it_was_moved_to() -> None:
+    pods = queued(ByPriority())
+    web = info("web", failures=1)
+    pods.move(web, Move.PARK, "Rejected", coming_from=Place.IN_FLIGHT)
+    assert (pods.place(web.key), pods.get(web.key), len(pods)) == (Place.UNSCHEDULABLE, web, 1)
+    pods.move(web, Move.BACK_OFF, "NodeAdd")
+    assert (pods.place(web.key), pods.get(web.key), len(pods)) == (Place.BACKOFF, web, 1)
+    pods.move(web, Move.DELETE, "Delete")
+    assert (pods.place(web.key), pods.get(web.key), len(pods)) == (Place.GONE, None, 0)

@@ -1,0 +1,566 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.framework.cluster_event import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    ActionType,
+    EventResource,
+    QueueingHint,
+    on,
+)
+from podium.kube.objects import Pod, Toleration
+from podium.queues import AlreadyQueued, Place, PodBackoff, QueueStatistics, QueueTimes
+from tests.unit.queues.builders import Bench, Gates, Rejecter, pod
+
+FIT = Rejecter("Fit", on(EventResource.NODE, ActionType.ADD))
+LABELS = Rejecter("Labels", on(EventResource.POD, ActionType.UPDATE_POD_LABEL))
+
+
+def own_gates_eliminated(pod: Pod, old: Any, new: Any) -> QueueingHint:
+    return QueueingHint.QUEUE if new.uid == pod.uid else QueueingHint.SKIP
+
+
+class GatesWithHint(Gates):
+    registrations = (
+        on(EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, hint=own_gates_eliminated),
+    )
+
+
+# ---------------------------------------------------------------- add
+
+
+def test_a_new_pod_is_active_and_wakes_the_loop() -> None:
+    bench = Bench()
+    bench.add(web := pod())
+    assert bench.place(web) is Place.ACTIVE
+    assert bench.wakes == 1
+    assert bench.recorder.entered == [("active", "UnschedulablePodAdd")]
+
+
+def test_higher_priority_goes_first_then_who_waits_longer() -> None:
+    bench = Bench()
+    for name, priority in (("low", 0), ("old", 5), ("new", 5), ("none", None)):
+        bench.add(pod(name, priority=priority))
+        bench.clock.advance(0.1)
+    assert bench.popped_names() == ["old", "new", "low", "none"]
+
+
+def test_a_gated_pod_waits_without_waking_the_loop() -> None:
+    bench = Bench()
+    bench.add(web := pod(gates=["a"]))
+    assert bench.place(web) is Place.GATED
+    assert bench.wakes == 0
+    assert bench.queue.pop() is None
+    assert bench.recorder.entered == [("unschedulable", "UnschedulablePodAdd")]
+    assert bench.recorder.unschedulable == {"Gates": 1}
+
+
+def test_time_spent_gated_is_not_time_spent_waiting() -> None:
+    bench = Bench(GatesWithHint())
+    bench.add(gated := pod(gates=["a"]))
+    bench.clock.advance(60)
+    bench.update(gated, pod())
+    info = bench.pop()
+    assert (info.timestamp_s, info.initial_attempt_timestamp_s) == (1000, 1060)
+
+
+def test_a_pod_added_again_replaces_the_one_before() -> None:
+    bench = Bench()
+    bench.rejected(pod(uid="old"), "Fit")
+    bench.add(new := pod(uid="new"))
+    assert bench.recorder.unschedulable == {"Fit": 0}
+    assert bench.pop().pod is new
+    assert bench.queue.pop() is None
+
+
+def test_a_new_pod_keeps_the_nomination_in_its_status() -> None:
+    bench = Bench()
+    bench.add(web := pod(nominated="n1"))
+    assert bench.queue.nominated_pods_for_node("n1") == (web,)
+
+
+def test_a_gated_pod_is_not_nominated() -> None:
+    bench = Bench()
+    bench.add(pod(nominated="n1", gates=["a"]))
+    assert bench.queue.nominated_pods_for_node("n1") == ()
+
+
+# ---------------------------------------------------------------- update
+
+
+def test_an_active_pod_is_updated_where_it_is() -> None:
+    bench = Bench()
+    bench.add(first := pod("a", priority=1), pod("b", priority=2))
+    bench.update(first, pod("a", priority=3))
+    assert bench.popped_names() == ["a", "b"]
+
+
+@pytest.mark.parametrize("plugins", [("Fit",), ()])
+def test_a_pod_that_backs_off_is_updated_where_it_is(plugins: tuple[str, ...]) -> None:
+    bench = Bench(FIT)
+    bench.add(web := pod())
+    info = bench.pop()
+    bench.queue.move_all(NODE_ADD)
+    place = bench.reject(info, *plugins)
+    bench.update(web, changed := pod(labels={"a": "b"}))
+    assert bench.place(web) is place
+    bench.advance(3)
+    assert bench.pop().pod is changed
+
+
+def test_an_update_takes_a_rejected_pod_back_only_if_a_rejector_cares() -> None:
+    bench = Bench(FIT, LABELS)
+    bench.rejected(cares := pod("a"), "Labels")
+    bench.rejected(does_not := pod("b"), "Fit")
+    bench.advance(5)
+    for each in (cares, does_not):
+        bench.update(each, pod(each.metadata.name, labels={"a": "b"}))
+    assert (bench.place(cares), bench.place(does_not)) == (Place.ACTIVE, Place.UNSCHEDULABLE)
+    queued = bench.queue.get(does_not)
+    assert queued is not None
+    assert queued.pod.metadata.labels == {"a": "b"}
+
+
+def test_an_update_in_which_several_things_changed_counts_once() -> None:
+    tolerations = Rejecter("Taints", on(EventResource.POD, ActionType.UPDATE))
+    bench = Bench(tolerations, LABELS)
+    bench.rejected(web := pod(), "Taints", "Labels")
+    bench.advance(5)
+    bench.update(web, pod(labels={"a": "b"}, tolerations=(Toleration(key="a"),)))
+    assert bench.place(web) is Place.ACTIVE
+    assert bench.recorder.entered[-1] == ("active", "UnschedulablePodUpdatePodLabel")
+
+
+def test_an_update_of_an_unknown_pod_adds_it() -> None:
+    bench = Bench()
+    bench.update(pod(), web := pod(nominated="n1"))
+    assert bench.place(web) is Place.ACTIVE
+    assert bench.recorder.entered == [("active", "UnschedulablePodUpdate")]
+    assert bench.queue.nominated_pods_for_node("n1") == (web,)
+
+
+def test_an_update_of_a_pod_in_flight_is_weighed_when_it_comes_back() -> None:
+    bench = Bench(LABELS)
+    bench.add(web := pod())
+    info = bench.pop()
+    bench.update(web, pod(labels={"a": "b"}))
+    assert bench.place(web) is Place.IN_FLIGHT
+    assert bench.recorder.in_flight_events["UnschedulablePodUpdatePodLabel"] == 1
+    assert bench.reject(info, "Labels") is Place.BACKOFF
+    assert bench.recorder.in_flight_events["UnschedulablePodUpdatePodLabel"] == 0
+
+
+def test_an_update_moves_the_nomination() -> None:
+    bench = Bench()
+    bench.add(web := pod(nominated="n1"))
+    bench.update(web, pod(nominated="n2"))
+    assert bench.queue.nominated_pods_for_node("n1") == ()
+    assert len(bench.queue.nominated_pods_for_node("n2")) == 1
+
+
+# ---------------------------------------------------------------- delete
+
+
+def test_a_deleted_pod_is_gone_wherever_it_waited() -> None:
+    bench = Bench(FIT)
+    backing_off = pod("backing-off")
+    bench.add(backing_off)
+    info = bench.pop()
+    bench.queue.move_all(NODE_ADD)
+    bench.reject(info, "Fit")
+    bench.rejected(rejected := pod("rejected", priority=9), "Fit")
+    bench.rejected(failed := pod("failed", priority=9))
+    bench.add(active := pod("active"), gated := pod("gated", gates=["a"]))
+    everyone = [backing_off, rejected, failed, active, gated]
+    assert [bench.place(each) for each in everyone] == [
+        Place.BACKOFF,
+        Place.UNSCHEDULABLE,
+        Place.ERROR_BACKOFF,
+        Place.ACTIVE,
+        Place.GATED,
+    ]
+    for each in everyone:
+        bench.queue.delete(each)
+        assert bench.place(each) is Place.GONE
+    assert bench.queue.statistics() == QueueStatistics(0, 0, 0, 0, 0, 0, 0)
+    assert set(bench.recorder.unschedulable.values()) == {0}
+
+
+def test_a_deleted_pod_loses_its_nomination() -> None:
+    bench = Bench()
+    bench.add(web := pod(nominated="n1"))
+    bench.queue.delete(web)
+    assert bench.queue.nominated_pods_for_node("n1") == ()
+
+
+def test_a_pod_that_is_deleted_in_flight_stays_so_until_its_attempt_ends() -> None:
+    bench = Bench()
+    bench.add(web := pod())
+    bench.pop()
+    bench.queue.delete(web)
+    assert bench.place(web) is Place.IN_FLIGHT
+    bench.queue.done(web.uid)
+    assert bench.place(web) is Place.GONE
+
+
+# ---------------------------------------------------------------- pop and done
+
+
+def test_a_popped_pod_is_in_flight_and_counts_an_attempt() -> None:
+    bench = Bench()
+    bench.add(web := pod())
+    info = bench.pop()
+    assert (info.attempts, bench.queue.scheduling_cycle, bench.place(web)) == (1, 1, Place.IN_FLIGHT)
+    assert bench.queue.statistics() == QueueStatistics(0, 0, 0, 0, 0, in_flight=1, in_flight_events=0)
+
+
+def test_an_empty_queue_has_nothing_to_pop() -> None:
+    assert Bench().queue.pop() is None
+
+
+def test_a_pod_is_taken_out_of_its_backoff_when_nothing_else_waits() -> None:
+    bench = Bench(FIT)
+    bench.add(web := pod())
+    info = bench.pop()
+    bench.queue.move_all(NODE_ADD)
+    bench.reject(info, "Fit")
+    bench.add(other := pod("other"))
+    assert bench.pop().pod is other
+    assert bench.pop().pod is web
+    assert bench.recorder.entered[-1] == ("active", "PopFromBackoffQ")
+
+
+def test_a_pod_that_is_in_flight_already_is_dropped() -> None:
+    bench = Bench()
+    bench.add(web := pod())
+    bench.pop()
+    bench.add(pod(), pod("other"))
+    assert bench.pop().pod.metadata.name == "other"
+    assert bench.recorder.astray == [(web.uid, "the same pod is tracked in multiple places in the scheduler")]
+    assert bench.place(web) is Place.IN_FLIGHT
+
+
+def test_a_popped_pod_does_not_count_as_unschedulable_but_keeps_its_rejectors() -> None:
+    bench = Bench(FIT)
+    bench.rejected(pod(), "Fit")
+    assert bench.recorder.unschedulable == {"Fit": 1}
+    bench.advance(5)
+    bench.queue.move_all(NODE_ADD)
+    assert bench.pop().unschedulable_plugins == {"Fit"}
+    assert bench.recorder.unschedulable == {"Fit": 0}
+
+
+def test_done_of_an_unknown_pod_is_harmless() -> None:
+    Bench().queue.done("nobody")
+
+
+def test_the_story_tells_the_whole_way() -> None:
+    bench = Bench(FIT)
+    info = bench.rejected(web := pod(), "Fit")
+    bench.advance(5)
+    bench.queue.move_all(NODE_ADD)
+    bench.pop()
+    bench.queue.done(web.uid)
+    assert [(line.event, line.after) for line in info.story.lines] == [
+        ("UnschedulablePodAdd", "active"),
+        ("Pop", "in flight"),
+        ("ScheduleAttemptFailure", "unschedulable"),
+        ("NodeAdd", "active"),
+        ("Pop", "in flight"),
+        ("Done", "gone"),
+    ]
+
+
+# ---------------------------------------------------------------- coming back
+
+
+def test_a_rejected_pod_counts_a_rejection_and_forgets_its_errors() -> None:
+    bench = Bench(FIT)
+    info = bench.rejected(pod())
+    assert (info.consecutive_errors_count, info.unschedulable_count) == (1, 0)
+    bench.advance(3)
+    bench.reject(bench.pop(), "Fit")
+    assert (info.consecutive_errors_count, info.unschedulable_count) == (0, 1)
+
+
+def test_a_failed_pod_counts_an_error_and_keeps_its_rejections() -> None:
+    bench = Bench(FIT)
+    info = bench.rejected(pod(), "Fit")
+    bench.queue.activate([info.pod])
+    bench.reject(bench.pop())
+    assert (info.consecutive_errors_count, info.unschedulable_count) == (1, 1)
+
+
+def test_a_pod_that_comes_back_is_as_old_as_its_return() -> None:
+    bench = Bench()
+    bench.add(pod())
+    info = bench.pop()
+    bench.clock.advance(7)
+    info.was_flushed_from_unschedulable = True
+    bench.reject(info, "Fit")
+    assert (info.timestamp_s, info.was_flushed_from_unschedulable) == (1007, False)
+
+
+def test_a_pod_that_waits_already_is_not_put_back_but_is_done() -> None:
+    bench = Bench()
+    bench.add(web := pod())
+    info = bench.pop()
+    bench.add(pod())
+    with pytest.raises(AlreadyQueued, match=r"^Pod default/web-1 is already present in the active queue$"):
+        bench.reject(info, "Fit")
+    assert bench.queue.statistics().in_flight == 0
+    assert bench.place(web) is Place.ACTIVE
+    assert info.unschedulable_count == 0
+
+
+def test_a_pod_that_fails_after_it_was_done_backs_off() -> None:
+    bench = Bench()
+    bench.add(web := pod())
+    info = bench.pop()
+    bench.queue.done(web.uid)
+    assert bench.reject(info) is Place.ERROR_BACKOFF
+    assert bench.recorder.astray == []
+
+
+def test_a_pod_that_is_rejected_after_it_was_done_backs_off_and_is_reported() -> None:
+    bench = Bench()
+    bench.add(web := pod())
+    info = bench.pop()
+    bench.queue.done(web.uid)
+    assert bench.reject(info, "Fit") is Place.BACKOFF
+    assert [uid for uid, _ in bench.recorder.astray] == [web.uid]
+
+
+def test_without_backoff_a_failed_pod_is_active_at_once() -> None:
+    bench = Bench(times=QueueTimes(PodBackoff(1.0, 0.0)))
+    bench.add(pod())
+    assert bench.reject(bench.pop()) is Place.ACTIVE
+
+
+@pytest.mark.parametrize(
+    ("rejectors", "pending", "place"),
+    [
+        (["Fit"], [], Place.BACKOFF),
+        (["Labels"], [], Place.UNSCHEDULABLE),
+        (["Labels"], ["Fit"], Place.ACTIVE),
+        ([], ["Labels"], Place.UNSCHEDULABLE),
+    ],
+)
+def test_events_in_flight_decide_where_a_pod_comes_back_to(
+    rejectors: list[str], pending: list[str], place: Place
+) -> None:
+    bench = Bench(FIT, LABELS)
+    bench.add(pod())
+    info = bench.pop()
+    bench.queue.move_all(NODE_ADD)
+    assert bench.reject(info, *rejectors, pending=pending) is place
+
+
+def test_a_later_event_for_a_pending_plugin_beats_an_earlier_one_for_another() -> None:
+    bench = Bench(FIT, Rejecter("Claims", on(EventResource.POD, ActionType.DELETE)))
+    bench.add(pod())
+    info = bench.pop()
+    bench.queue.move_all(NODE_ADD)
+    bench.queue.move_all(ASSIGNED_POD_DELETE)
+    assert bench.reject(info, "Fit", pending=["Claims"]) is Place.ACTIVE
+
+
+def test_events_before_the_attempt_do_not_count() -> None:
+    bench = Bench(FIT)
+    bench.add(pod("other"), pod())
+    bench.pop()
+    bench.queue.move_all(NODE_ADD)
+    assert bench.reject(bench.pop(), "Fit") is Place.UNSCHEDULABLE
+
+
+# ---------------------------------------------------------------- events
+
+
+def test_an_event_moves_only_pods_whose_rejectors_care() -> None:
+    bench = Bench(FIT, LABELS)
+    bench.rejected(fits := pod("a"), "Fit")
+    bench.rejected(other := pod("b"), "Labels")
+    bench.advance(5)
+    bench.queue.move_all(NODE_ADD)
+    assert (bench.place(fits), bench.place(other)) == (Place.ACTIVE, Place.UNSCHEDULABLE)
+
+
+def test_an_event_puts_a_pod_into_its_backoff_while_that_lasts() -> None:
+    bench = Bench(FIT)
+    bench.rejected(web := pod(), "Fit")
+    bench.queue.move_all(NODE_ADD)
+    assert bench.place(web) is Place.BACKOFF
+    assert bench.recorder.entered[-1] == ("backoff", "NodeAdd")
+    bench.advance(1.5)
+    assert bench.place(web) is Place.BACKOFF
+    bench.advance(0.5)
+    assert bench.place(web) is Place.ACTIVE
+    assert bench.recorder.entered[-1] == ("active", "BackoffComplete")
+
+
+def test_an_event_for_a_pending_plugin_skips_the_backoff() -> None:
+    bench = Bench(FIT)
+    bench.rejected(web := pod(), pending=["Fit"])
+    bench.queue.move_all(NODE_ADD)
+    assert bench.place(web) is Place.ACTIVE
+
+
+def test_pods_that_back_off_are_not_moved_by_events() -> None:
+    bench = Bench(FIT)
+    bench.rejected(web := pod())
+    bench.queue.move_all(NODE_ADD)
+    assert bench.place(web) is Place.ERROR_BACKOFF
+
+
+def test_a_pre_check_limits_which_pods_are_looked_at() -> None:
+    bench = Bench(FIT)
+    bench.rejected(low := pod("low", priority=1), "Fit")
+    bench.rejected(high := pod("high", priority=9), "Fit")
+    bench.advance(5)
+    bench.queue.move_all(NODE_ADD, pre_check=lambda pod: pod.priority <= 1)
+    assert (bench.place(low), bench.place(high)) == (Place.ACTIVE, Place.UNSCHEDULABLE)
+
+
+def test_an_event_that_nobody_registered_for_is_not_even_recorded() -> None:
+    bench = Bench(FIT)
+    bench.add(pod())
+    bench.pop()
+    bench.queue.move_all(ASSIGNED_POD_ADD)
+    assert bench.queue.statistics().in_flight_events == 0
+    bench.queue.move_all(NODE_ADD)
+    assert bench.queue.statistics().in_flight_events == 1
+
+
+def test_a_gated_pod_ignores_events_that_its_gate_did_not_register_for() -> None:
+    bench = Bench(GatesWithHint(), FIT)
+    bench.add(web := pod(gates=["a"]))
+    info = bench.queue.get(web)
+    assert info is not None
+    info.unschedulable_plugins.add("Fit")
+    bench.queue.move_all(NODE_ADD)
+    assert bench.place(web) is Place.GATED
+    assert bench.recorder.hints == []
+
+
+def test_a_gated_pod_is_asked_again_on_an_event_of_its_gate() -> None:
+    class AnyPodGates(Gates):
+        registrations = (on(EventResource.POD, ActionType.DELETE),)
+
+    bench = Bench(AnyPodGates())
+    bench.add(web := pod(gates=["a"]))
+    bench.queue.move_all(ASSIGNED_POD_DELETE)
+    assert bench.place(web) is Place.GATED
+    assert bench.recorder.entered == [("unschedulable", "UnschedulablePodAdd")]
+
+
+# ---------------------------------------------------------------- activate
+
+
+def test_activation_ignores_the_backoff_wherever_the_pod_waits() -> None:
+    bench = Bench(FIT)
+    bench.rejected(rejected := pod("rejected"), "Fit")
+    bench.rejected(failed := pod("failed"))
+    bench.queue.activate([rejected, failed])
+    assert bench.place(rejected) is bench.place(failed) is Place.ACTIVE
+    assert bench.recorder.entered[-2:] == [("active", "ForceActivate")] * 2
+
+
+def test_activation_does_not_open_a_gate() -> None:
+    bench = Bench()
+    bench.add(web := pod(gates=["a"]))
+    bench.queue.activate([web])
+    assert bench.place(web) is Place.GATED
+
+
+def test_activating_a_pod_in_flight_has_it_tried_again() -> None:
+    bench = Bench(FIT)
+    bench.add(web := pod(), other := pod("other"))
+    infos = [bench.pop(), bench.pop()]
+    bench.queue.activate([web])
+    assert [bench.reject(info, "Fit") for info in infos] == [Place.BACKOFF, Place.UNSCHEDULABLE]
+    assert bench.place(other) is Place.UNSCHEDULABLE
+
+
+def test_activating_an_active_or_unknown_pod_changes_nothing() -> None:
+    bench = Bench()
+    bench.add(web := pod())
+    entered = list(bench.recorder.entered)
+    bench.queue.activate([web, pod("nobody")])
+    assert bench.recorder.entered == entered
+
+
+# ---------------------------------------------------------------- timers and closing
+
+
+def test_nothing_is_due_before_the_leftovers_while_nobody_backs_off() -> None:
+    assert Bench(start_s=1000.25).queue.next_timer_s() == 30
+
+
+def test_while_somebody_backs_off_something_is_due_at_every_whole_second() -> None:
+    bench = Bench(start_s=1000.25)
+    bench.rejected(pod())
+    assert bench.queue.next_timer_s() == 0.75
+
+
+def test_a_pod_without_an_event_is_tried_again_after_five_minutes() -> None:
+    bench = Bench(FIT)
+    info = bench.rejected(web := pod(), "Fit")
+    bench.advance(300)
+    assert bench.place(web) is Place.UNSCHEDULABLE
+    bench.advance(30)
+    assert bench.place(web) is Place.ACTIVE
+    assert info.was_flushed_from_unschedulable
+    assert bench.recorder.entered[-1] == ("active", "UnschedulableTimeout")
+
+
+def test_a_gated_pod_is_not_tried_after_five_minutes() -> None:
+    bench = Bench()
+    bench.add(web := pod(gates=["a"]))
+    bench.advance(400)
+    info = bench.queue.get(web)
+    assert info is not None
+    assert (bench.place(web), info.was_flushed_from_unschedulable) == (Place.GATED, True)
+
+
+def test_a_closed_queue_hands_out_nothing_and_wakes_who_waits() -> None:
+    bench = Bench()
+    bench.add(pod("a"), pod("b"))
+    bench.pop()
+    wakes = bench.wakes
+    bench.queue.close()
+    assert bench.queue.pop() is None
+    assert bench.wakes == wakes + 1
+    assert bench.queue.statistics().in_flight == 0
+
+
+# ---------------------------------------------------------------- questions
+
+
+def test_statistics_count_each_kind_of_place() -> None:
+    bench = Bench(FIT)
+    bench.add(pod("backoff"))
+    info = bench.pop()
+    bench.queue.move_all(NODE_ADD)
+    bench.reject(info, "Fit")
+    bench.rejected(pod("error", priority=9))
+    bench.rejected(pod("rejected", priority=9), "Fit")
+    bench.add(pod("gated", gates=["a"]), pod("active"), pod("tried", priority=9))
+    bench.pop()
+    bench.queue.move_all(NODE_ADD, pre_check=lambda pod: False)
+    assert bench.queue.statistics() == QueueStatistics(
+        active=1, backoff=1, error_backoff=1, unschedulable=1, gated=1, in_flight=1, in_flight_events=1
+    )
+
+
+def test_nominated_pods_are_those_of_the_queue_or_only_their_names() -> None:
+    bench = Bench()
+    bench.add(web := pod("web", nominated="n1"), tried := pod("tried", priority=9, nominated="n1", labels={"a": "b"}))
+    bench.pop()
+    nominated = bench.queue.nominated_pods_for_node("n1")
+    assert nominated[0] is web
+    assert (nominated[1].uid, nominated[1].key, nominated[1].metadata.labels) == (tried.uid, tried.key, {})
