@@ -1,0 +1,36 @@
+"""The state diagrams of ARCHITECTURE.md, made from the tables in the code.
+
+`python -m tests.diagrams` writes them into the page; a test fails where the page says something else.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from podium.binder import BINDING_CYCLE
+from podium.cluster.cache import POD_STATES
+from podium.kube.reflector import TRANSITIONS
+from podium.lib.state_table import StateTable
+from podium.queues import PLACES
+
+PAGE = Path(__file__).parents[1] / "ARCHITECTURE.md"
+TABLES: tuple[StateTable[Any, Any], ...] = (PLACES, POD_STATES, BINDING_CYCLE, TRANSITIONS)
+
+_BEGIN, _END = "<!-- diagrams -->", "<!-- /diagrams -->"
+
+
+def diagrams() -> str:
+    """All diagrams, each under its machine's name."""
+    return "\n".join(f"\n**{table.name}**\n\n```mermaid\n{table.mermaid()}\n```" for table in TABLES)
+
+
+def with_diagrams(page: str) -> str:
+    """The page with its diagrams brought up to date."""
+    before, _, rest = page.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    return f"{before}{_BEGIN}\n{diagrams()}\n\n{_END}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_diagrams(PAGE.read_text()))
