@@ -55,13 +55,14 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class RecorderStatistics:
-    """Counters since the start, and the Events now waiting or being written."""
+    """Counters since the start, the Events now waiting or being written, and the series remembered."""
 
     recorded_total: int
     written_total: int
     dropped_total: int
     given_up_total: int
     open: int
+    series: int
 
 
 @dataclass(slots=True, eq=False)
@@ -148,7 +149,11 @@ class EventRecorder:
                 self._sweep()
 
     async def aclose(self, deadline_s: float) -> int:
-        """Take no more Events, write those there are, and end `run`. Returns how many were left behind."""
+        """Take no more Events, write those there are, and end `run`, which has to be running until then.
+
+        Returns:
+            How many were left behind at the deadline.
+        """
         for series in self._series.values():
             if series.count > series.written and not series.is_queued:
                 self._enqueue(series)
@@ -162,7 +167,12 @@ class EventRecorder:
     def statistics(self) -> RecorderStatistics:
         """Gauges and counters now."""
         return RecorderStatistics(
-            self._recorded_total, self._written_total, self._dropped_total, self._given_up_total, self._open
+            recorded_total=self._recorded_total,
+            written_total=self._written_total,
+            dropped_total=self._dropped_total,
+            given_up_total=self._given_up_total,
+            open=self._open,
+            series=len(self._series),
         )
 
     def _new(self, event: Event, now_s: float) -> _Series:

@@ -265,6 +265,23 @@ async def test_a_dropped_event_is_not_remembered_as_the_start_of_a_series() -> N
     assert "series" not in wire.requests[-1].body
 
 
+async def test_series_that_have_ended_are_forgotten_and_unique_events_never_remembered() -> None:
+    async with running(recorder(Wire())) as events:
+        events.record(failed())
+        events.record(scheduled(pod(), "n1"))
+        assert events.statistics().series == 1
+        await anyio.sleep(7 * 60.0 + 1.0)
+        assert events.statistics().series == 0
+
+
+async def test_no_more_than_ten_thousand_series_are_remembered() -> None:
+    events = recorder(Wire(), queue_max=20_000)
+    for index in range(10_002):
+        events.record(failed(uid=str(index)))
+    assert events.statistics().series == 10_000
+    assert events.statistics().open == 10_002
+
+
 async def test_closing_writes_what_is_queued_and_the_counts_not_yet_written() -> None:
     wire = Wire()
     wire.latency_s = 0.1
