@@ -32,7 +32,7 @@ from podium.queues.hints import Hints, Interest, Strategy
 from podium.queues.in_flight import InFlightPods
 from podium.queues.nominator import Nominator, PodLookup
 from podium.queues.observer import QueueObserver, SilentObserver
-from podium.queues.places import Move, Place
+from podium.queues.places import PLACES, Move, Place
 from podium.queues.queued_pods import QueuedPods
 from podium.queues.requeuing import Requeuing
 from podium.queues.values import DEFAULT_TIMES, AlreadyQueued, QueueProfile, QueueStatistics, QueueTimes
@@ -160,7 +160,7 @@ class SchedulingQueue:
         """The attempt has ended without the pod coming back: it is as good as bound, or has been dropped."""
         info = self._in_flight.remove(uid)
         if info is not None:
-            info.story.tell(self._clock.now(), "Done", Place.IN_FLIGHT, Place.GONE)
+            info.story.tell(self._clock.now(), "Done", Place.IN_FLIGHT, PLACES.next(Place.IN_FLIGHT, Move.DONE))
 
     def add_unschedulable_if_not_present(self, info: QueuedPodInfo) -> None:
         """The attempt has failed: let the pod wait for an event, or for its backoff.

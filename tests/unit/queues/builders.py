@@ -120,7 +120,8 @@ class Bench:
         self.recorder = Recorder()
         self.api: dict[str, Pod] = {}
         self.wakes = 0
-        everyone = (*plugins, Gates())
+        has_gates = any(isinstance(each, Gates) for each in plugins)
+        everyone = plugins if has_gates else (*plugins, Gates())
         self.queue = SchedulingQueue(
             [
                 QueueProfile(
