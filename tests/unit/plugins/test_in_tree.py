@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import podium.plugins
+from podium.config import ARGS_BY_PLUGIN, IN_TREE_PLUGINS, ExtensionPoint, args
+from podium.framework.interface import (
+    BindPlugin,
+    FilterPlugin,
+    Plugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ScorePlugin,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.plugins import IN_TREE
+from tests.unit.plugins.clusters import StillHandle
+
+INTERFACES = {
+    ExtensionPoint.PRE_ENQUEUE: PreEnqueuePlugin,
+    ExtensionPoint.QUEUE_SORT: QueueSortPlugin,
+    ExtensionPoint.PRE_FILTER: PreFilterPlugin,
+    ExtensionPoint.FILTER: FilterPlugin,
+    ExtensionPoint.PRE_SCORE: PreScorePlugin,
+    ExtensionPoint.SCORE: ScorePlugin,
+    ExtensionPoint.BIND: BindPlugin,
+}
+
+
+def built(name: str) -> Plugin:
+    kind = ARGS_BY_PLUGIN.get(name)
+    return IN_TREE[name](args.RawArgs(None) if kind is None else kind(), StillHandle())
+
+
+@pytest.mark.parametrize("name", IN_TREE)
+def test_a_plugin_is_known_by_its_class_and_lives_in_a_file_of_that_name(name: str) -> None:
+    plugin = built(name)
+    assert (plugin.name, type(plugin).__name__) == (name, name)
+    snake_case = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    assert type(plugin).__module__ == f"podium.plugins.{snake_case}"
+
+
+@pytest.mark.parametrize("name", IN_TREE)
+def test_a_plugin_runs_where_the_configuration_says(name: str) -> None:
+    plugin = built(name)
+    points = {point for point, kind in INTERFACES.items() if isinstance(plugin, kind)}
+    # Placements are scored only behind a feature gate that is off.
+    assert points == IN_TREE_PLUGINS[name] - {ExtensionPoint.PLACEMENT_SCORE}
+    assert isinstance(plugin, TableFilterPlugin) == isinstance(plugin, FilterPlugin)
+    assert isinstance(plugin, TableScorePlugin) == isinstance(plugin, ScorePlugin)
+
+
+@pytest.mark.parametrize("name", IN_TREE)
+def test_every_plugin_has_a_card(name: str) -> None:
+    card = Path(podium.plugins.__file__).with_name(f"{type(built(name)).__module__.rpartition('.')[2]}.py").read_text()
+    head = card.split('"""')[1]
+    assert head.startswith(f"{name}: ")
+    assert re.findall(r"^(Runs at|Verdict|Requeue|Cost|Source): ", head, re.MULTILINE) == [
+        "Runs at",
+        "Verdict",
+        "Requeue",
+        "Cost",
+        "Source",
+    ]

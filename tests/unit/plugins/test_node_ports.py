@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.framework.cluster_event import QueueingHint
+from podium.framework.status import SKIP, unschedulable
+from podium.kube.objects import Pod
+from podium.plugins.node_ports import NodePorts
+from tests.unit.plugins.clusters import STATE, StillHandle, filtered, node, pod, snapshot_of
+
+PLUGIN = NodePorts(None, StillHandle())
+REJECTED = unschedulable("node(s) didn't have free ports for the requested pod ports")
+
+
+def port(number: int, protocol: str = "", ip: str = "") -> dict[str, Any]:
+    return {"containerPort": 80, "hostPort": number, "protocol": protocol, "hostIP": ip}
+
+
+@pytest.mark.parametrize(
+    ("taken", "wanted", "conflict"),
+    [
+        (port(80), port(80), True),
+        (port(80), port(81), False),
+        (port(80), port(80, "TCP"), True),
+        (port(80, "UDP"), port(80), False),
+        (port(80, ip="10.0.0.1"), port(80, ip="10.0.0.2"), False),
+        (port(80, ip="10.0.0.1"), port(80, ip="10.0.0.1"), True),
+        (port(80, ip="10.0.0.1"), port(80), True),
+        (port(80, ip="0.0.0.0"), port(80, ip="10.0.0.1"), True),
+    ],
+)
+def test_a_port_conflicts_by_protocol_number_and_address(
+    taken: dict[str, Any], wanted: dict[str, Any], conflict: bool
+) -> None:
+    snapshot = snapshot_of(node("n1"), node("n2"), pod("there", on="n1", host_ports=[taken]))
+    expected = {"n1": REJECTED} if conflict else {}
+    assert filtered(PLUGIN, pod(host_ports=[wanted]), snapshot) == expected
+
+
+def test_pods_without_host_ports_are_skipped() -> None:
+    snapshot = snapshot_of(node("n1"))
+    assert PLUGIN.pre_filter(STATE, pod(), snapshot) == (None, SKIP)
+    assert PLUGIN.pre_filter(STATE, pod(host_ports=[port(0)]), snapshot) == (None, SKIP)
+    assert PLUGIN.pre_filter(STATE, pod(host_ports=[port(80)]), snapshot) == (None, None)
+
+
+def test_sidecars_count_and_other_init_containers_do_not() -> None:
+    def initial(**more: str) -> Pod:
+        return pod(initContainers=[{"name": "i", "ports": [port(80)], **more}])
+
+    snapshot = snapshot_of(node("n1"))
+    assert PLUGIN.pre_filter(STATE, initial(), snapshot) == (None, SKIP)
+    assert PLUGIN.pre_filter(STATE, initial(restartPolicy="Always"), snapshot) == (None, None)
+
+
+WANTING = pod(host_ports=[port(80)])
+
+
+@pytest.mark.parametrize(
+    ("deleted", "hint"),
+    [
+        (pod("old", on="n1", host_ports=[port(80)]), QueueingHint.QUEUE),
+        (pod("old", nominated="n1", host_ports=[port(80)]), QueueingHint.QUEUE),
+        (pod("old", host_ports=[port(80)]), QueueingHint.SKIP),
+        (pod("old", on="n1", host_ports=[port(81)]), QueueingHint.SKIP),
+        (pod("old", on="n1"), QueueingHint.SKIP),
+    ],
+)
+def test_a_deleted_pod_helps_when_it_held_a_conflicting_port(deleted: Pod, hint: QueueingHint) -> None:
+    assert PLUGIN.after_pod_deletion(WANTING, deleted, None) is hint
+
+
+def test_it_registers_for_deleted_pods_and_any_new_node() -> None:
+    on_pod, on_node = PLUGIN.events_to_register()
+    assert on_pod.event.label == "PodDelete"
+    assert (on_node.event.label, on_node.hint) == ("NodeAdd", None)

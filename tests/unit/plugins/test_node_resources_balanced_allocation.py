@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import pytest
+
+from podium.config.args import NodeResourcesBalancedAllocationArgs, ResourceSpec
+from podium.framework.status import SKIP, Code
+from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from tests.unit.plugins.clusters import STATE, StillHandle, node, pod, scored, scored_one_by_one, snapshot_of
+
+GPU = "example.com/gpu"
+
+
+def plugin(*resources: str) -> NodeResourcesBalancedAllocation:
+    specs = tuple(ResourceSpec(name) for name in resources or ("cpu", "memory"))
+    return NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs(specs), StillHandle())
+
+
+@pytest.mark.parametrize(
+    ("taken", "wanted", "score"),
+    [
+        # cpu 0 → 0.5, memory 0 → 0.5: as even as before, 50 + (50 + 100 - 100) // 2.
+        ((0, 0), (500, 500), 75),
+        # 0 and 0 → 0.5 and 0: the deviation rises from 0 to 0.25.
+        ((0, 0), (500, 0), 62),
+        # 0 and 0.5 → 0.5 and 0.5: it falls from 0.25 to 0.
+        ((0, 500), (500, 0), 87),
+        # 0 and 1 → 1 and 1, where more than all counts as all.
+        ((0, 1000), (2000, 0), 100),
+        # 0 and 0 → 1 and 0.
+        ((0, 0), (1000, 0), 50),
+    ],
+)
+def test_the_score_tells_what_the_pod_does_to_the_balance(
+    taken: tuple[int, int], wanted: tuple[int, int], score: int
+) -> None:
+    there = pod("there", on="n1", requests={"cpu": f"{taken[0]}m", "memory": taken[1]})
+    snapshot = snapshot_of(node("n1", cpu="1", memory="1000"), there)
+    incoming = pod(requests={"cpu": f"{wanted[0]}m", "memory": wanted[1]})
+    assert scored(plugin(), incoming, snapshot) == {"n1": score}
+    assert scored_one_by_one(plugin(), incoming, snapshot) == {"n1": score}
+
+
+def test_three_resources_use_the_population_standard_deviation() -> None:
+    snapshot = snapshot_of(node("n1", cpu="1", memory="1000", allocatable={GPU: "4"}))
+    incoming = pod(requests={"cpu": "1", "memory": 0, GPU: 2})
+    # 1, 0 and 0.5: deviation sqrt(1/6) = 0.408…, so 59 against 100 without the pod: 50 + 9 // 2.
+    assert scored(plugin("cpu", "memory", GPU), incoming, snapshot) == {"n1": 54}
+
+
+def test_resources_that_a_node_lacks_do_not_count_there() -> None:
+    resources = ("cpu", "memory", GPU)
+    snapshot = snapshot_of(
+        node("all", cpu="1", memory="1000", allocatable={GPU: "4"}),
+        node("two", cpu="1", memory="1000"),
+        node("one", cpu="1", memory="0"),
+        node("none", cpu="0", memory="0"),
+    )
+    incoming = pod(requests={"cpu": "1", GPU: 2})
+    assert scored(plugin(*resources), incoming, snapshot) == {"all": 54, "two": 50, "one": 75, "none": 75}
+    assert scored_one_by_one(plugin(*resources), incoming, snapshot) == {"all": 54, "two": 50, "one": 75, "none": 75}
+
+
+def test_scalars_that_the_pod_does_not_request_do_not_count() -> None:
+    snapshot = snapshot_of(
+        node("n1", cpu="1", memory="1000", allocatable={GPU: "4"}), pod("there", on="n1", requests={GPU: 4})
+    )
+    incoming = pod(requests={"cpu": "500m", "memory": "500"})
+    assert scored(plugin("cpu", "memory", GPU), incoming, snapshot) == {"n1": 75}
+
+
+def test_it_is_skipped_for_pods_that_request_none_of_the_resources() -> None:
+    snapshot = snapshot_of(node("n1"))
+
+    def answer(**requests: str) -> object:
+        return plugin().pre_score(STATE, pod(requests=requests), snapshot, snapshot.order)
+
+    assert answer() is SKIP
+    assert answer(cpu="0", storage="1Gi") is SKIP
+    assert answer(memory="1") is None
+
+
+def test_an_unreadable_request_is_an_error() -> None:
+    snapshot = snapshot_of(node("n1"))
+    status = plugin().pre_score(STATE, pod(requests={"cpu": "much"}), snapshot, snapshot.order)
+    assert status is not None
+    assert status.code is Code.ERROR
+
+
+def test_it_rejects_nothing_and_so_waits_for_nothing() -> None:
+    assert plugin().events_to_register() == ()
