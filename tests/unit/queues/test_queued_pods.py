@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podium.framework.interface import QueueSortPlugin
 from podium.framework.queued_pod import QueuedPodInfo
@@ -58,17 +60,20 @@ def test_the_queue_sort_plugin_orders_the_active_queue(queue_sort: QueueSortPlug
     assert pop_names(pods) == order
 
 
-def test_the_order_survives_a_pod_that_left_and_changed() -> None:
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 50)), max_size=60))
+def test_the_order_survives_pods_that_leave_change_and_return(steps: list[tuple[bool, int]]) -> None:
     pods = queued(ByAge())
-    early, later, last = info("early", at_s=1), info("later", at_s=2), info("last", at_s=3)
-    for each in (early, later, last):
-        pods.move(each, Move.ENQUEUE, "Add")
-    pods.move(early, Move.POP, "Pop")
-    early.timestamp_s = 9
-    pods.move(info("new", at_s=1.5), Move.ENQUEUE, "Add")
-    pods.move(info("newer", at_s=1.7), Move.ENQUEUE, "Add")
-    pods.move(early, Move.ENQUEUE, "Add", coming_from=Place.IN_FLIGHT)
-    assert pop_names(pods) == ["new", "newer", "later", "last", "early"]
+    ages: dict[str, float] = {}
+    for number, (is_new, at_s) in enumerate(steps):
+        changed = info(str(number), at_s=at_s)
+        if not is_new and (first := pods.active.peek()) is not None:
+            assert first.timestamp_s == min(ages.values())
+            pods.move(first, Move.POP, "Pop")
+            first.timestamp_s = at_s
+            changed = first
+        pods.move(changed, Move.ENQUEUE, "Add")
+        ages[changed.key] = changed.timestamp_s
+    assert [ages[f"default/{name}"] for name in pop_names(pods)] == sorted(ages.values())
 
 
 @pytest.mark.parametrize("queue_sort", [ByPriority(), ByAge()])

@@ -403,6 +403,14 @@ def test_an_event_puts_a_pod_into_its_backoff_while_that_lasts() -> None:
     assert bench.recorder.entered[-1] == ("active", "BackoffComplete")
 
 
+def test_the_loop_is_woken_for_a_pod_that_backs_off() -> None:
+    bench = Bench(FIT)
+    bench.rejected(pod(), "Fit")
+    wakes = bench.wakes
+    bench.queue.move_all(NODE_ADD)
+    assert bench.wakes == wakes + 1
+
+
 def test_an_event_for_a_pending_plugin_skips_the_backoff() -> None:
     bench = Bench(FIT)
     bench.rejected(web := pod(), pending=["Fit"])
