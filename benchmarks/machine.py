@@ -1,0 +1,53 @@
+"""What the figures were measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import podium
+
+_REPOSITORY = Path(__file__).parent.parent
+
+
+def describe(versions: dict[str, str] | None = None) -> dict[str, Any]:
+    """The machine, the versions and how busy it was before.
+
+    Args:
+        versions: of what podium is compared with, by name.
+    """
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cpu": cpu_model(Path("/proc/cpuinfo").read_text()),
+        "cores": cores(),
+        "memory_mib": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "podium": podium.__version__,
+        "commit": _commit(),
+        "load_before": round(os.getloadavg()[0], 2),
+        **(versions or {}),
+    }
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def cpu_model(cpuinfo: str) -> str:
+    """The processor's name in the text of /proc/cpuinfo."""
+    found = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    return found.group(1) if found else platform.machine()
+
+
+def _commit() -> str:
+    """The working tree's commit; empty outside a clone."""
+    command = ["git", "describe", "--always", "--dirty"]
+    answer = subprocess.run(command, cwd=_REPOSITORY, capture_output=True, text=True, check=False)
+    return answer.stdout.strip()

@@ -1,0 +1,52 @@
+"""Readings of processor time and memory from /proc (Linux only)."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from tests.control_plane.processes import ServerProcess
+from tests.control_plane.servers import ControlPlane
+
+_USER, _NICE, _SYSTEM, _IRQ, _SOFT_IRQ = 0, 1, 2, 5, 6
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One moment: the clock, and the CPU time spent so far, all in seconds."""
+
+    clock_s: float
+    scheduler_s: float
+    apiserver_s: float
+    etcd_s: float
+    harness_s: float
+    machine_s: float
+
+    @classmethod
+    def take(cls, scheduler: ServerProcess, plane: ControlPlane) -> Self:
+        servers = plane.cpu_s()
+        return cls(
+            clock_s=time.monotonic(),
+            scheduler_s=scheduler.cpu_s(),
+            apiserver_s=servers["kube-apiserver"],
+            etcd_s=servers["etcd"],
+            harness_s=time.process_time(),
+            machine_s=busy_s(Path("/proc/stat").read_text()),
+        )
+
+
+def busy_s(stat: str) -> float:
+    """CPU time that all processes together have spent, from the text of /proc/stat."""
+    ticks = [int(each) for each in stat.splitlines()[0].split()[1:]]
+    return sum(ticks[index] for index in (_USER, _NICE, _SYSTEM, _IRQ, _SOFT_IRQ)) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_rss_bytes(status: str) -> int:
+    """The most memory a process has had, from the text of its /proc/<pid>/status."""
+    found = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
+    assert found is not None, "no VmHWM line"
+    return int(found.group(1)) * 1024

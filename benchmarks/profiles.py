@@ -1,0 +1,107 @@
+"""Where podium's time goes, by function: the engine alone, and the daemon on a real API server."""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import anyio
+from rich.table import Table
+
+from benchmarks.bound_pods import BoundPods
+from benchmarks.cluster import create_nodes, create_pods
+from benchmarks.in_process import Engine, pods_of
+from benchmarks.measure import wait_bound, wait_quiet
+from benchmarks.schedulers import start_podium
+from benchmarks.workloads import Workload
+from tests.control_plane.locate import Binaries
+from tests.control_plane.servers import ControlPlane
+
+FUNCTIONS_SHOWN: Final = 25
+
+_ROOTS = ("/site-packages/", "/podium/", "/lib/python")
+
+Code: TypeAlias = tuple[str, int, str]
+"""File, line and name of a function, as the profiler has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One function's part. `own` is without the functions that it calls."""
+
+    function: str
+    calls: int
+    own_s: float
+    total_s: float
+
+
+def engine_profile(workload: Workload, nodes: int, attempts: int) -> list[Cost]:
+    """The loop of `in_process`."""
+    engine = Engine(nodes)
+    first, *others = pods_of(workload, attempts + 1)
+    engine.attempt(first)
+    profile = cProfile.Profile()
+    with profile:
+        for pod in others:
+            engine.attempt(pod)
+    return costs(pstats.Stats(profile))
+
+
+def daemon_profile(workload: Workload, nodes: int, pods: int, binaries: Binaries) -> list[Cost]:
+    """A backlog on a real API server, from when podium is in sync until it is quiet."""
+    plane = ControlPlane.start(binaries)
+    try:
+        anyio.run(partial(create_nodes, plane, nodes))
+        anyio.run(partial(create_pods, plane, workload, pods))
+        output = plane.directory / "daemon.prof"
+        command = (sys.executable, "-m", "benchmarks.profiled_run", str(output))
+        with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound:
+            process = start_podium(plane, command)
+            try:
+                wait_bound(bound, process, pods)
+                wait_quiet(process)
+            finally:
+                process.stop()
+        return costs(pstats.Stats(str(output)))
+    finally:
+        plane.stop()
+
+
+def costs(stats: pstats.Stats) -> list[Cost]:
+    """Every function, the dearest first."""
+    raw: Mapping[Code, tuple[int, int, float, float, object]] = stats.stats  # type: ignore[attr-defined]
+    found = [Cost(place(code), calls, own_s, total_s) for code, (_, calls, own_s, total_s, _) in raw.items()]
+    return sorted(found, key=lambda each: -each.own_s)
+
+
+def place(code: Code) -> str:
+    """Where a function is, without the directories that say nothing: `framework/search.py:104 search`."""
+    file, line, name = code
+    if file == "~":
+        return name
+    for root in _ROOTS:
+        _, found, rest = file.rpartition(root)
+        if found:
+            return f"{rest}:{line} {name}"
+    return f"{Path(file).name}:{line} {name}"
+
+
+def table(title: str, costs: list[Cost], pods: int) -> Table:
+    """The dearest functions. The profiler makes calls dearer than they are: read shares, not times."""
+    shown = Table(title=f"{title}: µs per pod under the profiler", title_justify="left")
+    for heading in ("own", "share", "with callees", "calls per pod"):
+        shown.add_column(heading, justify="right")
+    shown.add_column("function", overflow="fold")
+    whole_s = sum(each.own_s for each in costs)
+    for each in costs[:FUNCTIONS_SHOWN]:
+        own_us, total_us = each.own_s / pods * 1e6, each.total_s / pods * 1e6
+        cells = (f"{own_us:.1f}", f"{each.own_s / whole_s:.1%}", f"{total_us:.1f}", f"{each.calls / pods:.1f}")
+        shown.add_row(*cells, each.function.replace("[", r"\["))
+    shown.caption = f"{whole_s / pods * 1e6:,.0f} µs per pod in all"
+    return shown

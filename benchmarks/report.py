@@ -1,0 +1,164 @@
+"""Medians of repeats, ratios podium : kube-scheduler, and their table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any, Final
+
+from rich.table import Table
+
+from benchmarks.measure import Run
+from benchmarks.schedulers import KUBE_SCHEDULER, PODIUM
+
+MIB: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The medians of one scheduler's runs of one workload at one size, each figure on its own."""
+
+    workload: str
+    nodes: int
+    scheduler: str
+    runs: int
+    pods: int
+    pods_per_s: float
+    cpu_ms_per_pod: float
+    cpu_ms_per_pod_with_tail: float
+    cpu_total_s: float
+    until_first_binding_s: float
+    servers_cores: float
+    others_cores: float
+    peak_rss_mib: float
+    events_per_pod: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ratios:
+    """podium : kube-scheduler. More is better for pods/s, less for the others."""
+
+    workload: str
+    nodes: int
+    pods_per_s: float
+    cpu_ms_per_pod: float
+    cpu_ms_per_pod_with_tail: float
+    cpu_total_s: float
+    peak_rss_mib: float
+
+
+def medians(runs: Iterable[Run]) -> list[Figures]:
+    """One row for each workload, size and scheduler, in the order of their first runs."""
+    groups: dict[tuple[str, int, str], list[Run]] = {}
+    for each in runs:
+        groups.setdefault((each.workload, each.nodes, each.scheduler), []).append(each)
+    return [_figures(*key, group) for key, group in groups.items()]
+
+
+def _figures(workload: str, nodes: int, scheduler: str, runs: Sequence[Run]) -> Figures:
+    return Figures(
+        workload=workload,
+        nodes=nodes,
+        scheduler=scheduler,
+        runs=len(runs),
+        pods=runs[0].pods,
+        pods_per_s=median(each.pods_per_s for each in runs),
+        cpu_ms_per_pod=median(each.cpu_ms_per_pod for each in runs),
+        cpu_ms_per_pod_with_tail=median(each.cpu_ms_per_pod_with_tail for each in runs),
+        cpu_total_s=median(each.cpu_total_s for each in runs),
+        until_first_binding_s=median(each.until_first_binding_s for each in runs),
+        servers_cores=median(each.servers_cores for each in runs),
+        others_cores=median(each.others_cores for each in runs),
+        peak_rss_mib=median(each.peak_rss_bytes for each in runs) / MIB,
+        events_per_pod=median(each.events / each.pods for each in runs),
+    )
+
+
+def ratios(figures: Iterable[Figures]) -> list[Ratios]:
+    """One row for each workload and size that both schedulers have run."""
+    by_scheduler: dict[tuple[str, int], dict[str, Figures]] = {}
+    for each in figures:
+        by_scheduler.setdefault((each.workload, each.nodes), {})[each.scheduler] = each
+    return [
+        Ratios(
+            workload=workload,
+            nodes=nodes,
+            pods_per_s=podium.pods_per_s / other.pods_per_s,
+            cpu_ms_per_pod=podium.cpu_ms_per_pod / other.cpu_ms_per_pod,
+            cpu_ms_per_pod_with_tail=podium.cpu_ms_per_pod_with_tail / other.cpu_ms_per_pod_with_tail,
+            cpu_total_s=podium.cpu_total_s / other.cpu_total_s,
+            peak_rss_mib=podium.peak_rss_mib / other.peak_rss_mib,
+        )
+        for (workload, nodes), pair in by_scheduler.items()
+        if (podium := pair.get(PODIUM)) and (other := pair.get(KUBE_SCHEDULER))
+    ]
+
+
+def table(figures: Sequence[Figures], cores: int) -> Table:
+    """What people read: each size's rows, and their ratio under them."""
+    compared = {(each.workload, each.nodes): each for each in ratios(figures)}
+    shown = Table(title="podium and kube-scheduler on the same API server", title_justify="left")
+    shown.add_column("workload")
+    shown.add_column("nodes", justify="right")
+    shown.add_column("scheduler")
+    for heading in (
+        "pods/s",
+        "CPU ms\nper pod",
+        "until\nquiet",
+        "CPU s\nin all",
+        "first\nbinding s",
+        "Events\nper pod",
+        "peak\nMiB",
+        f"API server\n+ etcd\nof {cores} cores",
+        "other\nprocesses",
+    ):
+        shown.add_column(heading, justify="right", no_wrap=False)
+    for index, each in enumerate(figures):
+        key = (each.workload, each.nodes)
+        shown.add_row(each.workload, f"{each.nodes:,}", each.scheduler, *_cells(each))
+        is_last = index + 1 == len(figures) or (figures[index + 1].workload, figures[index + 1].nodes) != key
+        if is_last and key in compared:
+            shown.add_row("", "", "ratio", *_ratio_cells(compared[key]), style="bold")
+        if is_last:
+            shown.add_section()
+    return shown
+
+
+def _cells(each: Figures) -> tuple[str, ...]:
+    return (
+        f"{each.pods_per_s:,.0f}",
+        f"{each.cpu_ms_per_pod:.2f}",
+        f"{each.cpu_ms_per_pod_with_tail:.2f}",
+        f"{each.cpu_total_s:.1f}",
+        f"{each.until_first_binding_s:.1f}",
+        f"{each.events_per_pod:.2f}",
+        f"{each.peak_rss_mib:,.0f}",
+        f"{each.servers_cores:.2f}",
+        f"{each.others_cores:.2f}",
+    )
+
+
+def _ratio_cells(each: Ratios) -> tuple[str, ...]:
+    return (
+        f"{each.pods_per_s:.2f}×",
+        f"{each.cpu_ms_per_pod:.2f}×",
+        f"{each.cpu_ms_per_pod_with_tail:.2f}×",
+        f"{each.cpu_total_s:.2f}×",
+        "",
+        "",
+        f"{each.peak_rss_mib:.2f}×",
+        "",
+        "",
+    )
+
+
+def as_json(runs: Sequence[Run], machine: dict[str, Any]) -> dict[str, Any]:
+    """Everything that was measured, and what the table shows of it."""
+    figures = medians(runs)
+    return {
+        "machine": machine,
+        "ratios": [asdict(each) for each in ratios(figures)],
+        "medians": [asdict(each) for each in figures],
+        "runs": [asdict(each) for each in runs],
+    }
