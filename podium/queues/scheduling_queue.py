@@ -199,7 +199,8 @@ class SchedulingQueue:
             return Strategy.AFTER_BACKOFF
         events = self._in_flight.events_since_popped(info.pod.uid)
         if events is None:
-            self._observer.gone_astray(info, "the pod is not in flight, so events for it may have been missed")
+            if not self._is_closed:
+                self._observer.gone_astray(info, "the pod is not in flight, so events for it may have been missed")
             return Strategy.AFTER_BACKOFF
         best = Strategy.SKIP
         for event in events:

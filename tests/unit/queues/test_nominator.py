@@ -95,3 +95,12 @@ def test_an_update_that_sets_or_clears_the_status_decides() -> None:
     assert (world.on("n1"), world.on("n2")) == ([], ["web"])
     world.nominator.update(nominated, web)
     assert world.nominator.node_of(web.uid) is None
+
+
+def test_only_nodes_with_nominations_are_named() -> None:
+    a, b = pod("a", nominated="n1"), pod("b", nominated="n2")
+    world = Nominations(a, b)
+    world.nominator.add(a)
+    world.nominator.add(b)
+    world.nominator.delete(a)
+    assert tuple(world.nominator.node_names()) == ("n2",)

@@ -546,6 +546,15 @@ def test_a_closed_queue_hands_out_nothing_and_wakes_who_waits() -> None:
     assert bench.queue.statistics().in_flight == 0
 
 
+def test_pods_that_come_back_after_closing_are_nothing_to_report() -> None:
+    bench = Bench(FIT)
+    bench.add(pod())
+    info = bench.pop()
+    bench.queue.close()
+    assert bench.reject(info, "Fit") is Place.BACKOFF
+    assert bench.recorder.astray == []
+
+
 # ---------------------------------------------------------------- questions
 
 
