@@ -27,7 +27,7 @@ from podium.config import KubeSchedulerConfiguration
 from podium.config import effective as effective_configuration
 from podium.daemon.failures import FailureHandler
 from podium.daemon.handle import PluginHandle
-from podium.daemon.handlers import BrokenObjects, NodeHandler, PodHandler
+from podium.daemon.handlers import RESOURCE_EVENTS, BrokenObjects, NodeHandler, PodHandler, ResourceHandler
 from podium.daemon.loop import Collaborators, SchedulingLoop
 from podium.daemon.nominations import QueueNominations
 from podium.daemon.observers import QueueMetrics
@@ -145,7 +145,7 @@ class App:
         recorder = EventRecorder(dispatcher, clock, hostname=socket.gethostname())
         cache = Cache(BrokenObjects(metrics))
         waiting_pods = WaitingPods(clock)
-        handle = PluginHandle(clock, self._random, client, cache)
+        handle = PluginHandle(clock, self._random, client, cache, informers)
         frameworks = {
             profile.scheduler_name: Framework(profile, self._options.plugins, handle, metrics)
             for profile in config.profiles
@@ -153,6 +153,9 @@ class App:
         wake_up = WakeUp()
         queue = self._queue(frameworks, pods, wake_up)
         self._handle_events(pods, nodes, cache, queue, waiting_pods, recorder, frameworks)
+        for resource in informers.resources:
+            if (events := RESOURCE_EVENTS.get(resource)) is not None:
+                informers.informer(resource).add_handler(ResourceHandler(events, queue, clock, metrics))
         self._read_gauges(cache, queue)
         parts = Collaborators(
             frameworks=frameworks,

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from random import Random
 
 from podium.cluster import Cache, Snapshot
-from podium.framework.interface import ApiClient
+from podium.framework.interface import ApiClient, Lister
+from podium.kube.informer import InformerSet
+from podium.kube.resource_types import ObjectT, ResourceType
 from podium.lib.clock import Clock
 
 
@@ -18,7 +20,12 @@ class PluginHandle:
     random: Random
     client: ApiClient
     cache: Cache
+    informers: InformerSet
 
     def snapshot(self) -> Snapshot:
         """The snapshot that the current attempt decides on."""
         return self.cache.snapshot()
+
+    def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
+        """The informer of that kind, which is watched from the start if a plugin has asked for it."""
+        return self.informers.informer(resource)

@@ -9,7 +9,7 @@ changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from podium.binder import EventRecorder, WaitingPods, failed_scheduling
@@ -20,10 +20,15 @@ from podium.framework.cluster_event import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
+    ActionType,
+    ClusterEvent,
+    EventResource,
 )
+from podium.kube import resource_types
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.requests import filter_requests
+from podium.kube.resource_types import KubeObject, ResourceType
 from podium.kube.wire import BrokenObject
 from podium.lib.clock import Clock
 from podium.queues import SchedulingQueue, node_changes, pod_changes
@@ -99,6 +104,43 @@ class NodeHandler(_Measured):
     def _delete(self, node: Node) -> None:
         self._queue.move_all(NODE_DELETE, node, None)
         self._cache.remove_node(node.name)
+
+
+class ResourceHandler(_Measured):
+    """Objects of any other kind come, change and go: all that matters is who waits for that."""
+
+    def __init__(self, resource: EventResource, queue: SchedulingQueue, clock: Clock, metrics: Metrics) -> None:
+        super().__init__(clock, metrics)
+        self._queue = queue
+        self._added = ClusterEvent(resource, ActionType.ADD)
+        self._updated = ClusterEvent(resource, ActionType.UPDATE)
+        self._deleted = ClusterEvent(resource, ActionType.DELETE)
+
+    def on_add(self, new: KubeObject) -> None:
+        """There is a new object."""
+        self.measured(self._added.label, self._queue.move_all, self._added, None, new)
+
+    def on_update(self, old: KubeObject, new: KubeObject) -> None:
+        """The object has changed."""
+        self.measured(self._updated.label, self._queue.move_all, self._updated, old, new)
+
+    def on_delete(self, old: KubeObject) -> None:
+        """The object is gone."""
+        self.measured(self._deleted.label, self._queue.move_all, self._deleted, old, None)
+
+
+RESOURCE_EVENTS: Mapping[ResourceType[Any], EventResource] = {
+    resource_types.PERSISTENT_VOLUMES: EventResource.PERSISTENT_VOLUME,
+    resource_types.PERSISTENT_VOLUME_CLAIMS: EventResource.PERSISTENT_VOLUME_CLAIM,
+    resource_types.STORAGE_CLASSES: EventResource.STORAGE_CLASS,
+    resource_types.CSI_NODES: EventResource.CSI_NODE,
+    resource_types.CSI_DRIVERS: EventResource.CSI_DRIVER,
+    resource_types.CSI_STORAGE_CAPACITIES: EventResource.CSI_STORAGE_CAPACITY,
+    resource_types.VOLUME_ATTACHMENTS: EventResource.VOLUME_ATTACHMENT,
+    resource_types.RESOURCE_CLAIMS: EventResource.RESOURCE_CLAIM,
+    resource_types.DEVICE_CLASSES: EventResource.DEVICE_CLASS,
+}
+"""The kinds besides pods and nodes whose changes may make a pod schedulable."""
 
 
 class PodHandler(_Measured):

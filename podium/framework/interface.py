@@ -14,10 +14,10 @@ Differs: a success is None; scores are returned, and a failure to score is raise
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework.cluster_event import ALL_EVENTS, EventRegistration
@@ -25,7 +25,10 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.status import Status
 from podium.kube.objects import Pod
+from podium.kube.resource_types import ObjectT, ResourceType
 from podium.lib.clock import Clock
+
+ListedT_co = TypeVar("ListedT_co", covariant=True)
 
 MAX_NODE_SCORE = 100
 """Normalised scores lie between 0 and this."""
@@ -40,6 +43,16 @@ class ApiClient(Protocol):
 
     def bind(self, pod: Pod, node_name: str) -> Awaitable[None]:
         """Bind the pod to the node."""
+
+
+class Lister(Protocol[ListedT_co]):
+    """The objects of one kind as the API server last had them."""
+
+    def get(self, key: str) -> ListedT_co | None:
+        """The object of that key (`<namespace>/<name>`, or the name)."""
+
+    def list(self) -> Iterable[ListedT_co]:
+        """All of them, a live view: not to be held across an await."""
 
 
 class Handle(Protocol):
@@ -59,6 +72,9 @@ class Handle(Protocol):
 
     def snapshot(self) -> Snapshot:
         """The snapshot that the current attempt decides on."""
+
+    def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
+        """The objects of a kind; only to be asked for while the plugin is constructed, so that they are watched."""
 
 
 class Plugin(ABC):

@@ -244,6 +244,11 @@ class InformerSet:
         )
         return made
 
+    @property
+    def resources(self) -> Sequence[ResourceType[Any]]:
+        """What has been asked for so far."""
+        return [informer.resource for informer in self._informers.values()]
+
     async def run(self) -> None:
         """Keep all informers current until cancelled."""
         async with anyio.create_task_group() as group:

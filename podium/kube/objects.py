@@ -58,6 +58,28 @@ class ObjectMeta(Value, frozen=True):
     deletion_timestamp: str | None = None
 
 
+class NamespacedObject(Value, frozen=True):
+    """An object with a namespace."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+    @property
+    def key(self) -> str:
+        """`<namespace>/<name>`."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+
+class ClusterObject(Value, frozen=True):
+    """An object of the whole cluster."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+    @property
+    def key(self) -> str:
+        """The name."""
+        return self.metadata.name
+
+
 class LabelSelectorRequirement(Value, frozen=True):
     """One `matchExpressions` entry of a label selector."""
 

@@ -6,9 +6,28 @@ Owns how each is addressed and decoded; another kind is one more line.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from podium.kube.objects import Node, ObjectMeta, Pod
+from podium.kube.storage_objects import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from podium.kube.workload_objects import (
+    DeviceClass,
+    Namespace,
+    PodDisruptionBudget,
+    ReplicaSet,
+    ReplicationController,
+    ResourceClaim,
+    Service,
+    StatefulSet,
+)
 
 
 class KubeObject(Protocol):
@@ -45,3 +64,45 @@ class ResourceType(Generic[ObjectT]):
 
 PODS = ResourceType("Pod", "/api/v1/pods", Pod, field_selector="status.phase!=Succeeded,status.phase!=Failed")
 NODES = ResourceType("Node", "/api/v1/nodes", Node)
+NAMESPACES = ResourceType("Namespace", "/api/v1/namespaces", Namespace)
+SERVICES = ResourceType("Service", "/api/v1/services", Service)
+REPLICATION_CONTROLLERS = ResourceType("ReplicationController", "/api/v1/replicationcontrollers", ReplicationController)
+REPLICA_SETS = ResourceType("ReplicaSet", "/apis/apps/v1/replicasets", ReplicaSet)
+STATEFUL_SETS = ResourceType("StatefulSet", "/apis/apps/v1/statefulsets", StatefulSet)
+POD_DISRUPTION_BUDGETS = ResourceType(
+    "PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets", PodDisruptionBudget
+)
+PERSISTENT_VOLUMES = ResourceType("PersistentVolume", "/api/v1/persistentvolumes", PersistentVolume)
+PERSISTENT_VOLUME_CLAIMS = ResourceType(
+    "PersistentVolumeClaim", "/api/v1/persistentvolumeclaims", PersistentVolumeClaim
+)
+STORAGE_CLASSES = ResourceType("StorageClass", "/apis/storage.k8s.io/v1/storageclasses", StorageClass)
+CSI_NODES = ResourceType("CSINode", "/apis/storage.k8s.io/v1/csinodes", CSINode)
+CSI_DRIVERS = ResourceType("CSIDriver", "/apis/storage.k8s.io/v1/csidrivers", CSIDriver)
+CSI_STORAGE_CAPACITIES = ResourceType(
+    "CSIStorageCapacity", "/apis/storage.k8s.io/v1/csistoragecapacities", CSIStorageCapacity
+)
+VOLUME_ATTACHMENTS = ResourceType("VolumeAttachment", "/apis/storage.k8s.io/v1/volumeattachments", VolumeAttachment)
+DEVICE_CLASSES = ResourceType("DeviceClass", "/apis/resource.k8s.io/v1/deviceclasses", DeviceClass)
+RESOURCE_CLAIMS = ResourceType("ResourceClaim", "/apis/resource.k8s.io/v1/resourceclaims", ResourceClaim)
+
+ALL: tuple[ResourceType[Any], ...] = (
+    PODS,
+    NODES,
+    NAMESPACES,
+    SERVICES,
+    REPLICATION_CONTROLLERS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    POD_DISRUPTION_BUDGETS,
+    PERSISTENT_VOLUMES,
+    PERSISTENT_VOLUME_CLAIMS,
+    STORAGE_CLASSES,
+    CSI_NODES,
+    CSI_DRIVERS,
+    CSI_STORAGE_CAPACITIES,
+    VOLUME_ATTACHMENTS,
+    DEVICE_CLASSES,
+    RESOURCE_CLAIMS,
+)
+"""Every kind that podium can read."""
