@@ -1,0 +1,167 @@
+"""podium as an operator runs it: a process of its own, known only by its exit code, its port and its log."""
+
+from __future__ import annotations
+
+import http
+import http.client
+import json
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import yaml
+
+from tests.control_plane.processes import free_ports
+from tests.e2e.waiting import eventually
+
+Json = dict[str, Any]
+
+READY_S_MAX = 30.0
+STOP_S_MAX = 20.0
+_SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+
+
+def configuration(*, qps: float = 2000, burst: int = 2000, **fields: Any) -> Json:
+    """A KubeSchedulerConfiguration with the profile podium, too quick for its limits to be felt."""
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"qps": qps, "burst": burst},
+        "profiles": [{"schedulerName": "podium"}],
+        **fields,
+    }
+
+
+class Daemon:
+    """One run of `podium run`."""
+
+    def __init__(
+        self,
+        directory: Path,
+        kubeconfig: Path,
+        config: Mapping[str, Any] | None = None,
+        *,
+        port: int | None = None,
+        flags: tuple[str, ...] = (),
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.port = free_ports(1)[0] if port is None else port
+        self._log = directory / "log"
+        file = directory / "config.yaml"
+        file.write_text(yaml.safe_dump(configuration() if config is None else config))
+        with self._log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "podium", "run", "--config", file, "--kubeconfig", kubeconfig),
+                    *("--bind-address", "127.0.0.1", "--secure-port", str(self.port), *flags),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "PYTHONWARNINGS": "error::ResourceWarning"},
+                start_new_session=True,
+            )
+
+    # ------------------------------------------------------------ life
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    async def wait_ready(self) -> None:
+        """Until /readyz says so."""
+        ends_s = time.monotonic() + READY_S_MAX
+        while self.is_running and time.monotonic() < ends_s:  # noqa: ASYNC110 - another process
+            if await self.readyz() == http.HTTPStatus.OK:
+                return
+            await anyio.sleep(0.05)
+        raise AssertionError(f"podium is not ready, exit code {self._process.poll()}:\n{self.output()}")
+
+    def terminate(self) -> None:
+        """What the kubelet does at first."""
+        self._process.send_signal(signal.SIGTERM)
+
+    async def wait_ended(self, within_s: float = STOP_S_MAX) -> int:
+        """The exit code."""
+
+        async def has_ended() -> bool:
+            return not self.is_running
+
+        await eventually(has_ended, within_s)
+        return int(self._process.returncode)
+
+    async def stop(self) -> int:
+        """SIGTERM, and the exit code."""
+        self.terminate()
+        return await self.wait_ended()
+
+    def kill(self) -> None:
+        """SIGKILL, if it still runs."""
+        self._process.kill()
+        self._process.wait()
+
+    # ------------------------------------------------------------ what it says
+
+    def output(self) -> str:
+        """Everything it has written."""
+        return self._log.read_text()
+
+    def log(self, message: str | None = None) -> list[Json]:
+        """Its log entries, or those with that message."""
+        entries = [json.loads(line) for line in self.output().splitlines() if line.startswith("{")]
+        return entries if message is None else [entry for entry in entries if entry["msg"] == message]
+
+    def bound(self) -> list[str]:
+        """The pods, `<namespace>/<name>`, that its log says it has bound."""
+        return [entry["pod"] for entry in self.log("Successfully bound pod to node")]
+
+    async def get(self, path: str) -> tuple[int, str]:
+        """Status and body of an answer of its endpoints."""
+        return await anyio.to_thread.run_sync(self._get, path)
+
+    async def readyz(self) -> int:
+        """The status of /readyz; 0 while nobody listens."""
+        try:
+            return (await self.get("/readyz"))[0]
+        except OSError:
+            return 0
+
+    async def metric(self, name: str, **labels: str) -> float:
+        """The sum of all samples of that name which have these labels."""
+        status, text = await self.get("/metrics")
+        assert status == http.HTTPStatus.OK
+        total = 0.0
+        for sample in _SAMPLE.finditer(text):
+            if sample[1] == name and labels.items() <= dict(_LABEL.findall(sample[2] or "")).items():
+                total += float(sample[3])
+        return total
+
+    async def pending(self, queue: str) -> int:
+        """How many pods wait in that queue."""
+        return int(await self.metric("scheduler_pending_pods", queue=queue))
+
+    async def attempts(self, result: str) -> int:
+        """How many attempts have ended so."""
+        return int(await self.metric("scheduler_schedule_attempts_total", result=result, profile="podium"))
+
+    def _get(self, path: str) -> tuple[int, str]:
+        # Its certificate is its own, made at the start.
+        context = ssl._create_unverified_context()
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=5, context=context)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()

@@ -1,0 +1,294 @@
+"""Breaking connections, refused bindings and broken objects: everything else goes on, and nothing is lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from podium.sandbox.pods import bind
+from tests.e2e.cluster import EVENTS, PODS, Cluster, RealCluster, SandboxCluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.daemon import Daemon, configuration
+from tests.e2e.objects import condition, node, nodes, pod, pods
+from tests.e2e.waiting import eventually
+
+pytestmark = pytest.mark.anyio
+
+Json = dict[str, Any]
+BINDINGS = {"verb": "create", "resource": "pods", "subresource": "binding"}
+
+
+async def told_of(daemon: Daemon, name: str) -> list[Json]:
+    """The log entries about that object at level error."""
+    return [entry for entry in daemon.log() if entry["level"] == "error" and entry.get("object") == name]
+
+
+# ------------------------------------------------------------ broken objects
+
+
+def broken_node() -> Json:
+    item = node("broken")
+    item["status"]["allocatable"]["cpu"] = "xyz"
+    return item
+
+
+def mistyped_pod() -> Json:
+    item = pod("mistyped")
+    item["spec"]["containers"] = "none"
+    return item
+
+
+async def test_broken_objects_are_reported_once_and_the_rest_is_scheduled(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    put = sandbox_cluster.sandbox.store.put_raw
+    put(broken_node())
+    put(pod("quantity", cpu="abc"))
+    put(mistyped_pod())
+    await sandbox_cluster.create(*nodes(2), *pods(5, "before"))
+    daemon = await start(sandbox_cluster)
+    await sandbox_cluster.wait_bound(f"before-{index}" for index in range(5))
+    put(pod("later", cpu="1X"))
+    # None of these changes mends or worsens anything.
+    put({**broken_node(), "metadata": {"name": "broken", "labels": {"seen": "again"}}})
+    for item in (pod("quantity", cpu="abc"), mistyped_pod()):
+        item["metadata"]["labels"] = {"seen": "again"}
+        put(item)
+    await sandbox_cluster.create(*pods(5, "after"))
+    placements = await sandbox_cluster.wait_bound(f"after-{index}" for index in range(5))
+    assert set(placements.values()) == {"node-0", "node-1"}
+
+    fields = {
+        "broken": "status.allocatable[cpu]",
+        "default/quantity": "spec.containers[0].resources.requests[cpu]",
+        "default/later": "spec.containers[0].resources.requests[cpu]",
+    }
+    for name, field in fields.items():
+        assert [entry.get("field") for entry in await told_of(daemon, name)] == [field]
+    [mistyped] = await told_of(daemon, "default/mistyped")
+    assert "containers" in mistyped["detail"]
+    assert await daemon.metric("podium_broken_objects_total", kind="Node") == 1
+    assert await daemon.metric("podium_broken_objects_total", kind="Pod") == 3
+    [failed] = await sandbox_cluster.events("FailedScheduling", name="quantity")
+    assert "abc" in failed["note"]
+
+
+async def test_broken_objects_that_are_mended_take_part(sandbox_cluster: SandboxCluster, start: StartDaemon) -> None:
+    put = sandbox_cluster.sandbox.store.put_raw
+    put(broken_node())
+    put(pod("quantity", cpu="abc"))
+    put(mistyped_pod())
+    daemon = await start(sandbox_cluster)
+
+    async def all_reported() -> bool:
+        return await daemon.metric("podium_broken_objects_total") == 3
+
+    await eventually(all_reported)
+    put(node("broken"))
+    put(pod("quantity"))
+    put(pod("mistyped"))
+    assert await sandbox_cluster.wait_bound(["quantity", "mistyped"]) == dict.fromkeys(
+        ["quantity", "mistyped"], "broken"
+    )
+
+
+async def test_a_pod_with_an_invalid_selector_does_not_hold_others_up(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    terms = [{"matchExpressions": [{"key": "disk", "operator": "Near", "values": ["ssd"]}]}]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    await sandbox_cluster.create(*nodes(2))
+    sandbox_cluster.sandbox.store.put_raw(pod("selector", affinity=affinity))
+    daemon = await start(sandbox_cluster)
+    await sandbox_cluster.create(*pods(5))
+    await sandbox_cluster.wait_bound(f"web-{index}" for index in range(5))
+
+    async def told() -> Json:
+        return condition(await sandbox_cluster.pod("selector"))
+
+    assert "Near" in (await eventually(told))["message"]
+    assert await daemon.metric("podium_unexpected_errors_total") == 0
+
+
+# ------------------------------------------------------------ refused bindings
+
+
+async def test_bindings_that_are_refused_are_made_again_while_the_pod_is_pending(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    await sandbox_cluster.create(node("only", cpu="1"))
+    daemon = await start(sandbox_cluster)
+    faults = sandbox_cluster.sandbox.faults
+    for index, code in enumerate((404, 409)):
+        faults.server_error(code=code, **BINDINGS)
+        # As large as the node: it fits again only if the first assumption was taken back.
+        await sandbox_cluster.create(pod(f"refused-{code}", cpu="1"))
+        await sandbox_cluster.wait_bound([f"refused-{code}"])
+        assert await daemon.attempts("error") == index + 1
+        await sandbox_cluster.delete_pod(f"refused-{code}")
+    assert await daemon.attempts("scheduled") == 2
+    assert await sandbox_cluster.wait_events("Scheduled", 2) == {"refused-404": 1, "refused-409": 1}
+    assert await daemon.metric("scheduler_cache_size", type="assumed_pods") == 0
+
+
+async def test_bindings_that_fail_or_whose_answers_are_lost_are_made_exactly_once(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    await sandbox_cluster.create(*nodes(3))
+    daemon = await start(sandbox_cluster)
+    created = await sandbox_cluster.create(*pods(20, "gated", schedulingGates=[{"name": "wait"}]))
+    faults = sandbox_cluster.sandbox.faults
+    faults.lose_response(5, **BINDINGS)
+    faults.server_error(5, **BINDINGS)
+    faults.server_error(2, code=503, verb="get", resource="pods")
+    version = max(int(item["metadata"]["resourceVersion"]) for item in created)
+    for item in created:
+        await sandbox_cluster.patch_pod(item["metadata"]["name"], {"spec": {"schedulingGates": []}})
+    names = [item["metadata"]["name"] for item in created]
+    await sandbox_cluster.wait_bound(names)
+    assert await sandbox_cluster.wait_events("Scheduled", 20) == dict.fromkeys(names, 1)
+    assert await daemon.attempts("scheduled") == 20
+    assert sorted(daemon.bound()) == sorted(f"default/{name}" for name in names)
+    changes = sandbox_cluster.admin.watch(PODS, resourceVersion=str(version), timeoutSeconds="1")
+    bound = [change["object"]["metadata"]["name"] async for change in changes if change["object"]["spec"].get("nodeName")]
+    assert sorted(bound) == sorted(names)
+
+
+async def test_a_pod_that_goes_or_is_bound_by_another_while_its_binding_is_under_way_is_let_go(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    await sandbox_cluster.create(node("here", cpu="2"), node("there", cpu="2", cordoned=True))
+    daemon = await start(sandbox_cluster)
+    sandbox_cluster.sandbox.faults.latency(0.5, **BINDINGS)
+    await sandbox_cluster.create(pod("goes", cpu="1"), pod("taken", cpu="1"))
+
+    async def both_assumed() -> bool:
+        return await daemon.metric("scheduler_cache_size", type="assumed_pods") == 2
+
+    await eventually(both_assumed)
+    await sandbox_cluster.delete_pod("goes")
+    bind(sandbox_cluster.sandbox.store, "default", "taken", {"target": {"name": "there"}})
+    sandbox_cluster.sandbox.faults.clear()
+
+    async def none_assumed() -> bool:
+        return await daemon.metric("scheduler_cache_size", type="assumed_pods") == 0
+
+    await eventually(none_assumed)
+    await sandbox_cluster.create(*pods(2, "next", cpu="1"))
+    assert await sandbox_cluster.wait_bound(["next-0", "next-1"]) == {
+        "taken": "there",
+        "next-0": "here",
+        "next-1": "here",
+    }
+    assert await daemon.metric("scheduler_pending_pods") == 0
+    assert "taken" not in await sandbox_cluster.events_by_pod("Scheduled")
+
+
+async def test_429_is_waited_out(sandbox_cluster: SandboxCluster, start: StartDaemon) -> None:
+    await sandbox_cluster.create(*nodes(2))
+    daemon = await start(sandbox_cluster)
+    sandbox_cluster.sandbox.faults.too_many_requests(retry_after_s=2, **BINDINGS)
+    started_s = time.monotonic()
+    await sandbox_cluster.create(pod("web"))
+    await sandbox_cluster.wait_bound(["web"])
+    assert 2.0 <= time.monotonic() - started_s < 4.0
+    assert await daemon.attempts("error") == 0
+
+
+async def test_an_overloaded_api_server_gets_all_pods_bound_in_the_end(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    await sandbox_cluster.create(*nodes(5))
+    daemon = await start(sandbox_cluster)
+    faults = sandbox_cluster.sandbox.faults
+    faults.too_many_requests(3, retry_after_s=1, verb="create")
+    faults.server_error(10, verb="patch")
+    faults.latency(0.02, verb="create")
+    sandbox_cluster.put(*pods(100), pod("huge", cpu="64"))
+    names = [f"web-{index}" for index in range(100)]
+    await sandbox_cluster.wait_bound(names)
+    assert await sandbox_cluster.wait_events("Scheduled", 100) == dict.fromkeys(names, 1)
+    await sandbox_cluster.wait_condition("huge")
+    assert await daemon.attempts("scheduled") == 100
+
+
+# ------------------------------------------------------------ breaking watches
+
+
+def drop(cluster: SandboxCluster) -> None:
+    cluster.sandbox.faults.drop_watches()
+
+
+def tear(cluster: SandboxCluster) -> None:
+    cluster.sandbox.faults.drop_watches(mid_line=True)
+
+
+def expire(cluster: SandboxCluster) -> None:
+    cluster.sandbox.faults.expire_watches()
+
+
+def drop_and_expire(cluster: SandboxCluster) -> None:
+    cluster.sandbox.faults.gone(2)
+    cluster.sandbox.faults.drop_watches()
+
+
+def refuse(cluster: SandboxCluster) -> None:
+    cluster.sandbox.faults.refuse_connections(0.5)
+
+
+def fail_to_list(cluster: SandboxCluster) -> None:
+    cluster.sandbox.faults.server_error(2, verb="list")
+    cluster.sandbox.faults.expire_watches()
+
+
+@pytest.mark.parametrize("break_watches", [drop, tear, expire, drop_and_expire, refuse, fail_to_list])
+async def test_watches_that_break_while_pods_come_and_go_lose_nothing(
+    sandbox_cluster: SandboxCluster, start: StartDaemon, break_watches: Callable[[SandboxCluster], None]
+) -> None:
+    sandbox_cluster.put(*nodes(2, cpu="2"))
+    daemon = await start(sandbox_cluster)
+    store = sandbox_cluster.sandbox.store
+    sandbox_cluster.put(*pods(10, "first"), pod("goes", cpu="64"), pod("waits", cpu="8"))
+    await sandbox_cluster.wait_condition("goes")
+    break_watches(sandbox_cluster)
+    # What happens now, nobody watches.
+    sandbox_cluster.put(*pods(10, "second"))
+    store.delete({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "goes", "namespace": "default"}})
+    sandbox_cluster.put(node("big", cpu="8"))
+    names = [*(f"first-{index}" for index in range(10)), *(f"second-{index}" for index in range(10)), "waits"]
+    placements = await sandbox_cluster.wait_bound(names)
+    assert placements["waits"] == "big"
+    sandbox_cluster.put(pod("last"))
+    await sandbox_cluster.wait_bound(["last"])
+    assert await daemon.attempts("scheduled") == 22
+    assert await daemon.metric("scheduler_pending_pods") == 0
+    assert await daemon.readyz() == 200
+
+
+@pytest.mark.control_plane
+async def test_an_api_server_that_restarts_in_the_middle_of_work_loses_nothing(
+    real_cluster: RealCluster, start: StartDaemon
+) -> None:
+    await real_cluster.create(*nodes(5))
+    await real_cluster.create(*pods(200, cpu="10m"))
+    daemon = await start(real_cluster, configuration(qps=40, burst=5))
+
+    async def some_are_bound() -> bool:
+        return await daemon.attempts("scheduled") >= 20
+
+    await eventually(some_are_bound)
+    await anyio.to_thread.run_sync(real_cluster.plane.restart_apiserver)
+    assert len(await real_cluster.placements()) < 200
+    await real_cluster.create(*pods(20, "after", cpu="10m"))
+    names = {*(f"web-{index}" for index in range(200)), *(f"after-{index}" for index in range(20))}
+    assert (await real_cluster.wait_bound(names, within_s=40.0)).keys() == names
+    assert sorted(daemon.bound()) == sorted(f"default/{name}" for name in names)
+    counts = await real_cluster.events_by_pod("Scheduled")
+    assert set(counts.values()) == {1}
+    assert daemon.is_running

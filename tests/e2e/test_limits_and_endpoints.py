@@ -1,0 +1,69 @@
+"""The client's rate limit, and what the endpoints say."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.daemon import configuration
+from tests.e2e.objects import node, nodes, pod, pods
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_clients_rate_limit_is_kept(cluster: Cluster, start: StartDaemon) -> None:
+    names = [f"web-{index}" for index in range(60)]
+    await cluster.create(*nodes(3), *pods(60))
+    started_s = time.monotonic()
+    await start(cluster, configuration(qps=20, burst=5))
+    await cluster.wait_bound(names)
+    # Five at once, the others one by one: 55 / 20 = 2.75 s from the first binding on.
+    assert 2.7 <= time.monotonic() - started_s
+
+
+async def test_endpoints_tell_what_was_done_and_with_which_configuration(cluster: Cluster, start: StartDaemon) -> None:
+    await cluster.create(node("node-0", cpu="4"))
+    daemon = await start(cluster, configuration(podInitialBackoffSeconds=2))
+    await cluster.create(*pods(10))
+    await cluster.wait_bound(f"web-{index}" for index in range(10))
+    await cluster.create(pod("huge", cpu="64"), pod("gated", schedulingGates=[{"name": "wait"}]))
+    await cluster.wait_condition("huge")
+
+    metric = daemon.metric
+    assert await daemon.attempts("scheduled") == 10
+    assert await daemon.attempts("unschedulable") == 1
+    assert await daemon.attempts("error") == 0
+    assert await metric("scheduler_scheduling_attempt_duration_seconds_count", result="scheduled") == 10
+    assert await metric("scheduler_scheduling_algorithm_duration_seconds_count") == 11
+    assert await metric("scheduler_pod_scheduling_sli_duration_seconds_count", attempts="1") == 10
+    assert await metric("scheduler_pod_scheduling_attempts_sum") == 10
+    assert await metric("scheduler_pending_pods", queue="unschedulable") == 1
+    assert await metric("scheduler_pending_pods", queue="gated") == 1
+    assert await metric("scheduler_pending_pods", queue="active") == 0
+    assert await metric("scheduler_unschedulable_pods", plugin="NodeResourcesFit", profile="podium") == 1
+    assert await metric("scheduler_queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd") == 11
+    assert await metric("scheduler_cache_size", type="nodes") == 1
+    assert await metric("scheduler_cache_size", type="pods") == 10
+    assert await metric("scheduler_framework_extension_point_duration_seconds_count", extension_point="Bind") == 10
+    assert await metric("podium_unexpected_errors_total") == 0
+
+    status, text = await daemon.get("/configz")
+    assert status == 200
+    shown = json.loads(text)["componentconfig"]
+    assert shown["apiVersion"] == "kubescheduler.config.k8s.io/v1"
+    assert shown["kind"] == "KubeSchedulerConfiguration"
+    assert shown["podInitialBackoffSeconds"] == 2
+    assert shown["podMaxBackoffSeconds"] == 10
+    assert shown["parallelism"] == 16
+    [profile] = shown["profiles"]
+    assert profile["schedulerName"] == "podium"
+    assert "NodeResourcesFitArgs" in {entry["args"]["kind"] for entry in profile["pluginConfig"]}
+
+    for endpoint in ("healthz", "livez", "readyz"):
+        assert await daemon.get(f"/{endpoint}") == (200, "ok")
+    assert (await daemon.get("/readyz/sched-handler-sync"))[0] == 200
+    assert (await daemon.get("/readyz/no-such-check"))[0] == 404

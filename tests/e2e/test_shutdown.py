@@ -1,0 +1,90 @@
+"""Stopping podium while it has much to do, and starting it again."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.daemon import Daemon, configuration
+from tests.e2e.objects import condition, nodes, pods
+from tests.e2e.waiting import eventually
+
+pytestmark = pytest.mark.anyio
+
+
+async def has_bound(daemon: Daemon, count: int) -> None:
+    async def reached() -> bool:
+        return await daemon.attempts("scheduled") >= count
+
+    await eventually(reached)
+
+
+async def test_sigterm_in_a_backlog_leaves_no_pod_half_bound_and_a_restart_binds_the_rest(
+    cluster: Cluster, start: StartDaemon
+) -> None:
+    await cluster.create(*nodes(20))
+    names = {item["metadata"]["name"] for item in await cluster.create(*pods(1000, cpu="10m"))}
+    first = await start(cluster, configuration(qps=400, burst=50))
+    await has_bound(first, 100)
+    first.terminate()
+    started_s = time.monotonic()
+    assert await first.wait_ended(within_s=10.0) == 0
+    assert time.monotonic() - started_s < 10.0
+
+    now = await cluster.pods()
+    bound = {name for name, item in now.items() if item["spec"].get("nodeName")}
+    assert 100 <= len(bound) < 1000
+    assert {name for name, item in now.items() if condition(item).get("status") == "True"} == bound
+    assert sorted(first.bound()) == sorted(f"default/{name}" for name in bound)
+    assert await cluster.events_by_pod("Scheduled") == dict.fromkeys(bound, 1)
+    assert first.log()[-1]["msg"] == "Stopped"
+
+    second = await start(cluster)
+    placements = await cluster.wait_bound(names, within_s=30.0)
+    assert {name: placements[name] for name in bound} == {name: now[name]["spec"]["nodeName"] for name in bound}
+    assert await cluster.wait_events("Scheduled", 1000) == dict.fromkeys(names, 1)
+    assert await second.stop() == 0
+    assert sorted(first.bound() + second.bound()) == sorted(f"default/{name}" for name in names)
+
+
+async def test_a_second_signal_does_not_wait(sandbox_cluster: Cluster, start: StartDaemon) -> None:
+    await sandbox_cluster.create(*nodes(5), *pods(300, cpu="10m"))
+    daemon = await start(sandbox_cluster, configuration(qps=10, burst=10))
+    await has_bound(daemon, 10)
+    daemon.terminate()
+
+    async def is_stopping() -> bool:
+        return bool(daemon.log("Stopping"))
+
+    await eventually(is_stopping)
+    assert daemon.is_running
+    daemon.terminate()
+    assert await daemon.wait_ended(within_s=2.0) == 1
+
+
+async def test_a_slow_limit_does_not_hold_the_shutdown_up(sandbox_cluster: Cluster, start: StartDaemon) -> None:
+    await sandbox_cluster.create(*nodes(5), *pods(300, cpu="10m"))
+    daemon = await start(sandbox_cluster, configuration(qps=10, burst=10))
+    await has_bound(daemon, 10)
+    daemon.terminate()
+    assert await daemon.wait_ended(within_s=10.0) == 0
+    for item in (await sandbox_cluster.pods()).values():
+        assert bool(item["spec"].get("nodeName")) == (condition(item).get("status") == "True")
+
+
+async def test_sigterm_before_the_api_server_was_ever_reached(sandbox_cluster: Cluster, start: StartDaemon) -> None:
+    from tests.e2e.cluster import SandboxCluster
+
+    assert isinstance(sandbox_cluster, SandboxCluster)
+    sandbox_cluster.sandbox.faults.refuse_connections(60.0)
+    daemon = await start(sandbox_cluster, ready=False)
+
+    async def is_waiting() -> bool:
+        return bool(daemon.log("Waiting for the caches to sync"))
+
+    await eventually(is_waiting)
+    daemon.terminate()
+    assert await daemon.wait_ended(within_s=3.0) == 0

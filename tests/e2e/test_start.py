@@ -1,0 +1,97 @@
+"""Starting in bad circumstances: what the operator is told, and what podium does about it."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cluster import SandboxCluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.daemon import Daemon, configuration
+from tests.e2e.objects import nodes, pods
+from tests.e2e.waiting import eventually
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_api_server_that_cannot_be_reached_is_waited_for(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    sandbox_cluster.put(*nodes(2), *pods(5))
+    sandbox_cluster.sandbox.faults.refuse_connections(4.0)
+    daemon = await start(sandbox_cluster, ready=False)
+
+    async def tried_twice() -> bool:
+        tries = [entry for entry in daemon.log() if entry.get("during")]
+        return [entry["resource"] for entry in tries].count("nodes") > 1
+
+    await eventually(tried_twice)
+    [first, *_] = [entry for entry in daemon.log() if entry.get("during")]
+    assert first["level"] == "warning"
+    assert sandbox_cluster.sandbox.url in first["error"]
+    assert "refused" in first["error"].lower() or "cannot connect" in first["error"].lower()
+    assert first["retry_s"] > 0
+    status, text = await daemon.get("/readyz?verbose")
+    assert (status, "[-]sched-handler-sync failed" in text) == (500, True)
+    assert (await daemon.get("/livez"))[0] == (await daemon.get("/healthz"))[0] == 200
+    await daemon.wait_ready()
+    await sandbox_cluster.wait_bound(f"web-{index}" for index in range(5))
+
+
+async def refused(daemon: Daemon) -> list[str]:
+    """The lines that podium writes before it ends with 1; no traceback among them."""
+    assert await daemon.wait_ended() == 1
+    output = daemon.output()
+    assert "Traceback" not in output
+    return [line for line in output.splitlines() if not line.startswith("{")]
+
+
+async def test_a_port_that_is_taken_is_named(sandbox_cluster: SandboxCluster, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        daemon = Daemon(tmp_path / "podium", sandbox_cluster.kubeconfig, port=port)
+        assert await refused(daemon) == [f"Error: cannot listen on 127.0.0.1 port {port}: Address already in use"]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (None, "no such file"),
+        ("clusters: [", "expected"),
+        ("just text", "not a mapping"),
+        ("clusters: [{name: a, cluster: {server: nowhere}}]\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n"
+         "current-context: a\nusers: []\n", "clusters[].cluster.server is not an http or https URL: 'nowhere'"),
+        ("clusters: []\ncontexts: []\ncurrent-context: a\nusers: []\n", "a"),
+    ],
+)  # fmt: skip
+async def test_a_kubeconfig_that_cannot_be_used_is_named(tmp_path: Path, content: str | None, problem: str) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    if content is not None:
+        kubeconfig.write_text(content)
+    [line, *_] = await refused(Daemon(tmp_path / "podium", kubeconfig))
+    assert line.startswith(f"Error: kubeconfig {kubeconfig}: ")
+    assert problem in line
+
+
+async def test_every_error_of_a_configuration_is_told_at_once(tmp_path: Path) -> None:
+    config = configuration(parallelism=-1, podInitialBackoffSeconds=0, noSuchField=True)
+    config["profiles"] = [{"schedulerName": "podium", "plugins": {"score": {"enabled": [{"nam": "X"}]}}}]
+    lines = await refused(Daemon(tmp_path / "podium", tmp_path / "kubeconfig", config))
+    for field in ("noSuchField", "profiles[0].plugins.score.enabled[0].nam"):
+        assert [line for line in lines if field in line], lines
+
+
+async def test_every_invalid_value_of_a_configuration_is_told_at_once(tmp_path: Path) -> None:
+    config = configuration(parallelism=-1, podInitialBackoffSeconds=0, percentageOfNodesToScore=101)
+    config["profiles"] *= 2
+    lines = await refused(Daemon(tmp_path / "podium", tmp_path / "kubeconfig", config))
+    for field in ("parallelism", "podInitialBackoffSeconds", "percentageOfNodesToScore", "profiles[1].schedulerName"):
+        assert [line for line in lines if field in line], lines
+
+
+async def test_flags_that_make_no_sense_are_refused(sandbox_cluster: SandboxCluster, tmp_path: Path) -> None:
+    daemon = Daemon(tmp_path / "podium", sandbox_cluster.kubeconfig, flags=("--tls-cert-file", "/no/such/file"))
+    [line, *_] = await refused(daemon)
+    assert "/no/such/file" in line or "--tls-private-key-file" in line

@@ -1,0 +1,32 @@
+"""Waiting for something that another process does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+
+T = TypeVar("T")
+
+_PAUSE_S = 0.02
+
+
+async def eventually(check: Callable[[], Awaitable[T]], within_s: float = 20.0) -> T:
+    """Asks again and again until the answer is true, and returns it.
+
+    Raises: AssertionError with the last answer when time is up, or the last AssertionError of the check itself.
+    """
+    ends_s = time.monotonic() + within_s
+    while True:
+        try:
+            answer = await check()
+            if answer:
+                return answer
+            failure = AssertionError(f"still {answer!r} after {within_s} s")
+        except AssertionError as error:
+            failure = error
+        if time.monotonic() > ends_s:
+            raise failure
+        await anyio.sleep(_PAUSE_S)
