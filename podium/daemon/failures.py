@@ -103,7 +103,7 @@ class FailureHandler:
         self._log(attempt, result, message, seconds)
         info.unschedulable_plugins.clear()
         info.pending_plugins.clear()
-        info.gating_plugin, info.gating_events = "", ()
+        info.gating_plugin = ""
         if error is not None:
             info.unschedulable_plugins.update(error.diagnosis.unschedulable_plugins)
             info.pending_plugins.update(error.diagnosis.pending_plugins)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from podium.framework.cluster_event import EventRegistration
 from podium.kube.objects import Pod
 from podium.lib.story import Story
 
@@ -17,7 +16,6 @@ class QueuedPodInfo:
     """A waiting pod. Only the queue and the failure handling change it.
 
     Units: times are seconds since the epoch.
-    `gating_events` are the events that the plugin gating the pod has registered for.
     """
 
     pod: Pod
@@ -31,7 +29,6 @@ class QueuedPodInfo:
     unschedulable_plugins: set[str] = field(default_factory=set)
     pending_plugins: set[str] = field(default_factory=set)
     gating_plugin: str = ""
-    gating_events: tuple[EventRegistration, ...] = ()
     story: Story = field(default_factory=Story)
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import heapq
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
@@ -24,15 +23,6 @@ class KeyedHeap(Generic[Item]):
         self._entries: list[tuple[Any, int, str]] = []
         self._live: dict[str, tuple[int, Item]] = {}
         self._pushed = 0
-
-    @classmethod
-    def ordered_by(cls, key: Callable[[Item], str], less: Callable[[Item, Item], bool]) -> KeyedHeap[Item]:
-        """A heap ordered by a comparison instead of a sort key."""
-
-        def compare(a: Item, b: Item) -> int:
-            return -1 if less(a, b) else int(less(b, a))
-
-        return cls(key, functools.cmp_to_key(compare))
 
     def push(self, item: Item) -> None:
         """Add the item, or put it in the place of the one with its key; it then goes behind its equals."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One thing that happened.
 
     Units: `at_s` is seconds since the epoch.
@@ -21,26 +19,32 @@ class Line:
 
 
 class Story:
-    """The last few lines; older ones are forgotten."""
+    """The last few lines; older ones are forgotten.
 
-    __slots__ = ("_lines",)
+    Cost: telling makes one tuple; most stories are never read.
+    """
+
+    __slots__ = ("_told",)
 
     LENGTH = 16
 
     def __init__(self) -> None:
-        self._lines: deque[Line] = deque(maxlen=self.LENGTH)
+        self._told: list[tuple[float, str, str, str, str]] = []
 
     def tell(self, at_s: float, event: str, before: str, after: str, by: str = "") -> None:
         """Add a line."""
-        self._lines.append(Line(at_s, event, before, after, by))
+        told = self._told
+        told.append((at_s, event, before, after, by))
+        if len(told) > self.LENGTH:
+            del told[0]
 
     @property
     def lines(self) -> tuple[Line, ...]:
         """Oldest first."""
-        return tuple(self._lines)
+        return tuple(Line(*each) for each in self._told)
 
     def __str__(self) -> str:
         return "\n".join(
             f"{line.at_s:.3f} {line.event}: {line.before} -> {line.after}" + (f" ({line.by})" if line.by else "")
-            for line in self._lines
+            for line in self.lines
         )

@@ -10,7 +10,7 @@ from anyio.lowlevel import checkpoint
 from podium.kube.api_errors import TooManyRequests
 from podium.kube.dispatcher import Dispatcher, Priority
 from podium.kube.rate_limit import TokenBucket
-from tests.unit.kube.virtual_time import BACKEND, LoopClock
+from tests.virtual_time import VIRTUAL_TIME, LoopClock
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,7 @@ BINDING, STATUS, EVENT = Priority
 
 @pytest.fixture
 def anyio_backend() -> object:
-    return BACKEND
+    return VIRTUAL_TIME
 
 
 class Wire:

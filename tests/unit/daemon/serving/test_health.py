@@ -4,14 +4,14 @@ import structlog
 
 from podium.daemon.serving import CheckError, Health, ping
 from podium.daemon.serving.health import report, report_one
-from tests.unit.kube.virtual_time import BACKEND
+from tests.virtual_time import VIRTUAL_TIME
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
 def anyio_backend():
-    return BACKEND
+    return VIRTUAL_TIME
 
 
 def not_synced():
