@@ -3,7 +3,7 @@
 Owns the states of a pod in the cache (assumed, added) and the pods of nodes that are not there (yet, or any more).
 
 Source: kubernetes pkg/scheduler/backend/cache/cache.go, v1.36.2.
-Differs: a bound pod that reappears on another node is moved and reported, where upstream ends the process: a scheduler
+Differs: a bound pod that reappears on another node is moved and logged, where upstream ends the process: a scheduler
 that dies of a neighbour's mistake helps nobody. An object with a broken quantity is reported once and counted as far
 as it can be read.
 """
@@ -21,6 +21,12 @@ from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.requests import node_allocatable
 from podium.lib.state_table import InvalidTransition, StateTable
+from podium.telemetry import get_logger
+
+log = get_logger("cache")
+
+CHANGES_WAITING_MAX: Final = 20_000
+"""How many changes wait for the next snapshot. A standby, or a cluster without pending pods, never asks for one."""
 
 ReportBroken: TypeAlias = Callable[[Node | Pod, FieldError], None]
 """Told of each object that cannot be read in full, once per object and fault."""
@@ -111,7 +117,7 @@ class Cache:
             return False
         is_new = node.name not in self._nodes
         self._nodes[node.name] = node
-        self._log.append(lambda snapshot: snapshot.put_node(node, allocatable, allowed_pods))
+        self._change(lambda snapshot: snapshot.put_node(node, allocatable, allowed_pods))
         if is_new:
             for cached in self._on_node.get(node.name, {}).values():
                 self._log_add(cached.pod, cached.footprint)
@@ -120,7 +126,7 @@ class Cache:
     def remove_node(self, name: str) -> None:
         """Forget the node; pods on it stay known until they are removed themselves."""
         if self._nodes.pop(name, None) is not None:
-            self._log.append(lambda snapshot: snapshot.drop_node(name))
+            self._change(lambda snapshot: snapshot.drop_node(name))
 
     # ------------------------------------------------------------ pods
 
@@ -202,6 +208,8 @@ class Cache:
     def snapshot(self) -> Snapshot:
         """The snapshot, brought up to date. Always the same object: valid until the next call.
 
+        It is brought up to date unasked after `CHANGES_WAITING_MAX` changes; who holds it across a wait holds a fork.
+
         Cost: proportional to what changed since the last call.
         """
         for change in self._log:
@@ -258,21 +266,27 @@ class Cache:
         if not on_node:
             del self._on_node[name]
         if name in self._nodes:
-            self._log.append(lambda snapshot: _remove(snapshot, name, uid))
+            self._change(lambda snapshot: _remove(snapshot, name, uid))
 
     def _replace(self, cached: _CachedPod, pod: Pod) -> None:
         if cached.pod.node_name != pod.node_name:
-            state = cached.state
+            state, before = cached.state, cached.pod.node_name
+            log.warning("Pod is on another node than it was", pod=pod.key, node=pod.node_name, before=before)
             self._delete(pod.uid)
             self._insert(state, pod)
             return
         cached.pod, cached.footprint = pod, self._footprint(pod)
         if pod.node_name in self._nodes:
             taken = cached.footprint
-            self._log.append(lambda snapshot: snapshot.replace_pod(snapshot.row_of[pod.node_name], pod, taken))
+            self._change(lambda snapshot: snapshot.replace_pod(snapshot.row_of[pod.node_name], pod, taken))
 
     def _log_add(self, pod: Pod, taken: Footprint) -> None:
-        self._log.append(lambda snapshot: snapshot.add_pod(snapshot.row_of[pod.node_name], pod, taken))
+        self._change(lambda snapshot: snapshot.add_pod(snapshot.row_of[pod.node_name], pod, taken))
+
+    def _change(self, change: Callable[[Snapshot], None]) -> None:
+        self._log.append(change)
+        if len(self._log) >= CHANGES_WAITING_MAX:
+            self.snapshot()
 
 
 def _remove(snapshot: Snapshot, node_name: str, uid: str) -> None:

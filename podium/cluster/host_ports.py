@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from podium.cluster.footprint import HostPort
@@ -17,22 +16,28 @@ class HostPortIndex:
     """
 
     def __init__(self) -> None:
-        self._taken: dict[tuple[str, int], dict[int, Counter[str]]] = {}
+        self._taken: dict[tuple[str, int], dict[int, dict[str, int]]] = {}
+        self._shared: set[tuple[str, int]] = set()
+        """Ports whose rows a copy reads too: they are copied before they are written."""
 
     def add(self, row: int, ports: Iterable[HostPort]) -> None:
         """Mark the ports as taken on the row."""
         for ip, protocol, port in ports:
-            self._taken.setdefault((protocol, port), {}).setdefault(row, Counter())[ip] += 1
+            rows = self._own_rows(protocol, port)
+            addresses = rows.get(row, {})
+            rows[row] = {**addresses, ip: addresses.get(ip, 0) + 1}
 
     def remove(self, row: int, ports: Iterable[HostPort]) -> None:
         """Take back one earlier `add`."""
         for ip, protocol, port in ports:
-            rows = self._taken[protocol, port]
-            addresses = rows[row]
+            rows = self._own_rows(protocol, port)
+            addresses = dict(rows[row])
             addresses[ip] -= 1
             if not addresses[ip]:
                 del addresses[ip]
-            if not addresses:
+            if addresses:
+                rows[row] = addresses
+            else:
                 del rows[row]
             if not rows:
                 del self._taken[protocol, port]
@@ -47,9 +52,17 @@ class HostPortIndex:
         ]
 
     def copy(self) -> HostPortIndex:
-        """An independent copy."""
+        """An independent copy. Cost: grows with the number of different ports, not with that of pods."""
         twin = HostPortIndex()
-        twin._taken = {
-            port: {row: Counter(addresses) for row, addresses in rows.items()} for port, rows in self._taken.items()
-        }
+        twin._taken = dict(self._taken)
+        twin._shared = set(self._taken)
+        self._shared |= twin._shared
         return twin
+
+    def _own_rows(self, protocol: str, port: int) -> dict[int, dict[str, int]]:
+        key = protocol, port
+        rows = self._taken.setdefault(key, {})
+        if key in self._shared:
+            self._shared.discard(key)
+            rows = self._taken[key] = dict(rows)
+        return rows

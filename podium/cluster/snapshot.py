@@ -60,6 +60,7 @@ class Snapshot:
         self._tree = NodeTree()
         self._free_rows: list[int] = []
         self._order_is_stale = False
+        self._is_fork = False
         self._footprints: list[dict[str, Footprint]] = []
 
     # ------------------------------------------------------------ questions
@@ -117,6 +118,7 @@ class Snapshot:
 
     def put_node(self, node: Node, allocatable: Mapping[str, int], allowed_pods: int) -> None:
         """Add the node, or bring its row up to date."""
+        assert not self._is_fork, "a fork shares its nodes"
         row = self.row_of.get(node.name)
         if row is None:
             row = self._take_row()
@@ -141,6 +143,7 @@ class Snapshot:
 
     def drop_node(self, name: str) -> None:
         """Take the node and all that is on it out."""
+        assert not self._is_fork, "a fork shares its nodes"
         row = self.row_of.pop(name)
         node = self.nodes[row]
         assert node is not None
@@ -191,15 +194,18 @@ class Snapshot:
         """Bring `order` up to date after nodes came or went. A change of zone alone leaves it, as upstream does."""
         if self._order_is_stale:
             self.order = np.array([self.row_of[name] for name in self._tree.order()], np.intp)
+            self.order.setflags(write=False)  # handed to plugins as it is
             self._order_is_stale = False
 
     def fork(self) -> Snapshot:
         """A private world: pods can come and go on it without a trace here. Nodes are shared and must stay.
 
-        Cost: one copy of the usage columns, about 20 µs at 5,000 nodes.
+        Invariant: it is good until a node of the original comes, changes or goes.
+        Cost: one copy of the usage columns and of the list of pods, about 60 µs at 5,000 nodes.
         """
         twin = object.__new__(Snapshot)
         twin.__dict__.update(self.__dict__)
+        twin._is_fork = True
         twin._usage = self._usage.copy()
         twin.pods = list(self.pods)
         twin._footprints = list(self._footprints)

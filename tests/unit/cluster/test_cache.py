@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+import pytest
+from structlog.testing import capture_logs
+
+from podium.cluster import Cache, CacheError, HostPort
+from podium.cluster.cache import CHANGES_WAITING_MAX, POD_STATES, PodEvent, PodState
+from podium.lib.state_table import InvalidTransition
+from tests.builders import node, pod
+
+PORT = HostPort("0.0.0.0", "TCP", 80)
+
+
+class Broken:
+    """Notes which objects were reported, and for which field."""
+
+    def __init__(self) -> None:
+        self.reports: list[tuple[str, str]] = []
+
+    def __call__(self, item, error) -> None:
+        self.reports.append((item.key, error.path))
+
+
+@pytest.fixture
+def broken() -> Broken:
+    return Broken()
+
+
+@pytest.fixture
+def cache(broken: Broken) -> Cache:
+    return Cache(broken)
+
+
+def names(cache: Cache) -> list[str]:
+    snapshot = cache.snapshot()
+    return [snapshot.name(row) for row in snapshot.order]
+
+
+def pods_on(cache: Cache, name: str) -> set[str]:
+    snapshot = cache.snapshot()
+    return {each.metadata.name for each in snapshot.node(snapshot.row_of[name]).pods}
+
+
+def requested(cache: Cache, name: str, resource: str = "cpu") -> int:
+    snapshot = cache.snapshot()
+    return snapshot.node(snapshot.row_of[name]).requested(resource)
+
+
+def in_state(cache: Cache, state: PodState):
+    """A pod in that state, on node n1 unless it is unknown."""
+    item = pod("web", cpu="1", node="n1")
+    if state is PodState.ASSUMED:
+        cache.assume_pod(pod("web", cpu="1"), "n1")
+    elif state is PodState.ADDED:
+        cache.add_pod(item)
+    return item
+
+
+APPLY = {
+    PodEvent.ASSUME: lambda cache, item: cache.assume_pod(item, "n1"),
+    PodEvent.FORGET: lambda cache, item: cache.forget_pod(item),
+    PodEvent.ADD: lambda cache, item: cache.add_pod(item),
+    PodEvent.UPDATE: lambda cache, item: cache.update_pod(item),
+    PodEvent.REMOVE: lambda cache, item: cache.remove_pod(item),
+}
+UNKNOWN, ASSUMED, ADDED = PodState.UNKNOWN, PodState.ASSUMED, PodState.ADDED
+AFTER = {
+    (UNKNOWN, PodEvent.ASSUME): ASSUMED,
+    (UNKNOWN, PodEvent.FORGET): UNKNOWN,
+    (UNKNOWN, PodEvent.ADD): ADDED,
+    (UNKNOWN, PodEvent.UPDATE): "pod uid-web(default/web) is not in added state, so cannot be updated",
+    (UNKNOWN, PodEvent.REMOVE): "pod uid-web(default/web) is not found in scheduler cache, "
+    "so cannot be removed from it",
+    (ASSUMED, PodEvent.ASSUME): "pod uid-web(default/web) is in the cache, so can't be assumed",
+    (ASSUMED, PodEvent.FORGET): UNKNOWN,
+    (ASSUMED, PodEvent.ADD): ADDED,
+    (ASSUMED, PodEvent.UPDATE): "pod uid-web(default/web) is not in added state, so cannot be updated",
+    (ASSUMED, PodEvent.REMOVE): UNKNOWN,
+    (ADDED, PodEvent.ASSUME): "pod uid-web(default/web) is in the cache, so can't be assumed",
+    (ADDED, PodEvent.FORGET): "pod uid-web(default/web) wasn't assumed so cannot be forgotten",
+    (ADDED, PodEvent.ADD): "pod uid-web(default/web) was already in added state",
+    (ADDED, PodEvent.UPDATE): ADDED,
+    (ADDED, PodEvent.REMOVE): UNKNOWN,
+}
+
+
+@pytest.mark.parametrize("event", PodEvent)
+@pytest.mark.parametrize("state", PodState)
+def test_every_event_in_every_state(cache, state, event):
+    cache.put_node(node("n1"))
+    item = in_state(cache, state)
+    after = AFTER[state, event]
+    if isinstance(after, str):
+        with pytest.raises(CacheError) as refusal:
+            APPLY[event](cache, item)
+        assert str(refusal.value) == after
+        with pytest.raises(InvalidTransition):
+            POD_STATES.next(state, event)
+        after = state
+    else:
+        APPLY[event](cache, item)
+        assert POD_STATES.next(state, event) is after
+    assert cache.state_of(item.uid) is after
+    assert cache.is_assumed(item.uid) == (after is ASSUMED)
+    assert (cache.pod(item.uid) is None) == (after is UNKNOWN)
+    assert requested(cache, "n1") == (0 if after is UNKNOWN else 1000)
+    assert cache.statistics() == {
+        "nodes": 1,
+        "pods": int(after is not UNKNOWN),
+        "assumed_pods": int(after is ASSUMED),
+    }
+
+
+def test_assumed_pod_counts_with_the_node_it_was_assumed_on(cache):
+    cache.put_node(node("n1"))
+    cache.assume_pod(pod("web", cpu="250m"), "n1")
+    assert cache.pod("uid-web").node_name == "n1"
+    assert requested(cache, "n1") == 250
+    assert list(cache.pod_uids()) == ["uid-web"]
+
+
+def test_forgetting_says_whether_the_pod_was_assumed(cache):
+    cache.put_node(node("n1"))
+    cache.assume_pod(pod("web"), "n1")
+    assert cache.forget_pod(pod("web")) is True
+    assert cache.forget_pod(pod("web")) is False
+    assert pods_on(cache, "n1") == set()
+
+
+def test_confirmed_pod_replaces_the_assumed_one(cache):
+    cache.put_node(node("n1"))
+    cache.assume_pod(pod("web", cpu="1"), "n1")
+    confirmed = pod("web", cpu="1", node="n1", status={"phase": "Running"})
+    cache.add_pod(confirmed)
+    assert cache.pod("uid-web") is confirmed
+    snapshot = cache.snapshot()
+    assert list(snapshot.node(snapshot.row_of["n1"]).pods) == [confirmed]
+    assert requested(cache, "n1") == 1000
+
+
+@pytest.mark.parametrize("is_seen_between", [False, True])
+def test_pod_confirmed_on_another_node_moves_there(cache, is_seen_between):
+    cache.put_node(node("n1"))
+    cache.put_node(node("n2"))
+    cache.assume_pod(pod("web", cpu="1", host_ports=[80]), "n1")
+    if is_seen_between:
+        cache.snapshot()
+    cache.add_pod(pod("web", cpu="1", host_ports=[80], node="n2"))
+    assert (requested(cache, "n1"), requested(cache, "n2")) == (0, 1000)
+    assert cache.state_of("uid-web") is ADDED
+    assert not cache.is_assumed("uid-web")
+
+
+def test_pod_that_reappears_on_another_node_is_logged(cache):
+    cache.add_pod(pod("web", node="n1"))
+    with capture_logs() as lines:
+        cache.update_pod(pod("web", node="n2"))
+        cache.update_pod(pod("web", node="n2"))
+    [line] = lines
+    assert line["log_level"] == "warning"
+    assert (line["pod"], line["before"], line["node"]) == ("default/web", "n1", "n2")
+
+
+def test_updated_pod_counts_with_its_new_requests(cache):
+    cache.put_node(node("n1"))
+    cache.add_pod(pod("web", cpu="1", node="n1", host_ports=[80]))
+    cache.snapshot()
+    cache.update_pod(pod("web", cpu="2", node="n1"))
+    assert requested(cache, "n1") == 2000
+    assert cache.snapshot().host_ports.conflicting_rows(PORT) == []
+
+
+def test_pods_of_a_node_that_comes_later_count_from_then_on(cache):
+    cache.add_pod(pod("early", cpu="1", node="n1"))
+    cache.assume_pod(pod("bold", cpu="2"), "n1")
+    assert len(cache.snapshot()) == 0
+    cache.put_node(node("n1"))
+    assert pods_on(cache, "n1") == {"early", "bold"}
+    assert requested(cache, "n1") == 3000
+
+
+def test_pods_outlive_their_node_and_count_again_when_it_returns(cache):
+    cache.put_node(node("n1"))
+    cache.add_pod(pod("stays", cpu="1", node="n1"))
+    cache.add_pod(pod("goes", cpu="1", node="n1"))
+    cache.snapshot()
+    cache.remove_node("n1")
+    assert names(cache) == []
+    assert cache.statistics()["pods"] == 2
+    cache.remove_pod(pod("goes", node="n1"))
+    cache.update_pod(pod("stays", cpu="3", node="n1"))
+    cache.put_node(node("n1"))
+    assert pods_on(cache, "n1") == {"stays"}
+    assert requested(cache, "n1") == 3000
+
+
+def test_node_that_goes_and_returns_between_two_snapshots_keeps_its_pods(cache):
+    cache.put_node(node("n1"))
+    cache.add_pod(pod("web", cpu="1", node="n1"))
+    cache.snapshot()
+    cache.remove_node("n1")
+    cache.put_node(node("n1", cpu="8"))
+    assert pods_on(cache, "n1") == {"web"}
+    assert requested(cache, "n1") == 1000
+
+
+def test_removing_an_unknown_node_changes_nothing(cache):
+    cache.put_node(node("n1"))
+    cache.remove_node("n2")
+    assert names(cache) == ["n1"]
+    assert list(cache.node_names()) == ["n1"]
+
+
+def test_snapshot_is_always_the_same_object_and_changes_only_when_asked_for(cache):
+    cache.put_node(node("n1"))
+    snapshot = cache.snapshot()
+    cache.assume_pod(pod("web", cpu="1"), "n1")
+    assert snapshot.requested("cpu")[0] == 0
+    assert cache.snapshot() is snapshot
+    assert snapshot.requested("cpu")[0] == 1000
+
+
+def test_changes_that_nobody_asks_about_do_not_pile_up(cache):
+    cache.put_node(node("n1"))
+    snapshot = cache.snapshot()
+    cache.add_pod(pod("web", cpu="1", node="n1"))
+    update = pod("web", cpu="2", node="n1")
+    for _ in range(CHANGES_WAITING_MAX):
+        cache.update_pod(update)
+    assert snapshot.requested("cpu")[0] == 2000
+
+
+def test_node_with_a_broken_quantity_is_reported_once_and_left_out(cache, broken):
+    bad = node("n1", allocatable={"memory": "much"})
+    assert cache.put_node(bad) is False
+    assert cache.put_node(bad) is False
+    assert broken.reports == [("n1", "status.allocatable[memory]")]
+    assert names(cache) == []
+
+
+def test_node_that_breaks_leaves_and_comes_back_when_it_is_mended(cache, broken):
+    assert cache.put_node(node("n1")) is True
+    cache.add_pod(pod("web", cpu="1", node="n1"))
+    cache.snapshot()
+    cache.put_node(node("n1", cpu="four"))
+    assert names(cache) == []
+    assert cache.put_node(node("n1")) is True
+    assert requested(cache, "n1") == 1000
+    assert broken.reports == [("n1", "status.allocatable[cpu]")]
+
+
+def test_node_with_another_fault_is_reported_again(cache, broken):
+    cache.put_node(node("n1", cpu="four"))
+    cache.put_node(node("n1", memory="much"))
+    assert [path for _, path in broken.reports] == ["status.allocatable[cpu]", "status.allocatable[memory]"]
+
+
+def test_pod_with_a_broken_quantity_is_reported_once_and_counts_as_far_as_it_can_be_read(cache, broken):
+    cache.put_node(node("n1"))
+    cache.add_pod(pod("odd", cpu="lots", host_ports=[80], node="n1"))
+    cache.update_pod(pod("odd", cpu="lots", host_ports=[80], node="n1", labels={"a": "b"}))
+    assert broken.reports == [("default/odd", "spec.containers[0].resources.requests[cpu]")]
+    snapshot = cache.snapshot()
+    assert requested(cache, "n1") == 0
+    assert snapshot.pod_count[0] == 1
+    assert snapshot.host_ports.conflicting_rows(PORT) == [0]
+
+
+def test_pod_of_the_same_uid_is_reported_again_after_it_was_removed(cache, broken):
+    for _ in range(2):
+        cache.add_pod(pod("odd", cpu="lots", node="n1"))
+        cache.remove_pod(pod("odd", node="n1"))
+    assert len(broken.reports) == 2
+
+
+@pytest.mark.parametrize("amount", ["1e30", "9E", "-1", "9223372036854775807"])
+def test_absurd_amounts_do_not_break_the_snapshot(cache, amount):
+    cache.put_node(node("n1", memory=amount))
+    cache.add_pod(pod("greedy", memory=amount, node="n1"))
+    assert pods_on(cache, "n1") == {"greedy"}
+    cache.remove_pod(pod("greedy", node="n1"))
+    assert requested(cache, "n1", "memory") == 0
