@@ -1,0 +1,145 @@
+"""`podium demo`: the scheduler at work on an embedded API server, and what it did."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import click
+import structlog
+from rich.console import Console
+
+from podium.cli import event_loop
+from podium.cli.configuration import BadConfiguration, read, support
+from podium.config import ConfigError, KubeSchedulerConfiguration, default_configuration
+from podium.telemetry import configure_logging
+
+if TYPE_CHECKING:
+    from podium.cli.demo_outcome import Outcome
+    from podium.cli.demo_run import Plan
+
+_SCHEDULER_NAME = "podium"
+_NODES_MIN = 5
+_PODS_PER_NODE_MAX = 10
+_EXIT_INTERRUPTED = 130
+
+
+@click.command()
+@click.option("--nodes", default=50, show_default=True, help="How many nodes, at least 5.")
+@click.option("--pods", default=500, show_default=True, help="How many pods that fit, at most 10 per node.")
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--seed", default=0, show_default=True, help="Which nodes and pods: the same number, the same cluster.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), default=120.0, show_default=True)
+@click.option("--config", type=click.Path(path_type=Path), help="Schedule with this configuration's first profile.")
+def command(nodes: int, pods: int, output: str, seed: int, timeout_s: float, config: Path | None) -> None:
+    """Schedule pods on the nodes of an embedded API server, and show how it went.
+
+    The API server runs in a process of its own; the pods, and three more that fit on no node, are created before the
+    scheduler starts. The time is taken from the moment when the scheduler has seen all of them to the moment when the
+    API server reports the last binding. Limits on requests in the configuration are lifted.
+
+    Exits 0 if every pod that can fit is bound and the three others are reported unschedulable. With --output json the
+    last line is a JSON object, and everything else goes to standard error.
+    """
+    _check_sizes(nodes, pods)
+    from podium.cli.demo_run import Plan
+
+    plan = Plan(nodes, pods, seed, timeout_s, _configuration(config))
+    console = Console(stderr=output == "json", highlight=False)
+    if output == "text":
+        console.print(f"[bold]podium demo[/bold]: {nodes} nodes, {pods} pods, seed {seed}\n")
+    outcome = _run(plan, console)
+    if output == "json":
+        click.echo(json.dumps(outcome.summary()))
+    else:
+        _show(outcome, console)
+    if not outcome.is_success:
+        from podium.cli.demo_summary import failure
+
+        raise click.ClickException(failure(outcome, timeout_s))
+
+
+def _check_sizes(nodes: int, pods: int) -> None:
+    if nodes < _NODES_MIN:
+        raise click.UsageError(
+            f"--nodes: {_NODES_MIN} is the least: so many kinds of nodes there are, and some pods need one kind"
+        )
+    if pods < 1:
+        raise click.UsageError("--pods: there has to be one to schedule")
+    if pods > _PODS_PER_NODE_MAX * nodes:
+        raise click.UsageError(
+            f"--pods: {nodes} nodes are sure to have room for {_PODS_PER_NODE_MAX * nodes}, {_PODS_PER_NODE_MAX} each"
+        )
+
+
+def _configuration(path: Path | None) -> KubeSchedulerConfiguration:
+    if path is None:
+        config = default_configuration()
+        return replace(config, profiles=(replace(config.profiles[0], scheduler_name=_SCHEDULER_NAME),))
+    loaded = read(path)
+    unsupported = support(loaded)
+    if unsupported.refused:
+        raise BadConfiguration(f"{path}: {error.text}" for error in unsupported.refused)
+    for warning in (*loaded.warnings, *unsupported.warnings):
+        click.echo(f"{path}: warning: {warning}", err=True)
+    return loaded.config
+
+
+def _run(plan: Plan, console: Console) -> Outcome:
+    from podium.cli.demo_progress import LiveProgress, PlainProgress
+    from podium.cli.demo_run import StoppedEarlyError, run
+    from podium.cli.demo_server import ServerError
+    from podium.framework.status import PluginError
+    from podium.kube.api_errors import ApiError
+
+    _log_warnings_only(console)
+    try:
+        with LiveProgress(console) if console.is_terminal else PlainProgress(console) as progress:
+            return event_loop.run(lambda: run(plan, progress))
+    except* (StoppedEarlyError, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        raise SystemExit(_EXIT_INTERRUPTED) from None
+    except* (ServerError, ApiError, PluginError, ConfigError, OSError) as group:
+        raise click.ClickException("\n".join(_messages(group))) from None
+
+
+def _messages(error: BaseException) -> list[str]:
+    if isinstance(error, BaseExceptionGroup):
+        return [message for inner in error.exceptions for message in _messages(inner)]
+    return [str(error)]
+
+
+def _show(outcome: Outcome, console: Console) -> None:
+    from podium.cli.demo_summary import lines
+
+    console.print()
+    for line in lines(outcome, console.width, ascii_only=console.options.ascii_only):
+        console.print(line, soft_wrap=True)
+
+
+def _log_warnings_only(console: Console) -> None:
+    """Keep the daemon's everyday lines off the page, and print the others above the progress, not through it."""
+    configure_logging(form="console", stream=cast(BinaryIO, _Lines(console)))
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+
+
+class _Lines:
+    """A stream of bytes that ends up on a console."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def write(self, line: bytes) -> int:
+        """Print whole lines."""
+        self._console.print(line.decode().rstrip("\n"), markup=False, soft_wrap=True)
+        return len(line)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def isatty(self) -> bool:
+        """No colours of the log's own."""
+        return False

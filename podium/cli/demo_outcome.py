@@ -1,0 +1,122 @@
+"""What came of a demo, read off the API server's own objects: values only, nothing is printed here."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from podium.kube.objects import Node, Pod
+from podium.kube.requests import node_allocatable, requests_on_node
+from podium.kube.resource_names import CPU, MEMORY
+
+_ZONE = "topology.kubernetes.io/zone"
+_INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUse:
+    """How full one node is: the pods' requests as shares of its allocatable, 1.0 for all of it."""
+
+    name: str
+    zone: str
+    instance_type: str
+    pods: int
+    cpu: float
+    memory: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the API server says at the end.
+
+    Attributes: ``pods``, how many were made that can fit; ``bound``, how many of those have a node; ``unbound``, the
+    names of the others; ``unschedulable``, name and reason of each pod reported so; ``misjudged``, the names of the
+    pods that cannot fit and have a node, or no word that they do not fit.
+    """
+
+    nodes: tuple[NodeUse, ...]
+    pods: int
+    bound: int
+    duration_s: float
+    unbound: tuple[str, ...] = ()
+    unschedulable: tuple[tuple[str, str], ...] = ()
+    misjudged: tuple[str, ...] = ()
+
+    @property
+    def is_success(self) -> bool:
+        """Whether every pod that can fit is bound, and each that cannot is reported unschedulable."""
+        return not self.unbound and not self.misjudged
+
+    @property
+    def pods_per_s(self) -> float:
+        """Bound pods by duration."""
+        return self.bound / self.duration_s if self.duration_s else 0.0
+
+    def summary(self) -> dict[str, int | float]:
+        """The demo's JSON line."""
+        return {
+            "nodes": len(self.nodes),
+            "pods": self.pods,
+            "bound": self.bound,
+            "unschedulable": len(self.unschedulable),
+            "duration_s": round(self.duration_s, 3),
+            "pods_per_s": round(self.pods_per_s, 1),
+        }
+
+
+def judge(nodes: Sequence[Node], pods: Sequence[Pod], unplaceable: Collection[str], duration_s: float) -> Outcome:
+    """Count and compare.
+
+    Args:
+        unplaceable: the names of the pods that fit on no node.
+    """
+    on_node: defaultdict[str, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        if pod.node_name:
+            on_node[pod.node_name].append(pod)
+    can_fit = [pod for pod in pods if pod.metadata.name not in unplaceable]
+    unbound = tuple(sorted(pod.metadata.name for pod in can_fit if not pod.node_name))
+    unschedulable = {pod.metadata.name: message for pod in pods if (message := why_unschedulable(pod)) is not None}
+    return Outcome(
+        nodes=tuple(_use(node, on_node[node.name]) for node in nodes),
+        pods=len(can_fit),
+        bound=len(can_fit) - len(unbound),
+        duration_s=duration_s,
+        unbound=unbound,
+        unschedulable=tuple(sorted(unschedulable.items())),
+        misjudged=tuple(sorted(set(unplaceable) - unschedulable.keys())),
+    )
+
+
+def why_unschedulable(pod: Pod) -> str | None:
+    """The message of the pod's condition, None where it is bound or has not been reported as unschedulable."""
+    condition = pod.status.condition("PodScheduled")
+    if pod.node_name or condition is None or condition.reason != "Unschedulable":
+        return None
+    return condition.message
+
+
+def pods_per_zone(nodes: Sequence[NodeUse]) -> list[tuple[str, int, int]]:
+    """Zone, its nodes and the pods on them, by zone."""
+    sizes = Counter(node.zone for node in nodes)
+    pods: Counter[str] = Counter()
+    for node in nodes:
+        pods[node.zone] += node.pods
+    return [(zone, sizes[zone], pods[zone]) for zone in sorted(sizes)]
+
+
+def _use(node: Node, pods: Sequence[Pod]) -> NodeUse:
+    allocatable, _ = node_allocatable(node)
+    requested: Counter[str] = Counter()
+    for pod in pods:
+        requested.update(requests_on_node(pod))
+    labels = node.metadata.labels
+    return NodeUse(
+        name=node.name,
+        zone=labels.get(_ZONE, ""),
+        instance_type=labels.get(_INSTANCE_TYPE, ""),
+        pods=len(pods),
+        cpu=requested[CPU] / allocatable[CPU],
+        memory=requested[MEMORY] / allocatable[MEMORY],
+    )

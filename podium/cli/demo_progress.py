@@ -1,0 +1,95 @@
+"""How far the demo has come: a live bar on a terminal, a plain line every second anywhere else."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.text import Text
+
+_REDRAW_S = 0.1
+_LINE_S = 1.0
+
+
+class _Rate(ProgressColumn):
+    """Steps per second since the stage began."""
+
+    def render(self, task: Task) -> Text:
+        """The rate, once there is one."""
+        elapsed_s = task.finished_time if task.finished else task.elapsed
+        if not elapsed_s or not task.completed or task.total == 1:
+            return Text("")
+        return Text(f"{task.completed / elapsed_s:,.0f}/s", style="cyan")
+
+
+class LiveProgress:
+    """One bar per stage, redrawn on the loop a few times a second; no thread takes time from what is measured."""
+
+    def __init__(self, console: Console) -> None:
+        columns = (
+            TextColumn("{task.description:<22}"),
+            BarColumn(30, complete_style="cyan", finished_style="green"),
+            MofNCompleteColumn(),
+            _Rate(),
+        )
+        self._bars = Progress(*columns, console=console, auto_refresh=False)
+        self._stage: TaskID | None = None
+        self._total = 0
+        self._drawn_s = 0.0
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def begin(self, what: str, total: int) -> None:
+        """Add a bar."""
+        self._stage, self._total = self._bars.add_task(what, total=total), total
+        self._bars.refresh()
+
+    def advance(self, done: int) -> None:
+        """Move the newest bar."""
+        assert self._stage is not None
+        self._bars.update(self._stage, completed=done)
+        now_s = time.monotonic()
+        if done == self._total or now_s - self._drawn_s >= _REDRAW_S:
+            self._drawn_s = now_s
+            self._bars.refresh()
+
+
+class PlainProgress:
+    """A line when a stage begins, one every second while it lasts, and one at its end."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._what = ""
+        self._total = 0
+        self._written_s = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def begin(self, what: str, total: int) -> None:
+        """Say what begins."""
+        self._what, self._total, self._written_s = what, total, time.monotonic()
+        if total == 1:
+            self._console.print(what)
+
+    def advance(self, done: int) -> None:
+        """Say how far it is, if that was not said a moment ago."""
+        now_s = time.monotonic()
+        if self._total > 1 and (done == self._total or now_s - self._written_s >= _LINE_S):
+            self._written_s = now_s
+            self._console.print(f"{self._what}: {done}/{self._total}")

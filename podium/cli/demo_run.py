@@ -1,0 +1,202 @@
+"""One run of the demo: an API server, pods made on it, the scheduler at work on them, and what came of it.
+
+Everything goes over HTTP; what is counted is what the API server says, not what the scheduler believes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import count
+from random import Random
+from typing import Any, Protocol
+
+import anyio
+import anyio.abc
+import orjson
+
+from podium.cli.demo_outcome import Outcome, judge, why_unschedulable
+from podium.cli.demo_server import ServerError, server_process
+from podium.config import KubeSchedulerConfiguration
+from podium.daemon.app import App, Options
+from podium.kube.credentials import load
+from podium.kube.informer import InformerSet
+from podium.kube.objects import Pod
+from podium.kube.resource_types import NODES, PODS
+from podium.kube.session import ApiSession
+from podium.kube.wire import BrokenObject, ObjectDecoder
+from podium.lib.clock import Clock, SystemClock
+from podium.sandbox.fill import unplaceable_pods, varied_pods
+
+_WRITERS = 16
+_POD_COLLECTION = "/api/v1/namespaces/default/pods"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run. The pods ask for the configuration's first profile."""
+
+    nodes: int
+    pods: int
+    seed: int
+    timeout_s: float
+    config: KubeSchedulerConfiguration
+
+
+class Progress(Protocol):
+    """Who is told how far the run has come."""
+
+    def begin(self, what: str, total: int) -> None:
+        """A new stage, of so many steps."""
+
+    def advance(self, done: int) -> None:
+        """So many of the stage's steps are done."""
+
+
+class StoppedEarlyError(Exception):
+    """The scheduler was asked to stop before it was done."""
+
+
+async def run(plan: Plan, progress: Progress) -> Outcome:
+    """Run the demo.
+
+    Raises:
+        StoppedEarlyError: by SIGINT or SIGTERM, while scheduling.
+        ServerError: the API server did not start, or has ended.
+        ExceptionGroup: of what `App.run` raises.
+    """
+    clock = SystemClock()
+    progress.begin("starting an API server", 1)
+    async with server_process(plan.nodes, plan.seed) as (kubeconfig, process):
+        progress.advance(1)
+        credentials = await load(str(kubeconfig), clock)
+        async with ApiSession(credentials) as session:
+            scheduler_name = plan.config.profiles[0].scheduler_name
+            unplaceable = unplaceable_pods(scheduler_name)
+            await _create([*varied_pods(plan.pods, plan.seed, scheduler_name), *unplaceable], session, progress)
+            names = frozenset(pod["metadata"]["name"] for pod in unplaceable)
+            watcher = Watcher(names, plan.pods, progress, clock)
+            app = App(_unhindered(plan.config), Options(kubeconfig=str(kubeconfig), secure_port=0))
+            await _schedule(app, watcher, session, process, plan.timeout_s)
+            nodes = ObjectDecoder(NODES).page(await session.request("GET", "/api/v1/nodes"))
+            pods = ObjectDecoder(PODS).page(await session.request("GET", _POD_COLLECTION))
+            return judge(nodes.items, pods.items, names, watcher.duration_s)
+
+
+def _unhindered(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+    """No limit on requests, so that the demo shows podium's speed, and nobody to compete with for the lead."""
+    return replace(
+        config,
+        client_connection=replace(config.client_connection, qps=-1.0),
+        leader_election=replace(config.leader_election, leader_elect=False),
+    )
+
+
+async def _create(pods: list[dict[str, Any]], session: ApiSession, progress: Progress) -> None:
+    progress.begin("creating pods", len(pods))
+    waiting = iter(pods)
+    created = count(1)
+
+    async def write() -> None:
+        for pod in waiting:
+            await session.post(_POD_COLLECTION, orjson.dumps(pod))
+            progress.advance(next(created))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(_WRITERS):
+            tasks.start_soon(write)
+
+
+async def _schedule(
+    app: App, watcher: Watcher, session: ApiSession, process: anyio.abc.Process, timeout_s: float
+) -> None:
+    """Let the scheduler work until every pod is bound or reported, or the time is over."""
+    informers = InformerSet(session, clock=watcher.clock, random=Random())
+    informers.informer(PODS).add_handler(watcher)
+
+    async def keep_scheduling() -> None:
+        await app.run(started=watcher.start)
+        if not watcher.is_stopped:
+            raise StoppedEarlyError
+
+    async def watch_server() -> None:
+        await process.wait()
+        raise ServerError(f"the demo's API server ended with exit code {process.returncode}")
+
+    async with anyio.create_task_group() as background:
+        background.start_soon(informers.run)
+        background.start_soon(watch_server)
+        await informers.wait_synced()
+        async with anyio.create_task_group() as scheduling:
+            scheduling.start_soon(keep_scheduling)
+            with anyio.move_on_after(timeout_s):
+                await watcher.done.wait()
+            watcher.stop()
+            app.stop()
+        background.cancel_scope.cancel()
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Counts pods as the API server reports them bound or unschedulable, and reads the clock.
+
+    Args:
+        unplaceable: the names of the pods that fit nowhere.
+        pods: how many there are beside them.
+    """
+
+    unplaceable: frozenset[str]
+    pods: int
+    progress: Progress
+    clock: Clock
+    is_stopped: bool = False
+    done: anyio.Event = field(default_factory=anyio.Event)
+    _bound: set[str] = field(default_factory=set)
+    _judged: set[str] = field(default_factory=set)
+    _started_s: float | None = None
+    _ended_s: float | None = None
+
+    @property
+    def duration_s(self) -> float:
+        """From the start to the last binding of a pod that can fit, or to the stop where one is missing."""
+        if self._started_s is None or self._ended_s is None:
+            return 0.0
+        return self._ended_s - self._started_s
+
+    def start(self) -> None:
+        """The scheduler has seen the pods and begins."""
+        self._started_s = self.clock.monotonic()
+        self.progress.begin("binding pods", self.pods)
+
+    def stop(self) -> None:
+        """All is done, or the time is over: the scheduler may end."""
+        self.is_stopped = True
+        if self._ended_s is None:
+            self._ended_s = self.clock.monotonic()
+
+    def on_add(self, new: Pod, /) -> None:
+        """Nothing is bound yet when the watch begins."""
+        self._look_at(new)
+
+    def on_update(self, old: Pod, new: Pod, /) -> None:
+        """A pod was bound, came to run, or was found not to fit."""
+        del old
+        self._look_at(new)
+
+    def on_delete(self, old: Pod, /) -> None:
+        """Nobody deletes a pod in the demo."""
+
+    def on_broken(self, broken: BrokenObject, /) -> None:
+        """The demo makes no such pods."""
+
+    def _look_at(self, pod: Pod) -> None:
+        name = pod.metadata.name
+        if name in self.unplaceable:
+            if pod.node_name or why_unschedulable(pod) is not None:
+                self._judged.add(name)
+        elif pod.node_name and name not in self._bound:
+            self._bound.add(name)
+            self.progress.advance(len(self._bound))
+            if len(self._bound) == self.pods:
+                self._ended_s = self.clock.monotonic()
+        if len(self._bound) == self.pods and len(self._judged) == len(self.unplaceable):
+            self.done.set()
