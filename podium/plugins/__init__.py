@@ -9,8 +9,10 @@ from typing import Final
 
 from podium.framework.interface import Plugin
 from podium.plugins.default_binder import DefaultBinder
+from podium.plugins.dynamic_resources import DynamicResources
 from podium.plugins.image_locality import ImageLocality
 from podium.plugins.node_affinity import NodeAffinity
+from podium.plugins.node_declared_features import NodeDeclaredFeatures
 from podium.plugins.node_name import NodeName
 from podium.plugins.node_ports import NodePorts
 from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
@@ -29,9 +31,11 @@ IN_TREE: Final[Mapping[str, type[Plugin]]] = {
     "NodeAffinity": NodeAffinity,
     "NodePorts": NodePorts,
     "NodeResourcesFit": NodeResourcesFit,
+    "DynamicResources": DynamicResources,
     "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
     "ImageLocality": ImageLocality,
     "DefaultBinder": DefaultBinder,
+    "NodeDeclaredFeatures": NodeDeclaredFeatures,
 }
 """Every plugin that a profile can enable by name."""
 

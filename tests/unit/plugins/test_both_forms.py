@@ -175,6 +175,8 @@ CONFIGURED: list[tuple[str, Any]] = [
     ("NodeResourcesBalancedAllocation", NodeResourcesBalancedAllocationArgs()),
     ("NodeResourcesBalancedAllocation", NodeResourcesBalancedAllocationArgs(ALL_RESOURCES)),
     ("ImageLocality", None),
+    ("DynamicResources", None),
+    ("NodeDeclaredFeatures", None),
 ]
 
 

@@ -1,0 +1,168 @@
+"""DynamicResources: devices for pods that claim them.
+
+Runs at: PreEnqueue, PreFilter, Filter, PostFilter, Score, NormalizeScores, Reserve, PreBind. For pods without resource
+claims, the only ones it lets through, it has nothing to do at any of them.
+Verdict: UnschedulableAndUnresolvable from PreFilter for pods with resource claims. PostFilter: Unschedulable, or an
+Error where another plugin's PreFilter had stopped the attempt before this one's.
+Requeue: a node appears, changes labels or grows; the pod's own claims have been generated.
+Cost: constant.
+Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, v1.36.2.
+Differs: podium does not allocate devices yet. A pod with resource claims waits, for the reason that its condition
+gives; it is let into the queue even before its claims exist, so that the reason is seen. ResourceClaims, ResourceSlices
+and DeviceClasses are not watched, extended resources are never backed by devices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import (
+    FilteredNodes,
+    FilterPlugin,
+    Handle,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreBindPreFlightResult,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    ReservePlugin,
+    ScorePlugin,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.framework.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
+from podium.kube.objects import Pod
+from podium.plugins.hints import is_about, queue_if
+from podium.plugins.normalize import default_normalize
+
+_NO_DEVICES: Final = unresolvable("podium cannot place pods with resource claims yet")
+_NO_CLAIMS: Final = unschedulable("no new claims to deallocate")
+_NOTHING_HELPS: Final = unresolvable()
+
+
+@dataclass(frozen=True, slots=True)
+class _Claims:
+    """Written by PreFilter: whether there are any."""
+
+    any: bool
+
+
+class DynamicResources(
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    TableFilterPlugin,
+    FilterPlugin,
+    PostFilterPlugin,
+    TableScorePlugin,
+    ScorePlugin,
+    ReservePlugin,
+    PreBindPlugin,
+):
+    """Holds back pods with resource claims, and leaves all others alone."""
+
+    def __init__(self, args: object, handle: Handle) -> None:
+        del args, handle
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """Success: a gated pod would say nothing about why it waits."""
+        del pod
+        return None
+
+    # ------------------------------------------------------------ filtering
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        """Skip without claims, else UnschedulableAndUnresolvable."""
+        del snapshot
+        claims = _Claims(bool(pod.spec.resource_claims))
+        state.write(claims)
+        return None, _NO_DEVICES if claims.any else SKIP
+
+    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """Every node will do for a pod without claims."""
+        del state, snapshot
+        return np.ones(len(rows), np.int64) if pod.spec.resource_claims else None
+
+    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+        """There is one verdict."""
+        del state, pod, verdict
+        return _NO_DEVICES
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """Every node will do for a pod without claims."""
+        del state, node
+        return _NO_DEVICES if pod.spec.resource_claims else None
+
+    def post_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
+    ) -> tuple[PostFilterResult | None, Status | None]:
+        """Unschedulable: there are no claims that could be taken back.
+
+        With claims, UnschedulableAndUnresolvable, so that nothing is preempted in vain.
+        """
+        del pod, snapshot, filtered
+        claims = state.find(_Claims)
+        if claims is None:
+            return None, error_status(PluginError("not found"))
+        return None, _NOTHING_HELPS if claims.any else _NO_CLAIMS
+
+    # ------------------------------------------------------------ scoring
+
+    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """0 without claims."""
+        del state, pod, snapshot
+        return np.zeros(len(rows), np.int64)
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """0 without claims."""
+        del state, pod, node
+        return 0
+
+    def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+        """Zeros stay zeros."""
+        del state, pod
+        return default_normalize(scores)
+
+    # ------------------------------------------------------------ binding
+
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Nothing is allocated."""
+        del state, pod, node_name
+        return None
+
+    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """Nothing was allocated."""
+
+    def pre_bind_pre_flight(
+        self, state: CycleState, pod: Pod, node_name: str
+    ) -> tuple[PreBindPreFlightResult | None, Status | None]:
+        """Skip without claims."""
+        del state, pod, node_name
+        return None, SKIP
+
+    async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Nothing was allocated."""
+        del state, pod, node_name
+        return None
+
+    # ------------------------------------------------------------ requeueing
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """Nodes that may have devices now; the pod's claims have been generated."""
+        actions = (ActionType.ADD, ActionType.UPDATE_NODE_LABEL, ActionType.UPDATE_NODE_ALLOCATABLE)
+        generated = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+        return (on(EventResource.NODE, *actions), on(EventResource.POD, generated, hint=self.after_claims_generated))
+
+    def after_claims_generated(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+        """Queue where it is the pod itself and all its claims exist, which podium knows only if there are none."""
+        del old
+        return queue_if(new is not None and is_about(pod, new) and not new.spec.resource_claims)
