@@ -14,10 +14,11 @@ from podium.cluster import Snapshot
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis, FitError
 from podium.framework.interface import PostFilterResult
+from podium.framework.post_filter import run_post_filter
 from podium.framework.runtime import Framework
 from podium.framework.scoring import choose, score_nodes
-from podium.framework.search import NominatedPods, Rotation, ScheduleError, find_feasible
-from podium.framework.status import Code, Status, error_status
+from podium.framework.search import NominatedPods, Rotation, find_feasible
+from podium.framework.status import Code, ScheduleError, Status, error_status
 from podium.kube.objects import Pod
 
 NO_NODES = "no nodes available to schedule pods"
@@ -79,35 +80,8 @@ def schedule(
         elif len(feasible.rows) == 1:
             row = int(feasible.rows[0])
         else:
-            return _run_post_filter(framework, state, pod, snapshot, diagnosis)
+            helped, status = run_post_filter(framework, state, pod, snapshot, diagnosis)
+            return DoesNotFit(FitError(len(snapshot), diagnosis, status.message if status else ""), helped)
     except ScheduleError as error:
         return Failed(error_status(error))
     return Suggested(snapshot.name(row), row, feasible.examined, len(feasible.rows))
-
-
-def _run_post_filter(
-    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, diagnosis: Diagnosis
-) -> DoesNotFit:
-    """Let the PostFilter plugins help, in order: the first that succeeds, or that says nothing will, ends it."""
-    if not framework.post_filter:
-        return DoesNotFit(FitError(len(snapshot), diagnosis), PostFilterResult(""))
-    started_s = framework.clock.monotonic()
-    kept: PostFilterResult | None = None
-    reasons: list[str] = []
-    outcome: Status | None = None
-    for plugin in framework.post_filter:
-        try:
-            result, status = plugin.post_filter(state, pod, snapshot, diagnosis)
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-            result, status = None, error_status(f'running PostFilter plugin "{plugin.name}": {error}')
-        outcome = status
-        kept = result if result is not None else kept
-        if status is None or status.code is Code.SUCCESS:
-            reasons = []
-            break
-        reasons = [*reasons, *status.all_reasons]
-        if status.code is not Code.UNSCHEDULABLE:
-            reasons = list(status.all_reasons)
-            break
-    framework.observe("PostFilter", outcome, started_s)
-    return DoesNotFit(FitError(len(snapshot), diagnosis, ", ".join(reasons)), kept)

@@ -16,8 +16,7 @@ from podium.cluster import IntArray, Rows, Snapshot
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import MAX_NODE_SCORE
 from podium.framework.runtime import Framework
-from podium.framework.search import ScheduleError
-from podium.framework.status import Code
+from podium.framework.status import Code, ScheduleError
 from podium.kube.objects import Pod
 
 

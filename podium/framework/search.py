@@ -1,4 +1,4 @@
-"""Finding feasible nodes: PreFilter, the rotating search, nominated pods.
+"""Finding feasible nodes: the rotating search, nominated pods.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (findNodesThatFitPod, findNodesThatPassFilters) and
 framework/runtime/framework.go (RunFilterPluginsWithNominatedPods), v1.36.2.
@@ -19,17 +19,14 @@ from podium.cluster.footprint import footprint
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis, Rejection
 from podium.framework.forms import Filter, active
+from podium.framework.pre_filter import run_pre_filter
 from podium.framework.runtime import Framework
-from podium.framework.status import Code, Status
+from podium.framework.status import Code, ScheduleError, Status
 from podium.kube.objects import Pod
 
 MIN_FEASIBLE_NODES = 100
 MIN_PERCENTAGE_OF_NODES = 5
 _CHUNK_ROWS_MIN = 128
-
-
-class ScheduleError(Exception):
-    """The attempt failed for another reason than that the pod does not fit."""
 
 
 class NominatedPods(Protocol):
@@ -90,7 +87,7 @@ def find_feasible(
     Raises:
         ScheduleError: a plugin failed.
     """
-    names = _run_pre_filter(framework, state, pod, snapshot, diagnosis)
+    names = run_pre_filter(framework, state, pod, snapshot, diagnosis)
     if isinstance(names, Status):
         return Feasible(np.empty(0, np.intp), 0)
     judge = _Judge(framework, state, pod, snapshot, nominated)
@@ -99,9 +96,7 @@ def find_feasible(
         feasible = _only(promised, judge, diagnosis)
         if feasible is not None:
             return feasible
-    rows = snapshot.order
-    if names is not None:
-        rows = rows[np.isin(rows, [snapshot.row_of[name] for name in names if name in snapshot.row_of])]
+    rows = _worth_a_look(snapshot, names)
     wanted = count_to_find(len(rows), percentage) if framework.scorers else 1
     started_s = framework.clock.monotonic()
     try:
@@ -114,6 +109,47 @@ def find_feasible(
     return Feasible(found, examined)
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """How every node fares. `rejected` is the status of a PreFilter that turned the pod down before any node.
+
+    `names` are the only nodes that PreFilter found worth a look, None for all; `rows` those that fit, in node order.
+    """
+
+    rejected: Status | None
+    names: frozenset[str] | None
+    rows: Rows
+
+
+def judge_all(
+    framework: Framework,
+    state: CycleState,
+    pod: Pod,
+    snapshot: Snapshot,
+    nominated: NominatedPods,
+    diagnosis: Diagnosis,
+) -> Judged:
+    """As `find_feasible`, but of all nodes: no sampling, no rotation, no short cut for a nominated pod.
+
+    Raises:
+        ScheduleError: a plugin failed.
+    """
+    names = run_pre_filter(framework, state, pod, snapshot, diagnosis)
+    if isinstance(names, Status):
+        return Judged(names, None, snapshot.order[:0])
+    rows = _worth_a_look(snapshot, names)
+    found = _Judge(framework, state, pod, snapshot, nominated).search(rows, 0, len(rows), diagnosis)
+    return Judged(None, names, found)
+
+
+def _worth_a_look(snapshot: Snapshot, names: frozenset[str] | None) -> Rows:
+    if names is None:
+        return snapshot.order
+    return snapshot.order[
+        np.isin(snapshot.order, [row for name in names if (row := snapshot.row_of.get(name)) is not None])
+    ]
+
+
 def _only(row: int, judge: _Judge, diagnosis: Diagnosis) -> Feasible | None:
     """The node that the pod is nominated to, if it fits there: then no other is looked at."""
     try:
@@ -124,57 +160,6 @@ def _only(row: int, judge: _Judge, diagnosis: Diagnosis) -> Feasible | None:
         return Feasible(np.array([row], np.intp), 1)
     diagnosis.reject_one(row, status)
     return None
-
-
-def _run_pre_filter(
-    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, diagnosis: Diagnosis
-) -> frozenset[str] | Status | None:
-    """The names of the only nodes to look at (None: all), or the status that rejects the pod outright."""
-    started_s = framework.clock.monotonic()
-    names: frozenset[str] | None = None
-    narrowed_by: list[str] = []
-    skipped: set[str] = set()
-    rejected: Status | None = None
-    for plugin in framework.pre_filter:
-        framework.observer.count_evaluations(plugin.name, "PreFilter", framework.name)
-        try:
-            result, status = plugin.pre_filter(state, pod, snapshot)
-        except Exception as error:
-            raise ScheduleError(f'running PreFilter plugin "{plugin.name}": {error}') from error
-        if status is not None and status.code is Code.SKIP:
-            skipped.add(plugin.name)
-        elif status is not None and status.is_rejected:
-            rejected = status.by(plugin.name)
-            if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-                break
-        elif status is not None and status.code is not Code.SUCCESS:
-            raise ScheduleError(f'running PreFilter plugin "{plugin.name}": {status.message}')
-        elif result is not None:
-            names = result.node_names if names is None else names & result.node_names
-            narrowed_by.append(plugin.name)
-            if not names:
-                rejected = _narrowed_to_nothing(narrowed_by)
-                break
-    state.skipped_filters = frozenset(skipped)
-    framework.observe("PreFilter", rejected, started_s)
-    diagnosis.unschedulable_plugins.update(narrowed_by)
-    if rejected is not None:
-        diagnosis.absent = rejected
-        diagnosis.pre_filter_message = rejected.message
-        diagnosis.blame(rejected)
-        return rejected
-    if names is not None:
-        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(narrowed_by))}]"
-        diagnosis.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
-    return names
-
-
-def _narrowed_to_nothing(plugins: Sequence[str]) -> Status:
-    if len(plugins) == 1:
-        reason = f"node(s) didn't satisfy plugin {plugins[0]}"
-    else:
-        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}] simultaneously"
-    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
 
 
 class _Judge:

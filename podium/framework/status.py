@@ -95,3 +95,7 @@ def error_status(error: Exception | str) -> Status:
 
 class PluginError(Exception):
     """A failure that a plugin or the framework reports in its own words."""
+
+
+class ScheduleError(Exception):
+    """The attempt failed for another reason than that the pod does not fit."""

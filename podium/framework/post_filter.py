@@ -1,0 +1,58 @@
+"""The PostFilter extension point: what can be done for a pod that fits nowhere.
+
+Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunPostFilterPlugins) and pkg/scheduler/schedule_one.go
+(schedulingCycle), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from podium.cluster import Snapshot
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import FilteredNodes, PostFilterPlugin, PostFilterResult
+from podium.framework.runtime import Framework
+from podium.framework.status import Code, Status, error_status
+from podium.kube.objects import Pod
+
+
+def run_post_filter(
+    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
+) -> tuple[PostFilterResult | None, Status | None]:
+    """Let the PostFilter plugins help, in order: the first that succeeds, fails, or says nothing will help, ends it.
+
+    Returns:
+        What is to be done (None: leave any nomination as it is), and a status that names the first plugin that could
+        not help. Without PostFilter plugins an earlier nomination is taken back.
+    """
+    if not framework.post_filter:
+        return PostFilterResult(""), None
+    started_s = framework.clock.monotonic()
+    result, status = _in_order(framework, state, pod, snapshot, filtered)
+    framework.observe("PostFilter", status, started_s)
+    return result, status
+
+
+def _in_order(
+    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
+) -> tuple[PostFilterResult | None, Status | None]:
+    kept: PostFilterResult | None = None
+    reasons: list[str] = []
+    for plugin in framework.post_filter:
+        result, status = _ask(plugin, state, pod, snapshot, filtered)
+        if status is None or status.code is Code.SUCCESS:
+            return result, None
+        if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            return result, status.by(plugin.name)
+        if not status.is_rejected:
+            return None, status.by(plugin.name)
+        kept = result if result is not None else kept
+        reasons += status.all_reasons
+    return kept, Status(Code.UNSCHEDULABLE, tuple(reasons), framework.post_filter[0].name)
+
+
+def _ask(
+    plugin: PostFilterPlugin, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
+) -> tuple[PostFilterResult | None, Status | None]:
+    try:
+        return plugin.post_filter(state, pod, snapshot, filtered)
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        return None, error_status(f'running PostFilter plugin "{plugin.name}": {error}')

@@ -1,0 +1,73 @@
+"""The PreFilter extension point: what is known about the pod before any node is looked at.
+
+Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunPreFilterPlugins) and pkg/scheduler/schedule_one.go
+(findNodesThatFitPod), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podium.cluster import Snapshot
+from podium.framework.cycle_state import CycleState
+from podium.framework.diagnosis import Diagnosis
+from podium.framework.runtime import Framework
+from podium.framework.status import Code, ScheduleError, Status
+from podium.kube.objects import Pod
+
+
+def run_pre_filter(
+    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, diagnosis: Diagnosis
+) -> frozenset[str] | Status | None:
+    """The names of the only nodes to look at (None: all), or the status that rejects the pod outright.
+
+    What it says of nodes that need no look goes into `diagnosis`.
+
+    Raises:
+        ScheduleError: a plugin failed.
+    """
+    started_s = framework.clock.monotonic()
+    names: frozenset[str] | None = None
+    narrowed_by: list[str] = []
+    skipped: set[str] = set()
+    rejected: Status | None = None
+    for plugin in framework.pre_filter:
+        framework.observer.count_evaluations(plugin.name, "PreFilter", framework.name)
+        try:
+            result, status = plugin.pre_filter(state, pod, snapshot)
+        except Exception as error:
+            raise ScheduleError(f'running PreFilter plugin "{plugin.name}": {error}') from error
+        if status is not None and status.code is Code.SKIP:
+            skipped.add(plugin.name)
+        elif status is not None and status.is_rejected:
+            rejected = status.by(plugin.name)
+            if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                break
+        elif status is not None and status.code is not Code.SUCCESS:
+            raise ScheduleError(f'running PreFilter plugin "{plugin.name}": {status.message}')
+        elif result is not None:
+            names = result.node_names if names is None else names & result.node_names
+            narrowed_by.append(plugin.name)
+            if not names:
+                rejected = _narrowed_to_nothing(narrowed_by)
+                break
+    state.skipped_filters = frozenset(skipped)
+    framework.observe("PreFilter", rejected, started_s)
+    diagnosis.unschedulable_plugins.update(narrowed_by)
+    if rejected is not None:
+        diagnosis.absent = rejected
+        diagnosis.pre_filter_message = rejected.message
+        diagnosis.blame(rejected)
+        return rejected
+    if names is not None:
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(narrowed_by))}]"
+        diagnosis.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
+    return names
+
+
+def _narrowed_to_nothing(plugins: Sequence[str]) -> Status:
+    if len(plugins) == 1:
+        reason = f"node(s) didn't satisfy plugin {plugins[0]}"
+    else:
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}] simultaneously"
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
