@@ -9,6 +9,7 @@ Source: kubernetes cmd/kube-scheduler/app/server.go, v1.36.2.
 from __future__ import annotations
 
 import gc
+import os
 import platform
 import signal
 import socket
@@ -281,7 +282,8 @@ class App:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async for received in signals:
                 if self._is_stopping:
-                    raise SystemExit(1)
+                    log.warning("Requested to terminate again, exiting at once", signal=received.name)
+                    os._exit(1)
                 log.info("Requested to terminate, exiting", signal=received.name)
                 self.stop()
 

@@ -29,12 +29,15 @@ from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.requests import filter_requests
 from podium.kube.resource_types import KubeObject, ResourceType
+from podium.kube.selectors import compile_node_selector
 from podium.kube.wire import BrokenObject
 from podium.lib.clock import Clock
 from podium.queues import SchedulingQueue, node_changes, pod_changes
 from podium.telemetry import Metrics, get_logger
 
 log = get_logger("informers")
+
+_REQUIRED_NODE_AFFINITY = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 
 
 class _Measured:
@@ -78,6 +81,7 @@ class NodeHandler(_Measured):
         super().__init__(clock, metrics)
         self._cache = cache
         self._queue = queue
+        self._unusable: set[str] = set()
 
     def on_add(self, new: Node) -> None:
         """There is a new node."""
@@ -92,16 +96,30 @@ class NodeHandler(_Measured):
         self.measured("NodeDelete", self._delete, old)
 
     def _add(self, node: Node) -> None:
-        if self._cache.put_node(node):
+        if self._put(node):
             self._queue.move_all(NODE_ADD, None, node)
 
     def _update(self, old: Node, new: Node) -> None:
-        is_usable = self._cache.put_node(new)
+        was_unusable = new.name in self._unusable
+        if not self._put(new):
+            return
+        if was_unusable:
+            self._queue.move_all(NODE_ADD, None, new)
+            return
+        for event in node_changes(old, new):
+            self._queue.move_all(event, old, new)
+
+    def _put(self, node: Node) -> bool:
+        """Whether the node can be scheduled on."""
+        is_usable = self._cache.put_node(node)
         if is_usable:
-            for event in node_changes(old, new):
-                self._queue.move_all(event, old, new)
+            self._unusable.discard(node.name)
+        else:
+            self._unusable.add(node.name)
+        return is_usable
 
     def _delete(self, node: Node) -> None:
+        self._unusable.discard(node.name)
         self._queue.move_all(NODE_DELETE, node, None)
         self._cache.remove_node(node.name)
 
@@ -167,6 +185,7 @@ class PodHandler(_Measured):
         self._recorder = recorder
         self._scheduler_names = scheduler_names
         self._report_broken = BrokenObjects(metrics)
+        self._reported: dict[str, tuple[str, ...]] = {}
 
     def on_add(self, new: Pod) -> None:
         """There is a new pod."""
@@ -201,6 +220,7 @@ class PodHandler(_Measured):
         self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
 
     def _bound(self, old: Pod, new: Pod) -> None:
+        self._reported.pop(old.uid, None)
         self._add_assigned(new)
         if self._is_ours(new):
             self._queue.delete(old)
@@ -236,6 +256,7 @@ class PodHandler(_Measured):
             self._nomination_ends(old)
 
     def _delete_pending(self, pod: Pod) -> None:
+        self._reported.pop(pod.uid, None)
         self._queue.delete(pod)
         if self._cache.is_assumed(pod.uid):
             self._assumed_pod_goes(pod)
@@ -261,10 +282,37 @@ class PodHandler(_Measured):
         return pod.spec.scheduler_name in self._scheduler_names
 
     def _is_readable(self, pod: Pod) -> bool:
+        """Whether the pod can be decided on; what cannot be read of it is reported once.
+
+        An invalid selector matches no node: where that leaves others, the pod can be placed all the same.
+        """
         try:
             filter_requests(pod.spec)
         except FieldError as error:
-            self._report_broken(pod, error)
-            self._recorder.record(failed_scheduling(pod, str(error)))
+            if self._report_news(pod, (error,)):
+                self._recorder.record(failed_scheduling(pod, str(error)))
             return False
+        invalid = _invalid_selectors(pod)
+        if invalid or self._reported:
+            self._report_news(pod, invalid)
         return True
+
+    def _report_news(self, pod: Pod, errors: tuple[FieldError, ...]) -> bool:
+        """Report these errors, and say so, unless they are those known of the pod already."""
+        texts = tuple(str(error) for error in errors)
+        known = self._reported.pop(pod.uid, ())
+        if texts:
+            self._reported[pod.uid] = texts
+        if texts == known:
+            return False
+        for error in errors:
+            self._report_broken(pod, error)
+        return True
+
+
+def _invalid_selectors(pod: Pod) -> tuple[FieldError, ...]:
+    """What is wrong with the node selector of the pod's required node affinity."""
+    affinity = pod.spec.affinity
+    if affinity is None or affinity.node_affinity is None or affinity.node_affinity.required is None:
+        return ()
+    return compile_node_selector(affinity.node_affinity.required, _REQUIRED_NODE_AFFINITY).errors

@@ -82,7 +82,7 @@ class Daemon:
     async def wait_ready(self) -> None:
         """Until /readyz says so."""
         ends_s = time.monotonic() + READY_S_MAX
-        while self.is_running and time.monotonic() < ends_s:  # noqa: ASYNC110 - another process
+        while self.is_running and time.monotonic() < ends_s:
             if await self.readyz() == http.HTTPStatus.OK:
                 return
             await anyio.sleep(0.05)

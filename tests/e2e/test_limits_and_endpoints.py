@@ -22,7 +22,7 @@ async def test_the_clients_rate_limit_is_kept(cluster: Cluster, start: StartDaem
     await start(cluster, configuration(qps=20, burst=5))
     await cluster.wait_bound(names)
     # Five at once, the others one by one: 55 / 20 = 2.75 s from the first binding on.
-    assert 2.7 <= time.monotonic() - started_s
+    assert time.monotonic() - started_s >= 2.7
 
 
 async def test_endpoints_tell_what_was_done_and_with_which_configuration(cluster: Cluster, start: StartDaemon) -> None:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.e2e.cluster import Cluster
+from tests.e2e.cluster import Cluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Daemon, configuration
 from tests.e2e.objects import condition, nodes, pods
@@ -50,7 +50,7 @@ async def test_sigterm_in_a_backlog_leaves_no_pod_half_bound_and_a_restart_binds
     assert sorted(first.bound() + second.bound()) == sorted(f"default/{name}" for name in names)
 
 
-async def test_a_second_signal_does_not_wait(sandbox_cluster: Cluster, start: StartDaemon) -> None:
+async def test_a_second_signal_does_not_wait(sandbox_cluster: SandboxCluster, start: StartDaemon) -> None:
     await sandbox_cluster.create(*nodes(5), *pods(300, cpu="10m"))
     daemon = await start(sandbox_cluster, configuration(qps=10, burst=10))
     await has_bound(daemon, 10)
@@ -65,7 +65,7 @@ async def test_a_second_signal_does_not_wait(sandbox_cluster: Cluster, start: St
     assert await daemon.wait_ended(within_s=2.0) == 1
 
 
-async def test_a_slow_limit_does_not_hold_the_shutdown_up(sandbox_cluster: Cluster, start: StartDaemon) -> None:
+async def test_a_slow_limit_does_not_hold_the_shutdown_up(sandbox_cluster: SandboxCluster, start: StartDaemon) -> None:
     await sandbox_cluster.create(*nodes(5), *pods(300, cpu="10m"))
     daemon = await start(sandbox_cluster, configuration(qps=10, burst=10))
     await has_bound(daemon, 10)
@@ -75,10 +75,9 @@ async def test_a_slow_limit_does_not_hold_the_shutdown_up(sandbox_cluster: Clust
         assert bool(item["spec"].get("nodeName")) == (condition(item).get("status") == "True")
 
 
-async def test_sigterm_before_the_api_server_was_ever_reached(sandbox_cluster: Cluster, start: StartDaemon) -> None:
-    from tests.e2e.cluster import SandboxCluster
-
-    assert isinstance(sandbox_cluster, SandboxCluster)
+async def test_sigterm_before_the_api_server_was_ever_reached(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
     sandbox_cluster.sandbox.faults.refuse_connections(60.0)
     daemon = await start(sandbox_cluster, ready=False)
 

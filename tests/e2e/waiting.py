@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+import aiohttp
 import anyio
 
 T = TypeVar("T")
@@ -16,8 +17,11 @@ _PAUSE_S = 0.02
 async def eventually(check: Callable[[], Awaitable[T]], within_s: float = 20.0) -> T:
     """Asks again and again until the answer is true, and returns it.
 
-    Raises: AssertionError with the last answer when time is up, or the last AssertionError of the check itself.
+    A check that fails, or that finds no server, is asked again too.
+
+    Raises: when time is up, AssertionError with the last answer, or what the check raised last.
     """
+    failure: Exception
     ends_s = time.monotonic() + within_s
     while True:
         try:
@@ -25,7 +29,7 @@ async def eventually(check: Callable[[], Awaitable[T]], within_s: float = 20.0) 
             if answer:
                 return answer
             failure = AssertionError(f"still {answer!r} after {within_s} s")
-        except AssertionError as error:
+        except (AssertionError, aiohttp.ClientConnectionError) as error:
             failure = error
         if time.monotonic() > ends_s:
             raise failure
