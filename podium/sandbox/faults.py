@@ -20,6 +20,17 @@ from podium.sandbox.watches import Watch
 
 Json = dict[str, Any]
 
+_REASONS = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    409: "Conflict",
+    422: "Invalid",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
 
 @dataclass(slots=True)
 class Fault:
@@ -49,7 +60,8 @@ class Fault:
             return too_many_requests("the server has received too many requests", self.retry_after_s or 1)
         if self.code == 410:
             return expired("too old resource version")
-        return ApiError(self.code, "InternalError", "an injected fault", retry_after_s=self.retry_after_s)
+        reason = _REASONS.get(self.code, "InternalError")
+        return ApiError(self.code, reason, "an injected fault", retry_after_s=self.retry_after_s)
 
 
 class Faults:

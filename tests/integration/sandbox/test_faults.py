@@ -19,6 +19,15 @@ async def test_errors_hit_the_next_matching_requests_only(rest, sandbox):
     assert [(await rest.get(PODS))[0] for _ in range(3)] == [500, 500, 200]
 
 
+@pytest.mark.parametrize(
+    ("code", "reason"), [(403, "Forbidden"), (404, "NotFound"), (409, "Conflict"), (503, "ServiceUnavailable")]
+)
+async def test_an_error_gives_the_reason_that_goes_with_its_code(rest, sandbox, code, reason):
+    sandbox.faults.server_error(code=code, verb="create", resource="pods")
+    status, body = await rest.post(PODS, sample_pod("a"))
+    assert (status, body["code"], body["reason"]) == (code, code, reason)
+
+
 async def test_a_subresource_is_told_from_its_object(rest, sandbox):
     sandbox.faults.server_error(code=503, verb="create", resource="pods", subresource="binding")
     assert (await rest.post(PODS, sample_pod("a")))[0] == 201
