@@ -6,6 +6,7 @@ It ends when its standard input does, which happens even when the demo is killed
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -34,28 +35,28 @@ async def server_process(nodes: int, seed: int) -> AsyncIterator[tuple[Path, any
     Raises:
         ServerError: it does not come up.
     """
-    with TemporaryDirectory(prefix="podium-demo-") as directory:
-        kubeconfig = Path(directory) / "kubeconfig"
-        module = [sys.executable, "-m", "podium.cli.demo_server"]
-        arguments = [f"--nodes={nodes}", f"--seed={seed}", f"--write-kubeconfig={kubeconfig}"]
-        # A session of its own: Ctrl-C is for the demo, which still needs the server to finish what is under way.
-        process = await anyio.open_process(
-            [*module, *arguments], stdin=PIPE, stdout=PIPE, stderr=None, start_new_session=True
-        )
-        try:
-            await _wait_started(process)
-            yield kubeconfig, process
-        finally:
-            await _end(process)
+    # A session of its own: Ctrl-C is for the demo, which still needs the server to finish what is under way.
+    process = await anyio.open_process(
+        [sys.executable, "-m", "podium.cli.demo_server", f"--nodes={nodes}", f"--seed={seed}"],
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=None,
+        start_new_session=True,
+    )
+    try:
+        yield await _wait_started(process), process
+    finally:
+        await _end(process)
 
 
-async def _wait_started(process: anyio.abc.Process) -> None:
+async def _wait_started(process: anyio.abc.Process) -> Path:
     assert process.stdout is not None
     try:
         with anyio.fail_after(_START_S_MAX):
-            await process.stdout.receive()
+            told = await process.stdout.receive()
     except (anyio.EndOfStream, TimeoutError) as error:
         raise ServerError("the demo's API server did not start") from error
+    return Path(os.fsdecode(told.rstrip(b"\n")))
 
 
 async def _end(process: anyio.abc.Process) -> None:
@@ -69,27 +70,31 @@ async def _end(process: anyio.abc.Process) -> None:
         await process.aclose()
 
 
-async def _serve(nodes: int, seed: int, kubeconfig: Path) -> None:
+async def _serve(nodes: int, seed: int) -> None:
     from podium.sandbox import Sandbox, serve
 
-    def tell(sandbox: Sandbox) -> None:
-        print(sandbox.url, flush=True)
+    # Made here and not by the demo, so that it goes away however the demo ends.
+    with TemporaryDirectory(prefix="podium-demo-") as directory:
+        kubeconfig = Path(directory) / "kubeconfig"
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(partial(serve, 0, nodes, kubeconfig, seed=seed, started=tell))
-        # Nothing is ever written to it, so it becomes readable when it ends.
-        await anyio.wait_readable(sys.stdin)
-        tasks.cancel_scope.cancel()
+        def tell(sandbox: Sandbox) -> None:
+            del sandbox
+            print(kubeconfig, flush=True)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(serve, 0, nodes, kubeconfig, seed=seed, started=tell))
+            # Nothing is ever written to it, so it becomes readable when it ends.
+            await anyio.wait_readable(sys.stdin)
+            tasks.cancel_scope.cancel()
 
 
 def main() -> None:
-    """Serve until standard input ends."""
+    """Tell where the kubeconfig is, and serve until standard input ends."""
     parser = argparse.ArgumentParser(prog="podium.cli.demo_server")
     parser.add_argument("--nodes", type=int, required=True)
     parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--write-kubeconfig", type=Path, required=True)
     given = parser.parse_args()
-    event_loop.run(partial(_serve, given.nodes, given.seed, given.write_kubeconfig))
+    event_loop.run(partial(_serve, given.nodes, given.seed))
 
 
 if __name__ == "__main__":
