@@ -2,4 +2,76 @@
 
 One scheduling attempt is a synchronous, deterministic function of pod, snapshot, profile, clock and random source.
 Never awaits, never does I/O, never reads a clock that was not passed in.
+
+What is exported here is what plugins are written against.
 """
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import (
+    MAX_NODE_SCORE,
+    BindPlugin,
+    FilterPlugin,
+    Handle,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.framework.status import SKIP, Code, PluginError, Status, error_status, unresolvable, unschedulable
+from podium.kube.objects import Node, Pod
+
+__all__ = [
+    "MAX_NODE_SCORE",
+    "SKIP",
+    "ActionType",
+    "BindPlugin",
+    "Code",
+    "CycleState",
+    "EventRegistration",
+    "EventResource",
+    "FilterPlugin",
+    "Handle",
+    "IntArray",
+    "Node",
+    "NodeInfo",
+    "PermitPlugin",
+    "Plugin",
+    "PluginError",
+    "Pod",
+    "PostBindPlugin",
+    "PostFilterPlugin",
+    "PostFilterResult",
+    "PreBindPlugin",
+    "PreEnqueuePlugin",
+    "PreFilterExtensions",
+    "PreFilterPlugin",
+    "PreFilterResult",
+    "PreScorePlugin",
+    "QueueSortPlugin",
+    "QueueingHint",
+    "ReservePlugin",
+    "Rows",
+    "ScorePlugin",
+    "Snapshot",
+    "Status",
+    "TableFilterPlugin",
+    "TableScorePlugin",
+    "error_status",
+    "on",
+    "unresolvable",
+    "unschedulable",
+]

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows
 from podium.framework.forms import Explain
@@ -21,20 +22,42 @@ NO_REASON = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Rows that one filter rejected. Shape: `verdicts` and `rows` are of one length."""
+    """Rows that one filter rejected.
+
+    Shape: `verdicts` and `rows` are of one length; `counts` holds each verdict once, in ascending order, with the
+    number of its rows; `meanings` holds at least these verdicts.
+    """
 
     rows: Rows
     verdicts: IntArray
-    explain: Explain
+    meanings: Mapping[int, Status]
+    counts: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, rows: Rows, verdicts: IntArray, explain: Explain) -> Rejection:
+        """A rejection by verdicts; what each means is asked for here, once."""
+        counts = _counted(verdicts)
+        return cls(rows, verdicts, {verdict: explain(verdict) for verdict, _ in counts}, counts)
 
     def counted(self) -> list[tuple[Status, int]]:
         """Each status and on how many rows."""
-        verdicts, counts = np.unique(self.verdicts, return_counts=True)
-        return [(self.explain(int(verdict)), int(count)) for verdict, count in zip(verdicts, counts, strict=True)]
+        return [(self.meanings[verdict], count) for verdict, count in self.counts]
 
-    def until(self, kept: Rows) -> Rejection:
+    def until(self, kept: NDArray[np.bool_]) -> Rejection:
         """Only the entries at these positions."""
-        return Rejection(self.rows[kept], self.verdicts[kept], self.explain)
+        verdicts = self.verdicts[kept]
+        return Rejection(self.rows[kept], verdicts, self.meanings, _counted(verdicts))
+
+    def codes(self) -> IntArray:
+        """The status code of each row."""
+        distinct = np.array([verdict for verdict, _ in self.counts], np.int64)
+        codes = np.array([int(status.code) for status, _ in self.counted()], np.int64)
+        return codes[np.searchsorted(distinct, self.verdicts)]
+
+
+def _counted(verdicts: IntArray) -> tuple[tuple[int, int], ...]:
+    distinct, counts = np.unique(verdicts, return_counts=True)
+    return tuple(zip(distinct.tolist(), counts.tolist(), strict=True))
 
 
 @dataclass(slots=True)
@@ -53,7 +76,9 @@ class Diagnosis:
     absent: Status = NO_REASON
 
     def reject(self, rejection: Rejection) -> None:
-        """Add what a filter rejected."""
+        """Add what a filter rejected; it replaces what was found when a row was looked at alone."""
+        for row in [row for row in self.single if row in rejection.rows]:
+            del self.single[row]
         self.rejections.append(rejection)
         for status, _ in rejection.counted():
             self.blame(status)
@@ -74,27 +99,33 @@ class Diagnosis:
         return sum(len(rejection.rows) for rejection in self.rejections) + len(self.single)
 
     def statuses(self) -> Mapping[int, Status]:
-        """The status by row of every node that has one of its own. Cost: one status object per distinct verdict."""
+        """The status by row of every node that has one of its own. Cost: one entry per such node."""
         result: dict[int, Status] = {}
         for rejection in self.rejections:
-            known: dict[int, Status] = {}
+            meanings = rejection.meanings
             for row, verdict in zip(rejection.rows.tolist(), rejection.verdicts.tolist(), strict=True):
-                if verdict not in known:
-                    known[verdict] = rejection.explain(verdict)
-                result[row] = known[verdict]
+                result[row] = meanings[verdict]
         result.update(self.single)
         return result
 
     def codes(self) -> IntArray:
         """The status code by row, the absent status's where a row has none of its own."""
         codes = np.full(self.table_size, int(self.absent.code), np.int64)
-        for row, status in self.statuses().items():
+        for rejection in self.rejections:
+            codes[rejection.rows] = rejection.codes()
+        for row, status in self.single.items():
             codes[row] = int(status.code)
         return codes
 
-    def status(self, row: int) -> Status | None:
+    def status(self, row: int) -> Status:
         """The status of one row."""
-        return self.statuses().get(row, self.absent)
+        if row in self.single:
+            return self.single[row]
+        for rejection in self.rejections:
+            found = np.flatnonzero(rejection.rows == row)
+            if len(found):
+                return rejection.meanings[int(rejection.verdicts[found[0]])]
+        return self.absent
 
     def reasons(self, node_count: int) -> Counter[str]:
         """On how many nodes each reason holds."""

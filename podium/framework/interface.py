@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework.cluster_event import ALL_EVENTS, EventRegistration
@@ -78,9 +78,18 @@ class Handle(Protocol):
 
 
 class Plugin(ABC):
-    """A policy. Its name is that of its class, in the configuration, in metrics and in logs."""
+    """A policy. Its name is that of its class, in the configuration, in metrics and in logs.
+
+    `Args` is the type of its args, a dataclass or msgspec struct: the configuration's `pluginConfig` entry is held
+    against it, and `args` is a value of it. Without `Args`, `args` is what the configuration says, or None.
+    """
 
     name: ClassVar[str]
+    Args: ClassVar[type | None] = None
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self.args = args
+        self.handle = handle
 
     def __init_subclass__(cls) -> None:
         """Name the plugin after its class, unless it names itself."""
@@ -176,9 +185,9 @@ class FilteredNodes(Protocol):
     """How every node fared in filtering, for PostFilter plugins."""
 
     def codes(self) -> IntArray:
-        """The status code by row: `Code.SUCCESS` for rows that were not rejected."""
+        """The status code by row; rows without a status of their own have that of nodes not looked at."""
 
-    def status(self, row: int) -> Status | None:
+    def status(self, row: int) -> Status:
         """The status of one row."""
 
 

@@ -33,7 +33,8 @@ from podium.framework.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.status import Code, PluginError, Status, error_status
+from podium.framework.plugin_args import args_of
+from podium.framework.status import Code, PluginError, Status, demand_status, error_status
 from podium.kube.objects import Pod
 
 T = TypeVar("T")
@@ -161,7 +162,7 @@ class Framework:
         started_s = self.clock.monotonic()
         status: Status | None = None
         for plugin in self.reserve:
-            status = self._failure(plugin, "Reserve", _answer(plugin.reserve, state, pod, node_name))
+            status = self._failure(plugin, "Reserve", _answer(_reserve, plugin, state, pod, node_name))
             if status is not None:
                 break
         self.observe("Reserve", status, started_s)
@@ -182,10 +183,10 @@ class Framework:
         waits: dict[str, float] = {}
         failure: Status | None = None
         for plugin in self.permit:
-            answer = _answer(plugin.permit, state, pod, node_name)
+            answer = _answer(_permit, plugin, state, pod, node_name)
             status, timeout_s = answer if isinstance(answer, tuple) else (answer, 0.0)
             if status is not None and status.code is Code.WAIT:
-                waits[plugin.name] = min(timeout_s, PERMIT_TIMEOUT_S_MAX)
+                waits[plugin.name] = timeout_s
                 continue
             failure = self._failure(plugin, "Permit", status)
             if failure is not None:
@@ -216,6 +217,15 @@ def _answer(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Stat
         return error_status(error)
 
 
+def _reserve(plugin: ReservePlugin, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+    return demand_status(plugin.reserve(state, pod, node_name))
+
+
+def _permit(plugin: PermitPlugin, state: CycleState, pod: Pod, node_name: str) -> tuple[Status | None, float]:
+    status, timeout_s = plugin.permit(state, pod, node_name)
+    return demand_status(status), min(timeout_s, PERMIT_TIMEOUT_S_MAX)
+
+
 def rejected_on(row: int, status: Status) -> FitError:
     """A rejection after the node was chosen, told as if that node were the only one."""
     diagnosis = Diagnosis(table_size=row + 1)
@@ -225,8 +235,8 @@ def rejected_on(row: int, status: Status) -> FitError:
 
 def _construct(plugin: type[Plugin], profile: ProfileConfiguration, handle: Handle) -> Plugin:
     try:
-        return plugin(profile.args_of(plugin.name), handle)  # type: ignore[call-arg]
-    except (TypeError, ValueError, PluginError) as error:
+        return plugin(args_of(plugin, profile), handle)
+    except Exception as error:
         raise PluginError(
             f"creating profile for scheduler name {profile.scheduler_name}: "
             f'initializing plugin "{plugin.name}": {error}'

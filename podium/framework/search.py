@@ -261,7 +261,7 @@ class _Judge:
             fails = verdicts != 0
             if not fails.any():
                 continue
-            rejection = Rejection(left[fails], verdicts[fails], explain)
+            rejection = Rejection.of(left[fails], verdicts[fails], explain)
             _demand_rejection(each.name, rejection)
             rejected.append((positions[fails], rejection))
             positions, left = positions[~fails], left[~fails]
@@ -272,7 +272,7 @@ class _Judge:
         if not rejected:
             return None
         _, rejection = rejected[0]
-        return rejection.explain(int(rejection.verdicts[0]))
+        return rejection.meanings[int(rejection.verdicts[0])]
 
     def _with_nominated(self, row: int, promised: Sequence[Pod]) -> tuple[Snapshot, CycleState]:
         """The world with the nominated pods on the node."""
@@ -298,4 +298,4 @@ def _demand_rejection(plugin: str, rejection: Rejection) -> None:
 
 
 def _same_for_all(rows: Rows, status: Status) -> Rejection:
-    return Rejection(rows, np.ones(len(rows), np.int64), lambda _: status)
+    return Rejection.of(rows, np.ones(len(rows), np.int64), lambda _: status)

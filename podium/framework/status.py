@@ -99,3 +99,14 @@ class PluginError(Exception):
 
 class ScheduleError(Exception):
     """The attempt failed for another reason than that the pod does not fit."""
+
+
+def demand_status(answer: object) -> Status | None:
+    """What a plugin answered, if it is what a plugin may answer.
+
+    Raises:
+        PluginError: it is neither a Status nor None.
+    """
+    if answer is None or isinstance(answer, Status):
+        return answer
+    raise PluginError(f"answered {answer!r}, which is not a Status")

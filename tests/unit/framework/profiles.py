@@ -1,0 +1,225 @@
+"""Profiles made of plugins that do what a test says, and clusters for them to run on."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from podium.cluster import Cache, Snapshot
+from podium.config import Profile
+from podium.config.types import Plugin as Enabled
+from podium.config.types import Plugins, PluginSet
+from podium.framework.cycle_state import CycleState
+from podium.framework.diagnosis import Diagnosis
+from podium.framework.interface import (
+    BindPlugin,
+    FilterPlugin,
+    PermitPlugin,
+    PostFilterPlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.framework.runtime import Framework
+from podium.framework.schedule import Decision, schedule
+from podium.framework.search import NoNominatedPods, Rotation
+from podium.kube.objects import Node, Pod
+from podium.lib.clock import ManualClock
+from tests.builders import node
+
+
+@dataclass
+class Recorder:
+    """Remembers what the framework told it."""
+
+    points: list[tuple[str, str]] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    evaluations: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
+        self.points.append((point, status))
+        self.seconds.append(seconds)
+
+    def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
+        self.evaluations[plugin, point] += times
+
+
+class Handle:
+    """What plugins get: a clock that stands still and seeded randomness."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.random = Random(1)
+        self.client: Any = None
+
+    def snapshot(self) -> Snapshot:
+        raise AssertionError("nobody asks for it here")
+
+
+class Built:
+    """Keeps what every plugin is constructed with."""
+
+    def __init__(self, args: Any, handle: Any) -> None:
+        self.args, self.handle = args, handle
+
+
+class Sort(Built, QueueSortPlugin):
+    def less(self, a: Any, b: Any) -> bool:
+        return bool(a.timestamp_s < b.timestamp_s)
+
+
+class Bind(Built, BindPlugin):
+    async def bind(self, state: Any, pod: Any, node_name: str) -> None:
+        return None
+
+
+def _made(name: str, base: type, **methods: Any) -> type[Any]:
+    return type(name, (Built, base), methods)
+
+
+def node_filter(name: str, judge: Callable[[str], Any], **methods: Any) -> type[Any]:
+    """A filter in node form: `judge` answers by node name."""
+    return _made(name, FilterPlugin, filter=lambda self, state, pod, node: judge(node.name), **methods)
+
+
+def table_filter(name: str, verdicts: Callable[[Snapshot, Any], Any], explain: Callable[[int], Any]) -> type[Any]:
+    """A filter in table form."""
+    return _made(
+        name,
+        TableFilterPlugin,
+        filter_rows=lambda self, state, pod, snapshot, rows: verdicts(snapshot, rows),
+        explain=lambda self, state, pod, verdict: explain(verdict),
+    )
+
+
+def pre_filter(name: str, answer: Callable[[], Any], *bases: type, extensions: Any = None, **methods: Any) -> type[Any]:
+    """A PreFilter, and whatever else the further bases and methods make of it."""
+    methods["pre_filter"] = lambda self, state, pod, snapshot: answer()
+    methods["pre_filter_extensions"] = lambda self: extensions
+    return type(name, (Built, PreFilterPlugin, *bases), methods)
+
+
+def post_filter(name: str, answer: Callable[[Any], Any]) -> type[Any]:
+    return _made(name, PostFilterPlugin, post_filter=lambda self, state, pod, snapshot, filtered: answer(filtered))
+
+
+def node_scorer(name: str, score: Callable[[str], Any], **methods: Any) -> type[Any]:
+    return _made(name, ScorePlugin, score=lambda self, state, pod, node: score(node.name), **methods)
+
+
+def table_scorer(name: str, scores: Callable[[Any], Any], **methods: Any) -> type[Any]:
+    return _made(name, TableScorePlugin, score_rows=lambda self, state, pod, snapshot, rows: scores(rows), **methods)
+
+
+def pre_score(name: str, answer: Callable[[], Any], *bases: type, **methods: Any) -> type[Any]:
+    methods["pre_score"] = lambda self, state, pod, snapshot, rows: answer()
+    return type(name, (Built, PreScorePlugin, *bases), methods)
+
+
+def reserve(name: str, answer: Callable[[], Any], undo: Callable[[], Any] = lambda: None) -> type[Any]:
+    return _made(
+        name,
+        ReservePlugin,
+        reserve=lambda self, state, pod, node_name: answer(),
+        unreserve=lambda self, state, pod, node_name: undo(),
+    )
+
+
+def permit(name: str, answer: Callable[[], Any]) -> type[Any]:
+    return _made(name, PermitPlugin, permit=lambda self, state, pod, node_name: answer())
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    """A function that fails."""
+
+    def fail(*_: Any) -> Any:
+        raise error
+
+    return fail
+
+
+def framework(
+    *classes: type[Any],
+    weights: Mapping[str, int] | None = None,
+    percentage: int | None = None,
+    observer: Recorder | None = None,
+) -> Framework:
+    """A profile of these plugins in this order."""
+    every = (Sort, Bind, *classes)
+    enabled = PluginSet(tuple(Enabled(each.name, (weights or {}).get(each.name, 0)) for each in every))
+    profile = Profile("podium", percentage, Plugins(multi_point=enabled))
+    return Framework(profile, {each.name: each for each in every}, Handle(), observer or Recorder())
+
+
+@functools.cache
+def cluster(count: int) -> Snapshot:
+    """Nodes n0, n1 …, in this order; not to be changed."""
+    return snapshot_of(*(node(f"n{index}") for index in range(count)))
+
+
+def snapshot_of(*items: Node | Pod) -> Snapshot:
+    """A cluster of these nodes, and these pods on them."""
+    cache = Cache(_no_broken)
+    for item in items:
+        if isinstance(item, Node):
+            cache.put_node(item)
+        else:
+            cache.add_pod(item)
+    return cache.snapshot()
+
+
+def _no_broken(item: Any, error: Exception) -> None:
+    raise AssertionError(f"{item.key}: {error}")
+
+
+class Nominated:
+    """Pods by the node they are nominated to, all of them ahead of whoever asks."""
+
+    def __init__(self, pods: Mapping[str, Sequence[Pod]]) -> None:
+        self._pods = pods
+
+    def ahead_of(self, pod: Pod) -> Mapping[str, Sequence[Pod]]:
+        return self._pods
+
+
+def decide(
+    profile: Framework,
+    pod: Pod,
+    snapshot: Snapshot,
+    nominated: Any = None,
+    rotation: Rotation | None = None,
+    percentage: int = 0,
+    state: CycleState | None = None,
+) -> Decision:
+    """One attempt."""
+    return schedule(
+        profile,
+        state or CycleState(),
+        pod,
+        snapshot,
+        nominated or NoNominatedPods(),
+        rotation or Rotation(),
+        percentage,
+    )
+
+
+def statuses(diagnosis: Diagnosis, snapshot: Snapshot) -> dict[str, str]:
+    """`Plugin: message` by the name of the rejected node."""
+    return {
+        snapshot.name(row): f"{status.plugin}: {status.message}" for row, status in diagnosis.statuses().items()
+    }
+
+
+def passing(rows: Any) -> Any:
+    """Verdicts with which every row passes."""
+    return np.zeros(len(rows), np.int64)
