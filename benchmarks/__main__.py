@@ -77,8 +77,11 @@ def measure_on_api_server(options: argparse.Namespace) -> None:
         runs.append(run)
         # After each, so that a run that fails late does not take the others with it.
         _write(report.as_json(runs, where), options.json or RESULTS / "api-server.json")
-    _console.print(report.table(report.medians(runs), machine.cores()))
+    figures = report.medians(runs)
+    _console.print(report.table(figures, machine.cores()))
     _console.print(f"{where['cpu']}, {where['cores']} cores; {plan.pods:,} pods, medians of {plan.repeat}")
+    for note in report.notes(figures):
+        _console.print(f"! {note}")
 
 
 def measure_in_process(options: argparse.Namespace) -> None:

@@ -20,7 +20,7 @@ _METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 
 class WatchError(Exception):
-    """The API server refused the watch or ended it."""
+    """The API server refused the watch."""
 
 
 class MarkerCount:
@@ -46,25 +46,9 @@ class BoundPods:
         self._address = urlsplit(url)
         self._token = token
         self._tls = tls
-        self._added = MarkerCount(b'"type":"ADDED"')
 
     def __enter__(self) -> Self:
-        host, port = self._address.hostname, self._address.port
-        assert host is not None
-        raw = socket.create_connection((host, port), timeout=_TIMEOUT_S)
-        self._socket = self._tls.wrap_socket(raw, server_hostname=host)
-        self._socket.sendall(self._request())
-        head = b""
-        while b"\r\n\r\n" not in head:
-            content = self._socket.recv(_READ_BYTES)
-            if not content:
-                raise WatchError(head.decode(errors="replace"))
-            head += content
-        status, _, body = head.partition(b"\r\n\r\n")
-        if b" 200 " not in status.splitlines()[0]:
-            raise WatchError(head.decode(errors="replace"))
-        self._added.feed(body)
-        self._socket.setblocking(False)
+        self._open()
         return self
 
     def __exit__(
@@ -73,15 +57,39 @@ class BoundPods:
         self._socket.close()
 
     def count(self) -> int:
-        """How many pods have been bound since the watch began; does not wait."""
+        """How many pods with a node there are; does not wait, but for a new watch where the API server ended this one.
+
+        It ends watches that it cannot serve fast enough. A new one begins with all pods that are bound already.
+        """
         while True:
             try:
                 content = self._socket.recv(_READ_BYTES)
             except ssl.SSLWantReadError:
                 return self._added.count
+            if content:
+                self._added.feed(content)
+            else:
+                self._socket.close()
+                self._open()
+
+    def _open(self) -> None:
+        host, port = self._address.hostname, self._address.port
+        assert host is not None
+        raw = socket.create_connection((host, port), timeout=_TIMEOUT_S)
+        self._socket = self._tls.wrap_socket(raw, server_hostname=host)
+        self._socket.sendall(self._request())
+        answer = b""
+        while b"\r\n\r\n" not in answer:
+            content = self._socket.recv(_READ_BYTES)
             if not content:
-                raise WatchError("the API server ended the watch of bound pods")
-            self._added.feed(content)
+                break
+            answer += content
+        head, _, body = answer.partition(b"\r\n\r\n")
+        if b" 200 " not in head.partition(b"\r\n")[0]:
+            raise WatchError(answer.decode(errors="replace"))
+        self._socket.setblocking(False)
+        self._added = MarkerCount(b'"type":"ADDED"')
+        self._added.feed(body)
 
     def _request(self) -> bytes:
         selector = quote("spec.nodeName!=", safe="")

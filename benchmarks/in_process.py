@@ -53,6 +53,16 @@ class _NoApiServer:
         raise AssertionError(f"{pod.key} is not to be bound to {node_name} here")
 
 
+class _NoObjects:
+    """Of what is neither a node nor a pod there is nothing here."""
+
+    def get(self, key: str) -> None:
+        del key
+
+    def list(self) -> tuple[()]:
+        return ()
+
+
 @dataclass(frozen=True, slots=True)
 class _Handle:
     cache: Cache
@@ -62,6 +72,10 @@ class _Handle:
 
     def snapshot(self) -> Snapshot:
         return self.cache.snapshot()
+
+    def lister(self, resource: object) -> _NoObjects:
+        del resource
+        return _NoObjects()
 
 
 class Engine:
@@ -75,6 +89,7 @@ class Engine:
         self._framework = Framework(profile, IN_TREE, _Handle(self._cache), Metrics())
         self._rotation = Rotation()
         self._nominated = NoNominatedPods()
+        self.placed = 0
 
     def attempt(self, pod: Pod) -> None:
         """Decide on the pod and assume it."""
@@ -82,6 +97,7 @@ class Engine:
         decision = schedule(self._framework, CycleState(), pod, snapshot, self._nominated, self._rotation, 0)
         assert isinstance(decision, Suggested), f"{pod.key}: {decision}"
         self._cache.assume_pod(pod, decision.node_name)
+        self.placed += 1
 
 
 def _no_broken_object(item: Node | Pod, error: FieldError) -> None:

@@ -14,6 +14,9 @@ from benchmarks.schedulers import KUBE_SCHEDULER, PODIUM
 
 MIB: Final = 1 << 20
 
+_EVENTS_PER_POD_MIN = 0.98
+_OTHERS_CORES_MAX = 0.15
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -153,6 +156,21 @@ def _ratio_cells(each: Ratios) -> tuple[str, ...]:
     )
 
 
+def notes(figures: Iterable[Figures]) -> list[str]:
+    """What makes a comparison doubtful, a sentence each: Events that were left out, and other work on the machine."""
+    found = []
+    for each in figures:
+        where = f"{each.workload}, {each.nodes:,} nodes, {each.scheduler}"
+        if each.events_per_pod < _EVENTS_PER_POD_MIN:
+            found.append(
+                f"{where}: wrote {each.events_per_pod:.2f} Events per pod; "
+                "those left out were saved at the API server too, which flatters its figures"
+            )
+        if each.others_cores > _OTHERS_CORES_MAX:
+            found.append(f"{where}: other processes used {each.others_cores:.2f} cores meanwhile; measure again")
+    return found
+
+
 def as_json(runs: Sequence[Run], machine: dict[str, Any]) -> dict[str, Any]:
     """Everything that was measured, and what the table shows of it."""
     figures = medians(runs)
@@ -160,5 +178,6 @@ def as_json(runs: Sequence[Run], machine: dict[str, Any]) -> dict[str, Any]:
         "machine": machine,
         "ratios": [asdict(each) for each in ratios(figures)],
         "medians": [asdict(each) for each in figures],
+        "notes": notes(figures),
         "runs": [asdict(each) for each in runs],
     }

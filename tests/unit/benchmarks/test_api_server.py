@@ -1,0 +1,19 @@
+from collections import Counter
+
+from benchmarks.api_server import Plan, turns
+
+
+def test_everybody_runs_once_per_repeat() -> None:
+    assert Counter(turns(["podium", "kube-scheduler"], 3)) == {"podium": 3, "kube-scheduler": 3}
+
+
+def test_who_begins_changes_from_repeat_to_repeat() -> None:
+    assert list(turns(["a", "b"], 3)) == ["a", "b", "b", "a", "a", "b"]
+
+
+def test_one_scheduler_alone_just_repeats() -> None:
+    assert list(turns(["a"], 3)) == ["a", "a", "a"]
+
+
+def test_a_plan_knows_how_many_runs_it_is() -> None:
+    assert Plan(["plain", "node-affinity"], [1000, 5000], 100, 3, ["a", "b"]).run_count == 24

@@ -1,0 +1,23 @@
+import pytest
+
+from benchmarks.in_process import Engine, Rate, median_rate, pods_of
+from benchmarks.workloads import WORKLOADS
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_engine_places_every_pod_of_a_workload(name: str) -> None:
+    engine = Engine(nodes=6)
+    for pod in pods_of(WORKLOADS[name], 12):
+        engine.attempt(pod)
+    assert engine.placed == 12
+
+
+def test_a_rate_is_attempts_per_second_of_cpu() -> None:
+    rate = Rate("plain", 1000, attempts=200, cpu_s=0.05)
+    assert rate.attempts_per_s == pytest.approx(4000)
+    assert rate.us_per_attempt == pytest.approx(250)
+
+
+def test_the_median_rate_is_that_of_the_run_in_the_middle() -> None:
+    rates = [Rate("plain", 1000, 10, cpu_s) for cpu_s in (3.0, 1.0, 2.0)]
+    assert median_rate(rates) == Rate("plain", 1000, 10, 2.0)

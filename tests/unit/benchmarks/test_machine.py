@@ -1,0 +1,13 @@
+import platform
+
+from benchmarks.machine import cpu_model
+
+
+def test_the_first_processor_names_the_machine() -> None:
+    assert cpu_model("processor\t: 0\nmodel name\t: Some CPU 9000\n\nprocessor\t: 1\nmodel name\t: Other\n") == (
+        "Some CPU 9000"
+    )
+
+
+def test_a_machine_without_model_names_is_called_by_its_architecture() -> None:
+    assert cpu_model("processor\t: 0\nBogoMIPS\t: 50.00\n") == platform.machine()

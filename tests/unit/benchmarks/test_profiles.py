@@ -1,0 +1,16 @@
+import pytest
+
+from benchmarks.profiles import place
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        (("~", 0, "<built-in method len>"), "<built-in method len>"),
+        (("/home/me/podium/podium/framework/search.py", 12, "search"), "framework/search.py:12 search"),
+        (("/venv/lib/python3.11/site-packages/anyio/_core.py", 5, "run"), "anyio/_core.py:5 run"),
+        (("/elsewhere/script.py", 1, "main"), "script.py:1 main"),
+    ],
+)
+def test_functions_are_named_by_where_they_are(code: tuple[str, int, str], shown: str) -> None:
+    assert place(code) == shown
