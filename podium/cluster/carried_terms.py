@@ -1,0 +1,255 @@
+"""Which affinity terms the pods on each row carry, kept up to date as pods come and go.
+
+Owns the other direction of pod affinity: what running pods want of a newcomer. A newcomer is held against each distinct
+term once, not against each pod, and only against terms that its namespace and labels can satisfy at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+
+from podium.cluster.affinity_terms import AffinityTerm, CarriedTerm, TermKind, pod_terms
+from podium.cluster.pod_changes import PodChange, PodChanges, undone
+from podium.cluster.pod_counts import CHANGES_KEPT, IntArray, PodsByRow
+from podium.kube.objects import Pod
+from podium.kube.selectors import Operator
+
+COLUMNS_MAX: Final = 512
+"""For how many terms the counts are kept as a column too; the one not asked for the longest goes first."""
+
+_Pair: TypeAlias = tuple[str, str] | None
+_BucketKey: TypeAlias = tuple[TermKind, str | None, _Pair]
+
+
+class Newcomer(NamedTuple):
+    """What terms look at in a pod that is to be placed."""
+
+    namespace: str
+    labels: Mapping[str, str]
+    namespace_labels: Mapping[str, str]
+
+    def is_meant_by(self, term: AffinityTerm) -> bool:
+        """Whether the term means this pod."""
+        return term.matches(self.namespace, self.labels, self.namespace_labels)
+
+
+class TermCounter(Protocol):
+    """Counts carried terms by row; that of a fork sees the fork's own changes too."""
+
+    @property
+    def changes(self) -> PodChanges:
+        """The pods with terms that came and went."""
+        ...
+
+    def meaning(self, newcomer: Newcomer, kinds: Iterable[TermKind]) -> dict[CarriedTerm, IntArray]:
+        """The terms of these kinds that mean the newcomer, with the number of pods on each row that carry them.
+
+        The arrays are to be read only, and are good until the next change.
+        """
+        ...
+
+    def add(self, row: int, pod: Pod) -> None:
+        """A pod has come to the row."""
+        ...
+
+    def remove(self, row: int, pod: Pod) -> None:
+        """A pod has gone from the row."""
+        ...
+
+    def fork(self, pods: PodsByRow) -> TermCounter:
+        """The counts of a private world that has these pods, which so far are the same."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Carriers:
+    """The rows on which pods carry a term; `column` has the same once it has been asked for."""
+
+    carried: CarriedTerm
+    rows: dict[int, int] = field(default_factory=dict)
+    column: IntArray | None = None
+
+    def count(self, row: int, sign: int) -> None:
+        left = self.rows.get(row, 0) + sign
+        if left:
+            self.rows[row] = left
+        else:
+            del self.rows[row]
+        if self.column is not None:
+            if row < len(self.column):
+                self.column[row] = left
+            else:
+                self.column = None
+
+    def by_row(self, size: int) -> IntArray:
+        if self.column is None or len(self.column) < size:
+            self.column = np.zeros(size, np.int64)
+            self.column[list(self.rows)] = list(self.rows.values())
+        return self.column
+
+
+class CarriedTerms:
+    """The terms in the live cluster."""
+
+    def __init__(self, pods: PodsByRow) -> None:
+        self.changes = PodChanges(CHANGES_KEPT)
+        self._pods = pods
+        self._carriers: dict[CarriedTerm, _Carriers] = {}
+        self._buckets: dict[_BucketKey, dict[CarriedTerm, _Carriers]] = {}
+        self._columns: dict[CarriedTerm, _Carriers] = {}
+
+    def meaning(self, newcomer: Newcomer, kinds: Iterable[TermKind]) -> dict[CarriedTerm, IntArray]:
+        """The terms that mean the newcomer, with the number of pods on each row that carry them."""
+        if not self._carriers:
+            return {}
+        return {
+            carriers.carried: self._column(carriers)
+            for kind in kinds
+            for carriers in self._candidates(kind, newcomer)
+            if newcomer.is_meant_by(carriers.carried.term)
+        }
+
+    def add(self, row: int, pod: Pod) -> None:
+        """A pod has come to the row."""
+        carried_terms = pod_terms(pod).carried
+        if not carried_terms:
+            return
+        self.changes.append(PodChange(row, pod, 1))
+        for carried in carried_terms:
+            carriers = self._carriers.get(carried)
+            if carriers is None:
+                carriers = self._carriers[carried] = _Carriers(carried)
+                for key in _buckets_of(carried):
+                    self._buckets.setdefault(key, {})[carried] = carriers
+            carriers.count(row, 1)
+
+    def remove(self, row: int, pod: Pod) -> None:
+        """A pod has gone from the row."""
+        carried_terms = pod_terms(pod).carried
+        if not carried_terms:
+            return
+        self.changes.append(PodChange(row, pod, -1))
+        for carried in carried_terms:
+            carriers = self._carriers[carried]
+            carriers.count(row, -1)
+            if not carriers.rows:
+                self._forget(carried)
+
+    def fork(self, pods: PodsByRow) -> TermCounter:
+        """The counts of a private world. Cost: nothing until it is asked."""
+        return ForkedCarriedTerms(self, pods)
+
+    @classmethod
+    def of(cls, pods: PodsByRow) -> CarriedTerms:
+        """The terms of these pods, counted anew."""
+        counted = cls(pods)
+        for row, on_row in enumerate(pods):
+            for pod in on_row.values():
+                counted.add(row, pod)
+        return counted
+
+    # ------------------------------------------------------------ inside
+
+    def _candidates(self, kind: TermKind, newcomer: Newcomer) -> Iterator[_Carriers]:
+        for namespace in (newcomer.namespace, None):
+            for pair in (None, *newcomer.labels.items()):
+                bucket = self._buckets.get((kind, namespace, pair))
+                if bucket is not None:
+                    yield from bucket.values()
+
+    def _column(self, carriers: _Carriers) -> IntArray:
+        carried = carriers.carried
+        if self._columns.pop(carried, None) is None and len(self._columns) >= COLUMNS_MAX:
+            oldest = next(iter(self._columns))
+            self._columns.pop(oldest).column = None
+        self._columns[carried] = carriers
+        return carriers.by_row(len(self._pods))
+
+    def _forget(self, carried: CarriedTerm) -> None:
+        del self._carriers[carried]
+        self._columns.pop(carried, None)
+        for key in _buckets_of(carried):
+            bucket = self._buckets[key]
+            del bucket[carried]
+            if not bucket:
+                del self._buckets[key]
+
+
+def _buckets_of(carried: CarriedTerm) -> Iterable[_BucketKey]:
+    """Under which namespaces and labels to look for the term; None where any will do."""
+    term = carried.term
+    if term.selector.nothing:
+        return ()
+    namespaces: Iterable[str | None] = term.namespaces if term.namespace_selector.nothing else (None,)
+    pairs: list[_Pair] = [None]
+    for requirement in term.selector.requirements:
+        if requirement.operator is Operator.IN:
+            pairs = [(requirement.key, value) for value in requirement.values]
+            break
+    return [(carried.kind, namespace, pair) for namespace in namespaces for pair in pairs]
+
+
+class ForkedCarriedTerms:
+    """The terms in a fork: those of the original, without what changed there since, with the fork's own changes."""
+
+    def __init__(self, original: TermCounter, pods: PodsByRow) -> None:
+        self.changes = PodChanges()
+        self._original = original
+        self._since = original.changes.end
+        self._pods = pods
+        self._own: dict[CarriedTerm, dict[int, int]] = {}
+        self._anew: CarriedTerms | None = None
+
+    def meaning(self, newcomer: Newcomer, kinds: Iterable[TermKind]) -> dict[CarriedTerm, IntArray]:
+        """The terms that mean the newcomer, with the number of pods on each row that carry them."""
+        kinds = frozenset(kinds)
+        if self._anew is not None:
+            return self._anew.meaning(newcomer, kinds)
+        changed = self._original.changes.since(self._since)
+        if changed is None:
+            self._anew = CarriedTerms.of(self._pods)
+            return self._anew.meaning(newcomer, kinds)
+        found = self._original.meaning(newcomer, kinds)
+        differences: dict[CarriedTerm, dict[int, int]] = self._own
+        if changed:
+            differences = {carried: dict(rows) for carried, rows in self._own.items()}
+            for row, pod, sign in undone(changed):
+                _note(differences, row, pod, sign)
+        for carried, rows in differences.items():
+            if carried.kind in kinds and newcomer.is_meant_by(carried.term):
+                known = found.get(carried)
+                counts = np.zeros(len(self._pods), np.int64) if known is None else known.copy()
+                counts[list(rows)] += list(rows.values())
+                found[carried] = counts
+        return {carried: counts for carried, counts in found.items() if counts.any()}
+
+    def add(self, row: int, pod: Pod) -> None:
+        """A pod has come to the row."""
+        self._change(PodChange(row, pod, 1))
+
+    def remove(self, row: int, pod: Pod) -> None:
+        """A pod has gone from the row."""
+        self._change(PodChange(row, pod, -1))
+
+    def fork(self, pods: PodsByRow) -> TermCounter:
+        """The counts of a private world within this one."""
+        return ForkedCarriedTerms(self, pods)
+
+    def _change(self, change: PodChange) -> None:
+        row, pod, sign = change
+        if not pod_terms(pod).carried:
+            return
+        self.changes.append(change)
+        _note(self._own, row, pod, sign)
+        if self._anew is not None:
+            (self._anew.add if sign > 0 else self._anew.remove)(row, pod)
+
+
+def _note(counts: dict[CarriedTerm, dict[int, int]], row: int, pod: Pod, sign: int) -> None:
+    for carried in pod_terms(pod).carried:
+        rows = counts.setdefault(carried, {})
+        rows[row] = rows.get(row, 0) + sign

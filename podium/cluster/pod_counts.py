@@ -1,0 +1,257 @@
+"""How many pods that match a selector are on each row, kept up to date as pods come and go.
+
+Owns the counters that pod affinity and topology spreading stand on: a question is answered by one pass over the
+distinct sets of labels when it is new, and by looking it up from then on. Never recounts pods for an attempt.
+
+Cost: a pod that comes or goes touches the counters that its set of labels matches, and no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster.pod_changes import PodChange, PodChanges, undone
+from podium.kube.objects import Pod
+from podium.kube.selectors import Selector
+
+COUNTERS_MAX: Final = 512
+"""How many questions are kept answered; the one that was not asked for the longest goes first."""
+
+CHANGES_KEPT: Final = 4096
+"""For how many changes a fork can still reckon back to where it began, instead of counting anew."""
+
+IntArray: TypeAlias = NDArray[np.int64]
+PodsByRow: TypeAlias = Sequence[Mapping[str, Pod]]
+
+
+class PodQuery(NamedTuple):
+    """Which pods to count: of these namespaces (None: of all), matching the selector."""
+
+    namespaces: frozenset[str] | None
+    selector: Selector
+    include_terminating: bool = True
+
+    def takes(self, namespace: str, labels: Mapping[str, str], is_terminating: bool) -> bool:
+        """Whether a pod like that counts."""
+        if is_terminating and not self.include_terminating:
+            return False
+        return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(labels)
+
+
+class PodCounter(Protocol):
+    """Counts pods by row; that of a fork sees the fork's own changes too."""
+
+    @property
+    def changes(self) -> PodChanges:
+        """The pods that came and went."""
+        ...
+
+    def matching(self, query: PodQuery) -> IntArray:
+        """How many pods on each row the query takes; to be read only, good until the next change."""
+        ...
+
+    def add(self, row: int, pod: Pod) -> None:
+        """A pod has come to the row."""
+        ...
+
+    def remove(self, row: int, pod: Pod) -> None:
+        """A pod has gone from the row."""
+        ...
+
+    def fork(self, pods: PodsByRow) -> PodCounter:
+        """The counts of a private world that has these pods, which so far are the same."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Counter:
+    counts: IntArray
+    groups: set[_Group] = field(default_factory=set)
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """The pods that no query can tell apart."""
+
+    namespace: str
+    labels: Mapping[str, str]
+    is_terminating: bool
+    rows: dict[int, int] = field(default_factory=dict)
+    counters: list[_Counter] = field(default_factory=list)
+
+
+_GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], bool]
+
+
+class PodCounts:
+    """The counters of the live cluster. Nothing is kept until the first question."""
+
+    def __init__(self, pods: PodsByRow) -> None:
+        self.changes = PodChanges(CHANGES_KEPT)
+        self._pods = pods
+        self._groups: dict[str, dict[_GroupKey, _Group]] | None = None
+        self._counters: dict[PodQuery, _Counter] = {}
+
+    def matching(self, query: PodQuery) -> IntArray:
+        """How many pods on each row the query takes."""
+        counter = self._counters.pop(query, None)
+        if counter is None:
+            counter = self._count(query)
+        self._counters[query] = counter  # the latest asked is last
+        if len(counter.counts) < len(self._pods):
+            counter.counts = _grown(counter.counts, len(self._pods))
+        return counter.counts
+
+    def add(self, row: int, pod: Pod) -> None:
+        """A pod has come to the row."""
+        self.changes.append(PodChange(row, pod, 1))
+        if self._groups is not None:
+            self._add(row, pod, self._groups)
+
+    def remove(self, row: int, pod: Pod) -> None:
+        """A pod has gone from the row."""
+        self.changes.append(PodChange(row, pod, -1))
+        if self._groups is None:
+            return
+        in_namespace = self._groups[pod.metadata.namespace]
+        key = _group_key(pod)
+        group = in_namespace[key]
+        for counter in group.counters:
+            counter.counts[row] -= 1
+        group.rows[row] -= 1
+        if not group.rows[row]:
+            del group.rows[row]
+        if not group.rows:
+            del in_namespace[key]
+            for counter in group.counters:
+                counter.groups.discard(group)
+            if not in_namespace:
+                del self._groups[pod.metadata.namespace]
+
+    def fork(self, pods: PodsByRow) -> PodCounter:
+        """The counts of a private world. Cost: nothing until it is asked."""
+        return ForkedPodCounts(self, pods)
+
+    def statistics(self) -> dict[str, int]:
+        """How many counters are kept, and for how many distinct sets of labels."""
+        groups = self._groups or {}
+        return {"counters": len(self._counters), "groups": sum(map(len, groups.values()))}
+
+    # ------------------------------------------------------------ inside
+
+    def _add(self, row: int, pod: Pod, groups: dict[str, dict[_GroupKey, _Group]]) -> None:
+        in_namespace = groups.setdefault(pod.metadata.namespace, {})
+        key = _group_key(pod)
+        group = in_namespace.get(key)
+        if group is None:
+            group = in_namespace[key] = self._new_group(pod)
+        group.rows[row] = group.rows.get(row, 0) + 1
+        for counter in group.counters:
+            if row >= len(counter.counts):
+                counter.counts = _grown(counter.counts, len(self._pods))
+            counter.counts[row] += 1
+
+    def _new_group(self, pod: Pod) -> _Group:
+        meta = pod.metadata
+        group = _Group(meta.namespace, meta.labels, pod.is_terminating)
+        for query, counter in self._counters.items():
+            if query.takes(meta.namespace, meta.labels, group.is_terminating):
+                group.counters.append(counter)
+                counter.groups.add(group)
+        return group
+
+    def _count(self, query: PodQuery) -> _Counter:
+        if len(self._counters) >= COUNTERS_MAX:
+            oldest = next(iter(self._counters))
+            forgotten = self._counters.pop(oldest)
+            for group in forgotten.groups:
+                group.counters.remove(forgotten)
+        counter = _Counter(np.zeros(len(self._pods), np.int64))
+        groups = self._all_groups()
+        for namespace in groups if query.namespaces is None else query.namespaces:
+            for group in groups.get(namespace, {}).values():
+                if query.takes(group.namespace, group.labels, group.is_terminating):
+                    group.counters.append(counter)
+                    counter.groups.add(group)
+                    for row, count in group.rows.items():
+                        counter.counts[row] += count
+        return counter
+
+    def _all_groups(self) -> dict[str, dict[_GroupKey, _Group]]:
+        if self._groups is None:
+            self._groups = {}
+            for row, pods in enumerate(self._pods):
+                for pod in pods.values():
+                    self._add(row, pod, self._groups)
+        return self._groups
+
+
+class ForkedPodCounts:
+    """The counters of a fork: those of the original, without what changed there since, with the fork's own changes."""
+
+    def __init__(self, original: PodCounter, pods: PodsByRow) -> None:
+        self.changes = PodChanges()
+        self._original = original
+        self._since = original.changes.end
+        self._pods = pods
+        self._counts: dict[PodQuery, tuple[IntArray, int]] = {}
+        self._anew: PodCounts | None = None
+
+    def matching(self, query: PodQuery) -> IntArray:
+        """How many pods on each row the query takes."""
+        known = self._counts.get(query)
+        if known is None:
+            known = self._inherited(query)
+            if known is None:
+                self._anew = self._anew or PodCounts(self._pods)
+                return self._anew.matching(query)
+        counts, seen = known
+        _apply(counts, self.changes.since(seen) or (), query)
+        self._counts[query] = counts, self.changes.end
+        return counts
+
+    def add(self, row: int, pod: Pod) -> None:
+        """A pod has come to the row."""
+        self.changes.append(PodChange(row, pod, 1))
+        if self._anew is not None:
+            self._anew.add(row, pod)
+
+    def remove(self, row: int, pod: Pod) -> None:
+        """A pod has gone from the row."""
+        self.changes.append(PodChange(row, pod, -1))
+        if self._anew is not None:
+            self._anew.remove(row, pod)
+
+    def fork(self, pods: PodsByRow) -> PodCounter:
+        """The counts of a private world within this one."""
+        return ForkedPodCounts(self, pods)
+
+    def _inherited(self, query: PodQuery) -> tuple[IntArray, int] | None:
+        """The counts as they were when the fork was made, None where that cannot be reckoned back to."""
+        changed = self._original.changes.since(self._since)
+        if changed is None:
+            return None
+        counts = self._original.matching(query).copy()
+        _apply(counts, undone(changed), query)
+        return counts, 0
+
+
+def _group_key(pod: Pod) -> _GroupKey:
+    return frozenset(pod.metadata.labels.items()), pod.is_terminating
+
+
+def _grown(counts: IntArray, size: int) -> IntArray:
+    grown = np.zeros(size, np.int64)
+    grown[: len(counts)] = counts
+    return grown
+
+
+def _apply(counts: IntArray, changes: Iterable[PodChange], query: PodQuery) -> None:
+    for row, pod, sign in changes:
+        if query.takes(pod.metadata.namespace, pod.metadata.labels, pod.is_terminating):
+            counts[row] += sign
