@@ -15,12 +15,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.cluster.carried_terms import CarriedTerms, TermCounter
 from podium.cluster.footprint import Footprint
 from podium.cluster.host_ports import HostPortIndex
 from podium.cluster.images import ImageIndex
 from podium.cluster.labels import LabelColumn, LabelColumns
 from podium.cluster.node_info import NodeInfo
 from podium.cluster.node_tree import NodeTree
+from podium.cluster.pod_counts import PodCounter, PodCounts
+from podium.cluster.volumes_in_use import VolumesInUse
 from podium.kube.objects import Node, Pod, Taint
 from podium.kube.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 
@@ -51,6 +54,9 @@ class Snapshot:
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         self.host_ports = HostPortIndex()
         self.images = ImageIndex()
+        self.pod_counts: PodCounter = PodCounts(self.pods)
+        self.carried_terms: TermCounter = CarriedTerms(self.pods)
+        self.volumes_in_use = VolumesInUse()
         self._allowed_pods: IntArray = np.zeros(0, np.int64)
         self._allocatable: IntArray = np.zeros((3, 0), np.int64)
         self._usage: IntArray = np.zeros((_FIRST_RESOURCE + 3, 0), np.int64)
@@ -152,6 +158,8 @@ class Snapshot:
         self.images.remove(row, node)
         for footprint in self._footprints[row].values():
             self.host_ports.remove(row, footprint.host_ports)
+        for pod in self.pods[row].values():
+            self._take_out_of_indexes(row, pod)
         self.nodes[row], self.pods[row], self._footprints[row] = None, {}, {}
         self.unschedulable[row] = False
         self.taint_set[row] = 0
@@ -170,6 +178,7 @@ class Snapshot:
         self._count(row, footprint, 1)
         if footprint.host_ports:
             self.host_ports.add(row, footprint.host_ports)
+        self._put_into_indexes(row, pod)
 
     def remove_pod(self, row: int, uid: str) -> Pod:
         """Take a pod off the row's node and return it."""
@@ -179,12 +188,13 @@ class Snapshot:
         self._count(row, footprint, -1)
         if footprint.host_ports:
             self.host_ports.remove(row, footprint.host_ports)
+        self._take_out_of_indexes(row, pod)
         return pod
 
     def replace_pod(self, row: int, pod: Pod, footprint: Footprint) -> None:
         """Put a newer state of a pod in the place of the one that is there."""
         uid = pod.uid
-        if self._footprints[row][uid] == footprint:
+        if self._footprints[row][uid] == footprint and _looks_the_same(self.pods[row][uid], pod):
             self.pods[row] = {**self.pods[row], uid: pod}
         else:
             self.remove_pod(row, uid)
@@ -208,9 +218,12 @@ class Snapshot:
         twin._is_fork = True
         twin._usage = self._usage.copy()
         twin.pods = list(self.pods)
+        twin.pod_counts = self.pod_counts.fork(twin.pods)
+        twin.carried_terms = self.carried_terms.fork(twin.pods)
         twin._footprints = list(self._footprints)
         twin._resource_index = dict(self._resource_index)
         twin.host_ports = self.host_ports.copy()
+        twin.volumes_in_use = self.volumes_in_use.copy()
         return twin
 
     # ------------------------------------------------------------ inside
@@ -230,6 +243,20 @@ class Snapshot:
                 index = self._index_of(resource)
                 usage = self._usage
             usage[_FIRST_RESOURCE + index, row] += sign * amount
+
+    def _put_into_indexes(self, row: int, pod: Pod) -> None:
+        self.pod_counts.add(row, pod)
+        if pod.spec.affinity is not None:
+            self.carried_terms.add(row, pod)
+        if pod.spec.volumes:
+            self.volumes_in_use.add(row, pod)
+
+    def _take_out_of_indexes(self, row: int, pod: Pod) -> None:
+        self.pod_counts.remove(row, pod)
+        if pod.spec.affinity is not None:
+            self.carried_terms.remove(row, pod)
+        if pod.spec.volumes:
+            self.volumes_in_use.remove(row, pod)
 
     def _index_of(self, resource: str) -> int:
         index = self._resource_index.get(resource)
@@ -270,3 +297,12 @@ class Snapshot:
 
 def _widen(columns: IntArray, more: int) -> IntArray:
     return np.concatenate((columns, np.zeros((len(columns), more), np.int64)), axis=1)
+
+
+def _looks_the_same(known: Pod, pod: Pod) -> bool:
+    """Whether nothing has changed that an index goes by: labels, terms, volumes, whether it counts as going away."""
+    return (
+        known.spec is pod.spec
+        and known.metadata.labels == pod.metadata.labels
+        and known.is_terminating == pod.is_terminating
+    )

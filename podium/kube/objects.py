@@ -291,6 +291,16 @@ class AzureDiskVolume(Value, frozen=True):
     """An inline Azure disk."""
 
     disk_name: str = ""
+    disk_uri: str = field(default="", name="diskURI")
+    kind: str | None = None
+
+
+class AzureFileVolume(Value, frozen=True):
+    """An inline Azure file share; only its presence is kept."""
+
+
+class VSphereVolume(Value, frozen=True):
+    """An inline vSphere volume; only its presence is kept."""
 
 
 class CinderVolume(Value, frozen=True):
@@ -327,6 +337,8 @@ class Volume(Value, frozen=True):
     rbd: RBDVolume | None = None
     csi: CSIVolume | None = None
     azure_disk: AzureDiskVolume | None = None
+    azure_file: AzureFileVolume | None = None
+    vsphere_volume: VSphereVolume | None = None
     cinder: CinderVolume | None = None
     portworx_volume: PortworxVolume | None = None
     image: ImageVolume | None = None

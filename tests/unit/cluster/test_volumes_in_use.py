@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.cluster import Cache, Snapshot
+from podium.cluster.volumes_in_use import ClaimKey, DiskKey, VolumesInUse, disk_key
+from podium.kube.objects import Pod, Volume
+from tests.builders import node, pod
+
+
+def user_of(*volumes: dict[str, Any], name: str = "web-1", on: str = "", namespace: str = "default") -> Pod:
+    named = [{"name": f"v{index}", **volume} for index, volume in enumerate(volumes)]
+    return pod(name, namespace=namespace, node=on, spec={"volumes": named})
+
+
+def claim(name: str) -> dict[str, Any]:
+    return {"persistentVolumeClaim": {"claimName": name}}
+
+
+DATA = ClaimKey("default", "data")
+
+
+def test_rows_are_known_by_the_claims_that_pods_there_name() -> None:
+    index = VolumesInUse()
+    index.add(3, user_of(claim("data")))
+    index.add(4, user_of(claim("data"), namespace="other"))
+    assert list(index.rows_using(DATA)) == [3]
+    assert list(index.rows_using(ClaimKey("other", "data"))) == [4]
+    assert not index.rows_using(ClaimKey("default", "logs"))
+
+
+def test_a_claim_is_in_use_until_its_last_user_on_the_row_goes() -> None:
+    index = VolumesInUse()
+    twice = user_of(claim("data"), claim("data"))
+    index.add(3, twice)
+    index.add(3, user_of(claim("data"), name="web-2"))
+    index.remove(3, twice)
+    assert list(index.rows_using(DATA)) == [3]
+    index.remove(3, user_of(claim("data"), name="web-2"))
+    assert not index.rows_using(DATA)
+
+
+@pytest.mark.parametrize(
+    ("volume", "key"),
+    [
+        ({"gcePersistentDisk": {"pdName": "d"}}, DiskKey("gcePersistentDisk", "d")),
+        ({"awsElasticBlockStore": {"volumeID": "d"}}, DiskKey("awsElasticBlockStore", "d")),
+        ({"iscsi": {"iqn": "d"}}, DiskKey("iscsi", "d")),
+        ({"rbd": {"monitors": ["m"], "pool": "p", "image": "i"}}, DiskKey("rbd", "p/i")),
+    ],
+)
+def test_rows_are_known_by_the_inline_disks_of_pods_there(volume: dict[str, Any], key: DiskKey) -> None:
+    index = VolumesInUse()
+    index.add(1, user_of(volume))
+    assert list(index.rows_using(key)) == [1]
+
+
+def test_other_volumes_have_no_key() -> None:
+    assert disk_key(Volume(name="v")) is None
+
+
+def test_neither_a_copy_nor_the_original_sees_what_the_other_does() -> None:
+    index = VolumesInUse()
+    index.add(1, user_of(claim("data")))
+    copy = index.copy()
+    copy.add(2, user_of(claim("data")))
+    index.remove(1, user_of(claim("data")))
+    assert sorted(copy.rows_using(DATA)) == [1, 2]
+    assert not index.rows_using(DATA)
+
+
+def snapshot_and_cache() -> tuple[Snapshot, Cache]:
+    cache = Cache(lambda item, error: None)
+    cache.put_node(node("n1"))
+    cache.add_pod(user_of(claim("data"), on="n1"))
+    return cache.snapshot(), cache
+
+
+def test_the_snapshot_follows_pods_that_come_change_and_go() -> None:
+    snapshot, cache = snapshot_and_cache()
+    row = snapshot.row_of["n1"]
+    assert list(snapshot.volumes_in_use.rows_using(DATA)) == [row]
+    cache.update_pod(user_of(claim("logs"), on="n1"))
+    cache.snapshot()
+    assert not snapshot.volumes_in_use.rows_using(DATA)
+    assert list(snapshot.volumes_in_use.rows_using(ClaimKey("default", "logs"))) == [row]
+    cache.remove_pod(user_of(claim("logs"), on="n1"))
+    cache.snapshot()
+    assert not snapshot.volumes_in_use.rows_using(ClaimKey("default", "logs"))
+
+
+def test_what_was_used_on_a_node_goes_with_it() -> None:
+    snapshot, cache = snapshot_and_cache()
+    cache.remove_node("n1")
+    cache.snapshot()
+    assert not snapshot.volumes_in_use.rows_using(DATA)
+
+
+def test_a_fork_keeps_its_own_account() -> None:
+    snapshot, _ = snapshot_and_cache()
+    fork = snapshot.fork()
+    fork.remove_pod(snapshot.row_of["n1"], "uid-web-1")
+    assert not fork.volumes_in_use.rows_using(DATA)
+    assert snapshot.volumes_in_use.rows_using(DATA)
