@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from podium.cli.configuration import BadConfiguration, read, support
+from podium.cli.configuration import plugin_option, usable
 from podium.config import default_configuration, to_yaml
 
 
@@ -17,15 +17,13 @@ def command() -> None:
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
-def check(file: Path) -> None:
+@plugin_option
+def check(file: Path, plugins: tuple[str, ...]) -> None:
     """Say whether FILE is a configuration that podium can run; exit 1 and every error where it is not."""
-    loaded = read(file)
-    unsupported = support(loaded)
-    if unsupported.refused:
-        raise BadConfiguration(f"{file}: {error.text}" for error in unsupported.refused)
-    for warning in (*loaded.warnings, *unsupported.warnings):
+    good = usable(file, plugins)
+    for warning in good.warnings:
         click.echo(f"{file}: warning: {warning}", err=True)
-    names = ", ".join(profile.scheduler_name for profile in loaded.config.profiles)
+    names = ", ".join(profile.scheduler_name for profile in good.config.profiles)
     click.echo(f"{file}: good, profiles: {names}")
 
 

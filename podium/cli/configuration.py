@@ -1,21 +1,35 @@
-"""Reading a configuration file for a command: every error shown, with its field; every warning too."""
+"""The configuration of a command: file and plugins, read together; every error shown with its field, every warning."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
-from podium.config import ConfigError, Loaded, Unsupported, load, load_file, to_yaml, unsupported
-from podium.config import default_configuration as defaults
-from podium.plugins import IN_TREE
+from podium.config import (
+    IN_TREE_PLUGINS,
+    ConfigError,
+    KubeSchedulerConfiguration,
+    Loaded,
+    PluginRegistry,
+    default_configuration,
+    load,
+    load_file,
+    to_yaml,
+    unsupported,
+)
+from podium.framework.interface import Plugin
+from podium.framework.runtime import points_of
+from podium.plugins.discovery import DiscoveryError, discover
 
 EXIT_BAD_CONFIGURATION = 1
 
 
 class BadConfiguration(click.ClickException):
-    """The file cannot be used; shows every reason, one a line."""
+    """The file or a plugin cannot be used; shows every reason, one a line."""
 
     exit_code = EXIT_BAD_CONFIGURATION
 
@@ -28,25 +42,59 @@ class BadConfiguration(click.ClickException):
         click.echo(self.message, err=True)
 
 
-def read(path: Path) -> Loaded:
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """A configuration that podium can run, the plugins there are by name, and what to warn about."""
+
+    config: KubeSchedulerConfiguration
+    plugins: Mapping[str, type[Plugin]]
+    warnings: tuple[str, ...]
+
+
+def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option `--plugin` of every command that schedules."""
+    option = click.option(
+        "--plugin",
+        "plugins",
+        multiple=True,
+        metavar="REFERENCE",
+        help="A plugin of yours, module:Class or path/file.py:Class; the configuration enables it. Repeatable.",
+    )
+    return option(command)
+
+
+def read(path: Path, registry: PluginRegistry = IN_TREE_PLUGINS) -> Loaded:
     """Load and validate a file.
 
     Raises:
         BadConfiguration: it cannot be read, or it is not valid.
     """
     try:
-        return load_file(path)
+        return load_file(path, registry)
     except ConfigError as error:
         raise BadConfiguration(str(error).splitlines()) from error
     except OSError as error:
         raise BadConfiguration([f"{path}: {error.strerror}"]) from error
 
 
-def read_defaults() -> Loaded:
-    """What podium runs with when it is given no file."""
-    return load(to_yaml(defaults()), "defaults")
+def usable(path: Path | None, references: Sequence[str] = ()) -> Usable:
+    """Read a configuration, or take the defaults, together with the plugins it may enable.
+
+    Raises:
+        BadConfiguration: a plugin cannot be had, the file is not valid, or it asks for what podium cannot do.
+    """
+    try:
+        plugins = discover(references)
+    except DiscoveryError as error:
+        raise BadConfiguration([str(error)]) from error
+    registry = registry_of(plugins)
+    loaded = load(to_yaml(default_configuration()), "defaults") if path is None else read(path, registry)
+    missing = unsupported(loaded, plugins, registry)
+    if missing.refused:
+        raise BadConfiguration(f"{path}: {error.text}" for error in missing.refused)
+    return Usable(loaded.config, plugins, (*loaded.warnings, *missing.warnings))
 
 
-def support(loaded: Loaded) -> Unsupported:
-    """What this podium cannot do of the file."""
-    return unsupported(loaded, IN_TREE)
+def registry_of(plugins: Mapping[str, type[Plugin]]) -> PluginRegistry:
+    """What the configuration has to know of the plugins: the extension points of each."""
+    return {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in plugins.items()}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -13,8 +14,8 @@ import structlog
 from rich.console import Console
 
 from podium.cli import event_loop
-from podium.cli.configuration import BadConfiguration, read, support
-from podium.config import ConfigError, KubeSchedulerConfiguration, default_configuration
+from podium.cli.configuration import Usable, plugin_option, usable
+from podium.config import ConfigError
 from podium.telemetry import configure_logging
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ _EXIT_INTERRUPTED = 130
 @click.option("--seed", default=0, show_default=True, help="Which nodes and pods: the same number, the same cluster.")
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), default=120.0, show_default=True)
 @click.option("--config", type=click.Path(path_type=Path), help="Schedule with this configuration's first profile.")
-def command(nodes: int, pods: int, output: str, seed: int, timeout_s: float, config: Path | None) -> None:
+@plugin_option
+def command(
+    nodes: int, pods: int, output: str, seed: int, timeout_s: float, config: Path | None, plugins: tuple[str, ...]
+) -> None:
     """Schedule pods on the nodes of an embedded API server, and show how it went.
 
     The API server runs in a process of its own; the pods, and three more that fit on no node, are created before the
@@ -47,7 +51,8 @@ def command(nodes: int, pods: int, output: str, seed: int, timeout_s: float, con
     _check_sizes(nodes, pods)
     from podium.cli.demo_run import Plan
 
-    plan = Plan(nodes, pods, seed, timeout_s, _configuration(config))
+    good = _configuration(config, plugins)
+    plan = Plan(nodes, pods, seed, timeout_s, good.config, good.plugins)
     console = Console(stderr=output == "json", highlight=False)
     if output == "text":
         console.print(f"[bold]podium demo[/bold]: {nodes} nodes, {pods} pods, seed {seed}\n")
@@ -75,17 +80,15 @@ def _check_sizes(nodes: int, pods: int) -> None:
         )
 
 
-def _configuration(path: Path | None) -> KubeSchedulerConfiguration:
-    if path is None:
-        config = default_configuration()
-        return replace(config, profiles=(replace(config.profiles[0], scheduler_name=_SCHEDULER_NAME),))
-    loaded = read(path)
-    unsupported = support(loaded)
-    if unsupported.refused:
-        raise BadConfiguration(f"{path}: {error.text}" for error in unsupported.refused)
-    for warning in (*loaded.warnings, *unsupported.warnings):
-        click.echo(f"{path}: warning: {warning}", err=True)
-    return loaded.config
+def _configuration(path: Path | None, plugins: Sequence[str]) -> Usable:
+    if path is not None:
+        good = usable(path, plugins)
+        for warning in good.warnings:
+            click.echo(f"{path}: warning: {warning}", err=True)
+        return good
+    good = usable(None, plugins)
+    profile = replace(good.config.profiles[0], scheduler_name=_SCHEDULER_NAME)
+    return replace(good, config=replace(good.config, profiles=(profile,)))
 
 
 def _run(plan: Plan, console: Console) -> Outcome:

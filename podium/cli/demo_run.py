@@ -5,6 +5,7 @@ Everything goes over HTTP; what is counted is what the API server says, not what
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from random import Random
@@ -18,6 +19,7 @@ from podium.cli.demo_outcome import Outcome, judge, why_unschedulable
 from podium.cli.demo_server import ServerError, server_process
 from podium.config import KubeSchedulerConfiguration
 from podium.daemon.app import App, Options
+from podium.framework.interface import Plugin
 from podium.kube.credentials import load
 from podium.kube.informer import InformerSet
 from podium.kube.objects import Pod
@@ -25,6 +27,7 @@ from podium.kube.resource_types import NODES, PODS
 from podium.kube.session import ApiSession
 from podium.kube.wire import BrokenObject, ObjectDecoder
 from podium.lib.clock import Clock, SystemClock
+from podium.plugins import IN_TREE
 from podium.sandbox.fill import unplaceable_pods, varied_pods
 
 _WRITERS = 16
@@ -40,6 +43,7 @@ class Plan:
     seed: int
     timeout_s: float
     config: KubeSchedulerConfiguration
+    plugins: Mapping[str, type[Plugin]] = field(default_factory=lambda: IN_TREE)
 
 
 class Progress(Protocol):
@@ -75,7 +79,9 @@ async def run(plan: Plan, progress: Progress) -> Outcome:
             await _create([*varied_pods(plan.pods, plan.seed, scheduler_name), *unplaceable], session, progress)
             names = frozenset(pod["metadata"]["name"] for pod in unplaceable)
             watcher = Watcher(names, plan.pods, progress, clock)
-            app = App(_unhindered(plan.config), Options(kubeconfig=str(kubeconfig), secure_port=0))
+            app = App(
+                _unhindered(plan.config), Options(kubeconfig=str(kubeconfig), secure_port=0, plugins=plan.plugins)
+            )
             await _schedule(app, watcher, session, process, plan.timeout_s)
             nodes = ObjectDecoder(NODES).page(await session.request("GET", "/api/v1/nodes"))
             pods = ObjectDecoder(PODS).page(await session.request("GET", _POD_COLLECTION))

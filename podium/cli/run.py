@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from podium.cli import event_loop
-from podium.cli.configuration import BadConfiguration, read, read_defaults, support
+from podium.cli.configuration import plugin_option, usable
 from podium.config import ConfigError
 from podium.telemetry import configure_logging, get_logger
 
 
 @click.command()
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
+@plugin_option
 @click.option("--kubeconfig", help="Credentials for the API server; by default those of the pod podium runs in.")
 @click.option("--master", help="The API server's address, in place of the kubeconfig's.")
 @click.option("--bind-address", default="0.0.0.0", show_default=True, help="Where the endpoints listen.")
@@ -31,6 +32,7 @@ from podium.telemetry import configure_logging, get_logger
 @click.option("-v", "--v", "verbosity", type=click.IntRange(0, 10), default=2, show_default=True, help="Verbosity.")
 def command(
     config: Path | None,
+    plugins: tuple[str, ...],
     kubeconfig: str | None,
     master: str | None,
     bind_address: str,
@@ -48,12 +50,9 @@ def command(
     from podium.kube.credentials import ConnectionConfigError
 
     configure_logging(form={"json": "json", "text": "console", None: None}[logging_format], verbosity=verbosity)
-    loaded = read(config) if config is not None else read_defaults()
-    unsupported = support(loaded)
-    if unsupported.refused:
-        raise BadConfiguration(f"{config}: {error.text}" for error in unsupported.refused)
+    good = usable(config, plugins)
     log = get_logger("config")
-    for warning in (*loaded.warnings, *unsupported.warnings):
+    for warning in good.warnings:
         log.warning("Configuration", warning=warning)
     options = Options(
         kubeconfig=kubeconfig,
@@ -63,9 +62,10 @@ def command(
         tls_cert_file=tls_cert_file,
         tls_private_key_file=tls_private_key_file,
         pod_max_in_unschedulable_s=unschedulable_s,
+        plugins=good.plugins,
     )
     try:
-        event_loop.run(App(loaded.config, options).run)
+        event_loop.run(App(good.config, options).run)
     except* (ConnectionConfigError, ServingError, CertificateError, PluginError, ConfigError) as group:
         raise click.ClickException("\n".join(str(error) for error in _flat(group))) from None
 

@@ -1,0 +1,119 @@
+"""Finding users' own plugins: in a file, in an importable module, or among installed packages.
+
+Owns how a plugin is named on the command line and the errors of a name that leads nowhere. Never decides whether it
+runs: the configuration enables plugins by their names.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+
+from podium.framework.interface import Plugin
+from podium.plugins import IN_TREE
+
+ENTRY_POINT_GROUP = "podium.plugins"
+
+
+class DiscoveryError(Exception):
+    """A plugin that was asked for cannot be had; the text names it and says why."""
+
+
+def discover(references: Iterable[str], installed: Iterable[EntryPoint] | None = None) -> Mapping[str, type[Plugin]]:
+    """Every plugin there is, by name: in-tree, installed, and those of the references.
+
+    Args:
+        references: `package.module:Class` or `path/file.py:Class`, as given to `--plugin`.
+        installed: entry points of the group `podium.plugins`; by default those of the environment.
+
+    Raises:
+        DiscoveryError: a reference or entry point leads to no plugin, or two plugins have one name.
+    """
+    found: dict[str, type[Plugin]] = dict(IN_TREE)
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP) if installed is None else installed:
+        _add(found, _checked(_load_entry_point(entry_point), entry_point.value), entry_point.value)
+    for reference in references:
+        _add(found, load(reference), reference)
+    return found
+
+
+def load(reference: str) -> type[Plugin]:
+    """The plugin class that a reference names.
+
+    Raises:
+        DiscoveryError: there is no such file, module or class, it fails to import, or it is no plugin.
+    """
+    where, colon, name = reference.rpartition(":")
+    if not colon or not where or not name:
+        raise DiscoveryError(f"--plugin {reference}: expected module:Class or path/file.py:Class")
+    module = _from_file(Path(where), reference) if where.endswith(".py") else _from_module(where, reference)
+    try:
+        found = getattr(module, name)
+    except AttributeError:
+        there = ", ".join(sorted(_plugin_names(module))) or "none"
+        raise DiscoveryError(f"--plugin {reference}: no class {name} in {where}; plugins there: {there}") from None
+    return _checked(found, reference)
+
+
+def _from_file(path: Path, reference: str) -> ModuleType:
+    if not path.is_file():
+        raise DiscoveryError(f"--plugin {reference}: there is no file {path}")
+    name = f"podium_plugin_{path.stem}_{abs(hash(path.resolve())):x}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None, "a .py file has a loader"
+    assert spec.loader is not None, "a .py file has a loader"
+    module = importlib.util.module_from_spec(spec)
+    # Before it runs: dataclasses and typing look their module up by name.
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise DiscoveryError(f"--plugin {reference}: {path} fails to load: {_words(error)}") from error
+    return module
+
+
+def _from_module(name: str, reference: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        raise DiscoveryError(f"--plugin {reference}: module {name} fails to load: {_words(error)}") from error
+
+
+def _load_entry_point(entry_point: EntryPoint) -> object:
+    try:
+        return entry_point.load()
+    except Exception as error:
+        raise DiscoveryError(f"installed plugin {entry_point.value} fails to load: {_words(error)}") from error
+
+
+def _checked(found: object, reference: str) -> type[Plugin]:
+    if not isinstance(found, type) or not issubclass(found, Plugin):
+        raise DiscoveryError(f"{reference} is no plugin: it derives from no class of podium.framework.interface")
+    if inspect.isabstract(found):
+        missing = ", ".join(sorted(found.__abstractmethods__))
+        raise DiscoveryError(f"{reference} is not complete: it does not define {missing}")
+    return found
+
+
+def _add(found: dict[str, type[Plugin]], plugin: type[Plugin], reference: str) -> None:
+    known = found.get(plugin.name)
+    if known is not None and known is not plugin:
+        raise DiscoveryError(f"{reference}: there is another plugin named {plugin.name}, {known.__module__}")
+    found[plugin.name] = plugin
+
+
+def _plugin_names(module: ModuleType) -> Iterable[str]:
+    for name, value in vars(module).items():
+        if isinstance(value, type) and issubclass(value, Plugin) and value.__module__ == module.__name__:
+            yield name
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
