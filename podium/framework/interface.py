@@ -176,9 +176,13 @@ class TableFilterPlugin(Plugin):
 
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """What a PostFilter plugin achieved. A nominated node of "" takes an earlier nomination back."""
+    """What a PostFilter plugin achieved. A nominated node of "" takes an earlier nomination back.
+
+    `victims` are the pods that have to leave that node.
+    """
 
     nominated_node_name: str
+    victims: tuple[Pod, ...] = ()
 
 
 class FilteredNodes(Protocol):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from podium.cluster import Snapshot
 from podium.framework.cycle_state import CycleState
-from podium.framework.diagnosis import Diagnosis, FitError
+from podium.framework.diagnosis import Diagnosis
 from podium.framework.interface import PostFilterResult
 from podium.framework.post_filter import run_post_filter
 from podium.framework.runtime import Framework
@@ -41,10 +41,11 @@ class Survey:
         """The row that a search which begins at the first node and looks at all would choose."""
         return int(self.judged.rows[choose(self.scores.total)]) if self.scores is not None else None
 
-    def fit_error(self, node_count: int) -> FitError:
-        """Why the pod fits nowhere, what PostFilter says included."""
+    @property
+    def post_filter_message(self) -> str:
+        """What PostFilter adds to the reasons of a pod that fits nowhere."""
         status = self.help.status if self.help is not None else None
-        return FitError(node_count, self.diagnosis, status.message if status is not None else "")
+        return status.message if status is not None else ""
 
 
 def survey(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, nominated: NominatedPods) -> Survey:
@@ -57,5 +58,5 @@ def survey(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot
     judged = judge_all(framework, state, pod, snapshot, nominated, diagnosis)
     if len(judged.rows):
         return Survey(judged, diagnosis, score_nodes(framework, state, pod, snapshot, judged.rows), None)
-    result, status = run_post_filter(framework, state, pod, snapshot, diagnosis)
+    result, status = run_post_filter(framework, state, pod, snapshot, nominated, diagnosis)
     return Survey(judged, diagnosis, None, Help(status, result))

@@ -61,6 +61,12 @@ class ResourceType(Generic[ObjectT]):
         """The resource's name in paths, rules and logs."""
         return self.path.rpartition("/")[2]
 
+    @property
+    def group(self) -> str:
+        """The API group, "" for the core one."""
+        parts = self.path.split("/")
+        return parts[2] if parts[1] == "apis" else ""
+
 
 PODS = ResourceType("Pod", "/api/v1/pods", Pod, field_selector="status.phase!=Succeeded,status.phase!=Failed")
 NODES = ResourceType("Node", "/api/v1/nodes", Node)

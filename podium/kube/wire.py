@@ -180,7 +180,7 @@ class ObjectDecoder(Generic[ObjectT]):
     def _second_try(self, content: Any) -> ObjectT | BrokenObject:
         """Convert a parsed object, nulls taken for absent fields as Go does."""
         try:
-            return msgspec.convert(_without_nulls(content), self._type)
+            return msgspec.convert(without_nulls(content), self._type)
         except msgspec.ValidationError as error:
             return _broken(self._kind, content, str(error))
 
@@ -195,11 +195,12 @@ def _parse(content: bytes | msgspec.Raw, kind: str) -> Any:
         raise api_errors.Malformed(f"not JSON, where {kind} was expected: {error}") from error
 
 
-def _without_nulls(content: Any) -> Any:
+def without_nulls(content: Any) -> Any:
+    """Parsed JSON with the nulls taken out, which Go takes for absent."""
     if isinstance(content, dict):
-        return {key: _without_nulls(value) for key, value in content.items() if value is not None}
+        return {key: without_nulls(value) for key, value in content.items() if value is not None}
     if isinstance(content, list):
-        return [_without_nulls(value) for value in content]
+        return [without_nulls(value) for value in content if value is not None]
     return content
 
 

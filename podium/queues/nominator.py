@@ -5,7 +5,7 @@ Source: kubernetes pkg/scheduler/backend/queue/nominator.go, v1.36.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from podium.kube.objects import Pod
@@ -16,6 +16,8 @@ PodLookup: TypeAlias = Callable[[str], Pod | None]
 
 class Nominator:
     """Nominated pods by node, in the order in which they were nominated.
+
+    Implements `podium.framework.search.NominatedPods`.
 
     Invariant: a pod is nominated to at most one node.
     """
@@ -73,3 +75,12 @@ class Nominator:
         """The pods nominated to the node, as they were when they were nominated."""
         found = self._nodes.get(node_name)
         return tuple(found.values()) if found else ()
+
+    def ahead_of(self, pod: Pod) -> Mapping[str, Sequence[Pod]]:
+        """By node name, the other nominated pods of at least this pod's priority."""
+        ahead: dict[str, Sequence[Pod]] = {}
+        for name, nominated in self._nodes.items():
+            pods = [each for each in nominated.values() if each.uid != pod.uid and each.priority >= pod.priority]
+            if pods:
+                ahead[name] = pods
+        return ahead

@@ -1,0 +1,84 @@
+"""What an attempt has found, as JSON values: the shape in which the real scheduler's answers were recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from podium.cluster import Snapshot
+from podium.framework.cycle_state import CycleState
+from podium.framework.diagnosis import FitError
+from podium.framework.schedule import NO_NODES
+from podium.framework.scoring import Scores
+from podium.framework.search import Judged
+from podium.framework.status import Code, ScheduleError, Status
+from podium.framework.survey import Help, Survey, survey
+from podium.kube.objects import Pod
+from podium.whatif.cluster import StillCluster
+
+
+def answer_one_pod(cluster: StillCluster, pod: Pod) -> dict[str, Any]:
+    """Everything about one attempt at the pod over all nodes.
+
+    Raises:
+        ScheduleError: a plugin failed, or there is no node.
+        WhatIfError: no profile serves the pod.
+    """
+    return as_answer(survey_one_pod(cluster, pod), cluster.cache.snapshot())
+
+
+def survey_one_pod(cluster: StillCluster, pod: Pod) -> Survey:
+    """As `answer_one_pod`, as values."""
+    framework, snapshot = cluster.framework_for(pod), cluster.cache.snapshot()
+    if not len(snapshot):
+        raise ScheduleError(NO_NODES)
+    return survey(framework, CycleState(), pod, snapshot, cluster.nominated)
+
+
+def as_answer(found: Survey, snapshot: Snapshot) -> dict[str, Any]:
+    """The survey as JSON values."""
+    judged, node_count = found.judged, len(snapshot)
+    answer: dict[str, Any] = {"prefilter": _status(judged.rejected)}
+    if judged.names is not None:
+        answer["prefilter_nodes"] = sorted(judged.names)
+    statuses = found.diagnosis.statuses()
+    answer["filter"] = {snapshot.name(row): _status(status) for row, status in sorted(statuses.items())}
+    answer["feasible"] = sorted(snapshot.name(row) for row in judged.rows.tolist())
+    if found.scores is not None:
+        answer["scores"] = _scores(judged, found.scores, snapshot)
+    if found.help is not None:
+        answer["fit_error"] = FitError(node_count, found.diagnosis).message
+        answer["message"] = FitError(node_count, found.diagnosis, found.post_filter_message).message
+        answer |= _help(found.help)
+    return answer
+
+
+def _status(status: Status | None) -> dict[str, Any]:
+    if status is None:
+        return {"code": Code.SUCCESS.label}
+    answer: dict[str, Any] = {"code": status.code.label}
+    if status.plugin:
+        answer["plugin"] = status.plugin
+    if status.all_reasons:
+        answer["reasons"] = list(status.all_reasons)
+    return answer
+
+
+def _scores(judged: Judged, scores: Scores, snapshot: Snapshot) -> dict[str, Any]:
+    """By node, the total and each plugin's part in it."""
+    plugins = list(scores.plugins)
+    parts = np.stack([scores.plugins[name] for name in plugins], axis=1).tolist() if plugins else []
+    answer = {}
+    for position, (row, total) in enumerate(zip(judged.rows.tolist(), scores.total.tolist(), strict=True)):
+        by_plugin = dict(zip(plugins, parts[position], strict=True)) if plugins else {}
+        answer[snapshot.name(row)] = {"total": total, "plugins": by_plugin}
+    return answer
+
+
+def _help(help_: Help) -> dict[str, Any]:
+    answer: dict[str, Any] = {"postfilter": _status(help_.status)}
+    if help_.result is not None and help_.result.nominated_node_name:
+        answer["nominated"] = help_.result.nominated_node_name
+        answer["victims"] = sorted(victim.key for victim in help_.result.victims)
+    return answer

@@ -1,0 +1,133 @@
+"""A cluster that stands still: what the daemon keeps up to date, built once from the objects of a question.
+
+Owns the cache, the nominations and the frameworks over one world. Never does I/O: plugins get a client that refuses,
+a clock that stands still and a seeded source of randomness, so that the same question has the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Final, NoReturn
+
+from podium.cluster import Cache, Snapshot
+from podium.config import KubeSchedulerConfiguration
+from podium.framework.interface import Lister, Plugin
+from podium.framework.runtime import Framework
+from podium.kube.errors import FieldError
+from podium.kube.objects import Node, Pod
+from podium.kube.requests import filter_requests
+from podium.kube.resource_types import NODES, PODS, ObjectT, ResourceType
+from podium.lib.clock import Clock, ManualClock
+from podium.queues import Nominator
+from podium.whatif.errors import ManifestError, WhatIfError
+from podium.whatif.world import World
+
+_NOW_S: Final = 4_102_444_800.0
+"""2100-01-01: after every date that an object of a question has."""
+
+_SEED: Final = 1
+
+
+class RefusingClient:
+    """Stands for the API server where there is none to write to."""
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        """Refuse."""
+        raise WhatIfError(f"there is no API server to bind {pod.key} to {node_name}")
+
+
+class NoPreemptions:
+    """Implements `podium.framework.interface.Preemptions`: nobody makes room while the world stands still."""
+
+    def attempted(self) -> None:
+        """Let it pass."""
+
+    def is_preempting(self, uid: str) -> bool:
+        """Nobody."""
+        del uid
+        return False
+
+
+class SilentObserver:
+    """Implements `podium.framework.runtime.Observer`: nobody measures here."""
+
+    def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
+        """Let it pass."""
+
+    def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
+        """Let it pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class StillHandle:
+    """Implements `podium.framework.interface.Handle`."""
+
+    clock: Clock
+    random: Random
+    client: RefusingClient
+    preemptions: NoPreemptions
+    cache: Cache
+    world: World
+
+    def snapshot(self) -> Snapshot:
+        """The snapshot that the current attempt decides on."""
+        return self.cache.snapshot()
+
+    def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
+        """The objects of a kind."""
+        return self.world.lister(resource)
+
+
+class StillCluster:
+    """One world, and the profiles of one configuration over it.
+
+    Nodes and pods enter the cache in order of namespace and name.
+
+    Raises:
+        ManifestError: an object has a field that cannot be read.
+        PluginError, ConfigError: a profile cannot be built.
+    """
+
+    def __init__(self, config: KubeSchedulerConfiguration, world: World, classes: Mapping[str, type[Plugin]]) -> None:
+        self.world = world
+        self.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
+        self.cache = Cache(_refuse_broken)
+        pods = world.objects(PODS)
+        for node in world.objects(NODES).values():
+            self.cache.put_node(node)
+        for pod in pods.values():
+            if pod.node_name:
+                self.cache.add_pod(pod)
+        handle = StillHandle(ManualClock(_NOW_S), Random(_SEED), RefusingClient(), NoPreemptions(), self.cache, world)
+        self._frameworks = {
+            profile.scheduler_name: Framework(profile, classes, handle, SilentObserver()) for profile in config.profiles
+        }
+        self.nominated = Nominator(pods.get)
+        for pod in pods.values():
+            if not pod.node_name and pod.spec.scheduler_name in self._frameworks:
+                self.nominated.add(pod)
+
+    def framework_for(self, pod: Pod) -> Framework:
+        """The profile that the pod asks for.
+
+        Raises:
+            WhatIfError: there is none.
+            ManifestError: the pod asks for amounts that cannot be read.
+        """
+        try:
+            filter_requests(pod.spec)
+        except FieldError as error:
+            raise ManifestError(f"Pod {pod.key}: {error}") from error
+        framework = self._frameworks.get(pod.spec.scheduler_name)
+        if framework is None:
+            names = ", ".join(sorted(self._frameworks))
+            raise WhatIfError(
+                f"Pod {pod.key}: spec.schedulerName: no profile is named {pod.spec.scheduler_name!r}, only {names}"
+            )
+        return framework
+
+
+def _refuse_broken(item: Node | Pod, error: FieldError) -> NoReturn:
+    raise ManifestError(f"{type(item).__name__} {item.key}: {error}") from error

@@ -1,0 +1,131 @@
+"""Recorded questions, one JSON object each, and their answers.
+
+A question holds a cluster's objects, a configuration or none, and one of: a pod (one attempt over all nodes), a queue
+of pods (where each goes), or a pod and an event (which plugins would try the pod again for it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from podium.cluster import CacheError
+from podium.config import ConfigError, KubeSchedulerConfiguration, default_configuration, load
+from podium.framework.interface import Plugin
+from podium.framework.status import PluginError, ScheduleError
+from podium.kube.errors import FieldError
+from podium.kube.objects import Pod
+from podium.kube.resource_types import PODS
+from podium.plugins import IN_TREE
+from podium.whatif.answers import answer_one_pod
+from podium.whatif.cluster import StillCluster
+from podium.whatif.errors import ManifestError, WhatIfError
+from podium.whatif.events import Change, events_of, hints_for
+from podium.whatif.manifests import read_manifest, resource_of
+from podium.whatif.sequence import place_in_turn
+from podium.whatif.world import World
+
+_CONFIGURATIONS_MAX = 64
+
+
+class RecordedChange(Struct):
+    """A change of the cluster; `action` is Add, Update or Delete."""
+
+    action: str
+    old: Any = None
+    new: Any = None
+
+
+class Scenario(Struct):
+    """One question. `objects` are the state after the event, where there is one."""
+
+    id: str
+    objects: list[Any] | None = None
+    pod: Any = None
+    pods: list[Any] | None = None
+    config: dict[str, Any] | None = None
+    event: RecordedChange | None = None
+
+
+class Evaluator:
+    """Answers questions, each on its own.
+
+    Args:
+        classes: the plugins there are, by name.
+    """
+
+    def __init__(self, classes: Mapping[str, type[Plugin]] = IN_TREE) -> None:
+        self._classes = classes
+        self._configurations: dict[bytes, KubeSchedulerConfiguration] = {}
+
+    def answer_line(self, line: bytes, name: str) -> dict[str, Any]:
+        """The answer to a question as it stands in a file, its `id` first; `error` where there is none.
+
+        Args:
+            name: what to call the question if it cannot be read.
+        """
+        try:
+            scenario = msgspec.json.decode(line, type=Scenario)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return {"id": name, "error": f"not a scenario: {error}"}
+        try:
+            return {"id": scenario.id, **self.answer(scenario)}
+        except (WhatIfError, ConfigError, PluginError, ScheduleError, CacheError, FieldError) as error:
+            return {"id": scenario.id, "error": str(error)}
+
+    def answer(self, scenario: Scenario) -> dict[str, Any]:
+        """The answer to a question.
+
+        Raises:
+            WhatIfError, ConfigError, PluginError, ScheduleError, CacheError, FieldError: there is none.
+        """
+        config = self._configuration(scenario.config)
+        world = World.of(each for each in scenario.objects or () if isinstance(each, dict))
+        if scenario.pods is not None:
+            pods = [read_manifest(each, PODS) for each in scenario.pods]
+            return {"placements": place_in_turn(self._cluster(config, world, *pods), pods)}
+        pod = read_manifest(scenario.pod, PODS)
+        cluster = self._cluster(config, world, pod)
+        if scenario.event is not None:
+            return _answer_event(cluster, pod, _change(scenario.event))
+        return answer_one_pod(cluster, pod)
+
+    def _cluster(self, config: KubeSchedulerConfiguration, world: World, *pods: Pod) -> StillCluster:
+        for pod in pods:
+            world.put_pod(pod)
+        return StillCluster(config, world, self._classes)
+
+    def _configuration(self, config: dict[str, Any] | None) -> KubeSchedulerConfiguration:
+        if config is None:
+            return default_configuration()
+        text = msgspec.json.encode(config)
+        known = self._configurations.get(text)
+        if known is None:
+            if len(self._configurations) >= _CONFIGURATIONS_MAX:
+                self._configurations.clear()
+            known = self._configurations[text] = load(text.decode(), "config").config
+        return known
+
+
+def _change(event: RecordedChange) -> Change:
+    old, new = (None if each is None else _read(each) for each in (event.old, event.new))
+    if old is None and new is None:
+        raise WhatIfError("event: neither an old nor a new object")
+    return Change(old, new)
+
+
+def _read(manifest: Any) -> Any:
+    resource = resource_of(manifest) if isinstance(manifest, dict) else None
+    if resource is None:
+        raise ManifestError("event: an object of no kind that a scheduler reads")
+    return read_manifest(manifest, resource)
+
+
+def _answer_event(cluster: StillCluster, pod: Pod, change: Change) -> dict[str, Any]:
+    framework = cluster.framework_for(pod)
+    events = events_of(change)
+    hints = {event.label: hints_for(framework, pod, event, change) for event in events}
+    return {"events": [event.label for event in events], "hints": hints}

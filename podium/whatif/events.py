@@ -1,0 +1,96 @@
+"""What a change of the cluster is read as, and which plugins would try a pod again for it.
+
+Source: kubernetes pkg/scheduler/eventhandlers.go and backend/queue/scheduling_queue.go (isPodWorthRequeuing), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podium.framework.cluster_event import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    NODE_DELETE,
+    UNSCHEDULABLE_POD_ADD,
+    ActionType,
+    ClusterEvent,
+    EventRegistration,
+    EventResource,
+    QueueingHint,
+)
+from podium.framework.runtime import Framework
+from podium.kube.objects import Node, Pod
+from podium.queues import build_hint_map, node_changes, pod_changes
+
+_RESOURCES = {resource.value.rpartition("/")[2]: resource for resource in EventResource}
+_LABELS = {QueueingHint.QUEUE: "Queue", QueueingHint.SKIP: "Skip"}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An object was added (`old` is None), deleted (`new` is None) or updated."""
+
+    old: Any
+    new: Any
+
+
+def events_of(change: Change) -> tuple[ClusterEvent, ...]:
+    """The cluster events that a change is read as; none where it can help no pod."""
+    item = change.new if change.new is not None else change.old
+    if isinstance(item, Node):
+        return _node_events(change.old, change.new)
+    if isinstance(item, Pod):
+        return _pod_events(change.old, change.new)
+    resource = _RESOURCES.get(type(item).__name__)
+    if resource is None:
+        return ()
+    return (ClusterEvent(resource, _action(change)),)
+
+
+def _action(change: Change) -> ActionType:
+    if change.old is None:
+        return ActionType.ADD
+    return ActionType.DELETE if change.new is None else ActionType.UPDATE
+
+
+def _node_events(old: Node | None, new: Node | None) -> tuple[ClusterEvent, ...]:
+    if old is None:
+        return (NODE_ADD,)
+    return (NODE_DELETE,) if new is None else node_changes(old, new)
+
+
+def _pod_events(old: Pod | None, new: Pod | None) -> tuple[ClusterEvent, ...]:
+    if new is None:
+        assert old is not None
+        return (ASSIGNED_POD_DELETE,) if old.node_name or old.status.nominated_node_name else ()
+    if old is None:
+        return (ASSIGNED_POD_ADD if new.node_name else UNSCHEDULABLE_POD_ADD,)
+    if new.node_name and not old.node_name:
+        return (ASSIGNED_POD_ADD,)
+    return pod_changes(old, new)
+
+
+def hints_for(framework: Framework, pod: Pod, event: ClusterEvent, change: Change) -> dict[str, str]:
+    """What each plugin of the profile that has registered for the event makes of it for the pod: Queue or Skip."""
+    hints: dict[str, str] = {}
+    for plugin, registrations in sorted(build_hint_map(framework.plugins.values()).items()):
+        concerned = [each for each in registrations if each.event.matches(event)]
+        if concerned:
+            hints[plugin] = _LABELS[_first_to_queue(concerned, pod, change)]
+    return hints
+
+
+def _first_to_queue(registrations: Sequence[EventRegistration], pod: Pod, change: Change) -> QueueingHint:
+    for registration in registrations:
+        if registration.hint is None:
+            return QueueingHint.QUEUE
+        try:
+            hint = registration.hint(pod, change.old, change.new)
+        except Exception:  # noqa: BLE001 - a failing hint counts as Queue, whatever it raises
+            return QueueingHint.QUEUE
+        if hint is QueueingHint.QUEUE:
+            return hint
+    return QueueingHint.SKIP

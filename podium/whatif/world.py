@@ -1,0 +1,76 @@
+"""The objects of a question, by kind and key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Generic
+
+from podium.kube.objects import Pod
+from podium.kube.resource_types import PODS, KubeObject, ObjectT, ResourceType
+from podium.whatif.manifests import Manifest, read_manifest, resource_of
+
+_ENDED = ("Succeeded", "Failed")
+
+
+class StillLister(Generic[ObjectT]):
+    """The objects of one kind. Implements `podium.framework.interface.Lister`."""
+
+    def __init__(self, objects: Mapping[str, ObjectT]) -> None:
+        self._objects = objects
+
+    def get(self, key: str) -> ObjectT | None:
+        """The object of that key."""
+        return self._objects.get(key)
+
+    def list(self) -> Iterable[ObjectT]:
+        """All of them, in order of namespace and name."""
+        return self._objects.values()
+
+
+class World:
+    """What lives in a cluster. Kinds that no scheduler reads are left out, and pods that have ended.
+
+    Invariant: the objects of a kind are in order of namespace and name, as an API server lists them.
+    """
+
+    def __init__(self, objects: Iterable[tuple[ResourceType[Any], KubeObject]]) -> None:
+        self._objects: dict[str, dict[str, Any]] = {}
+        for resource, item in objects:
+            if not (isinstance(item, Pod) and item.status.phase in _ENDED):
+                self._objects.setdefault(resource.path, {})[item.key] = item
+        for path, found in self._objects.items():
+            self._objects[path] = dict(sorted(found.items(), key=_namespace_and_name))
+
+    @classmethod
+    def of(cls, manifests: Iterable[Manifest]) -> World:
+        """The world of these objects.
+
+        Raises:
+            ManifestError: one cannot be read.
+        """
+        return cls(
+            (resource, read_manifest(manifest, resource))
+            for manifest in manifests
+            if (resource := resource_of(manifest)) is not None
+        )
+
+    def objects(self, resource: ResourceType[ObjectT]) -> Mapping[str, ObjectT]:
+        """The objects of one kind by key."""
+        return self._objects.get(resource.path, {})
+
+    def put_pod(self, pod: Pod) -> None:
+        """Add a pod, or replace the one of its name."""
+        self._objects.setdefault(PODS.path, {})[pod.key] = pod
+
+    def drop_pod(self, pod: Pod) -> None:
+        """Take a pod out."""
+        del self._objects[PODS.path][pod.key]
+
+    def lister(self, resource: ResourceType[ObjectT]) -> StillLister[ObjectT]:
+        """The objects of one kind as plugins ask for them; it sees what becomes of the world later."""
+        return StillLister(self._objects.setdefault(resource.path, {}))
+
+
+def _namespace_and_name(entry: tuple[str, KubeObject]) -> tuple[str, str]:
+    metadata = entry[1].metadata
+    return metadata.namespace, metadata.name
