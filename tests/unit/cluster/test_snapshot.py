@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from podium.cluster import Cache, Footprint, HostPort, Snapshot, footprint
+from podium.kube.objects import Node, ObjectMeta
 from tests.builders import node, pod
 
 PORT = HostPort("0.0.0.0", "TCP", 80)
@@ -235,3 +236,32 @@ def test_replacing_a_pod_by_one_with_the_same_requests_keeps_the_counts(world):
     world.replace_pod(0, same, Footprint(dict(taken.requests), 1000, taken.nonzero_memory_bytes, taken.host_ports))
     assert list(world.node(0).pods) == [same]
     assert world.requested("cpu")[0] == 1000
+
+
+# ---------------------------------------------------------------- without a cache
+
+
+def labelled(name: str, **labels: str) -> Node:
+    return Node(metadata=ObjectMeta(name=name, labels=labels))
+
+
+def test_a_resource_seen_for_the_first_time_gets_a_column_of_its_own() -> None:
+    snapshot = Snapshot()
+    snapshot.put_node(labelled("n1"), {"cpu": 1000, "example.com/gpu": 2}, 10)
+    snapshot.put_node(labelled("n2"), {"example.com/fpga": 1}, 10)
+    rows = [snapshot.row_of["n1"], snapshot.row_of["n2"]]
+    assert snapshot.allocatable("example.com/gpu")[rows].tolist() == [2, 0]
+    assert snapshot.allocatable("example.com/fpga")[rows].tolist() == [0, 1]
+    assert snapshot.allocatable("cpu")[rows].tolist() == [1000, 0]
+    assert snapshot.requested("example.com/gpu")[rows].tolist() == [0, 0]
+
+
+def test_a_label_column_is_made_once_and_follows_the_nodes() -> None:
+    snapshot = Snapshot()
+    snapshot.put_node(labelled("n1", zone="a"), {}, 10)
+    column = snapshot.label_column("zone")
+    snapshot.put_node(labelled("n2", zone="b"), {}, 10)
+    snapshot.put_node(labelled("n1"), {}, 10)
+    assert snapshot.label_column("zone") is column
+    values = {name: column.values[column.ids[row]] for name, row in snapshot.row_of.items()}
+    assert values == {"n1": None, "n2": "b"}
