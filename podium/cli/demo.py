@@ -14,8 +14,9 @@ import structlog
 from rich.console import Console
 
 from podium.cli import event_loop
-from podium.cli.configuration import Usable, plugin_option, usable
-from podium.config import ConfigError
+from podium.cli.configuration import BadConfiguration, Usable, plugin_option, usable
+from podium.config import ConfigError, default_configuration
+from podium.plugins.discovery import DiscoveryError, discover
 from podium.telemetry import configure_logging
 
 if TYPE_CHECKING:
@@ -86,9 +87,13 @@ def _configuration(path: Path | None, plugins: Sequence[str]) -> Usable:
         for warning in good.warnings:
             click.echo(f"{path}: warning: {warning}", err=True)
         return good
-    good = usable(None, plugins)
-    profile = replace(good.config.profiles[0], scheduler_name=_SCHEDULER_NAME)
-    return replace(good, config=replace(good.config, profiles=(profile,)))
+    try:
+        found = discover(plugins)
+    except DiscoveryError as error:
+        raise BadConfiguration([str(error)]) from error
+    config = default_configuration()
+    profile = replace(config.profiles[0], scheduler_name=_SCHEDULER_NAME)
+    return Usable(replace(config, profiles=(profile,)), found, ())
 
 
 def _run(plan: Plan, console: Console) -> Outcome:
