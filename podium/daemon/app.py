@@ -35,6 +35,7 @@ from podium.daemon.observers import QueueMetrics
 from podium.daemon.serving import Check, Health, Server, ping, serve, serving_context
 from podium.daemon.wakeup import WakeUp
 from podium.framework.interface import Plugin
+from podium.framework.preemption import NoPreemptions
 from podium.framework.runtime import Framework
 from podium.kube.credentials import Credentials, load
 from podium.kube.dispatcher import Dispatcher
@@ -146,7 +147,7 @@ class App:
         recorder = EventRecorder(dispatcher, clock, hostname=socket.gethostname())
         cache = Cache(BrokenObjects(metrics))
         waiting_pods = WaitingPods(clock)
-        handle = PluginHandle(clock, self._random, client, cache, informers)
+        handle = PluginHandle(clock, self._random, client, NoPreemptions(), cache, informers)
         frameworks = {
             profile.scheduler_name: Framework(profile, self._options.plugins, handle, metrics)
             for profile in config.profiles

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 
 from podium.cluster import Cache, Snapshot
-from podium.framework.interface import ApiClient, Lister
+from podium.framework.interface import ApiClient, Lister, Preemptions
 from podium.kube.informer import InformerSet
 from podium.kube.resource_types import ObjectT, ResourceType
 from podium.lib.clock import Clock
@@ -19,6 +19,7 @@ class PluginHandle:
     clock: Clock
     random: Random
     client: ApiClient
+    preemptions: Preemptions
     cache: Cache
     informers: InformerSet
 

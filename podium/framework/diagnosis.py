@@ -62,7 +62,7 @@ def _counted(verdicts: IntArray) -> tuple[tuple[int, int], ...]:
 
 @dataclass(slots=True)
 class Diagnosis:
-    """How the nodes fared. Implements `FilteredNodes` once `table_size` is known.
+    """How the nodes fared.
 
     `table_size` is the number of rows of the snapshot; `absent` is the status of nodes without one of their own.
     """

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -55,6 +56,16 @@ class Lister(Protocol[ListedT_co]):
         """All of them, a live view: not to be held across an await."""
 
 
+class Preemptions(Protocol):
+    """The preemptions that are being carried out."""
+
+    def attempted(self) -> None:
+        """Be told that a pod has looked for victims, with or without success."""
+
+    def is_preempting(self, uid: str) -> bool:
+        """Whether room is still being made for the pod of that uid, so that it must not be tried yet."""
+
+
 class Handle(Protocol):
     """What the framework lends to plugins."""
 
@@ -69,6 +80,10 @@ class Handle(Protocol):
     @property
     def client(self) -> ApiClient:
         """The way to the API server, for the asynchronous extension points."""
+
+    @property
+    def preemptions(self) -> Preemptions:
+        """Who makes room for whom at the moment."""
 
     def snapshot(self) -> Snapshot:
         """The snapshot that the current attempt decides on."""
@@ -178,11 +193,31 @@ class TableFilterPlugin(Plugin):
 class PostFilterResult:
     """What a PostFilter plugin achieved. A nominated node of "" takes an earlier nomination back.
 
-    `victims` are the pods that have to leave that node.
+    `victims` are the pods that have to leave that node first, the most important one first.
     """
 
     nominated_node_name: str
     victims: tuple[Pod, ...] = ()
+
+
+class Trial(Protocol):
+    """One node in a private world, where pods can be taken off and put back.
+
+    Raises: `PluginError` from `add` and `remove`, where a plugin cannot follow.
+    """
+
+    @property
+    def node(self) -> NodeInfo:
+        """The node as it is in that world."""
+
+    def remove(self, pod: Pod) -> None:
+        """Take a pod off the node."""
+
+    def add(self, pod: Pod) -> None:
+        """Put a pod back that was taken off."""
+
+    def status(self) -> Status | None:
+        """How the incoming pod fares there: None where it fits. A filter that fails is an Error status."""
 
 
 class FilteredNodes(Protocol):
@@ -193,6 +228,9 @@ class FilteredNodes(Protocol):
 
     def status(self, row: int) -> Status:
         """The status of one row."""
+
+    def trial(self, row: int) -> AbstractContextManager[Trial]:
+        """Try things out on one node; its end undoes them. One at a time."""
 
 
 class PostFilterPlugin(Plugin):

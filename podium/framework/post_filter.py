@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from podium.cluster import Snapshot
 from podium.framework.cycle_state import CycleState
+from podium.framework.diagnosis import Diagnosis
 from podium.framework.interface import FilteredNodes, PostFilterPlugin, PostFilterResult
 from podium.framework.runtime import Framework
-from podium.framework.status import Code, Status, error_status
+from podium.framework.search import NominatedPods
+from podium.framework.status import Code, Status, demand_status, error_status
+from podium.framework.trials import AfterFiltering
 from podium.kube.objects import Pod
 
 
 def run_post_filter(
-    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
+    framework: Framework,
+    state: CycleState,
+    pod: Pod,
+    snapshot: Snapshot,
+    nominated: NominatedPods,
+    diagnosis: Diagnosis,
 ) -> tuple[PostFilterResult | None, Status | None]:
     """Let the PostFilter plugins help, in order: the first that succeeds, fails, or says nothing will help, ends it.
 
@@ -26,6 +34,7 @@ def run_post_filter(
     if not framework.post_filter:
         return PostFilterResult(""), None
     started_s = framework.clock.monotonic()
+    filtered = AfterFiltering(framework, state, pod, snapshot, nominated, diagnosis)
     result, status = _in_order(framework, state, pod, snapshot, filtered)
     framework.observe("PostFilter", status, started_s)
     return result, status
@@ -53,6 +62,7 @@ def _ask(
     plugin: PostFilterPlugin, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
 ) -> tuple[PostFilterResult | None, Status | None]:
     try:
-        return plugin.post_filter(state, pod, snapshot, filtered)
+        result, status = plugin.post_filter(state, pod, snapshot, filtered)
+        return result, demand_status(status)
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
         return None, error_status(f'running PostFilter plugin "{plugin.name}": {error}')

@@ -5,10 +5,11 @@ Source: kubernetes pkg/scheduler/framework/runtime/framework.go, v1.36.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ParamSpec, Protocol, TypeVar
 
+from podium.cluster import NodeInfo
 from podium.config import IN_TREE_PLUGINS, ExpandedPlugins, ExtensionPoint, expand_plugins
 from podium.config import Profile as ProfileConfiguration
 from podium.framework.cluster_event import EventRegistration
@@ -25,6 +26,7 @@ from podium.framework.interface import (
     PostFilterPlugin,
     PreBindPlugin,
     PreEnqueuePlugin,
+    PreFilterExtensions,
     PreFilterPlugin,
     PreScorePlugin,
     QueueSortPlugin,
@@ -154,6 +156,31 @@ class Framework:
             for name, plugin in self._plugins.items()
             if isinstance(plugin, _REGISTERING)
         }
+
+    # ------------------------------------------------------------ trying pods out
+
+    def run_add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> None:
+        """Tell the PreFilter plugins that `added` is on the node, for as far as `state` is concerned.
+
+        Raises:
+            PluginError: one of them failed.
+        """
+        for plugin, extensions in self._extensions(state):
+            status = _answer(extensions.add_pod, state, pod, added, node)
+            if status is not None and status.code is not Code.SUCCESS:
+                raise PluginError(f'running AddPod on PreFilter plugin "{plugin}": {status.message}')
+
+    def run_remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> None:
+        """Tell the PreFilter plugins that `removed` is off the node; otherwise as `run_add_pod`."""
+        for plugin, extensions in self._extensions(state):
+            status = _answer(extensions.remove_pod, state, pod, removed, node)
+            if status is not None and status.code is not Code.SUCCESS:
+                raise PluginError(f'running RemovePod on PreFilter plugin "{plugin}": {status.message}')
+
+    def _extensions(self, state: CycleState) -> Iterator[tuple[str, PreFilterExtensions]]:
+        for plugin in self.pre_filter:
+            if plugin.name not in state.skipped_filters and (extensions := plugin.pre_filter_extensions()) is not None:
+                yield plugin.name, extensions
 
     # ------------------------------------------------------------ after a node is chosen
 

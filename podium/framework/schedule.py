@@ -80,7 +80,7 @@ def schedule(
         elif len(feasible.rows) == 1:
             row = int(feasible.rows[0])
         else:
-            helped, status = run_post_filter(framework, state, pod, snapshot, diagnosis)
+            helped, status = run_post_filter(framework, state, pod, snapshot, nominated, diagnosis)
             return DoesNotFit(FitError(len(snapshot), diagnosis, status.message if status else ""), helped)
     except ScheduleError as error:
         return Failed(error_status(error))

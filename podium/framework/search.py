@@ -9,19 +9,21 @@ beyond the last node that upstream would have examined is left out of the diagno
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from podium.cluster import Rows, Snapshot
-from podium.cluster.footprint import footprint
+from podium.cluster import IntArray, Rows, Snapshot
+from podium.cluster.footprint import footprint_as_far_as_readable
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis, Rejection
-from podium.framework.forms import Filter, active
+from podium.framework.forms import Explain, Filter, active
 from podium.framework.pre_filter import run_pre_filter
 from podium.framework.runtime import Framework
-from podium.framework.status import Code, ScheduleError, Status
+from podium.framework.status import Code, PluginError, ScheduleError, Status
 from podium.kube.objects import Pod
 
 MIN_FEASIBLE_NODES = 100
@@ -90,7 +92,7 @@ def find_feasible(
     names = run_pre_filter(framework, state, pod, snapshot, diagnosis)
     if isinstance(names, Status):
         return Feasible(np.empty(0, np.intp), 0)
-    judge = _Judge(framework, state, pod, snapshot, nominated)
+    judge = Judge(framework, state, pod, snapshot, nominated)
     promised = snapshot.row_of.get(pod.status.nominated_node_name)
     if promised is not None:
         feasible = _only(promised, judge, diagnosis)
@@ -138,7 +140,7 @@ def judge_all(
     if isinstance(names, Status):
         return Judged(names, None, snapshot.order[:0])
     rows = _worth_a_look(snapshot, names)
-    found = _Judge(framework, state, pod, snapshot, nominated).search(rows, 0, len(rows), diagnosis)
+    found = Judge(framework, state, pod, snapshot, nominated).search(rows, 0, len(rows), diagnosis)
     return Judged(None, names, found)
 
 
@@ -150,7 +152,7 @@ def _worth_a_look(snapshot: Snapshot, names: frozenset[str] | None) -> Rows:
     ]
 
 
-def _only(row: int, judge: _Judge, diagnosis: Diagnosis) -> Feasible | None:
+def _only(row: int, judge: Judge, diagnosis: Diagnosis) -> Feasible | None:
     """The node that the pod is nominated to, if it fits there: then no other is looked at."""
     try:
         status = judge.alone(row)
@@ -162,8 +164,8 @@ def _only(row: int, judge: _Judge, diagnosis: Diagnosis) -> Feasible | None:
     return None
 
 
-class _Judge:
-    """The filters of one attempt."""
+class Judge:
+    """The filters of one attempt, over the nodes of one snapshot."""
 
     def __init__(
         self, framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, nominated: NominatedPods
@@ -179,6 +181,12 @@ class _Judge:
             for name, pods in nominated.ahead_of(pod).items()
             if (row := snapshot.row_of.get(name)) is not None
         }
+
+    def elsewhere(self, state: CycleState, snapshot: Snapshot) -> Judge:
+        """The same filters in another world: a clone of the state, and a fork of the snapshot."""
+        twin = copy(self)
+        twin._state, twin._snapshot = state, snapshot
+        return twin
 
     def search(self, rows: Rows, start: int, wanted: int, diagnosis: Diagnosis) -> Rows:
         """Rows that pass, from position `start` around, until one more than `wanted` has been met.
@@ -252,17 +260,12 @@ class _Judge:
                 break
             self._framework.observer.count_evaluations(each.name, "Filter", self._framework.name, len(left))
             try:
-                judged = each.judge(state, self._pod, snapshot, left)
+                outcome = _rejection(left, each.judge(state, self._pod, snapshot, left))
             except Exception as error:
                 raise ScheduleError(f'running "{each.name}" filter plugin: {error}') from error
-            if judged is None:
+            if outcome is None:
                 continue
-            verdicts, explain = judged
-            fails = verdicts != 0
-            if not fails.any():
-                continue
-            rejection = Rejection.of(left[fails], verdicts[fails], explain)
-            _demand_rejection(each.name, rejection)
+            fails, rejection = outcome
             rejected.append((positions[fails], rejection))
             positions, left = positions[~fails], left[~fails]
         return positions, rejected
@@ -279,22 +282,33 @@ class _Judge:
         snapshot, state = self._snapshot.fork(), self._state.clone()
         name = snapshot.name(row)
         for nominated in promised:
-            snapshot.add_pod(row, nominated.on_node(name), footprint(nominated))
-            for plugin in self._framework.pre_filter:
-                extensions = plugin.pre_filter_extensions()
-                if extensions is None or plugin.name in state.skipped_filters:
-                    continue
-                status = extensions.add_pod(state, self._pod, nominated, snapshot.node(row))
-                if status is not None and status.code is not Code.SUCCESS:
-                    raise ScheduleError(f'running AddPod on PreFilter plugin "{plugin.name}": {status.message}')
+            snapshot.add_pod(row, nominated.on_node(name), footprint_as_far_as_readable(nominated))
+            try:
+                self._framework.run_add_pod(state, self._pod, nominated, snapshot.node(row))
+            except PluginError as error:
+                raise ScheduleError(str(error)) from error
         return snapshot, state
 
 
-def _demand_rejection(plugin: str, rejection: Rejection) -> None:
-    """A filter may reject a node; anything else fails the attempt."""
+def _rejection(rows: Rows, judged: tuple[IntArray, Explain] | None) -> tuple[NDArray[np.bool_], Rejection] | None:
+    """Which of the rows a filter rejected, and as what; None where all pass.
+
+    Raises:
+        PluginError: the filter answered something else than that a row passes or is rejected.
+    """
+    if judged is None:
+        return None
+    verdicts, explain = judged
+    if np.shape(verdicts) != rows.shape:
+        raise PluginError(f"verdicts are not one for each of the {len(rows)} nodes")
+    fails = verdicts != 0
+    if not fails.any():
+        return None
+    rejection = Rejection.of(rows[fails], verdicts[fails], explain)
     for status, _ in rejection.counted():
         if not status.is_rejected:
-            raise ScheduleError(f'running "{plugin}" filter plugin: {status.message}')
+            raise PluginError(status.message)
+    return fails, rejection
 
 
 def _same_for_all(rows: Rows, status: Status) -> Rejection:

@@ -9,6 +9,7 @@ from typing import Final
 
 from podium.framework.interface import Plugin
 from podium.plugins.default_binder import DefaultBinder
+from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.dynamic_resources import DynamicResources
 from podium.plugins.image_locality import ImageLocality
 from podium.plugins.node_affinity import NodeAffinity
@@ -32,6 +33,7 @@ IN_TREE: Final[Mapping[str, type[Plugin]]] = {
     "NodePorts": NodePorts,
     "NodeResourcesFit": NodeResourcesFit,
     "DynamicResources": DynamicResources,
+    "DefaultPreemption": DefaultPreemption,
     "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
     "ImageLocality": ImageLocality,
     "DefaultBinder": DefaultBinder,

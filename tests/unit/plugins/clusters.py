@@ -15,7 +15,8 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.interface import FilterPlugin, ScorePlugin, TableFilterPlugin, TableScorePlugin
 from podium.framework.status import Status
 from podium.kube.objects import Node, Pod
-from podium.lib.clock import Clock
+from podium.kube.resource_types import ResourceType
+from podium.lib.clock import Clock, ManualClock
 
 STATE = CycleState()
 
@@ -100,12 +101,39 @@ class StillHandle:
     client: Any = field(default_factory=NoClient)
     random: Random = field(default_factory=lambda: Random(1))
 
+    clock: Clock = field(default_factory=ManualClock)
+    objects: Mapping[ResourceType[Any], Iterable[Any]] = field(default_factory=dict)
+    preempting: set[str] = field(default_factory=set)
+    attempts: int = 0
+
     @property
-    def clock(self) -> Clock:
-        raise AssertionError("no plugin here reads the clock")
+    def preemptions(self) -> StillHandle:
+        return self
+
+    def attempted(self) -> None:
+        self.attempts += 1
+
+    def is_preempting(self, uid: str) -> bool:
+        return uid in self.preempting
 
     def snapshot(self) -> Snapshot:
         return self.current
+
+    def lister(self, resource: ResourceType[Any]) -> Listed:
+        return Listed(self.objects.get(resource, ()))
+
+
+class Listed:
+    """Implements `podium.framework.interface.Lister` over objects that do not change."""
+
+    def __init__(self, objects: Iterable[Any]) -> None:
+        self._objects = {each.key: each for each in objects}
+
+    def get(self, key: str) -> Any:
+        return self._objects.get(key)
+
+    def list(self) -> Iterable[Any]:
+        return self._objects.values()
 
 
 def filtered(plugin: TableFilterPlugin, pod: Pod, snapshot: Snapshot) -> dict[str, Status]:

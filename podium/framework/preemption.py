@@ -1,0 +1,234 @@
+"""Planning preemption: which pods of lower priority would have to go, and on which node that costs least.
+
+Owns the dry runs, the choice of victims on a node, what disruption budgets make of them, and the choice among nodes.
+Never removes a pod from anything but a private world, and never decides whether a pod may preempt at all.
+
+Source: kubernetes pkg/scheduler/framework/preemption/preemption.go, plugins/defaultpreemption/default_preemption.go and
+pkg/scheduler/util/utils.go, v1.36.2.
+Differs: nodes are tried one after the other, in the order of the snapshot from a random one on, so the plan is the same
+whenever that start is. Where upstream leaves it to chance, here the first in that order wins: among pods of one
+priority and start time, and among nodes that are equally good. A pod that has not started counts as starting now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final, TypeAlias
+
+from podium.framework.interface import FilteredNodes, Trial
+from podium.framework.status import Code, PluginError, Status, error_status, unresolvable
+from podium.kube.errors import FieldError
+from podium.kube.objects import Pod
+from podium.kube.selectors import Selector, compile_selector
+from podium.kube.times import parse_time
+from podium.kube.workload_objects import PodDisruptionBudget
+
+_PRIORITY_OFFSET: Final = 1 << 31
+"""Makes every priority count for something, so that more victims are never cheaper than fewer of the same priority."""
+_NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
+
+
+class NoPreemptions:
+    """A world in which nobody preempts. Implements `podium.framework.interface.Preemptions`."""
+
+    def attempted(self) -> None:
+        """Nobody counts."""
+
+    def is_preempting(self, uid: str) -> bool:
+        """Nobody is."""
+        del uid
+        return False
+
+
+class Importance:
+    """The order in which pods are kept: higher priority first, among equals the one that has run longer.
+
+    Units: `now_s` is in seconds since the epoch.
+    """
+
+    def __init__(self, now_s: float) -> None:
+        self._now_s = now_s
+
+    def started_s(self, pod: Pod) -> float:
+        """When the pod started; now, where it has not, or where that cannot be read."""
+        started = pod.status.start_time
+        if not started:
+            return self._now_s
+        try:
+            return parse_time(started)
+        except ValueError:
+            return self._now_s
+
+    def sorted(self, pods: Iterable[Pod]) -> list[Pod]:
+        """The most important first."""
+        return sorted(pods, key=lambda pod: (-pod.priority, self.started_s(pod)))
+
+
+class Budgets:
+    """How many pods each disruption budget still lets go.
+
+    Cost: a selector is compiled when a pod of its namespace is first held against it.
+    """
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        self._budgets: dict[str, list[PodDisruptionBudget]] = {}
+        for budget in budgets:
+            self._budgets.setdefault(budget.metadata.namespace, []).append(budget)
+        self._compiled: dict[str, list[tuple[PodDisruptionBudget, Selector]]] = {}
+
+    def split(self, pods: Sequence[Pod]) -> tuple[list[Pod], list[Pod]]:
+        """Those whose going would violate a budget, given that those before them go too, and the others, in order."""
+        if not self._budgets:
+            return [], list(pods)
+        left: dict[str, int] = {}
+        violating: list[Pod] = []
+        others: list[Pod] = []
+        for pod in pods:
+            (violating if self._violates(pod, left) else others).append(pod)
+        return violating, others
+
+    def _violates(self, pod: Pod, left: dict[str, int]) -> bool:
+        """Take the pod out of all its budgets; whether that is too much for one of them."""
+        labels = pod.metadata.labels
+        is_too_much = False
+        for budget, selector in self._of(pod.metadata.namespace) if labels else ():
+            # The disruption of a pod that is listed has been counted already.
+            if not selector.matches(labels) or pod.metadata.name in budget.status.disrupted_pods:
+                continue
+            left[budget.key] = left.get(budget.key, budget.status.disruptions_allowed) - 1
+            is_too_much |= left[budget.key] < 0
+        return is_too_much
+
+    def _of(self, namespace: str) -> list[tuple[PodDisruptionBudget, Selector]]:
+        compiled = self._compiled.get(namespace)
+        if compiled is None:
+            compiled = self._compiled[namespace] = list(_with_selectors(self._budgets.get(namespace, ())))
+        return compiled
+
+
+def _with_selectors(budgets: Iterable[PodDisruptionBudget]) -> Iterator[tuple[PodDisruptionBudget, Selector]]:
+    """The budgets that select anything; an empty selector selects nothing here, nor does an invalid one."""
+    for budget in budgets:
+        try:
+            selector = compile_selector(budget.spec.selector)
+        except FieldError:
+            continue
+        if not selector.everything and not selector.nothing:
+            yield budget, selector
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node that the pod would fit on without these pods, the most important one first."""
+
+    node_name: str
+    victims: tuple[Pod, ...]
+    violations: int
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What trying nodes came to: candidates, those without violated budgets first, and why the other rows are none."""
+
+    candidates: tuple[Candidate, ...]
+    rejected: dict[int, Status]
+
+
+def dry_run(
+    filtered: FilteredNodes, rows: Iterable[int], wanted: int, pod: Pod, budgets: Budgets, importance: Importance
+) -> DryRun:
+    """Try nodes in this order, until there are as many candidates as wanted and one of them violates no budget."""
+    sound: list[Candidate] = []
+    violating: list[Candidate] = []
+    rejected: dict[int, Status] = {}
+    for row in rows:
+        with filtered.trial(row) as trial:
+            found = select_victims(trial, pod, budgets, importance)
+        if isinstance(found, Status):
+            rejected[row] = found
+            continue
+        among = violating if found.violations else sound
+        if len(among) < wanted:
+            among.append(found)
+        if sound and len(sound) + len(violating) >= wanted:
+            break
+    return DryRun((*sound, *violating), rejected)
+
+
+def select_victims(trial: Trial, pod: Pod, budgets: Budgets, importance: Importance) -> Candidate | Status:
+    """The pods that have to leave the node: without all of lower priority the pod fits, and each that can stay stays.
+
+    Pods whose going violates a budget are let stay first, and of each kind the most important ones.
+
+    Returns:
+        UnschedulableAndUnresolvable without pods of lower priority; how the pod fares even without them; an Error.
+    """
+    node = trial.node
+    lower = [each for each in node.pods if each.priority < pod.priority]
+    if not lower:
+        return _NO_VICTIMS
+    try:
+        for each in lower:
+            trial.remove(each)
+        status = trial.status()
+        if status is not None:
+            return status
+        violating, others = budgets.split(importance.sorted(lower))
+        victims = [each for each in violating if not _reprieve(trial, each)]
+        violations = len(victims)
+        victims += [each for each in others if not _reprieve(trial, each)]
+    except PluginError as error:
+        return error_status(error)
+    if not victims:
+        return error_status(f'expected at least one victim pod on node "{node.name}"')
+    if violating and others:
+        victims = importance.sorted(victims)
+    return Candidate(node.name, tuple(victims), violations)
+
+
+def _reprieve(trial: Trial, victim: Pod) -> bool:
+    """Let a pod stay if the incoming one fits beside it; whether it stays."""
+    trial.add(victim)
+    if trial.status() is None:
+        return True
+    trial.remove(victim)
+    return False
+
+
+_Cost: TypeAlias = Callable[[Candidate, Importance], float]
+
+_COSTS: Final[tuple[_Cost, ...]] = (
+    lambda candidate, _: candidate.violations,
+    lambda candidate, _: candidate.victims[0].priority,
+    lambda candidate, _: sum(victim.priority + _PRIORITY_OFFSET for victim in candidate.victims),
+    lambda candidate, _: len(candidate.victims),
+    lambda candidate, importance: -_first_start_s(candidate, importance),
+)
+"""What makes a candidate worse, the first that differs decides: violated budgets; the priority of the most important
+victim; the sum of priorities; the number of victims; how long the most important victims have been running."""
+
+
+def choose(candidates: Sequence[Candidate], importance: Importance) -> Candidate:
+    """The candidate that costs least."""
+    left = candidates
+    for cost in _COSTS:
+        if len(left) == 1:
+            break
+        costs = [cost(candidate, importance) for candidate in left]
+        least = min(costs)
+        left = [candidate for candidate, each in zip(left, costs, strict=True) if each == least]
+    return left[0]
+
+
+def _first_start_s(candidate: Candidate, importance: Importance) -> float:
+    """When the first of the victims of the highest priority started."""
+    highest = max(map(attrgetter("priority"), candidate.victims))
+    return min(importance.started_s(victim) for victim in candidate.victims if victim.priority == highest)
+
+
+def errors_of(statuses: Iterable[Status]) -> str:
+    """The errors among the statuses in one line, as upstream joins them; empty where there are none."""
+    distinct = dict.fromkeys(status.message for status in statuses if status.code is Code.ERROR)
+    return next(iter(distinct)) if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else ""

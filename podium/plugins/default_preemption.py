@@ -1,0 +1,122 @@
+"""DefaultPreemption: a pod that fits nowhere makes room by having pods of lower priority deleted.
+
+Runs at: PreEnqueue (waits while room is being made for the pod), PostFilter.
+Verdict: PreEnqueue: UnschedulableAndUnresolvable. PostFilter: Success with the node and the victims; Unschedulable
+where preemption does not help or the pod must not preempt; Error where none helped and a dry run failed.
+Requeue: a pod goes; that never puts the pod back by itself, the plugins that rejected it do.
+Cost: for each node tried, a clone of the plugins' state and one pass of the filters for each pod of lower priority.
+Source: kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go and
+framework/preemption/preemption.go, v1.36.2; KEP-4832.
+Differs: the pod is not read again first, since nothing can change it during an attempt. The daemon carries the
+preemption out, from the result. See also `podium.framework.preemption`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from podium.cluster import Rows, Snapshot
+from podium.config.args import DefaultPreemptionArgs
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cycle_state import CycleState
+from podium.framework.diagnosis import Diagnosis, FitError
+from podium.framework.interface import (
+    FilteredNodes,
+    Handle,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreEnqueuePlugin,
+)
+from podium.framework.preemption import Budgets, Importance, choose, dry_run, errors_of
+from podium.framework.status import Code, Status, error_status, unresolvable, unschedulable
+from podium.kube.objects import Pod
+from podium.kube.resource_types import POD_DISRUPTION_BUDGETS
+
+_PREFIX: Final = "preemption: "
+_WAITING: Final = unresolvable("waiting for the preemption for this pod to be finished")
+_NEVER: Final = unschedulable(f"{_PREFIX}not eligible due to preemptionPolicy=Never.")
+_VICTIMS_LEAVING: Final = unschedulable(f"{_PREFIX}not eligible due to a terminating pod on the nominated node.")
+_NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
+
+
+class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
+    """Finds the node where making room costs least."""
+
+    def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
+        self._percentage = args.min_candidate_nodes_percentage
+        self._absolute = args.min_candidate_nodes_absolute
+        self._clock = handle.clock
+        self._random = handle.random
+        self._preemptions = handle.preemptions
+        self._budgets = handle.lister(POD_DISRUPTION_BUDGETS)
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """Success, unless the pod's victims are still being told to go."""
+        return _WAITING if self._preemptions.is_preempting(pod.uid) else None
+
+    def post_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
+    ) -> tuple[PostFilterResult | None, Status | None]:
+        """Success with a node and victims, Unschedulable, or Error."""
+        del state
+        self._preemptions.attempted()
+        if pod.spec.preemption_policy == "Never":
+            return None, _NEVER
+        if self._waits_for_victims(pod, snapshot, filtered):
+            return None, _VICTIMS_LEAVING
+        rows = snapshot.order[filtered.codes()[snapshot.order] == Code.UNSCHEDULABLE]
+        if not len(rows):
+            return _not_helpful(snapshot, {})
+        importance = Importance(self._clock.now())
+        tried = dry_run(
+            filtered, self._rotated(rows), self._wanted(len(rows)), pod, Budgets(self._budgets.list()), importance
+        )
+        if tried.candidates:
+            best = choose(tried.candidates, importance)
+            return PostFilterResult(best.node_name, best.victims), None
+        if errors := errors_of(tried.rejected.values()):
+            return None, error_status(_PREFIX + errors)
+        return _not_helpful(snapshot, tried.rejected)
+
+    @staticmethod
+    def _waits_for_victims(pod: Pod, snapshot: Snapshot, filtered: FilteredNodes) -> bool:
+        """Whether earlier victims are on their way out, on a node that the pod may still fit on then."""
+        row = snapshot.row_of.get(pod.status.nominated_node_name)
+        if row is None or filtered.status(row).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            return False
+        return any(each.priority < pod.priority and _is_leaving(each) for each in snapshot.node(row).pods)
+
+    def _rotated(self, rows: Rows) -> list[int]:
+        """The rows from a random one on, so that not always the same nodes are tried."""
+        start = self._random.randrange(len(rows))
+        rotated: list[int] = np.concatenate((rows[start:], rows[:start])).tolist()
+        return rotated
+
+    def _wanted(self, node_count: int) -> int:
+        """How many candidates are enough."""
+        return min(max(node_count * self._percentage // 100, self._absolute), node_count)
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """Pods that go, so that a pod held back at PreEnqueue is asked about again."""
+        return (on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_delete),)
+
+    def after_pod_delete(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+        """Skip: the plugins that rejected the pod know whether the deletion helps it."""
+        del pod, old, new
+        return QueueingHint.SKIP
+
+
+def _is_leaving(pod: Pod) -> bool:
+    """Whether the pod is being deleted because a scheduler has preempted it."""
+    if not pod.is_terminating:
+        return False
+    condition = pod.status.condition("DisruptionTarget")
+    return condition is not None and (condition.status, condition.reason) == ("True", "PreemptionByScheduler")
+
+
+def _not_helpful(snapshot: Snapshot, tried: dict[int, Status]) -> tuple[PostFilterResult, Status]:
+    """No node will do: an earlier nomination ends, and the message says how each node fared."""
+    error = FitError(len(snapshot), Diagnosis(len(snapshot.nodes), single=tried, absent=_NOT_HELPFUL))
+    return PostFilterResult(""), unschedulable(_PREFIX + error.message)
