@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from podium.kube.errors import FieldError
 from podium.kube.objects import Pod, PodSpec, once_per_spec
 from podium.kube.requests import nonzero_requests_on_node, requests_on_node
 
@@ -57,6 +58,14 @@ def footprint(pod: Pod) -> Footprint:
         return _of_spec(pod.spec)
     cpu_milli, memory_bytes = nonzero_requests_on_node(pod)
     return Footprint(requests_on_node(pod), cpu_milli, memory_bytes, host_ports(pod.spec))
+
+
+def footprint_as_far_as_readable(pod: Pod) -> Footprint:
+    """What the cache counts the pod with: its footprint, without requests where these cannot be read."""
+    try:
+        return footprint(pod)
+    except FieldError:
+        return footprint_without_requests(pod)
 
 
 def footprint_without_requests(pod: Pod) -> Footprint:

@@ -13,7 +13,7 @@ import numpy as np
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import FilterPlugin, ScorePlugin, TableFilterPlugin, TableScorePlugin
-from podium.framework.status import Status
+from podium.framework.status import Status, demand_status
 from podium.kube.objects import Pod
 
 Explain: TypeAlias = Callable[[int], Status]
@@ -70,7 +70,7 @@ class NodeFilter:
         number_of: dict[tuple[int, tuple[str, ...]], int] = {}
         verdicts = np.zeros(len(rows), np.int64)
         for position, row in enumerate(rows.tolist()):
-            status = self._plugin.filter(state, pod, snapshot.node(row))
+            status = demand_status(self._plugin.filter(state, pod, snapshot.node(row)))
             if status is None or not status.code:
                 continue
             number = number_of.setdefault((status.code, status.all_reasons), len(statuses) + 1)
@@ -100,7 +100,7 @@ class NodeScorer:
     def score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """A raw score for each row."""
         score = self._plugin.score
-        return np.array([score(state, pod, snapshot.node(row)) for row in rows.tolist()], np.int64)
+        return np.array([score(state, pod, snapshot.node(row)) for row in rows.tolist()])
 
 
 def filter_form(plugin: object) -> Filter | None:

@@ -12,7 +12,7 @@ from podium.cluster import Snapshot
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
 from podium.framework.runtime import Framework
-from podium.framework.status import Code, ScheduleError, Status
+from podium.framework.status import Code, ScheduleError, Status, demand_status
 from podium.kube.objects import Pod
 
 
@@ -34,19 +34,22 @@ def run_pre_filter(
     for plugin in framework.pre_filter:
         framework.observer.count_evaluations(plugin.name, "PreFilter", framework.name)
         try:
-            result, status = plugin.pre_filter(state, pod, snapshot)
+            answer, status = plugin.pre_filter(state, pod, snapshot)
+            status, only = demand_status(status), answer.node_names if answer is not None else None
         except Exception as error:
             raise ScheduleError(f'running PreFilter plugin "{plugin.name}": {error}') from error
         if status is not None and status.code is Code.SKIP:
             skipped.add(plugin.name)
-        elif status is not None and status.is_rejected:
+        elif status is not None and status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             rejected = status.by(plugin.name)
-            if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-                break
+            narrowed_by = []  # upstream forgets them here, and only here
+            break
+        elif status is not None and status.code is Code.UNSCHEDULABLE:
+            rejected = status.by(plugin.name)
         elif status is not None and status.code is not Code.SUCCESS:
             raise ScheduleError(f'running PreFilter plugin "{plugin.name}": {status.message}')
-        elif result is not None:
-            names = result.node_names if names is None else names & result.node_names
+        elif only is not None:
+            names = only if names is None else names & only
             narrowed_by.append(plugin.name)
             if not names:
                 rejected = _narrowed_to_nothing(narrowed_by)

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.framework.cycle_state import CycleState
+from podium.framework.forms import Scorer
 from podium.framework.interface import MAX_NODE_SCORE
 from podium.framework.runtime import Framework
-from podium.framework.status import Code, ScheduleError
+from podium.framework.status import Code, PluginError, ScheduleError, demand_status
 from podium.kube.objects import Pod
 
 
@@ -47,15 +48,36 @@ def score_nodes(framework: Framework, state: CycleState, pod: Pod, snapshot: Sna
         if scorer.name in state.skipped_scores:
             continue
         framework.observer.count_evaluations(scorer.name, "Score", framework.name, len(rows))
-        try:
-            scores = scorer.normalize(state, pod, scorer.score(state, pod, snapshot, rows))
-        except Exception as error:
-            raise ScheduleError(f'running Score plugins: plugin "{scorer.name}" failed with: {error}') from error
+        scores = _normalized(scorer, state, pod, _raw(scorer, state, pod, snapshot, rows))
         _demand_range(scorer.name, scores)
         weighted[scorer.name] = scores * weight
         total += weighted[scorer.name]
     framework.observe("Score", None, started_s)
     return Scores(total, weighted)
+
+
+def _raw(scorer: Scorer, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+    try:
+        return _one_integer_each(scorer.score(state, pod, snapshot, rows), len(rows))
+    except Exception as error:
+        raise ScheduleError(f'running Score plugins: plugin "{scorer.name}" failed with: {error}') from error
+
+
+def _normalized(scorer: Scorer, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+    try:
+        return _one_integer_each(scorer.normalize(state, pod, scores), len(scores))
+    except Exception as error:
+        raise ScheduleError(
+            f'running Normalize on Score plugins: plugin "{scorer.name}" failed with: {error}'
+        ) from error
+
+
+def _one_integer_each(answer: object, count: int) -> IntArray:
+    """The scores, if they are what a plugin may answer: a fraction must not be cut off in silence."""
+    scores = np.asarray(answer)
+    if scores.shape != (count,) or scores.dtype.kind != "i":
+        raise PluginError(f"scores are not one integer for each of the {count} nodes")
+    return scores
 
 
 def _run_pre_score(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> None:
@@ -64,7 +86,7 @@ def _run_pre_score(framework: Framework, state: CycleState, pod: Pod, snapshot: 
     for plugin in framework.pre_score:
         framework.observer.count_evaluations(plugin.name, "PreScore", framework.name)
         try:
-            status = plugin.pre_score(state, pod, snapshot, rows)
+            status = demand_status(plugin.pre_score(state, pod, snapshot, rows))
         except Exception as error:
             raise ScheduleError(f'running PreScore plugin "{plugin.name}": {error}') from error
         if status is not None and status.code is Code.SKIP:

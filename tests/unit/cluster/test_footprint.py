@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from podium.cluster.footprint import HostPort, footprint, footprint_without_requests, host_ports
+from podium.cluster.footprint import (
+    HostPort,
+    footprint,
+    footprint_as_far_as_readable,
+    footprint_without_requests,
+    host_ports,
+)
 from podium.kube.errors import FieldError
 from tests.builders import pod
 
@@ -43,5 +49,6 @@ def test_broken_quantity_names_its_field_and_leaves_the_ports():
         footprint(item)
     assert broken.value.path == "spec.containers[0].resources.requests[cpu]"
     known = footprint_without_requests(item)
+    assert footprint_as_far_as_readable(item) == known
     assert known.requests == {}
     assert known.host_ports == (HostPort("0.0.0.0", "TCP", 80),)

@@ -215,9 +215,7 @@ def decide(
 
 def statuses(diagnosis: Diagnosis, snapshot: Snapshot) -> dict[str, str]:
     """`Plugin: message` by the name of the rejected node."""
-    return {
-        snapshot.name(row): f"{status.plugin}: {status.message}" for row, status in diagnosis.statuses().items()
-    }
+    return {snapshot.name(row): f"{status.plugin}: {status.message}" for row, status in diagnosis.statuses().items()}
 
 
 def passing(rows: Any) -> Any:

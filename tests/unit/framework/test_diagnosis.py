@@ -26,7 +26,7 @@ def message(diagnosis: Diagnosis, node_count: int, post_filter: str = "") -> str
 def test_reasons_are_counted_by_node_and_sorted_as_text():
     diagnosis = Diagnosis(table_size=16)
     diagnosis.reject(rejection({0: 1, 1: 1}, TAINT))
-    diagnosis.reject(rejection({row: 1 for row in range(2, 12)}, CPU))
+    diagnosis.reject(rejection(dict.fromkeys(range(2, 12), 1), CPU))
     assert message(diagnosis, 12) == (
         "0/12 nodes are available: 10 Insufficient cpu, 2 node(s) had untolerated taint(s)."
     )
@@ -91,9 +91,7 @@ def test_row_rejected_alone_and_again_in_the_search_counts_once():
     diagnosis.reject(rejection({0: 1, 1: 1}, TAINT))
     assert diagnosis.rejected_count == 3
     assert diagnosis.status(1) == TAINT
-    assert message(diagnosis, 3) == (
-        "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint(s)."
-    )
+    assert message(diagnosis, 3) == ("0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint(s).")
     assert diagnosis.unschedulable_plugins == {"Fit", "Taints"}
 
 

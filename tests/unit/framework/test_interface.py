@@ -97,7 +97,7 @@ def test_what_a_plugin_does_not_say_has_a_default():
         async def pre_bind(self, state, pod, node_name):
             return None
 
-    plain, scores = Plain(), np.array([3, 1])
+    plain, scores = Plain(None, None), np.array([3, 1])
     assert plain.events_to_register() is ALL_EVENTS
     assert plain.pre_filter_extensions() is None
     assert plain.normalize_scores(None, None, scores) is scores

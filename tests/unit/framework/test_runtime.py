@@ -77,9 +77,7 @@ def test_plugin_that_cannot_be_built_is_named(error):
     refusing = node_filter("Picky", lambda node: None, __init__=raising(error))
     with pytest.raises(PluginError) as refusal:
         framework(refusing)
-    assert str(refusal.value) == (
-        f'creating profile for scheduler name podium: initializing plugin "Picky": {error}'
-    )
+    assert str(refusal.value) == (f'creating profile for scheduler name podium: initializing plugin "Picky": {error}')
 
 
 def test_two_queue_sorts_are_refused():
@@ -133,9 +131,7 @@ def test_unreserve_runs_every_plugin_even_those_that_were_not_asked_and_those_th
     assert recorder.points == [("Unreserve", "Error")]
 
 
-@pytest.mark.parametrize(
-    "answer", [OSError("disk full"), error_status("disk full"), Status(Code.SKIP, ("disk full",))]
-)
+@pytest.mark.parametrize("answer", [OSError("disk full"), error_status("disk full"), Status(Code.SKIP, ("disk full",))])
 def test_reserve_that_neither_succeeds_nor_rejects_is_an_error(journal, answer):
     recorder = Recorder()
     status = framework(journal.plugin("A", answer), observer=recorder).run_reserve(STATE, POD, "n1")
