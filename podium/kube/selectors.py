@@ -183,6 +183,12 @@ class Selector:
             return self
         return Selector(_sorted((*self.requirements, *_equalities(labels))))
 
+    def joined(self, other: Selector) -> Selector:
+        """What matches where both match."""
+        if self.nothing or other.nothing:
+            return NOTHING
+        return Selector(_sorted((*self.requirements, *other.requirements)))
+
 
 EVERYTHING: Final = Selector()
 NOTHING: Final = Selector(nothing=True)

@@ -12,6 +12,7 @@ from podium.plugins.default_binder import DefaultBinder
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.dynamic_resources import DynamicResources
 from podium.plugins.image_locality import ImageLocality
+from podium.plugins.inter_pod_affinity import InterPodAffinity
 from podium.plugins.node_affinity import NodeAffinity
 from podium.plugins.node_declared_features import NodeDeclaredFeatures
 from podium.plugins.node_name import NodeName
@@ -19,6 +20,7 @@ from podium.plugins.node_ports import NodePorts
 from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.plugins.node_unschedulable import NodeUnschedulable
+from podium.plugins.pod_topology_spread import PodTopologySpread
 from podium.plugins.priority_sort import PrioritySort
 from podium.plugins.scheduling_gates import SchedulingGates
 from podium.plugins.taint_toleration import TaintToleration
@@ -32,6 +34,8 @@ IN_TREE: Final[Mapping[str, type[Plugin]]] = {
     "NodeAffinity": NodeAffinity,
     "NodePorts": NodePorts,
     "NodeResourcesFit": NodeResourcesFit,
+    "PodTopologySpread": PodTopologySpread,
+    "InterPodAffinity": InterPodAffinity,
     "DynamicResources": DynamicResources,
     "DefaultPreemption": DefaultPreemption,
     "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,

@@ -1,0 +1,205 @@
+"""What an incoming pod and the running pods want of each other, counted by topology.
+
+Owns the state of InterPodAffinity within one attempt. Never looks at running pods one by one: the snapshot answers how
+many pods a term means, and which terms running pods carry that mean the incoming one.
+
+Source: kubernetes pkg/scheduler/framework/plugins/interpodaffinity/filtering.go and scoring.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster.affinity_terms import AffinityTerm, TermKind, pod_terms
+from podium.cluster.carried_terms import Newcomer
+from podium.cluster.labels import ABSENT
+from podium.cluster.pod_counts import PodQuery
+from podium.kube.objects import Pod
+from podium.kube.selectors import EVERYTHING, Selector
+from podium.plugins.topology_counts import TopologyCounts
+
+NOT_NEAR, TOO_NEAR, UNWELCOME = 1, 2, 3
+"""Verdicts, in the order in which they are looked for."""
+
+_NO_LABELS: Final[Mapping[str, str]] = {}
+_SCORING_KINDS: Final = (TermKind.PREFERRED_AFFINITY, TermKind.PREFERRED_ANTI_AFFINITY)
+
+
+class Namespaces(Protocol):
+    """The namespaces that there are."""
+
+    def selected_by(self, selector: Selector) -> frozenset[str]:
+        """The names of those whose labels match."""
+
+
+# ---------------------------------------------------------------- terms of the incoming pod
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingTerm:
+    """A term of the incoming pod, with the pods it means written out as a question to the snapshot."""
+
+    topology_key: str
+    query: PodQuery
+
+    def means(self, pod: Pod) -> bool:
+        """Whether it means the pod."""
+        return self.query.takes(pod.metadata.namespace, pod.metadata.labels, pod.is_terminating)
+
+
+def incoming_term(term: AffinityTerm, namespaces: Namespaces) -> IncomingTerm:
+    """The term as that of an incoming pod.
+
+    Upstream adds the selected namespaces to the named ones, but leaves the selector in place and holds it against no
+    labels at all later: one that asks for nothing, or only for labels to be absent, means every namespace.
+    """
+    meant: frozenset[str] | None = None
+    if not term.namespace_selector.matches(_NO_LABELS):
+        meant = term.namespaces | namespaces.selected_by(term.namespace_selector)
+    return IncomingTerm(term.topology_key, PodQuery(meant, term.selector))
+
+
+def _joint_query(terms: tuple[IncomingTerm, ...]) -> PodQuery:
+    """What takes the pods that all the terms mean."""
+    namespaces: frozenset[str] | None = None
+    selector = EVERYTHING
+    for term in terms:
+        query = term.query
+        if query.namespaces is not None:
+            namespaces = query.namespaces if namespaces is None else namespaces & query.namespaces
+        selector = selector.joined(query.selector)
+    return PodQuery(namespaces, selector)
+
+
+# ---------------------------------------------------------------- required terms
+
+
+class RequiredAffinity:
+    """The required terms of one attempt, with the pods as they are, or as a dry run has them.
+
+    `near` counts the pods that all affinity terms mean, `far` those that each anti-affinity term means, `unwelcome` the
+    anti-affinity terms of running pods that mean the incoming one.
+    """
+
+    __slots__ = ("_far", "_far_terms", "_near", "_near_terms", "_newcomer", "_suits_itself", "_unwelcome")
+
+    def __init__(
+        self,
+        pod: Pod,
+        newcomer: Newcomer,
+        near_terms: tuple[IncomingTerm, ...],
+        far_terms: tuple[IncomingTerm, ...],
+        snapshot: Snapshot,
+    ) -> None:
+        self._newcomer = newcomer
+        self._near_terms, self._far_terms = near_terms, far_terms
+        self._suits_itself = all(term.means(pod) for term in near_terms)
+        self._near, self._far, self._unwelcome = (TopologyCounts(snapshot) for _ in range(3))
+        if near_terms:
+            by_row = snapshot.pod_counts.matching(_joint_query(near_terms))
+            for key in {term.topology_key for term in near_terms}:
+                self._near.add_rows(key, by_row)
+        for term in far_terms:
+            self._far.add_rows(term.topology_key, snapshot.pod_counts.matching(term.query))
+        for carried, by_row in snapshot.carried_terms.meaning(newcomer, (TermKind.REQUIRED_ANTI_AFFINITY,)).items():
+            self._unwelcome.add_rows(carried.term.topology_key, by_row)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody demands anything."""
+        return not self._near_terms and not self._far_terms and self._unwelcome.is_empty
+
+    def clone(self) -> RequiredAffinity:
+        """An independent copy."""
+        twin = RequiredAffinity.__new__(RequiredAffinity)
+        twin._newcomer, twin._suits_itself = self._newcomer, self._suits_itself
+        twin._near_terms, twin._far_terms = self._near_terms, self._far_terms
+        twin._near, twin._far, twin._unwelcome = self._near.clone(), self._far.clone(), self._unwelcome.clone()
+        return twin
+
+    def add(self, changed: Pod, row: int, number: int) -> None:
+        """Count a pod that is tried out on the row (1), or off it (-1)."""
+        for term in pod_terms(changed).required_anti_affinity:
+            if self._newcomer.is_meant_by(term):
+                self._unwelcome.add_node(term.topology_key, row, number)
+        if self._near_terms and all(term.means(changed) for term in self._near_terms):
+            for key in {term.topology_key for term in self._near_terms}:
+                self._near.add_node(key, row, number)
+        for incoming in self._far_terms:
+            if incoming.means(changed):
+                self._far.add_node(incoming.topology_key, row, number)
+
+    def judge(self, rows: Rows) -> IntArray | None:
+        """The first verdict on each row, 0 where all demands are met; None where nothing speaks against any row."""
+        verdicts = np.zeros(len(rows), np.int64)
+        for counts, verdict in ((self._unwelcome, UNWELCOME), (self._far, TOO_NEAR)):
+            for key in counts.keys:
+                verdicts[counts.at(key, rows) > 0] = verdict
+        is_first = self._is_first_of_its_kind()
+        for term in self._near_terms:
+            key = term.topology_key
+            is_near = self._near.has_label(key, rows) if is_first else self._near.at(key, rows) > 0
+            verdicts[~is_near] = NOT_NEAR
+        return verdicts if verdicts.any() else None
+
+    def judge_node(self, node: NodeInfo) -> int:
+        """As `judge`, for one node."""
+        row = node.row
+        is_first = self._is_first_of_its_kind()
+        for term in self._near_terms:
+            key = term.topology_key
+            if not (key in node.labels if is_first else self._near.at_node(key, row) > 0):
+                return NOT_NEAR
+        if any(self._far.at_node(key, row) > 0 for key in self._far.keys):
+            return TOO_NEAR
+        return UNWELCOME if any(self._unwelcome.at_node(key, row) > 0 for key in self._unwelcome.keys) else 0
+
+    def _is_first_of_its_kind(self) -> bool:
+        """Whether the pod asks for pods like itself, and there is none: then it may go wherever the labels are."""
+        return self._suits_itself and self._near.is_empty
+
+
+# ---------------------------------------------------------------- preferred terms
+
+
+class PreferredAffinity:
+    """The weights of one attempt: of the incoming pod's preferred terms, and of running pods' terms that mean it."""
+
+    __slots__ = ("_weights", "counts_anything")
+
+    def __init__(
+        self,
+        newcomer: Newcomer,
+        preferred: Iterable[tuple[IncomingTerm, int]],
+        hard_pod_affinity_weight: int,
+        snapshot: Snapshot,
+    ) -> None:
+        self._weights = TopologyCounts(snapshot)
+        self.counts_anything = False
+        for term, weight in preferred:
+            self._add(snapshot, term.topology_key, snapshot.pod_counts.matching(term.query), weight)
+        kinds = _SCORING_KINDS if not hard_pod_affinity_weight else (*_SCORING_KINDS, TermKind.REQUIRED_AFFINITY)
+        for carried, by_row in snapshot.carried_terms.meaning(newcomer, kinds).items():
+            weight = hard_pod_affinity_weight if carried.kind is TermKind.REQUIRED_AFFINITY else carried.weight
+            self._add(snapshot, carried.term.topology_key, by_row, weight)
+
+    def _add(self, snapshot: Snapshot, key: str, by_row: IntArray, weight: int) -> None:
+        if not self.counts_anything:
+            self.counts_anything = bool(by_row[snapshot.label_column(key).ids != ABSENT].any())
+        self._weights.add_rows(key, by_row * weight)
+
+    def score(self, rows: Rows) -> IntArray:
+        """The summed weights of each row."""
+        scores = np.zeros(len(rows), np.int64)
+        for key in self._weights.keys:
+            scores += self._weights.at(key, rows)
+        return scores
+
+    def score_node(self, row: int) -> int:
+        """The summed weights of one row."""
+        return sum(self._weights.at_node(key, row) for key in self._weights.keys)

@@ -1,0 +1,296 @@
+"""Pods counted by topology domain, for hard and for soft spread constraints.
+
+Owns the state of PodTopologySpread within one attempt. Never looks at pods one by one: counts by row come from the
+snapshot and are summed by the ids of a label column.
+
+Source: kubernetes pkg/scheduler/framework/plugins/podtopologyspread/filtering.go and scoring.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster.labels import ABSENT, LabelColumn
+from podium.cluster.pod_counts import PodQuery
+from podium.cluster.snapshot import BoolArray
+from podium.kube.objects import Pod
+from podium.plugins.spread_constraints import HOSTNAME, SpreadConstraint
+
+NO_LABEL, TOO_SKEWED = 1, 2
+"""Verdicts."""
+
+_NO_DOMAINS: Final = 2**31 - 1
+
+
+def _matching(pod: Pod, constraint: SpreadConstraint, snapshot: Snapshot) -> IntArray:
+    """By row, how many pods the constraint counts. A selector that takes everything counts none, as upstream."""
+    if constraint.selector.everything:
+        return np.zeros(len(snapshot.nodes), np.int64)
+    query = PodQuery(frozenset((pod.metadata.namespace,)), constraint.selector, include_terminating=False)
+    return snapshot.pod_counts.matching(query)
+
+
+def _in_all_topologies(columns: Sequence[LabelColumn]) -> BoolArray:
+    present: BoolArray = columns[0].ids != ABSENT
+    for column in columns[1:]:
+        present &= column.ids != ABSENT
+    return present
+
+
+def _both(one: BoolArray | None, other: BoolArray | None) -> BoolArray | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
+# ---------------------------------------------------------------- hard constraints
+
+
+class Domains:
+    """The domains of one hard constraint. Counts are int64 by value id of the label column."""
+
+    __slots__ = ("_counts", "_domain_count", "_is_domain", "_self_match", "_verdicts", "column", "constraint")
+
+    def __init__(
+        self,
+        constraint: SpreadConstraint,
+        column: LabelColumn,
+        counts: IntArray,
+        is_domain: BoolArray,
+        self_match: bool,
+    ) -> None:
+        self.constraint = constraint
+        self.column = column
+        self._counts = counts
+        self._is_domain = is_domain
+        self._domain_count = int(np.count_nonzero(is_domain))
+        self._self_match = self_match
+        self._verdicts: IntArray | None = None
+
+    def verdicts(self) -> IntArray:
+        """What the constraint says of a node in each domain; of one without the label under id 0."""
+        if self._verdicts is None:
+            allowed = self.constraint.max_skew + self._minimum() - self._self_match
+            self._verdicts = np.where(self._counts > allowed, TOO_SKEWED, 0)
+            self._verdicts[ABSENT] = NO_LABEL
+        return self._verdicts
+
+    def add(self, row: int, number: int) -> None:
+        """Count so many pods more on a row."""
+        self._counts[self.column.ids[row]] += number
+        self._verdicts = None
+
+    def clone(self) -> Domains:
+        """An independent copy."""
+        twin = Domains.__new__(Domains)
+        for name in Domains.__slots__:
+            setattr(twin, name, getattr(self, name))
+        twin._counts = self._counts.copy()
+        return twin
+
+    def _minimum(self) -> int:
+        if self._domain_count < self.constraint.min_domains:
+            return 0
+        return int(self._counts[self._is_domain].min()) if self._domain_count else _NO_DOMAINS
+
+
+class HardSpread:
+    """The hard constraints of one attempt, with the pods as they are, or as a dry run has them."""
+
+    __slots__ = ("domains",)
+
+    def __init__(self, domains: tuple[Domains, ...]) -> None:
+        self.domains = domains
+
+    @classmethod
+    def of(cls, pod: Pod, constraints: tuple[SpreadConstraint, ...], snapshot: Snapshot) -> HardSpread:
+        """Count the pods in all domains of nodes that have the labels of all constraints."""
+        columns = [snapshot.label_column(each.topology_key) for each in constraints]
+        in_all = _in_all_topologies(columns) if len(columns) > 1 else None
+        return cls(
+            tuple(
+                _count_domains(pod, each, column, snapshot, _both(in_all, each.included(pod.spec, snapshot)))
+                for each, column in zip(constraints, columns, strict=True)
+            )
+        )
+
+    def clone(self) -> HardSpread:
+        """An independent copy."""
+        return HardSpread(tuple(each.clone() for each in self.domains))
+
+    def add(self, pod: Pod, changed: Pod, node: NodeInfo, number: int) -> None:
+        """Count a pod that is tried out on the node (1), or off it (-1). One that is going away counts too, here."""
+        if changed.metadata.namespace != pod.metadata.namespace:
+            return
+        labels = node.labels
+        if any(each.constraint.topology_key not in labels for each in self.domains):
+            return
+        for domains in self.domains:
+            constraint = domains.constraint
+            if constraint.selector.matches(changed.metadata.labels) and constraint.includes(pod.spec, node.node):
+                domains.add(node.row, number)
+
+    def judge(self, rows: Rows) -> IntArray | None:
+        """The verdict of the first constraint that each row fails, 0 where it fails none; None where none fails any."""
+        verdicts: IntArray | None = None
+        for domains in self.domains:
+            by_domain = domains.verdicts()
+            if np.count_nonzero(by_domain) == 1 and domains.column.ids.take(rows).all():
+                continue  # no domain is too full, and every node is in one
+            own: IntArray = by_domain.take(domains.column.ids.take(rows))
+            verdicts = own if verdicts is None else np.where(verdicts, verdicts, own)
+        return verdicts
+
+    def judge_node(self, row: int) -> int:
+        """The verdict on one row."""
+        return next((code for each in self.domains if (code := int(each.verdicts()[each.column.ids[row]]))), 0)
+
+
+def _count_domains(
+    pod: Pod, constraint: SpreadConstraint, column: LabelColumn, snapshot: Snapshot, counted: BoolArray | None
+) -> Domains:
+    ids = column.ids if counted is None else np.where(counted, column.ids, ABSENT)
+    size = len(column.values)
+    counts = np.bincount(ids, _matching(pod, constraint, snapshot), size).astype(np.int64)
+    is_domain = np.bincount(ids, minlength=size) > 0
+    counts[ABSENT], is_domain[ABSENT] = 0, False
+    return Domains(constraint, column, counts, is_domain, constraint.selector.matches(pod.metadata.labels))
+
+
+# ---------------------------------------------------------------- soft constraints
+
+
+@dataclass(frozen=True, slots=True)
+class _SoftCounts:
+    """One soft constraint; `counts` are by row for host names, otherwise by value id."""
+
+    column: LabelColumn
+    counts: NDArray[np.float64] | IntArray
+    by_row: bool
+    weight: float
+    allowance: int
+
+    def score(self, rows: Rows) -> NDArray[np.float64]:
+        """What the constraint adds to the score of each row; nothing without the label."""
+        ids = self.column.ids.take(rows)
+        counts = self.counts.take(rows if self.by_row else ids)
+        return np.where(ids, counts * self.weight + self.allowance, 0.0)
+
+    def score_node(self, row: int) -> float:
+        """As `score`, for one row."""
+        value_id = int(self.column.ids[row])
+        if value_id == ABSENT:
+            return 0.0
+        return float(self.counts[row if self.by_row else value_id]) * self.weight + self.allowance
+
+
+@dataclass(frozen=True, slots=True)
+class SoftSpread:
+    """The soft constraints of one attempt.
+
+    `ignored` says by row which of the feasible nodes lack a label that they would need; None where none does.
+    `rows` are the feasible nodes.
+    """
+
+    parts: tuple[_SoftCounts, ...]
+    rows: Rows
+    ignored: BoolArray | None
+
+    @classmethod
+    def of(
+        cls,
+        pod: Pod,
+        constraints: tuple[SpreadConstraint, ...],
+        snapshot: Snapshot,
+        rows: Rows,
+        *,
+        requires_all_labels: bool,
+    ) -> SoftSpread:
+        """Count the pods in the domains of the feasible nodes, over all nodes."""
+        columns = [snapshot.label_column(each.topology_key) for each in constraints]
+        in_all: BoolArray | None = None
+        ignored: BoolArray | None = None
+        kept = rows
+        if requires_all_labels:
+            in_all = _in_all_topologies(columns)
+            keeps = in_all.take(rows)
+            if not keeps.all():
+                ignored, kept = ~in_all, rows[keeps]
+        parts = (
+            _count_host(pod, each, column, snapshot, len(kept))
+            if each.topology_key == HOSTNAME
+            else _count_soft(pod, each, column, snapshot, kept, _both(in_all, each.included(pod.spec, snapshot)))
+            for each, column in zip(constraints, columns, strict=True)
+        )
+        return cls(tuple(parts), rows, ignored)
+
+    def score(self, rows: Rows) -> IntArray:
+        """The pods in the domains of each row, weighted: the more, the worse."""
+        total = np.zeros(len(rows))
+        for part in self.parts:
+            total += part.score(rows)
+        scores = np.floor(total + 0.5).astype(np.int64)
+        if self.ignored is not None:
+            scores[self.ignored.take(rows)] = 0
+        return scores
+
+    def score_node(self, node: NodeInfo) -> int:
+        """As `score`, for one node."""
+        if self.ignored is not None and self.ignored[node.row]:
+            return 0
+        total = sum(part.score_node(node.row) for part in self.parts)
+        return math.floor(total + 0.5)
+
+    def normalize(self, scores: IntArray) -> IntArray:
+        """The scores of the feasible nodes turned round and scaled to 0..100; ignored nodes get 0."""
+        kept = slice(None) if self.ignored is None else ~self.ignored.take(self.rows)
+        judged = scores[kept]
+        normalized = np.zeros(len(scores), np.int64)
+        highest = int(judged.max(initial=0))
+        if highest == 0:
+            normalized[kept] = 100
+        else:
+            normalized[kept] = 100 * (highest + int(judged.min()) - judged) // highest
+        return normalized
+
+
+def _weight(domain_count: int) -> float:
+    """Evens out that the more domains there are, the fewer pods are in each."""
+    return math.log(domain_count + 2)
+
+
+def _count_host(
+    pod: Pod, constraint: SpreadConstraint, column: LabelColumn, snapshot: Snapshot, domain_count: int
+) -> _SoftCounts:
+    counts = _matching(pod, constraint, snapshot)
+    return _SoftCounts(column, counts, True, _weight(domain_count), constraint.max_skew - 1)
+
+
+def _count_soft(
+    pod: Pod,
+    constraint: SpreadConstraint,
+    column: LabelColumn,
+    snapshot: Snapshot,
+    kept: Rows,
+    counted: BoolArray | None,
+) -> _SoftCounts:
+    by_row = _matching(pod, constraint, snapshot)
+    if counted is not None:
+        by_row = by_row * counted
+    counts = np.bincount(column.ids, by_row, len(column.values))
+    is_domain = np.zeros(len(column.values), np.bool_)
+    is_domain[column.ids.take(kept)] = True
+    domain_count = int(np.count_nonzero(is_domain))
+    empty = column.id_of("")
+    if empty is not None:
+        # Upstream reads an absent label as the empty value: they are one domain.
+        counts[empty] += counts[ABSENT]
+        domain_count -= bool(is_domain[empty] and is_domain[ABSENT])
+    return _SoftCounts(column, counts, False, _weight(domain_count), constraint.max_skew - 1)

@@ -1,0 +1,72 @@
+"""Numbers by topology: for each topology key and value, something summed over the nodes that have it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from podium.cluster import IntArray, Rows, Snapshot
+from podium.cluster.labels import ABSENT
+from podium.cluster.snapshot import BoolArray
+
+
+class TopologyCounts:
+    """Arrays of int64 by value id of each key's label column.
+
+    Invariant: nodes without the label count nowhere.
+    """
+
+    __slots__ = ("_by_key", "_column")
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._column = snapshot.label_column
+        self._by_key: dict[str, IntArray] = {}
+
+    def add_rows(self, key: str, by_row: IntArray) -> None:
+        """Add numbers by row to the topology values of the rows' nodes."""
+        column = self._column(key)
+        summed = np.bincount(column.ids, by_row, len(column.values)).astype(np.int64)
+        summed[ABSENT] = 0
+        known = self._by_key.get(key)
+        self._by_key[key] = summed if known is None else known + summed
+
+    def add_node(self, key: str, row: int, number: int) -> None:
+        """Add to the topology value of one node, if it has the key."""
+        column = self._column(key)
+        value_id = int(column.ids[row])
+        if value_id == ABSENT:
+            return
+        if key not in self._by_key:
+            self._by_key[key] = np.zeros(len(column.values), np.int64)
+        self._by_key[key][value_id] += number
+
+    @property
+    def keys(self) -> Collection[str]:
+        """The keys under which anything was added."""
+        return self._by_key.keys()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all numbers are 0."""
+        return not any(counts.any() for counts in self._by_key.values())
+
+    def at(self, key: str, rows: Rows) -> IntArray:
+        """The number of each row's node, 0 without the label; the key must be one of `keys`."""
+        return self._by_key[key].take(self._column(key).ids.take(rows))
+
+    def at_node(self, key: str, row: int) -> int:
+        """The number of one row's node, 0 without the label; the key must be one of `keys`."""
+        return int(self._by_key[key][self._column(key).ids[row]])
+
+    def has_label(self, key: str, rows: Rows) -> BoolArray:
+        """Which of the rows' nodes have the label at all."""
+        has: BoolArray = self._column(key).ids.take(rows) != ABSENT
+        return has
+
+    def clone(self) -> TopologyCounts:
+        """An independent copy."""
+        twin = TopologyCounts.__new__(TopologyCounts)
+        twin._column = self._column
+        twin._by_key = {key: counts.copy() for key, counts in self._by_key.items()}
+        return twin
