@@ -77,8 +77,11 @@ def read(path: Path, registry: PluginRegistry = IN_TREE_PLUGINS) -> Loaded:
         raise BadConfiguration([f"{path}: {error.strerror}"]) from error
 
 
-def usable(path: Path | None, references: Sequence[str] = ()) -> Usable:
+def usable(path: Path | None, references: Sequence[str] = (), *, to_run: bool = True) -> Usable:
     """Read a configuration, or take the defaults, together with the plugins it may enable.
+
+    Args:
+        to_run: a daemon is to run with it; otherwise only what bears on decisions counts.
 
     Raises:
         BadConfiguration: a plugin cannot be had, the file is not valid, or it asks for what podium cannot do.
@@ -90,9 +93,10 @@ def usable(path: Path | None, references: Sequence[str] = ()) -> Usable:
     registry = registry_of(plugins)
     loaded = load(to_yaml(default_configuration()), "defaults") if path is None else read(path, registry)
     missing = unsupported(loaded, plugins, registry)
-    if missing.refused:
-        raise BadConfiguration(f"{path}: {error.text}" for error in missing.refused)
-    return Usable(loaded.config, plugins, (*loaded.warnings, *missing.warnings))
+    refused = missing.refused if to_run else missing.undecidable
+    if refused:
+        raise BadConfiguration(f"{path or 'defaults'}: {error.text}" for error in refused)
+    return Usable(loaded.config, plugins, (*loaded.warnings, *missing.warnings) if to_run else ())
 
 
 def registry_of(plugins: Mapping[str, type[Plugin]]) -> PluginRegistry:

@@ -28,6 +28,11 @@ class Unsupported:
     refused: tuple[FieldError, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    @property
+    def undecidable(self) -> tuple[FieldError, ...]:
+        """The refusals that bear on decisions, for those who ask where pods would go and run nothing."""
+        return tuple(error for error in self.refused if not error.path.startswith("leaderElection."))
+
 
 @dataclass(frozen=True, slots=True)
 class _Row:

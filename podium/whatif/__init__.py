@@ -9,12 +9,15 @@ from podium.whatif.cluster import StillCluster
 from podium.whatif.errors import ManifestError, WhatIfError
 from podium.whatif.evaluate import Evaluator, Scenario
 from podium.whatif.manifests import Manifest, read_manifest
+from podium.whatif.question import PodAnswer, Question
 from podium.whatif.world import World
 
 __all__ = [
     "Evaluator",
     "Manifest",
     "ManifestError",
+    "PodAnswer",
+    "Question",
     "Scenario",
     "StillCluster",
     "WhatIfError",

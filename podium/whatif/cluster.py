@@ -6,7 +6,7 @@ a clock that stands still and a seeded source of randomness, so that the same qu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Final, NoReturn
@@ -85,12 +85,21 @@ class StillCluster:
 
     Nodes and pods enter the cache in order of namespace and name.
 
+    Args:
+        asked: the keys of pods that the question is about, which are not there yet, whatever node they name.
+
     Raises:
         ManifestError: an object has a field that cannot be read.
         PluginError, ConfigError: a profile cannot be built.
     """
 
-    def __init__(self, config: KubeSchedulerConfiguration, world: World, classes: Mapping[str, type[Plugin]]) -> None:
+    def __init__(
+        self,
+        config: KubeSchedulerConfiguration,
+        world: World,
+        classes: Mapping[str, type[Plugin]],
+        asked: Collection[str] = (),
+    ) -> None:
         self.world = world
         self.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
         self.cache = Cache(_refuse_broken)
@@ -98,7 +107,7 @@ class StillCluster:
         for node in world.objects(NODES).values():
             self.cache.put_node(node)
         for pod in pods.values():
-            if pod.node_name:
+            if pod.node_name and pod.key not in asked:
                 self.cache.add_pod(pod)
         handle = StillHandle(ManualClock(_NOW_S), Random(_SEED), RefusingClient(), NoPreemptions(), self.cache, world)
         self._frameworks = {

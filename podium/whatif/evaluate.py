@@ -13,8 +13,16 @@ import msgspec
 from msgspec import Struct
 
 from podium.cluster import CacheError
-from podium.config import ConfigError, KubeSchedulerConfiguration, default_configuration, load
+from podium.config import (
+    IN_TREE_PLUGINS,
+    ConfigError,
+    KubeSchedulerConfiguration,
+    default_configuration,
+    load,
+    unsupported,
+)
 from podium.framework.interface import Plugin
+from podium.framework.runtime import points_of
 from podium.framework.status import PluginError, ScheduleError
 from podium.kube.errors import FieldError
 from podium.kube.objects import Pod
@@ -55,10 +63,15 @@ class Evaluator:
 
     Args:
         classes: the plugins there are, by name.
+        config: for questions without a configuration of their own; by default upstream's defaults.
     """
 
-    def __init__(self, classes: Mapping[str, type[Plugin]] = IN_TREE) -> None:
+    def __init__(
+        self, classes: Mapping[str, type[Plugin]] = IN_TREE, config: KubeSchedulerConfiguration | None = None
+    ) -> None:
         self._classes = classes
+        self._registry = {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in classes.items()}}
+        self._default = config or default_configuration()
         self._configurations: dict[bytes, KubeSchedulerConfiguration] = {}
 
     def answer_line(self, line: bytes, name: str) -> dict[str, Any]:
@@ -96,18 +109,25 @@ class Evaluator:
     def _cluster(self, config: KubeSchedulerConfiguration, world: World, *pods: Pod) -> StillCluster:
         for pod in pods:
             world.put_pod(pod)
-        return StillCluster(config, world, self._classes)
+        return StillCluster(config, world, self._classes, asked=[pod.key for pod in pods])
 
     def _configuration(self, config: dict[str, Any] | None) -> KubeSchedulerConfiguration:
         if config is None:
-            return default_configuration()
+            return self._default
         text = msgspec.json.encode(config)
         known = self._configurations.get(text)
         if known is None:
             if len(self._configurations) >= _CONFIGURATIONS_MAX:
                 self._configurations.clear()
-            known = self._configurations[text] = load(text.decode(), "config").config
+            known = self._configurations[text] = self._load(text.decode())
         return known
+
+    def _load(self, text: str) -> KubeSchedulerConfiguration:
+        loaded = load(text, "config", self._registry)
+        refused = unsupported(loaded, self._classes, self._registry).undecidable
+        if refused:
+            raise WhatIfError("\n".join(f"config: {error.text}" for error in refused))
+        return loaded.config
 
 
 def _change(event: RecordedChange) -> Change:

@@ -1,0 +1,107 @@
+"""`podium evaluate`: where would a pod go, and why? Asked without a cluster."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from io import BufferedReader, FileIO, RawIOBase
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import click
+import orjson
+
+from podium.cli.configuration import Usable, plugin_option, usable
+
+if TYPE_CHECKING:
+    from podium.whatif import Evaluator
+
+_GZIP = b"\x1f\x8b"
+
+
+@click.command()
+@click.argument("files", nargs=-1, metavar="[SCENARIOS]...")
+@click.option("-f", "--cluster", "clusters", multiple=True, metavar="FILE", help="Objects of a cluster. Repeatable.")
+@click.option("--pod", "pod_file", metavar="FILE", help="The pod that asks where it would go.")
+@click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
+@plugin_option
+@click.option("--output", type=click.Choice(["table", "json"]), default="table", help="How to answer about a pod.")
+def command(
+    files: tuple[str, ...],
+    clusters: tuple[str, ...],
+    pod_file: str | None,
+    config: Path | None,
+    plugins: tuple[str, ...],
+    output: str,
+) -> None:
+    """Say where a pod would go, and why, without touching a cluster.
+
+    \b
+    podium evaluate -f cluster.yaml --pod pod.yaml
+    kubectl get nodes,pods -A -o yaml | podium evaluate -f - --pod pod.yaml
+
+    A file holds Kubernetes objects: YAML documents, JSON, or what `kubectl get -o yaml` prints; - is standard input.
+    Every node is judged, and every one that fits is scored.
+
+    \b
+    podium evaluate scenarios.jsonl.gz
+
+    answers recorded scenarios: one JSON object a line, with the objects, the configuration and the pod.
+    """  # noqa: D301
+    good = usable(config, plugins, to_run=False)
+    if pod_file is not None and not files:
+        _answer_pod(clusters, pod_file, good, output, any_scheduler=config is None)
+    elif files and pod_file is None and not clusters:
+        _answer_scenarios(files, good)
+    else:
+        raise click.UsageError("give either files of scenarios, or a cluster with -f and a pod with --pod")
+
+
+def _answer_scenarios(files: tuple[str, ...], good: Usable) -> None:
+    from podium.whatif import Evaluator
+
+    evaluator = Evaluator(good.plugins, good.config)
+    out = sys.stdout.buffer
+    for name in files:
+        try:
+            with _opened(name) as lines:
+                _answer_lines(evaluator, lines, name, out)
+        except (OSError, EOFError) as error:
+            raise click.ClickException(f"{name}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _answer_lines(evaluator: Evaluator, lines: BinaryIO, name: str, out: BinaryIO) -> None:
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            out.write(orjson.dumps(evaluator.answer_line(line, f"{name}:{number}")) + b"\n")
+
+
+def _answer_pod(clusters: tuple[str, ...], pod_file: str, good: Usable, output: str, *, any_scheduler: bool) -> None:
+    from podium.cli.evaluate_table import print_table
+    from podium.framework.status import ScheduleError
+    from podium.whatif import Question, WhatIfError
+
+    try:
+        question = Question.read([(name, _content(name)) for name in clusters], (pod_file, _content(pod_file)))
+        answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler)
+    except (WhatIfError, ScheduleError) as error:
+        raise click.ClickException(str(error)) from error
+    if output == "json":
+        click.echo(orjson.dumps(answer.to_json()))
+    else:
+        print_table(answer)
+
+
+def _content(name: str) -> bytes:
+    try:
+        with _opened(name) as file:
+            return file.read()
+    except (OSError, EOFError) as error:
+        raise click.ClickException(f"{name}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _opened(name: str) -> BinaryIO:
+    """The file, or standard input for `-`; unpacked if it is packed."""
+    raw = sys.stdin.buffer if name == "-" else FileIO(name)
+    file = BufferedReader(cast("RawIOBase", raw))
+    return cast("BinaryIO", gzip.open(file) if file.peek(2)[:2] == _GZIP else file)

@@ -1,0 +1,83 @@
+"""The answer about one pod as a person reads it: nodes that fit with their scores, the others with their reasons."""
+
+from __future__ import annotations
+
+import re
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from podium.framework.scoring import Scores
+from podium.whatif import PodAnswer
+
+_WIDTH_PIPED = 200
+_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def print_table(answer: PodAnswer) -> None:
+    """Print to standard output; what is piped is not cut to the width of a terminal."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_WIDTH_PIPED)
+    if answer.found.scores is not None:
+        console.print(_fitting(answer, answer.found.scores))
+    rejected = _rejected(answer)
+    if rejected.row_count:
+        console.print(rejected)
+    console.print(verdict(answer))
+
+
+def verdict(answer: PodAnswer) -> Text:
+    """One sentence: the node that the pod would go to, or why there is none."""
+    found, name = answer.found, answer.pod.key
+    if found.scores is not None:
+        total = int(found.scores.total.max())
+        fits = f"fits on {len(found.judged.rows)} of {len(answer.snapshot)} nodes and would go to "
+        return Text.assemble((name, "bold"), f" {fits}", (answer.winner or "", "bold green"), f" (total {total})")
+    as_json = answer.to_json()
+    parts = [Text.assemble((name, "bold"), (" fits on no node: ", "red"), as_json["message"])]
+    if as_json.get("nominated"):
+        victims = ", ".join(as_json["victims"])
+        parts.append(
+            Text.assemble("It would be nominated to ", (as_json["nominated"], "bold"), f" after {victims} left")
+        )
+    return Text("\n").join(parts)
+
+
+def _fitting(answer: PodAnswer, scores: Scores) -> Table:
+    """The nodes that fit, the best first."""
+    table = _table("NODE", "TOTAL", *("\n".join(_WORDS.split(name)) for name in scores.plugins), numbers=True)
+    rows = answer.found.judged.rows.tolist()
+    totals = scores.total.tolist()
+    by_plugin = [each.tolist() for each in scores.plugins.values()]
+    first = answer.found.winner
+    for at in sorted(range(len(rows)), key=lambda at: (rows[at] != first, -totals[at], answer.snapshot.name(rows[at]))):
+        cells = [answer.snapshot.name(rows[at]), str(totals[at]), *(str(part[at]) for part in by_plugin)]
+        table.add_row(*cells, style="bold green" if rows[at] == first else "")
+    return table
+
+
+def _rejected(answer: PodAnswer) -> Table:
+    """The nodes that a plugin has rejected, in order of their names."""
+    table = _table("NODE", "DOES NOT FIT", "WHY")
+    found, snapshot = answer.found, answer.snapshot
+    statuses = {snapshot.name(row): status for row, status in found.diagnosis.statuses().items()}
+    fitting = {snapshot.name(row) for row in found.judged.rows.tolist()}
+    if found.judged.rejected is None:
+        for row in snapshot.order.tolist():
+            if (name := snapshot.name(row)) not in fitting:
+                statuses.setdefault(name, found.diagnosis.absent)
+    for name in sorted(statuses):
+        status = statuses[name]
+        table.add_row(name, status.plugin, status.message)
+    return table
+
+
+def _table(*headings: str, numbers: bool = False) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, heading in enumerate(headings):
+        is_number = numbers and index > 0
+        table.add_column(heading, justify="right" if is_number else "left", vertical="top", overflow="fold")
+    return table

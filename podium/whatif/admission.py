@@ -1,0 +1,105 @@
+"""What an API server adds to objects on their way in, as far as it decides where a pod goes.
+
+For files that no API server has seen. What has been through one stays as it is: everything here fills gaps only.
+
+Source: kubernetes pkg/apis/core/v1/defaults.go, plugin/pkg/admission/priority, v1.36.2.
+Differs: tolerations, storage classes and runtime classes that admission plugins would add are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from podium.kube.resource_types import NAMESPACES, NODES, PODS, ResourceType
+from podium.kube.wire import without_nulls
+from podium.whatif.manifests import Manifest
+
+_BUILT_IN_PRIORITIES: Final = {
+    "system-cluster-critical": {"value": 2_000_000_000},
+    "system-node-critical": {"value": 2_000_001_000},
+}
+_NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+class Admission:
+    """Fills the gaps of objects.
+
+    Args:
+        objects: all there are; their PriorityClasses count.
+    """
+
+    def __init__(self, objects: Iterable[Manifest]) -> None:
+        self._classes: dict[str, Manifest] = {**_BUILT_IN_PRIORITIES}
+        self._default_class: Manifest | None = None
+        for each in objects:
+            if each.get("kind") == "PriorityClass" and isinstance(name := _at(each, "metadata").get("name"), str):
+                self._classes[name] = each
+                if each.get("globalDefault"):
+                    self._default_class = each
+        self._fill: Mapping[ResourceType[Any], Callable[[dict[str, Any]], dict[str, Any]]] = {
+            PODS: self._pod,
+            NODES: _node,
+            NAMESPACES: _namespace,
+        }
+
+    def admit(self, manifest: Manifest, resource: ResourceType[Any]) -> Manifest:
+        """The object without gaps. What is malformed is left to those who read it."""
+        fill = self._fill.get(resource)
+        return manifest if fill is None else fill(without_nulls(dict(manifest)))
+
+    def _pod(self, pod: dict[str, Any]) -> dict[str, Any]:
+        spec = dict(_at(pod, "spec"))
+        for group in ("containers", "initContainers"):
+            if isinstance(containers := spec.get(group), list):
+                spec[group] = [_container(each, host_network=spec.get("hostNetwork") is True) for each in containers]
+        if spec.get("resources"):
+            spec["resources"] = _requests_from_limits(spec["resources"])
+        name = spec.get("priorityClassName")
+        priority_class = self._classes.get(name) if isinstance(name, str) and name else self._default_class
+        if priority_class is not None:
+            spec.setdefault("priority", priority_class.get("value"))
+            if priority_class.get("preemptionPolicy") is not None:
+                spec.setdefault("preemptionPolicy", priority_class["preemptionPolicy"])
+        return {**pod, "spec": spec}
+
+
+def _container(container: Any, *, host_network: bool) -> Any:
+    if not isinstance(container, dict):
+        return container
+    filled = {**container, "resources": _requests_from_limits(container.get("resources") or {})}
+    ports = container.get("ports")
+    if host_network and isinstance(ports, list):
+        filled["ports"] = [
+            {"hostPort": port["containerPort"], **port} if isinstance(port, dict) and "containerPort" in port else port
+            for port in ports
+        ]
+    return filled
+
+
+def _requests_from_limits(resources: Any) -> Any:
+    """What has a limit but no request requests its limit."""
+    if not isinstance(resources, dict):
+        return resources
+    limits, requests = _at(resources, "limits"), _at(resources, "requests")
+    return {**resources, "requests": {**limits, **requests}} if limits else resources
+
+
+def _node(node: dict[str, Any]) -> dict[str, Any]:
+    """A node that reports a capacity but nothing allocatable can give all of it."""
+    status = _at(node, "status")
+    if status.get("allocatable") or not status.get("capacity"):
+        return node
+    return {**node, "status": {**status, "allocatable": status["capacity"]}}
+
+
+def _namespace(namespace: dict[str, Any]) -> dict[str, Any]:
+    metadata = _at(namespace, "metadata")
+    labels = {**_at(metadata, "labels"), _NAME_LABEL: metadata.get("name")}
+    return {**namespace, "metadata": {**metadata, "labels": labels}}
+
+
+def _at(content: Manifest, field: str) -> dict[str, Any]:
+    """The object in that field; an empty one where there is none."""
+    found = content.get(field)
+    return found if isinstance(found, dict) else {}
