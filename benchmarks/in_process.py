@@ -63,12 +63,24 @@ class _NoObjects:
         return ()
 
 
+class _NoPreemptions:
+    """Every pod fits, so nobody makes room."""
+
+    def attempted(self) -> None:
+        pass
+
+    def is_preempting(self, uid: str) -> bool:
+        del uid
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class _Handle:
     cache: Cache
     client: _NoApiServer = field(default_factory=_NoApiServer)
     clock: Clock = field(default_factory=SystemClock)
     random: Random = field(default_factory=lambda: Random(_SEED))
+    preemptions: _NoPreemptions = field(default_factory=_NoPreemptions)
 
     def snapshot(self) -> Snapshot:
         return self.cache.snapshot()
