@@ -1,7 +1,7 @@
-"""Writes about pods: the binding, and the status of those that were not bound.
+"""Writes about pods and for them: the binding, the status of those that were not bound, changes that plugins ask for.
 
-Owns what an API server's answer, or its silence, means for these two writes. Never guesses: where a binding may or may
-not have happened, the pod is read again.
+Owns what an API server's answer, or its silence, means for these writes. Never guesses: where a binding or a change may
+or may not have happened, the object is read again.
 
 Source: kubernetes pkg/scheduler/framework/plugins/defaultbinder and pkg/scheduler/util/utils.go, v1.36.2.
 Differs: upstream takes a lost answer for a failure and leaves it to the pod's next update to say otherwise.
@@ -9,10 +9,14 @@ Differs: upstream takes a lost answer for a failure and leaves it to the pod's n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import anyio
 import msgspec
 from msgspec import Struct
 
+from podium.binder.object_patch import patch_object
 from podium.binder.status_patch import status_patch
 from podium.kube.api_errors import (
     ApiError,
@@ -26,6 +30,7 @@ from podium.kube.api_errors import (
 )
 from podium.kube.dispatcher import Dispatcher, Priority
 from podium.kube.objects import Pod, PodCondition
+from podium.kube.resource_types import ObjectT, ResourceType
 from podium.kube.session import STRATEGIC_MERGE_PATCH
 from podium.lib.clock import Clock
 
@@ -131,6 +136,13 @@ class ApiClient:
                 failure = error
         assert failure is not None
         raise failure
+
+    async def patch(self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any]) -> ObjectT:
+        """Merge the change, a JSON merge patch, into the object, if it is still as it was when `item` was read.
+
+        Raises: as `patch_object`.
+        """
+        return await patch_object(self._dispatcher, resource, item, change)
 
     async def _settle(self, pod: Pod, node_name: str, path: str, body: bytes, doubt: ApiError) -> None:
         """Find out whether a binding in doubt has happened, and make it again where it has not.

@@ -14,7 +14,7 @@ Differs: a success is None; scores are returned, and a failure to score is raise
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from random import Random
@@ -44,6 +44,9 @@ class ApiClient(Protocol):
 
     def bind(self, pod: Pod, node_name: str) -> Awaitable[None]:
         """Bind the pod to the node."""
+
+    def patch(self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any]) -> Awaitable[ObjectT]:
+        """Merge the change, in the API's own shape, into the object as it was when `item` was read; its new state."""
 
 
 class Lister(Protocol[ListedT_co]):

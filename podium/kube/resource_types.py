@@ -67,6 +67,13 @@ class ResourceType(Generic[ObjectT]):
         parts = self.path.split("/")
         return parts[2] if parts[1] == "apis" else ""
 
+    def object_path(self, item: KubeObject) -> str:
+        """Where one object is served. Names that an API server lets through need no percent-encoding."""
+        base, _, plural = self.path.rpartition("/")
+        namespace = item.metadata.namespace
+        place = f"{base}/namespaces/{namespace}" if namespace else base
+        return f"{place}/{plural}/{item.metadata.name}"
+
 
 PODS = ResourceType("Pod", "/api/v1/pods", Pod, field_selector="status.phase!=Succeeded,status.phase!=Failed")
 NODES = ResourceType("Node", "/api/v1/nodes", Node)

@@ -1,0 +1,94 @@
+"""Changes of any object, at the version they were decided on.
+
+Owns what a lost answer to such a change means. Never guesses: the object is read again, and the change is made again
+only where it has not happened. Made twice at one version, it can happen only once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import anyio
+import msgspec
+
+from podium.kube.api_errors import ApiError, Conflict, Malformed, NotFound
+from podium.kube.dispatcher import Dispatcher, Priority
+from podium.kube.resource_types import ObjectT, ResourceType
+from podium.kube.session import MERGE_PATCH
+from podium.kube.wire import without_nulls
+
+_TRIES: Final = 3
+_READ_PAUSES_S: Final = (0.0, 0.1, 0.5, 2.0)
+
+
+async def patch_object(
+    dispatcher: Dispatcher, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any]
+) -> ObjectT:
+    """Merge the change into the object, if it is still as it was when `item` was read.
+
+    Returns:
+        The object's state with the change, whether or not the server's answer got through.
+
+    Raises:
+        Conflict: the object has changed since.
+        NotFound: it is gone.
+        ApiError: whatever else the server says; one that `may_have_happened` where it could not be found out.
+    """
+    path, version = resource.object_path(item), item.metadata.resource_version
+    metadata = {**change.get("metadata", {}), "resourceVersion": version}
+    body = msgspec.json.encode({**change, "metadata": metadata})
+    doubt: ApiError | None = None
+    for _ in range(_TRIES):
+        try:
+            answer = await dispatcher.send(Priority.BINDING, "PATCH", path, body, content_type=MERGE_PATCH)
+            return _typed(resource, _parsed(answer))
+        except Conflict as error:
+            if doubt is None:
+                raise
+            doubt = error  # perhaps with the very write whose answer was lost
+        except ApiError as error:
+            if not error.may_have_happened:
+                raise
+            doubt = error
+        seen = await _read(dispatcher, path, doubt)
+        known = _typed(resource, seen)
+        if _contains(seen, change):
+            return known
+        if known.metadata.resource_version != version:
+            raise Conflict(f'{resource.plural} "{item.key}" has changed meanwhile', code=409, reason="Conflict")
+    assert doubt is not None
+    raise doubt
+
+
+async def _read(dispatcher: Dispatcher, path: str, doubt: ApiError) -> Any:
+    for pause_s in _READ_PAUSES_S:
+        await anyio.sleep(pause_s)
+        try:
+            return _parsed(await dispatcher.send(Priority.BINDING, "GET", path))
+        except NotFound:
+            raise
+        except ApiError as error:
+            doubt.add_note(f"the object could not be read again: {error}")
+    raise doubt
+
+
+def _contains(seen: Any, change: Any) -> bool:
+    """Whether the object has everything that the change sets."""
+    if not isinstance(change, Mapping):
+        return bool(seen == change)
+    return isinstance(seen, Mapping) and all(_contains(seen.get(key), value) for key, value in change.items())
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return without_nulls(msgspec.json.decode(body))
+    except msgspec.DecodeError as error:
+        raise Malformed(f"not JSON, where an object was expected: {error}") from error
+
+
+def _typed(resource: ResourceType[ObjectT], content: Any) -> ObjectT:
+    try:
+        return msgspec.convert(content, resource.type)
+    except msgspec.ValidationError as error:
+        raise Malformed(f"not a {resource.kind}: {error}") from error
