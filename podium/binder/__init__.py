@@ -1,8 +1,8 @@
 """Carrying decisions out: one task per pod through permit, prebind, bind and postbind; status and Events.
 
-Owns the order of a binding cycle, the pods waiting at Permit, what an answer to a binding means, and Events on their
-way out. Never decides where a pod goes and never undoes a decision: the daemon does, from the outcome. Knows neither
-queues nor plugins.
+Owns the order of a binding cycle, the pods waiting at Permit, what an answer to a binding means, how victims are made
+to go, and Events on their way out. Never decides where a pod goes and never undoes a decision: the daemon does, from
+the outcome. Knows neither queues nor plugins.
 """
 
 from podium.binder.api_client import ApiClient
@@ -27,6 +27,7 @@ from podium.binder.event import (
 )
 from podium.binder.event_recorder import EventRecorder, RecorderStatistics
 from podium.binder.pods_in_pre_bind import PodInPreBind, PodsInPreBind
+from podium.binder.preemption import Preemption, PreemptionExecutor, PreemptionsUnderWay
 from podium.binder.status_patch import not_scheduled, status_patch
 from podium.binder.waiting_pods import WaitingPod, WaitingPods
 
@@ -45,6 +46,9 @@ __all__ = [
     "ObjectReference",
     "PodInPreBind",
     "PodsInPreBind",
+    "Preemption",
+    "PreemptionExecutor",
+    "PreemptionsUnderWay",
     "Recorder",
     "RecorderStatistics",
     "StatusWriter",

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from podium.binder.object_patch import patch_object
-from podium.binder.status_patch import status_patch
+from podium.binder.status_patch import condition_removal, status_patch
 from podium.kube.api_errors import (
     ApiError,
     Conflict,
@@ -31,7 +31,7 @@ from podium.kube.api_errors import (
 from podium.kube.dispatcher import Dispatcher, Priority
 from podium.kube.objects import Pod, PodCondition
 from podium.kube.resource_types import ObjectT, ResourceType
-from podium.kube.session import STRATEGIC_MERGE_PATCH
+from podium.kube.session import JSON, STRATEGIC_MERGE_PATCH, Method
 from podium.lib.clock import Clock
 
 _BIND_TRIES = 3
@@ -39,7 +39,8 @@ _READ_TRIES = 4
 _BIND_PAUSE_S = 0.1
 _READ_PAUSES_S = (0.0, 0.1, 0.5, 2.0)
 _STATUS_PAUSES_S = (0.0, 0.01, 0.05, 0.25)
-_STATUS_RETRIED = (InternalError, Unavailable, ServerTimeout, Conflict, Unreachable, OutcomeUnknown)
+_DELETE_RETRIED = (InternalError, Unavailable, ServerTimeout, Unreachable, OutcomeUnknown)
+_STATUS_RETRIED = (*_DELETE_RETRIED, Conflict)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -63,6 +64,16 @@ class _Binding(Struct, gc=False):
     kind: str = "Binding"
 
 
+class _Preconditions(Struct, gc=False):
+    uid: str
+
+
+class _DeleteOptions(Struct, gc=False):
+    preconditions: _Preconditions
+    apiVersion: str = "v1"  # noqa: N815
+    kind: str = "DeleteOptions"
+
+
 class _SeenMeta(Struct):
     uid: str
 
@@ -80,7 +91,7 @@ _decode_pod = msgspec.json.Decoder(_SeenPod).decode
 
 
 class ApiClient:
-    """Binds pods and patches their status, through the dispatcher.
+    """Binds pods, patches their status and deletes them, through the dispatcher.
 
     Cost: bind adds about 2 us to what the dispatcher and the session take.
     """
@@ -97,9 +108,7 @@ class ApiClient:
             NotFound: the pod is gone.
             ApiError: whatever else the server says; `OutcomeUnknown` where it could not be found out.
         """
-        metadata = pod.metadata
-        # Names and namespaces that an API server lets through need no percent-encoding.
-        path = f"/api/v1/namespaces/{metadata.namespace}/pods/{metadata.name}"
+        metadata, path = pod.metadata, _path(pod)
         body = _encode(_Binding(_BindingMeta(metadata.namespace, metadata.name, metadata.uid), _Target(node_name)))
         try:
             await self._dispatcher.send(Priority.BINDING, "POST", path + "/binding", body)
@@ -124,15 +133,47 @@ class ApiClient:
         patch = status_patch(pod, self._clock.now(), condition=condition, nominated_node_name=nominated_node_name)
         if patch is None:
             return False
-        path = f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}/status"
+        await self._patch_status(pod, patch)
+        return True
+
+    async def remove_condition(self, pod: Pod, kind: str) -> None:
+        """Take the condition of that type away.
+
+        Raises: as `patch_status`.
+        """
+        await self._patch_status(pod, condition_removal(pod, kind))
+
+    async def delete_pod(self, pod: Pod) -> bool:
+        """Delete this very pod, with the grace that its spec asks for.
+
+        Returns:
+            False where it is gone already, even if another pod has its name.
+
+        Raises:
+            ApiError: the last of four tries has failed, or trying again would not help.
+        """
+        body = _encode(_DeleteOptions(_Preconditions(pod.uid)))
+        try:
+            await self._retry("DELETE", _path(pod), body, JSON, _DELETE_RETRIED)
+        except (NotFound, Conflict):
+            return False
+        return True
+
+    async def _patch_status(self, pod: Pod, patch: bytes) -> None:
+        await self._retry("PATCH", _path(pod) + "/status", patch, STRATEGIC_MERGE_PATCH, _STATUS_RETRIED)
+
+    async def _retry(
+        self, method: Method, path: str, body: bytes, content_type: str, retried: tuple[type[ApiError], ...]
+    ) -> None:
+        """Make a write that may as well be made twice, up to four times."""
         failure: ApiError | None = None
         for pause_s in _STATUS_PAUSES_S:
             if pause_s:
                 await anyio.sleep(pause_s)
             try:
-                await self._dispatcher.send(Priority.STATUS, "PATCH", path, patch, content_type=STRATEGIC_MERGE_PATCH)
-                return True
-            except _STATUS_RETRIED as error:
+                await self._dispatcher.send(Priority.STATUS, method, path, body, content_type=content_type)
+                return
+            except retried as error:
                 failure = error
         assert failure is not None
         raise failure
@@ -198,3 +239,8 @@ class ApiClient:
             except (ApiError, msgspec.DecodeError) as error:
                 failure = error
         raise OutcomeUnknown(f"{doubt}; and the pod could not be read again: {failure}") from failure
+
+
+def _path(pod: Pod) -> str:
+    # Names and namespaces that an API server lets through need no percent-encoding.
+    return f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"

@@ -76,9 +76,11 @@ def deleting_pod_skipped(pod: Pod) -> Event:
     return failed_scheduling(pod, f"skip schedule deleting pod: {pod.key}")
 
 
-def preempted(victim: Pod, preemptor: Pod, node_name: str) -> Event:
-    """The victim makes room for the preemptor."""
+def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> Event:
+    """The victim makes room for the preemptor; `in_memory` where it was stopped on its way instead of deleted."""
     note = f"Preempted by pod {preemptor.uid} on node {node_name}"
+    if in_memory:
+        note += " (in kube-scheduler memory)."
     return Event(
         preemptor.spec.scheduler_name,
         reference_to(victim),

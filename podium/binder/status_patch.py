@@ -57,6 +57,11 @@ def status_patch(
     return _encode({"metadata": {"uid": pod.uid}, "status": status}) if status else None
 
 
+def condition_removal(pod: Pod, kind: str) -> bytes:
+    """A strategic merge patch for the status subresource that takes the condition of that type away."""
+    return _encode({"metadata": {"uid": pod.uid}, "status": {"conditions": [{"$patch": "delete", "type": kind}]}})
+
+
 def _changed(pod: Pod, condition: PodCondition, now_s: float) -> dict[str, Any] | None:
     before = pod.status.condition(condition.type)
     transition_time: str | None = format_time(now_s)

@@ -22,7 +22,15 @@ import anyio
 import anyio.abc
 
 import podium
-from podium.binder import ApiClient, Binder, EventRecorder, PodsInPreBind, WaitingPods
+from podium.binder import (
+    ApiClient,
+    Binder,
+    EventRecorder,
+    PodsInPreBind,
+    PreemptionExecutor,
+    PreemptionsUnderWay,
+    WaitingPods,
+)
 from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration
 from podium.config import effective as effective_configuration
@@ -35,7 +43,6 @@ from podium.daemon.observers import QueueMetrics
 from podium.daemon.serving import Check, Health, Server, ping, serve, serving_context
 from podium.daemon.wakeup import WakeUp
 from podium.framework.interface import Plugin
-from podium.framework.preemption import NoPreemptions
 from podium.framework.runtime import Framework
 from podium.kube.credentials import Credentials, load
 from podium.kube.dispatcher import Dispatcher
@@ -46,6 +53,7 @@ from podium.kube.resource_types import NODES, PODS
 from podium.kube.session import ApiSession
 from podium.lib.clock import Clock, SystemClock
 from podium.plugins import IN_TREE
+from podium.plugins.default_preemption import DefaultPreemption
 from podium.queues import PodBackoff, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
 from podium.telemetry import Metrics, get_logger
 
@@ -146,8 +154,9 @@ class App:
         client = ApiClient(dispatcher, clock)
         recorder = EventRecorder(dispatcher, clock, hostname=socket.gethostname())
         cache = Cache(BrokenObjects(metrics))
-        waiting_pods = WaitingPods(clock)
-        handle = PluginHandle(clock, self._random, client, NoPreemptions(), cache, informers)
+        waiting_pods, pods_in_pre_bind = WaitingPods(clock), PodsInPreBind()
+        preemptions = PreemptionsUnderWay(pods.get, metrics)
+        handle = PluginHandle(clock, self._random, client, preemptions, cache, informers)
         frameworks = {
             profile.scheduler_name: Framework(profile, self._options.plugins, handle, metrics)
             for profile in config.profiles
@@ -169,7 +178,17 @@ class App:
                 events=recorder,
                 observer=metrics,
                 waiting_pods=waiting_pods,
-                pods_in_pre_bind=PodsInPreBind(),
+                pods_in_pre_bind=pods_in_pre_bind,
+            ),
+            preemption=PreemptionExecutor(
+                client,
+                recorder,
+                preemptions,
+                plugin=DefaultPreemption.name,
+                waiting_pods=waiting_pods,
+                pods_in_pre_bind=pods_in_pre_bind,
+                nominated_to=queue.nominated_pods_for_node,
+                activate=lambda pod: queue.activate([pod]),
             ),
             nominated=QueueNominations(queue),
             dispatcher=dispatcher,

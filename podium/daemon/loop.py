@@ -16,7 +16,15 @@ import anyio
 import anyio.abc
 from anyio.lowlevel import checkpoint
 
-from podium.binder import Binder, BindOutcome, BindPod, EventRecorder, deleting_pod_skipped
+from podium.binder import (
+    Binder,
+    BindOutcome,
+    BindPod,
+    EventRecorder,
+    Preemption,
+    PreemptionExecutor,
+    deleting_pod_skipped,
+)
 from podium.cluster import Cache, CacheError
 from podium.daemon.failures import Attempt, FailureHandler, StatusWrite
 from podium.daemon.wakeup import WakeUp
@@ -49,6 +57,7 @@ class Collaborators:
     cache: Cache
     queue: SchedulingQueue
     binder: Binder
+    preemption: PreemptionExecutor
     nominated: NominatedPods
     dispatcher: Dispatcher
     recorder: EventRecorder
@@ -145,10 +154,20 @@ class SchedulingLoop:
             self._place(attempt, decision, tasks)
             return
         if isinstance(decision, DoesNotFit):
-            nominated = decision.post_filter.nominated_node_name if decision.post_filter is not None else None
-            self._write(parts.failures.does_not_fit(attempt, decision.error, nominated), tasks)
+            self._make_room_or_wait(attempt, decision, tasks)
         else:
             self._write(parts.failures.failed(attempt, decision.status), tasks)
+
+    def _make_room_or_wait(self, attempt: Attempt, decision: DoesNotFit, tasks: anyio.abc.TaskGroup) -> None:
+        """Back to the queue with the pod; what PostFilter has planned for it begins before that, and goes on beside."""
+        parts, plan = self._parts, decision.post_filter
+        preemption: Preemption | None = None
+        if plan is not None and plan.victims:
+            preemption = parts.preemption.begin(attempt.pod, plan.nominated_node_name, plan.victims)
+        nominated = plan.nominated_node_name if plan is not None else None
+        self._write(parts.failures.does_not_fit(attempt, decision.error, nominated), tasks)
+        if preemption is not None:
+            tasks.start_soon(parts.preemption.carry_out, preemption, name="preemption")
 
     def _needs_no_attempt(self, pod: Pod) -> bool:
         if pod.is_terminating:

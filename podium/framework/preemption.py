@@ -30,18 +30,6 @@ _PRIORITY_OFFSET: Final = 1 << 31
 _NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
 
 
-class NoPreemptions:
-    """A world in which nobody preempts. Implements `podium.framework.interface.Preemptions`."""
-
-    def attempted(self) -> None:
-        """Nobody counts."""
-
-    def is_preempting(self, uid: str) -> bool:
-        """Nobody is."""
-        del uid
-        return False
-
-
 class Importance:
     """The order in which pods are kept: higher priority first, among equals the one that has run longer.
 

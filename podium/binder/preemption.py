@@ -1,0 +1,274 @@
+"""Preemption carried out: the victims of a pod are told to go, while the pod itself is held back.
+
+Owns who is making room for whom, the order in which victims go, and what their pods are told. Never chooses victims
+and never binds the pod they make room for: that comes up again when the room is there.
+
+Source: kubernetes pkg/scheduler/framework/preemption/executor.go, v1.36.2; KEP-4832.
+Differs: a victim is deleted by uid, so that no other pod of its name can be hit, and deletes that cannot have happened
+are tried again as status patches are. Where the delete of a victim fails for good, the condition that announced it is
+taken back. A failure does not stop the deletes of other victims that are under way, only that of the last; and the pod
+is tried again a second later, not at once, so that a server that refuses is not asked over and over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import anyio
+import structlog
+
+from podium.binder.binding_cycle import Recorder
+from podium.binder.event import preempted
+from podium.binder.pods_in_pre_bind import PodsInPreBind
+from podium.binder.waiting_pods import WaitingPods
+from podium.kube.api_errors import ApiError, Invalid, NotFound
+from podium.kube.objects import Pod, PodCondition
+
+log = structlog.get_logger(__name__)
+
+DISRUPTION_TARGET: Final = "DisruptionTarget"
+_REASON: Final = "PreemptionByScheduler"
+_PAUSE_AFTER_FAILURE_S: Final = 1.0
+
+
+class Evictor(Protocol):
+    """What is written about victims, and about pods that lose their nomination; `ApiClient` is one."""
+
+    def patch_status(
+        self, pod: Pod, *, condition: PodCondition | None = None, nominated_node_name: str | None = None
+    ) -> Awaitable[bool]:
+        """Set a condition or the nominated node."""
+
+    def remove_condition(self, pod: Pod, kind: str) -> Awaitable[None]:
+        """Take a condition away."""
+
+    def delete_pod(self, pod: Pod) -> Awaitable[bool]:
+        """Delete this very pod; False where it is gone already."""
+
+
+class PreemptionObserver(Protocol):
+    """Is told of preemptions."""
+
+    def count_preemption_attempt(self) -> None:
+        """A pod has looked for victims."""
+
+    def observe_victims(self, victims: int) -> None:
+        """A preemption begins that has so many victims."""
+
+
+class PreemptionsUnderWay:
+    """Who makes room for whom. Implements `podium.framework.interface.Preemptions`.
+
+    Args:
+        lookup: the pod of that key as the API server last had it.
+
+    Invariant: a pod is in here from the decision to preempt until its last victim has been told to go.
+    """
+
+    def __init__(self, lookup: Callable[[str], Pod | None], observer: PreemptionObserver) -> None:
+        self._lookup = lookup
+        self._observer = observer
+        self._last_victim: dict[str, Pod | None] = {}
+
+    def attempted(self) -> None:
+        """A pod has looked for victims."""
+        self._observer.count_preemption_attempt()
+
+    def is_preempting(self, uid: str) -> bool:
+        """Whether victims of the pod are still to be told to go.
+
+        The last one's end is read off the cluster: the event that tells of it may come before our request returns,
+        and must find the pod ready to be tried.
+        """
+        if uid not in self._last_victim:
+            return False
+        last = self._last_victim[uid]
+        if last is None:
+            return True
+        now = self._lookup(last.key)
+        return now is not None and now.uid == last.uid and not now.is_terminating
+
+    def begin(self, uid: str, victims: int) -> None:
+        """Hold the pod back."""
+        self._observer.observe_victims(victims)
+        self._last_victim[uid] = None
+
+    def begin_last(self, uid: str, victim: Pod) -> None:
+        """Only this victim is left."""
+        self._last_victim[uid] = victim
+
+    def end(self, uid: str) -> None:
+        """All victims have been told, or that has failed."""
+        self._last_victim.pop(uid, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """The instruction to make room on a node. `victims` are those that are not on their way out already."""
+
+    preemptor: Pod
+    node_name: str
+    victims: Sequence[Pod]
+
+
+class PreemptionExecutor:
+    """Carries preemptions out, one task for each.
+
+    Args:
+        plugin: the name under which victims that wait at Permit, or are in PreBind, are stopped.
+        nominated_to: the pods that are nominated to a node, as they are now.
+        activate: try the pod again, its preemption has failed.
+    """
+
+    def __init__(
+        self,
+        evictor: Evictor,
+        events: Recorder,
+        under_way: PreemptionsUnderWay,
+        *,
+        plugin: str,
+        waiting_pods: WaitingPods,
+        pods_in_pre_bind: PodsInPreBind,
+        nominated_to: Callable[[str], Iterable[Pod]],
+        activate: Callable[[Pod], None],
+    ) -> None:
+        self._evictor = evictor
+        self._events = events
+        self._under_way = under_way
+        self._plugin = plugin
+        self._waiting_pods = waiting_pods
+        self._pods_in_pre_bind = pods_in_pre_bind
+        self._nominated_to = nominated_to
+        self._activate = activate
+
+    def begin(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> Preemption | None:
+        """Hold the pod back from now on; to be called before it returns to the queue.
+
+        Returns:
+            What to carry out; None where all victims are on their way out already.
+        """
+        left = [victim for victim in victims if not victim.is_terminating]
+        if not left:
+            return None
+        self._under_way.begin(preemptor.uid, len(victims))
+        return Preemption(preemptor, node_name, left)
+
+    async def carry_out(self, preemption: Preemption) -> bool:
+        """Tell everybody concerned; the pod can be tried again afterwards. Raises nothing but cancellation.
+
+        Returns:
+            Whether all went well; if not, the pod has been activated.
+        """
+        uid = preemption.preemptor.uid
+        try:
+            succeeded = await self._clear_lower_nominations(preemption)
+            *first, last = preemption.victims
+            if await self._preempt_all(preemption, first):
+                self._under_way.begin_last(uid, last)
+                succeeded &= await self._preempt(preemption, last)
+            else:
+                succeeded = False
+            if not succeeded:
+                await anyio.sleep(_PAUSE_AFTER_FAILURE_S)
+        finally:
+            self._under_way.end(uid)
+        if not succeeded:
+            self._activate(preemption.preemptor)
+        return succeeded
+
+    async def _clear_lower_nominations(self, preemption: Preemption) -> bool:
+        """Pods of lower priority that count on the same room have to look elsewhere."""
+        succeeded = True
+        for pod in self._nominated_to(preemption.node_name):
+            if pod.priority >= preemption.preemptor.priority:
+                continue
+            try:
+                await self._evictor.patch_status(pod, nominated_node_name="")
+            except NotFound:
+                continue
+            except ApiError as error:
+                log.error("Nomination could not be cleared", pod=pod.key, error=str(error))
+                succeeded = False
+        return succeeded
+
+    async def _preempt_all(self, preemption: Preemption, victims: Sequence[Pod]) -> bool:
+        """Preempt these at the same time."""
+        results: list[bool] = []
+
+        async def preempt(victim: Pod) -> None:
+            results.append(await self._preempt(preemption, victim))
+
+        async with anyio.create_task_group() as tasks:
+            for victim in victims:
+                tasks.start_soon(preempt, victim, name="preempt victim")
+        return all(results)
+
+    async def _preempt(self, preemption: Preemption, victim: Pod) -> bool:
+        """Make one victim go; True also where it is gone already."""
+        in_memory = self._stop(victim)
+        if not in_memory:
+            try:
+                if not await self._delete(preemption, victim):
+                    return True
+            except ApiError as error:
+                log.error(
+                    "Victim could not be preempted",
+                    pod=victim.key,
+                    preemptor=preemption.preemptor.key,
+                    node=preemption.node_name,
+                    error=str(error),
+                )
+                return False
+        self._events.record(preempted(victim, preemption.preemptor, preemption.node_name, in_memory=in_memory))
+        log.info(
+            "Victim preempted",
+            pod=victim.key,
+            preemptor=preemption.preemptor.key,
+            node=preemption.node_name,
+            in_memory=in_memory,
+        )
+        return True
+
+    def _stop(self, victim: Pod) -> bool:
+        """Stop a victim that is not bound yet: it gives its room back without being deleted."""
+        waiting = self._waiting_pods.get(victim.uid)
+        if waiting is not None:
+            return waiting.preempt(self._plugin, "preempted")
+        in_pre_bind = self._pods_in_pre_bind.get(victim.uid)
+        return in_pre_bind is not None and in_pre_bind.cancel(f"preempted by {self._plugin}")
+
+    async def _delete(self, preemption: Preemption, victim: Pod) -> bool:
+        """Announce the disruption, then delete; False where the victim is gone already."""
+        try:
+            await self._evictor.patch_status(victim, condition=_disrupted(preemption.preemptor, victim))
+        except (NotFound, Invalid):  # Invalid: another pod has its name by now
+            return False
+        try:
+            return await self._evictor.delete_pod(victim)
+        except ApiError as error:
+            if not error.may_have_happened:
+                await self._take_back(victim)
+            raise
+
+    async def _take_back(self, victim: Pod) -> None:
+        """The victim stays after all: nobody shall think that its end, if it ends, was a disruption."""
+        before = victim.status.condition(DISRUPTION_TARGET)
+        try:
+            if before is None:
+                await self._evictor.remove_condition(victim, DISRUPTION_TARGET)
+            else:
+                await self._evictor.patch_status(victim, condition=before)
+        except ApiError as error:
+            log.warning("Condition could not be taken back", pod=victim.key, error=str(error))
+
+
+def _disrupted(preemptor: Pod, victim: Pod) -> PodCondition:
+    return PodCondition(
+        type=DISRUPTION_TARGET,
+        status="True",
+        reason=_REASON,
+        message=f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
+        observed_generation=victim.metadata.generation,
+    )
