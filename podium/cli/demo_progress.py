@@ -84,8 +84,7 @@ class PlainProgress:
     def begin(self, what: str, total: int) -> None:
         """Say what begins."""
         self._what, self._total, self._written_s = what, total, time.monotonic()
-        if total == 1:
-            self._console.print(what)
+        self._console.print(what if total == 1 else f"{what}: 0/{total}")
 
     def advance(self, done: int) -> None:
         """Say how far it is, if that was not said a moment ago."""

@@ -25,14 +25,14 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> Seconds:
     return clock
 
 
-def test_plain_progress_is_a_line_a_second_and_one_at_the_end(seconds: Seconds) -> None:
+def test_plain_progress_is_a_line_a_second_and_one_at_either_end(seconds: Seconds) -> None:
     page = io.StringIO()
     with PlainProgress(Console(file=page)) as progress:
         progress.begin("binding pods", 4)
         for done in (1, 2, 3, 4):
             seconds.now += 0.6
             progress.advance(done)
-    assert page.getvalue().splitlines() == ["binding pods: 2/4", "binding pods: 4/4"]
+    assert page.getvalue().splitlines() == ["binding pods: 0/4", "binding pods: 2/4", "binding pods: 4/4"]
 
 
 def test_a_stage_of_one_step_is_one_plain_line(seconds: Seconds) -> None:

@@ -1,0 +1,78 @@
+"""The command as people start it: a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PODIUM = (sys.executable, "-m", "podium")
+DEADLINE_S = 90
+
+Podium = Callable[..., "subprocess.CompletedProcess[str]"]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """No terminal's size, no colours, and temporary files where the test can look for them."""
+    left_out = {"COLUMNS", "FORCE_COLOR", "KUBECONFIG", "PYTHONIOENCODING"}
+    inherited = {key: value for key, value in os.environ.items() if key not in left_out}
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    return {**inherited, "HOME": str(tmp_path), "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT)}
+
+
+@pytest.fixture
+def podium(environment: dict[str, str]) -> Podium:
+    """Run a command to its end: `podium("config", "check", file)`."""
+
+    def run(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*PODIUM, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=DEADLINE_S,
+            env={**environment, **more},
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def start(environment: dict[str, str]) -> Iterator[Start]:
+    """Start a command and go on; what is left at the end of the test is killed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(*arguments: str | Path) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [*PODIUM, *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            env=environment,
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def read_until(process: subprocess.Popen[str], words: Sequence[str]) -> str:
+    """The first line of standard output that contains one of the words."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if any(word in line for word in words):
+            return line
+    raise AssertionError(f"the process ended without saying {' or '.join(words)}")

@@ -1,0 +1,137 @@
+"""`podium demo` from the outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.integration.cli.conftest import ROOT, Podium, Start, read_until
+
+SMALL = ("demo", "--nodes", "10", "--pods", "60")
+
+
+def is_gone(pid: int) -> bool:
+    """Whether the process has ended; one that nobody has waited for yet has, too."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def wait_gone(pids: list[int]) -> bool:
+    deadline = time.monotonic() + 30
+    while not all(map(is_gone, pids)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return all(map(is_gone, pids))
+
+
+def children_of(pid: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def test_the_last_line_is_json_and_the_only_one_on_standard_output(podium: Podium) -> None:
+    done = podium(*SMALL, "--output", "json")
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    told = json.loads(line)
+    assert list(told) == ["nodes", "pods", "bound", "unschedulable", "duration_s", "pods_per_s"]
+    assert {key: told[key] for key in list(told)[:4]} == {"nodes": 10, "pods": 60, "bound": 60, "unschedulable": 3}
+    assert told["pods_per_s"] == pytest.approx(60 / told["duration_s"], rel=0.1)
+    said = [line for line in done.stderr.splitlines() if not re.search(r": [1-5]?\d/", line)]
+    assert said == ["starting an API server", "creating pods: 63/63", "binding pods: 60/60"]
+
+
+def test_the_text_form_is_plain_and_narrow_where_there_is_no_terminal(podium: Podium) -> None:
+    done = podium(*SMALL)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "\x1b" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "All 60 pods that fit are bound" in done.stdout
+    assert sum(int(found) for found in re.findall(r"^  zone-. .*?(\d+) pods", done.stdout, re.M)) == 60
+    words = " ".join(done.stdout.split())
+    assert re.search(r"3 pods fit on no node no-such-node 0/10 nodes are available: .* too-big 0/10 nodes", words)
+
+
+def test_output_that_takes_only_ascii_gets_only_ascii(podium: Podium) -> None:
+    done = podium(*SMALL, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+    assert "###" in done.stdout
+
+
+def test_pods_ask_for_the_first_profile_of_a_configuration(podium: Podium) -> None:
+    file = ROOT / "examples/config/several-profiles.yaml"
+    done = podium(*SMALL, "--config", file, "--output", "json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["bound"] == 60
+
+
+def test_a_policy_that_binds_what_cannot_fit_is_a_failure_that_names_the_pod(podium: Podium, tmp_path: Path) -> None:
+    file = tmp_path / "no-fit.yaml"
+    file.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\n"
+        "kind: KubeSchedulerConfiguration\n"
+        "profiles:\n"
+        "- schedulerName: careless\n"
+        "  plugins: {filter: {disabled: [{name: NodeResourcesFit}]}}\n"
+    )
+    done = podium(*SMALL, "--config", file, "--output", "json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["unschedulable"] == 2
+    assert done.stderr.splitlines()[-1].endswith("not reported unschedulable: too-big")
+
+
+def test_too_little_time_is_a_failure_that_names_pods(podium: Podium) -> None:
+    done = podium("demo", "--nodes", "20", "--pods", "200", "--timeout", "0.01", "--output", "json")
+    assert done.returncode == 1
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["bound"] < 200
+    assert re.search(r"Error: \d+ of 200 pods that can fit were not bound within 0.01 s: \w+-\d{5}, ", done.stderr)
+
+
+@pytest.mark.parametrize("stage", ["starting", "creating", "binding"])
+def test_an_interrupted_demo_leaves_nothing_behind(start: Start, environment: dict[str, str], stage: str) -> None:
+    demo = start("demo", "--nodes", "200", "--pods", "2000")
+    read_until(demo, [stage])
+    children = children_of(demo.pid)
+    demo.send_signal(signal.SIGINT)
+    _, said = demo.communicate(timeout=60)
+    assert demo.returncode == 130
+    assert said == "Interrupted.\n"
+    assert wait_gone(children)
+    assert list(Path(environment["TMPDIR"]).iterdir()) == []
+
+
+def test_a_killed_demo_leaves_nothing_behind(start: Start, environment: dict[str, str]) -> None:
+    demo = start("demo", "--nodes", "200", "--pods", "2000")
+    read_until(demo, ["creating"])
+    children = children_of(demo.pid)
+    assert children, "the API server is a process of its own"
+    demo.kill()
+    assert wait_gone(children)
+    assert list(Path(environment["TMPDIR"]).iterdir()) == []
+
+
+def test_a_demo_whose_server_dies_says_so(start: Start) -> None:
+    demo = start("demo", "--nodes", "200", "--pods", "2000")
+    read_until(demo, ["creating pods: 2003"])
+    (server,) = children_of(demo.pid)
+    os.kill(server, signal.SIGKILL)
+    _, said = demo.communicate(timeout=60)
+    assert demo.returncode == 1
+    assert "the demo's API server ended with exit code -9" in said

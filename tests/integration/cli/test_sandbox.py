@@ -1,0 +1,75 @@
+"""`podium sandbox` from the outside, and the example manifests on it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import orjson
+import pytest
+import yaml
+
+from tests.integration.cli.conftest import ROOT, Podium, Start, read_until
+
+COLLECTIONS = {"Pod": "/api/v1/namespaces/default/pods", "Deployment": "/apis/apps/v1/namespaces/default/deployments"}
+
+
+def call(url: str, body: Any = None) -> Any:
+    data = None if body is None else orjson.dumps(body)
+    with urlopen(Request(url, data, {"Content-Type": "application/json"}), timeout=10) as answer:
+        return orjson.loads(answer.read())
+
+
+@pytest.fixture
+def sandbox(start: Start, tmp_path: Path) -> tuple[subprocess.Popen[str], Path]:
+    kubeconfig = tmp_path / "kubeconfig"
+    process = start("sandbox", "--nodes", "3", "--write-kubeconfig", kubeconfig)
+    read_until(process, ["Serving on"])
+    return process, kubeconfig
+
+
+def server_of(kubeconfig: Path) -> str:
+    server: str = yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
+    return server
+
+
+def test_it_serves_what_its_kubeconfig_says_until_it_is_interrupted(
+    sandbox: tuple[subprocess.Popen[str], Path],
+) -> None:
+    process, kubeconfig = sandbox
+    assert kubeconfig.stat().st_mode & 0o077 == 0
+    server = server_of(kubeconfig)
+    assert server.startswith("http://127.0.0.1:")
+    assert len(call(f"{server}/api/v1/nodes")["items"]) == 3
+    process.send_signal(signal.SIGINT)
+    said, complained = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert said.endswith("Stopped.\n")
+    assert complained == ""
+
+
+def test_a_port_that_is_taken_is_a_plain_message(sandbox: tuple[subprocess.Popen[str], Path], podium: Podium) -> None:
+    port = server_of(sandbox[1]).rpartition(":")[2]
+    done = podium("sandbox", "--port", port)
+    assert done.returncode == 1
+    assert f"cannot serve on port {port}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples/pods").glob("*.yaml")), ids=lambda file: file.stem)
+def test_every_example_manifest_is_taken_and_asks_for_podium(
+    sandbox: tuple[subprocess.Popen[str], Path], file: Path
+) -> None:
+    server = server_of(sandbox[1])
+    for manifest in yaml.safe_load_all(file.read_text()):
+        try:
+            made = call(server + COLLECTIONS[manifest["kind"]], manifest)
+        except HTTPError as error:
+            pytest.fail(error.read().decode())
+        spec = made["spec"]["template"]["spec"] if made["kind"] == "Deployment" else made["spec"]
+        assert spec["schedulerName"] == "podium"
+    assert len(file.read_text().splitlines()) < 60
