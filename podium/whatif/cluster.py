@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from podium.cluster import Cache, Snapshot
 from podium.config import KubeSchedulerConfiguration
@@ -36,6 +36,11 @@ class RefusingClient:
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Refuse."""
         raise WhatIfError(f"there is no API server to bind {pod.key} to {node_name}")
+
+    async def patch(self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any]) -> ObjectT:
+        """Refuse."""
+        del change
+        raise WhatIfError(f"there is no API server to patch {resource.kind} {item.key}")
 
 
 class NoPreemptions:

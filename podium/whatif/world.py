@@ -43,13 +43,13 @@ class World:
 
     @classmethod
     def of(cls, manifests: Iterable[Manifest]) -> World:
-        """The world of these objects.
+        """The world of these objects. Pods that name no scheduler are nobody's: nothing is promised to them.
 
         Raises:
             ManifestError: one cannot be read.
         """
         return cls(
-            (resource, read_manifest(manifest, resource))
+            (resource, read_manifest(_unclaimed(manifest) if resource is PODS else manifest, resource))
             for manifest in manifests
             if (resource := resource_of(manifest)) is not None
         )
@@ -69,6 +69,14 @@ class World:
     def lister(self, resource: ResourceType[ObjectT]) -> StillLister[ObjectT]:
         """The objects of one kind as plugins ask for them; it sees what becomes of the world later."""
         return StillLister(self._objects.setdefault(resource.path, {}))
+
+
+def _unclaimed(pod: Manifest) -> Manifest:
+    """The pod; where it names no scheduler, without the name that an API server would have filled in."""
+    spec = pod.get("spec")
+    if not isinstance(spec, dict) or spec.get("schedulerName"):
+        return pod
+    return {**pod, "spec": {**spec, "schedulerName": ""}}
 
 
 def _namespace_and_name(entry: tuple[str, KubeObject]) -> tuple[str, str]:
