@@ -102,12 +102,11 @@ class RequiredAffinity:
         self._near, self._far, self._unwelcome = (TopologyCounts(snapshot) for _ in range(3))
         if near_terms:
             by_row = snapshot.pod_counts.matching(_joint_query(near_terms))
-            for key in {term.topology_key for term in near_terms}:
-                self._near.add_rows(key, by_row)
-        for term in far_terms:
-            self._far.add_rows(term.topology_key, snapshot.pod_counts.matching(term.query))
-        for carried, by_row in snapshot.carried_terms.meaning(newcomer, (TermKind.REQUIRED_ANTI_AFFINITY,)).items():
-            self._unwelcome.add_rows(carried.term.topology_key, by_row)
+            self._near.add_rows((key, by_row) for key in {term.topology_key for term in near_terms})
+        counts = snapshot.pod_counts
+        self._far.add_rows((term.topology_key, counts.matching(term.query)) for term in far_terms)
+        minding = snapshot.carried_terms.meaning(newcomer, (TermKind.REQUIRED_ANTI_AFFINITY,))
+        self._unwelcome.add_rows((carried.term.topology_key, by_row) for carried, by_row in minding.items())
 
     @property
     def is_empty(self) -> bool:
@@ -161,7 +160,7 @@ class RequiredAffinity:
 
     def _is_first_of_its_kind(self) -> bool:
         """Whether the pod asks for pods like itself, and there is none: then it may go wherever the labels are."""
-        return self._suits_itself and self._near.is_empty
+        return bool(self._near_terms) and self._suits_itself and self._near.is_empty
 
 
 # ---------------------------------------------------------------- preferred terms
@@ -179,19 +178,18 @@ class PreferredAffinity:
         hard_pod_affinity_weight: int,
         snapshot: Snapshot,
     ) -> None:
-        self._weights = TopologyCounts(snapshot)
-        self.counts_anything = False
-        for term, weight in preferred:
-            self._add(snapshot, term.topology_key, snapshot.pod_counts.matching(term.query), weight)
+        counts = snapshot.pod_counts
+        counted = [(term.topology_key, counts.matching(term.query), weight) for term, weight in preferred]
         kinds = _SCORING_KINDS if not hard_pod_affinity_weight else (*_SCORING_KINDS, TermKind.REQUIRED_AFFINITY)
         for carried, by_row in snapshot.carried_terms.meaning(newcomer, kinds).items():
             weight = hard_pod_affinity_weight if carried.kind is TermKind.REQUIRED_AFFINITY else carried.weight
-            self._add(snapshot, carried.term.topology_key, by_row, weight)
-
-    def _add(self, snapshot: Snapshot, key: str, by_row: IntArray, weight: int) -> None:
-        if not self.counts_anything:
-            self.counts_anything = bool(by_row[snapshot.label_column(key).ids != ABSENT].any())
-        self._weights.add_rows(key, by_row * weight)
+            counted.append((carried.term.topology_key, by_row, weight))
+        self._weights = TopologyCounts(snapshot)
+        self._weights.add_rows((key, by_row * weight) for key, by_row, weight in counted)
+        # Weights may cancel each other out; a node that pods were found near to is scored all the same.
+        self.counts_anything = not self._weights.is_empty or any(
+            by_row[snapshot.label_column(key).ids != ABSENT].any() for key, by_row, _ in counted
+        )
 
     def score(self, rows: Rows) -> IntArray:
         """The summed weights of each row."""

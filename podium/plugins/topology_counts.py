@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -23,13 +23,17 @@ class TopologyCounts:
         self._column = snapshot.label_column
         self._by_key: dict[str, IntArray] = {}
 
-    def add_rows(self, key: str, by_row: IntArray) -> None:
-        """Add numbers by row to the topology values of the rows' nodes."""
-        column = self._column(key)
-        summed = np.bincount(column.ids, by_row, len(column.values)).astype(np.int64)
-        summed[ABSENT] = 0
-        known = self._by_key.get(key)
-        self._by_key[key] = summed if known is None else known + summed
+    def add_rows(self, numbers: Iterable[tuple[str, IntArray]]) -> None:
+        """Add numbers by row, each under a key, to the topology values of the rows' nodes."""
+        by_key: dict[str, IntArray] = {}
+        for key, by_row in numbers:
+            known = by_key.get(key)
+            by_key[key] = by_row if known is None else known + by_row
+        for key, by_row in by_key.items():
+            column = self._column(key)
+            summed = np.bincount(column.ids, by_row, len(column.values)).astype(np.int64)
+            summed[ABSENT] = 0
+            self._by_key[key] = summed + self._by_key[key] if key in self._by_key else summed
 
     def add_node(self, key: str, row: int, number: int) -> None:
         """Add to the topology value of one node, if it has the key."""
