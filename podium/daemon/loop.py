@@ -231,7 +231,7 @@ class SchedulingLoop:
             return
         write = self._not_bound(attempt, decision, outcome)
         if write is not None:
-            await parts.failures.write(write)
+            await self._write_status(write)
 
     def _bound(self, attempt: Attempt, decision: Suggested, outcome: BindOutcome) -> None:
         parts, info = self._parts, attempt.info
