@@ -20,10 +20,14 @@ from podium.plugins.node_ports import NodePorts
 from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.plugins.node_unschedulable import NodeUnschedulable
+from podium.plugins.node_volume_limits import NodeVolumeLimits
 from podium.plugins.pod_topology_spread import PodTopologySpread
 from podium.plugins.priority_sort import PrioritySort
 from podium.plugins.scheduling_gates import SchedulingGates
 from podium.plugins.taint_toleration import TaintToleration
+from podium.plugins.volume_binding import VolumeBinding
+from podium.plugins.volume_restrictions import VolumeRestrictions
+from podium.plugins.volume_zone import VolumeZone
 
 IN_TREE: Final[Mapping[str, type[Plugin]]] = {
     "SchedulingGates": SchedulingGates,
@@ -34,6 +38,10 @@ IN_TREE: Final[Mapping[str, type[Plugin]]] = {
     "NodeAffinity": NodeAffinity,
     "NodePorts": NodePorts,
     "NodeResourcesFit": NodeResourcesFit,
+    "VolumeRestrictions": VolumeRestrictions,
+    "NodeVolumeLimits": NodeVolumeLimits,
+    "VolumeBinding": VolumeBinding,
+    "VolumeZone": VolumeZone,
     "PodTopologySpread": PodTopologySpread,
     "InterPodAffinity": InterPodAffinity,
     "DynamicResources": DynamicResources,

@@ -1,0 +1,172 @@
+"""NodeVolumeLimits: no node gets more volumes of a CSI driver than it can attach.
+
+Runs at: PreFilter, Filter.
+Verdict: Unschedulable; UnschedulableAndUnresolvable where a claim is missing.
+Requeue: a node appears among the CSI nodes or can attach more, a pod with volumes goes, a claim of the pod appears, a
+volume is detached.
+Cost: nothing without claims and migrated volumes; else the volumes of the pods on each node that has a limit.
+Source: kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, TableFilterPlugin
+from podium.framework.status import SKIP, Status, unresolvable, unschedulable
+from podium.kube import resource_types
+from podium.kube.objects import Pod
+from podium.kube.storage_objects import CSINode, PersistentVolumeClaim, VolumeAttachment
+from podium.plugins.hints import holds_a_place, queue_if
+from podium.plugins.volumes.attachments import AttachedVolume, MissingClaimError, VolumeFinder, attaches_volumes
+from podium.plugins.volumes.claims import uses_claim
+from podium.plugins.volumes.csi_translation import inline_driver
+
+_TOO_MANY: Final = unschedulable("node(s) exceed max volume count")
+_EXCEEDED, _MISSING = 1, 2
+
+
+class _Attachments:
+    """What is attached to which node, for one attempt; read when first needed."""
+
+    def __init__(self, finder: VolumeFinder) -> None:
+        self._finder = finder
+        self._by_node: Mapping[str, AbstractSet[AttachedVolume]] | None = None
+
+    def on(self, node_name: str) -> AbstractSet[AttachedVolume]:
+        """The volumes attached to the node."""
+        if self._by_node is None:
+            self._by_node = self._finder.attached()
+        return self._by_node.get(node_name, frozenset())
+
+
+def _limits(csi_node: CSINode) -> dict[str, int]:
+    """How many volumes of each driver the node takes, where it says so."""
+    return {
+        driver.name: driver.allocatable.count
+        for driver in csi_node.spec.drivers
+        if driver.allocatable is not None and driver.allocatable.count is not None
+    }
+
+
+class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
+    """Counts the volumes of the pods on a node, and those attached to it, against what its CSINode says."""
+
+    def __init__(self, args: object, handle: Handle) -> None:
+        del args
+        self._finder = VolumeFinder(handle)
+        self._csi_nodes = handle.lister(resource_types.CSI_NODES)
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        """Skip without volumes that have to be attached."""
+        del snapshot
+        if not attaches_volumes(pod.spec):
+            return None, SKIP
+        state.write(_Attachments(self._finder))
+        return None, None
+
+    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """1 for nodes that would get too many, 2 for all where a claim is missing."""
+        try:
+            self._finder.of_new_pod(pod, None)
+        except MissingClaimError:
+            return np.full(len(rows), _MISSING, np.int64)
+        wanted: AbstractSet[AttachedVolume] | None = None
+        verdicts = np.zeros(len(rows), np.int64)
+        for position, row in enumerate(rows.tolist()):
+            csi_node = self._csi_nodes.get(snapshot.name(row))
+            if csi_node is None:
+                continue
+            if wanted is None:
+                wanted = self._finder.of_new_pod(pod, csi_node)
+            if not wanted:
+                return None
+            verdicts[position] = self._is_exceeded(state, wanted, snapshot.node(row), csi_node)
+        return verdicts if verdicts.any() else None
+
+    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+        """Too many, or which claim is missing."""
+        del state
+        if verdict == _EXCEEDED:
+            return _TOO_MANY
+        try:
+            self._finder.of_new_pod(pod, None)
+        except MissingClaimError as error:
+            return unresolvable(str(error))
+        raise AssertionError("the claim was missing a moment ago")
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """Success, Unschedulable, or UnschedulableAndUnresolvable where a claim is missing."""
+        csi_node = self._csi_nodes.get(node.name)
+        try:
+            wanted = self._finder.of_new_pod(pod, csi_node)
+        except MissingClaimError as error:
+            return unresolvable(str(error))
+        if not wanted or csi_node is None:
+            return None
+        return _TOO_MANY if self._is_exceeded(state, wanted, node, csi_node) else None
+
+    def _is_exceeded(
+        self, state: CycleState, wanted: AbstractSet[AttachedVolume], node: NodeInfo, csi_node: CSINode
+    ) -> bool:
+        """Whether some driver would have more volumes on the node than it has places."""
+        limits = _limits(csi_node)
+        if not limits:
+            return False
+        used = self._finder.of_pods(node.pods, csi_node)
+        new = Counter(volume.driver for volume in wanted - used)
+        if new.keys().isdisjoint(limits):
+            return False
+        current = Counter(volume.driver for volume in used | state.read(_Attachments).on(node.name))
+        return any(driver in limits and current[driver] + count > limits[driver] for driver, count in new.items())
+
+    # ------------------------------------------------------------ requeueing
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """Places that are made or given back, claims that appear."""
+        return (
+            on(EventResource.CSI_NODE, ActionType.ADD),
+            on(EventResource.CSI_NODE, ActionType.UPDATE, hint=self.after_csi_node_update),
+            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion),
+            on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, hint=self.after_claim_added),
+            on(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, hint=self.after_detachment),
+        )
+
+    def after_csi_node_update(self, pod: Pod, old: CSINode, new: CSINode) -> QueueingHint:
+        """Queue where some driver has more places than before; none where it does not say."""
+        del pod
+        before = _limits(old)
+        return queue_if(any(count > before.get(driver, 0) for driver, count in _limits(new).items()))
+
+    def after_pod_deletion(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
+        """Queue where the pod that went held a place and had volumes that may have been attached."""
+        del pod, new
+        return queue_if(holds_a_place(old) and attaches_volumes(old.spec))
+
+    def after_claim_added(
+        self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
+    ) -> QueueingHint:
+        """Queue where the pod uses the claim."""
+        del old
+        return queue_if(uses_claim(pod, new))
+
+    def after_detachment(self, pod: Pod, old: VolumeAttachment, new: VolumeAttachment | None) -> QueueingHint:
+        """Queue where the pod names a claim, or has an in-tree volume that the driver stands in for."""
+        del new
+        return queue_if(
+            any(
+                volume.persistent_volume_claim is not None
+                or (old.spec.attacher and inline_driver(volume) == old.spec.attacher)
+                for volume in pod.spec.volumes
+            )
+        )

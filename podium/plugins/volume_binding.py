@@ -1,0 +1,324 @@
+"""VolumeBinding: pods go where their claims have volumes, or can get some, and are bound once they have.
+
+Runs at: PreFilter, Filter, PreScore (always Skip), Score (always 0), Reserve, PreBind.
+Verdict: UnschedulableAndUnresolvable, with every reason that holds; an Error from PreBind where binding fails.
+Requeue: volumes, claims of the pod, classes, nodes, and what CSI drivers say of themselves change.
+Cost: nothing without claims; one pass over the rows for each bound volume, and for each volume that a claim may take.
+Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go and binder.go, v1.36.2.
+Differs: what a node means for the claims is worked out again for the node that was chosen, instead of being kept for
+every node; nodes are scored only behind the feature gate StorageCapacityScoring, which is off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.config.args import VolumeBindingArgs
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PreBindPlugin,
+    PreBindPreFlightResult,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ReservePlugin,
+    ScorePlugin,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.framework.status import SKIP, PluginError, Status, error_status, unresolvable
+from podium.kube import resource_types
+from podium.kube.api_errors import ApiError
+from podium.kube.objects import Pod
+from podium.kube.storage_objects import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from podium.plugins.hints import queue_if
+from podium.plugins.volumes.assumed import Assumed
+from podium.plugins.volumes.binding import Reservation, VolumeBinder
+from podium.plugins.volumes.claims import (
+    WAIT_FOR_FIRST_CONSUMER,
+    ClaimUse,
+    claim_not_found,
+    claims_used,
+    class_of_claim,
+    class_of_volume,
+    is_fully_bound,
+    ownership_problem,
+    uses_claim,
+    uses_claims,
+)
+from podium.plugins.volumes.csi_translation import MIGRATED_PLUGINS
+from podium.plugins.volumes.matching import choice_for, requested_nano
+from podium.plugins.volumes.pod_claims import Conflict, PodClaims, Waiting
+from podium.plugins.volumes.provisioning import Room, volume_limit
+
+_LOST: Final = "Lost"
+_UNBOUND_IMMEDIATE: Final = unresolvable("pod has unbound immediate PersistentVolumeClaims")
+_REASONS: Final = {
+    Conflict.NODE_AFFINITY: "node(s) didn't match PersistentVolume's node affinity",
+    Conflict.NO_VOLUME: "node(s) didn't find available persistent volumes to bind",
+    Conflict.NO_SPACE: "node(s) did not have enough free storage",
+    Conflict.VOLUME_GONE: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+}
+
+
+class VolumeBinding(
+    PreFilterPlugin,
+    TableFilterPlugin,
+    FilterPlugin,
+    PreScorePlugin,
+    TableScorePlugin,
+    ScorePlugin,
+    ReservePlugin,
+    PreBindPlugin,
+):
+    """Follows the pod's claims, and has those that wait for it bound on the way to its node."""
+
+    def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
+        self._handle = handle
+        self._listed_claims = handle.lister(resource_types.PERSISTENT_VOLUME_CLAIMS)
+        self._listed_volumes = handle.lister(resource_types.PERSISTENT_VOLUMES)
+        self._classes = handle.lister(resource_types.STORAGE_CLASSES)
+        self._csi_nodes = handle.lister(resource_types.CSI_NODES)
+        self._drivers = handle.lister(resource_types.CSI_DRIVERS)
+        self._capacities = handle.lister(resource_types.CSI_STORAGE_CAPACITIES)
+        self._claims = Assumed(self._listed_claims)
+        self._volumes = Assumed(self._listed_volumes)
+        self._binder = VolumeBinder(handle, self._claims, self._volumes, self._csi_nodes, args.bind_timeout_s)
+
+    # ------------------------------------------------------------ filtering
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        """Skip without claims; UnschedulableAndUnresolvable where one cannot be used, or should be bound and is not."""
+        del snapshot
+        if not uses_claims(pod.spec):
+            return None, SKIP
+        uses = tuple(claims_used(pod))
+        for use in uses:
+            problem = self._problem(pod, use)
+            if problem is not None:
+                return None, unresolvable(problem)
+        try:
+            claims = self._followed(pod, uses)
+        except PluginError as error:
+            return None, error_status(error)
+        if claims is None:
+            return None, _UNBOUND_IMMEDIATE
+        state.write(claims)
+        return None, None
+
+    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """The bits of `Conflict`."""
+        del pod
+        return state.read(PodClaims).judge_rows(snapshot, rows)
+
+    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+        """Every reason that holds."""
+        del state, pod
+        return _rejected(Conflict(verdict))
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """Success, or UnschedulableAndUnresolvable."""
+        del pod
+        conflict, _ = state.read(PodClaims).judge(node)
+        return _rejected(conflict) if conflict else None
+
+    def _problem(self, pod: Pod, use: ClaimUse) -> str | None:
+        """Why the claim cannot be used."""
+        claim = self._listed_claims.get(f"{pod.metadata.namespace}/{use.name}")
+        if claim is None and use.is_ephemeral:
+            return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{use.name}"'
+        if claim is None:
+            return claim_not_found(use.name)
+        if claim.status.phase == _LOST:
+            volume = claim.spec.volume_name
+            return f'persistentvolumeclaim "{use.name}" bound to non-existent persistentvolume "{volume}"'
+        if claim.metadata.deletion_timestamp is not None:
+            return f'persistentvolumeclaim "{use.name}" is being deleted'
+        return ownership_problem(pod, claim) if use.is_ephemeral else None
+
+    def _followed(self, pod: Pod, uses: Iterable[ClaimUse]) -> PodClaims | None:
+        """The pod's claims with their volumes, as assumed; None where one ought to be bound and is not.
+
+        Raises:
+            PluginError: a class or a claim makes no sense.
+        """
+        bound: list[PersistentVolume | None] = []
+        waiting: list[tuple[PersistentVolumeClaim, StorageClass]] = []
+        is_immediate = False
+        for use in uses:
+            claim = self._claims.get(f"{pod.metadata.namespace}/{use.name}")
+            assert claim is not None, "looked at a moment ago"
+            if is_fully_bound(claim):
+                bound.append(self._volumes.get(claim.spec.volume_name))
+                continue
+            storage_class = self._class_that_waits(claim)
+            if storage_class is None or claim.spec.volume_name:
+                is_immediate = True
+            else:
+                waiting.append((claim, storage_class))
+        if is_immediate:
+            return None
+        return PodClaims(tuple(bound), self._in_order(waiting), self._csi_nodes)
+
+    def _class_that_waits(self, claim: PersistentVolumeClaim) -> StorageClass | None:
+        """The claim's class, where it binds claims only once a pod needs them.
+
+        Raises:
+            PluginError: the class does not say.
+        """
+        name = class_of_claim(claim)
+        storage_class = self._classes.get(name) if name else None
+        if storage_class is None:
+            return None
+        if storage_class.volume_binding_mode is None:
+            raise PluginError(f'VolumeBindingMode not set for StorageClass "{name}"')
+        return storage_class if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else None
+
+    def _in_order(self, waiting: list[tuple[PersistentVolumeClaim, StorageClass]]) -> tuple[Waiting, ...]:
+        """The claims that wait, with what they may take, in the order of `PodClaims`."""
+        if not waiting:
+            return ()
+        made = [self._waiting(claim, storage_class) for claim, storage_class in waiting]
+        selected = [each for each in made if each.selected_node is not None]
+        choosing = sorted(
+            (each for each in made if each.selected_node is None), key=lambda each: requested_nano(each.claim)
+        )
+        return (*selected, *choosing)
+
+    def _waiting(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> Waiting:
+        room = Room(claim, storage_class, self._drivers.get(storage_class.provisioner), self._capacities)
+        waiting = Waiting(claim, storage_class, None, room)
+        if waiting.selected_node is not None:
+            return waiting
+        name = storage_class.metadata.name
+        of_class = (self._volumes.seen(each) for each in self._listed_volumes.list() if class_of_volume(each) == name)
+        return Waiting(claim, storage_class, choice_for(claim, of_class), room)
+
+    # ------------------------------------------------------------ scoring
+
+    def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
+        """Skip."""
+        del state, pod, snapshot, rows
+        return SKIP
+
+    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """0: only asked for where the configuration takes PreScore out."""
+        del state, pod, snapshot
+        return np.zeros(len(rows), np.int64)
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """0, as `score_rows`."""
+        del state, pod, node
+        return 0
+
+    # ------------------------------------------------------------ on the way to the node
+
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Assume that claims get their volumes; UnschedulableAndUnresolvable where they cannot any more."""
+        del pod
+        claims = state.find(PodClaims)
+        if claims is None or not claims.waiting:
+            return None
+        snapshot = self._handle.snapshot()
+        conflict, plan = claims.judge(snapshot.node(snapshot.row_of[node_name]))
+        if conflict:
+            return _rejected(conflict)
+        state.write(self._binder.assume(plan, node_name))
+        return None
+
+    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """Take back what was assumed and has not been written."""
+        del pod, node_name
+        reservation = state.find(Reservation)
+        if reservation is not None:
+            self._binder.revert(reservation)
+
+    def pre_bind_pre_flight(
+        self, state: CycleState, pod: Pod, node_name: str
+    ) -> tuple[PreBindPreFlightResult | None, Status | None]:
+        """Skip where every claim is bound."""
+        del pod, node_name
+        result = PreBindPreFlightResult(allow_parallel=True)
+        return result, SKIP if state.find(Reservation) is None else None
+
+    async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Write what was assumed, and wait until every claim is bound; Error where that fails or takes too long."""
+        reservation = state.find(Reservation)
+        if reservation is None:
+            return None
+        try:
+            await self._binder.bind(reservation, pod, node_name)
+        except (ApiError, PluginError) as error:
+            return error_status(error)
+        return None
+
+    # ------------------------------------------------------------ requeueing
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """Everything that has a say in where volumes are, or can be made."""
+        add, update = ActionType.ADD, ActionType.UPDATE
+        return (
+            on(EventResource.STORAGE_CLASS, add, update, hint=self.after_class_change),
+            on(EventResource.PERSISTENT_VOLUME_CLAIM, add, update, hint=self.after_claim_change),
+            on(EventResource.PERSISTENT_VOLUME, add, update),
+            on(EventResource.NODE, add, ActionType.UPDATE_NODE_LABEL),
+            on(EventResource.CSI_NODE, add, update, hint=self.after_csi_node_change),
+            on(EventResource.CSI_DRIVER, update, hint=self.after_driver_change),
+            on(EventResource.CSI_STORAGE_CAPACITY, add, update, hint=self.after_capacity_change),
+        )
+
+    def after_class_change(self, pod: Pod, old: StorageClass | None, new: StorageClass) -> QueueingHint:
+        """Queue where the class is new or makes volumes elsewhere now."""
+        del pod
+        return queue_if(old is None or old.allowed_topologies != new.allowed_topologies)
+
+    def after_claim_change(
+        self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
+    ) -> QueueingHint:
+        """Queue where the pod uses the claim."""
+        del old
+        return queue_if(uses_claim(pod, new))
+
+    def after_csi_node_change(self, pod: Pod, old: CSINode | None, new: CSINode) -> QueueingHint:
+        """Queue where the node is new, or other in-tree plugins have migrated there."""
+        del pod
+        if old is None:
+            return QueueingHint.QUEUE
+        before, after = old.metadata.annotations, new.metadata.annotations
+        return queue_if(before.get(MIGRATED_PLUGINS, "") != after.get(MIGRATED_PLUGINS, ""))
+
+    def after_driver_change(self, pod: Pod, old: CSIDriver, new: CSIDriver) -> QueueingHint:
+        """Queue where the driver of an inline volume of the pod has stopped publishing what storage it has left."""
+        stopped = old.spec.storage_capacity and not new.spec.storage_capacity
+        return queue_if(
+            bool(stopped)
+            and any(volume.csi is not None and volume.csi.driver == new.metadata.name for volume in pod.spec.volumes)
+        )
+
+    def after_capacity_change(self, pod: Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity) -> QueueingHint:
+        """Queue where it is new, or larger volumes can be made there."""
+        del pod
+        if old is None:
+            return QueueingHint.QUEUE
+        before, after = volume_limit(old), volume_limit(new)
+        return queue_if(after is not None and (before is None or after > before))
+
+
+def _rejected(conflict: Conflict) -> Status:
+    return unresolvable(*(reason for bit, reason in _REASONS.items() if bit & conflict))

@@ -1,0 +1,204 @@
+"""VolumeZone: pods go where the zone and region labels of their volumes are those of the node.
+
+Runs at: PreFilter, Filter.
+Verdict: UnschedulableAndUnresolvable.
+Requeue: a node or volume gets other labels or appears, a claim of the pod appears or changes, a class that waits for
+consumers appears.
+Cost: nothing without labelled volumes; else one gather for each label of each volume.
+Source: kubernetes pkg/scheduler/framework/plugins/volumezone/volume_zone.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster.labels import ABSENT
+from podium.cluster.snapshot import BoolArray
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, TableFilterPlugin
+from podium.framework.status import SKIP, Status, unresolvable
+from podium.kube import resource_types
+from podium.kube.objects import Pod
+from podium.kube.storage_objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from podium.plugins.hints import queue_if
+from podium.plugins.volumes.claims import (
+    WAIT_FOR_FIRST_CONSUMER,
+    claim_not_found,
+    class_of_claim,
+    named_claims,
+    names_claim,
+)
+from podium.plugins.volumes.csi_translation import BETA_REGION, BETA_ZONE, MULTI_ZONE_DELIMITER, REGION, ZONE
+
+_REJECTED: Final = unresolvable("node(s) had no available volume zone")
+_TOPOLOGY_LABELS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+_TODAYS_LABEL: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
+
+
+@dataclass(frozen=True, slots=True)
+class Zones:
+    """A label that the node must have with one of these values."""
+
+    label: str
+    values: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Demands:
+    zones: tuple[Zones, ...]
+
+
+def zones_of(volume: PersistentVolume) -> tuple[Zones, ...]:
+    """What the volume's labels demand; a label that names an empty zone is left out."""
+    demands: list[Zones] = []
+    for label in _TOPOLOGY_LABELS:
+        text = volume.metadata.labels.get(label)
+        if text is None:
+            continue
+        values = frozenset(value.strip() for value in text.split(MULTI_ZONE_DELIMITER))
+        if "" not in values:
+            demands.append(Zones(label, values))
+    return tuple(demands)
+
+
+class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
+    """Holds nodes' labels against those of the pod's bound volumes. Nodes without any such label will do."""
+
+    def __init__(self, args: object, handle: Handle) -> None:
+        del args
+        self._claims = handle.lister(resource_types.PERSISTENT_VOLUME_CLAIMS)
+        self._volumes = handle.lister(resource_types.PERSISTENT_VOLUMES)
+        self._classes = handle.lister(resource_types.STORAGE_CLASSES)
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        """Skip where no volume has such labels; UnschedulableAndUnresolvable where a claim cannot be followed."""
+        del snapshot
+        zones: list[Zones] = []
+        for name in named_claims(pod):
+            found = self._zones_of_claim(pod.metadata.namespace, name)
+            if isinstance(found, Status):
+                return None, found
+            zones += found
+        if not zones:
+            return None, SKIP
+        state.write(_Demands(tuple(zones)))
+        return None, None
+
+    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """1 for nodes with other labels."""
+        del pod
+        fits = np.ones(len(rows), np.bool_)
+        for zones in state.read(_Demands).zones:
+            fits &= _rows_in(zones, snapshot, rows)
+        if fits.all():
+            return None
+        labelled = np.zeros(len(rows), np.bool_)
+        for label in _TOPOLOGY_LABELS:
+            labelled |= snapshot.label_column(label).ids.take(rows) != ABSENT
+        return np.where(labelled & ~fits, 1, 0)
+
+    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+        """There is one verdict."""
+        del state, pod, verdict
+        return _REJECTED
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """Success, or UnschedulableAndUnresolvable."""
+        del pod
+        labels = node.labels
+        if not any(label in labels for label in _TOPOLOGY_LABELS):
+            return None
+        return None if all(_is_in(zones, labels) for zones in state.read(_Demands).zones) else _REJECTED
+
+    def _zones_of_claim(self, namespace: str, name: str) -> Sequence[Zones] | Status:
+        if not name:
+            return unresolvable("PersistentVolumeClaim had no name")
+        claim = self._claims.get(f"{namespace}/{name}")
+        if claim is None:
+            return unresolvable(claim_not_found(name))
+        volume_name = claim.spec.volume_name
+        if not volume_name:
+            return self._problem_of_unbound(claim) or ()
+        volume = self._volumes.get(volume_name)
+        if volume is None:
+            return unresolvable(f'persistentvolume "{volume_name}" not found')
+        return zones_of(volume)
+
+    def _problem_of_unbound(self, claim: PersistentVolumeClaim) -> Status | None:
+        """Why a claim without a volume rejects the pod; None where it waits for the pod."""
+        class_name = class_of_claim(claim)
+        if not class_name:
+            return unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
+        storage_class = self._classes.get(class_name)
+        if storage_class is None:
+            return unresolvable(f'storageclass.storage.k8s.io "{class_name}" not found')
+        if storage_class.volume_binding_mode is None:
+            return unresolvable(f'VolumeBindingMode not set for StorageClass "{class_name}"')
+        if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
+            return None
+        return unresolvable("PersistentVolume had no name")
+
+    # ------------------------------------------------------------ requeueing
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """Classes, nodes, claims and volumes that appear or change."""
+        return (
+            on(EventResource.STORAGE_CLASS, ActionType.ADD, hint=self.after_class_added),
+            on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_LABEL),
+            on(
+                EventResource.PERSISTENT_VOLUME_CLAIM,
+                ActionType.ADD,
+                ActionType.UPDATE,
+                hint=self.after_claim_change,
+            ),
+            on(EventResource.PERSISTENT_VOLUME, ActionType.ADD, ActionType.UPDATE, hint=self.after_volume_change),
+        )
+
+    def after_class_added(self, pod: Pod, old: StorageClass | None, new: StorageClass) -> QueueingHint:
+        """Queue where claims of the class wait for their pod."""
+        del pod, old
+        return queue_if(new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER)
+
+    def after_claim_change(
+        self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
+    ) -> QueueingHint:
+        """Queue where the pod names the claim."""
+        del old
+        return queue_if(names_claim(pod, new))
+
+    def after_volume_change(self, pod: Pod, old: PersistentVolume | None, new: PersistentVolume) -> QueueingHint:
+        """Queue where the volume is new, or demands other labels than before."""
+        del pod
+        return queue_if(old is None or zones_of(old) != zones_of(new))
+
+
+def _is_in(zones: Zones, labels: Mapping[str, str]) -> bool:
+    value = labels.get(zones.label)
+    if value is None:
+        value = labels.get(_TODAYS_LABEL.get(zones.label, zones.label))
+    return value in zones.values
+
+
+def _rows_in(zones: Zones, snapshot: Snapshot, rows: Rows) -> BoolArray:
+    within, present = _rows_with(zones.label, zones.values, snapshot, rows)
+    todays_label = _TODAYS_LABEL.get(zones.label)
+    if todays_label is None:
+        return within
+    within_today, _ = _rows_with(todays_label, zones.values, snapshot, rows)
+    return np.where(present, within, within_today)
+
+
+def _rows_with(label: str, values: frozenset[str], snapshot: Snapshot, rows: Rows) -> tuple[BoolArray, BoolArray]:
+    """Which rows have the label with one of the values, and which have it at all."""
+    column = snapshot.label_column(label)
+    ids = column.ids.take(rows)
+    wanted = [known for value in values if (known := column.id_of(value)) is not None]
+    return np.isin(ids, wanted), ids != ABSENT

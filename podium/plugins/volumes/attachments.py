@@ -1,0 +1,151 @@
+"""Which CSI volumes a pod has attached to its node, or will have.
+
+Owns what counts as one volume: a driver and its handle, or a claim that has no volume yet. Never knows limits.
+
+Source: kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go (filterAttachableVolumes,
+getCSIDriverInfo), v1.36.2.
+Differs: a claim without a volume is told apart by a name of its own, where upstream makes one with a random prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from podium.framework.interface import Handle
+from podium.framework.status import PluginError
+from podium.kube import resource_types
+from podium.kube.objects import Pod, PodSpec, Volume, once_per_spec
+from podium.kube.storage_objects import CSINode, PersistentVolumeClaim
+from podium.plugins.volumes.claims import claim_not_found, class_of_claim, ephemeral_claim_name, ownership_problem
+from podium.plugins.volumes.csi_translation import (
+    TranslationError,
+    driver_of_provisioner,
+    handle_of,
+    is_in_tree,
+    is_migratable_inline,
+    plugin_of,
+)
+
+
+class AttachedVolume(NamedTuple):
+    """A volume that counts; `is_made` tells a driver's handle from the key of a claim that has no volume yet."""
+
+    driver: str
+    handle: str
+    is_made: bool = True
+
+
+class MissingClaimError(PluginError):
+    """A claim of the pod is not there."""
+
+
+@once_per_spec
+def attaches_volumes(spec: PodSpec) -> bool:
+    """Whether any of the pod's volumes may have to be attached to its node."""
+    return any(
+        volume.persistent_volume_claim is not None or volume.ephemeral is not None or is_migratable_inline(volume)
+        for volume in spec.volumes
+    )
+
+
+class VolumeFinder:
+    """Follows the volumes of pods to their drivers."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._claims = handle.lister(resource_types.PERSISTENT_VOLUME_CLAIMS)
+        self._volumes = handle.lister(resource_types.PERSISTENT_VOLUMES)
+        self._classes = handle.lister(resource_types.STORAGE_CLASSES)
+        self._attachments = handle.lister(resource_types.VOLUME_ATTACHMENTS)
+
+    def of_new_pod(self, pod: Pod, csi_node: CSINode | None) -> set[AttachedVolume]:
+        """The volumes of a pod that is to be put on a node.
+
+        Raises:
+            MissingClaimError: a claim is not there.
+            PluginError: a volume makes no sense.
+        """
+        return self._of_pod(pod, csi_node, is_new=True)
+
+    def of_pods(self, pods: Iterable[Pod], csi_node: CSINode | None) -> set[AttachedVolume]:
+        """The volumes of pods that are on a node; claims that are not there do not count.
+
+        Raises:
+            PluginError: a volume makes no sense.
+        """
+        found: set[AttachedVolume] = set()
+        for pod in pods:
+            if pod.spec.volumes and attaches_volumes(pod.spec):
+                found |= self._of_pod(pod, csi_node, is_new=False)
+        return found
+
+    def attached(self) -> dict[str, set[AttachedVolume]]:
+        """The volumes that are attached by name of the node. Cost: one pass over all attachments."""
+        by_node: dict[str, set[AttachedVolume]] = {}
+        for attachment in self._attachments.list():
+            spec = attachment.spec
+            name = spec.source.persistent_volume_name
+            volume = self._volumes.get(name) if spec.attacher and name is not None else None
+            if volume is not None and volume.spec.csi is not None:
+                found = AttachedVolume(spec.attacher, volume.spec.csi.volume_handle)
+                by_node.setdefault(spec.node_name, set()).add(found)
+        return by_node
+
+    def _of_pod(self, pod: Pod, csi_node: CSINode | None, *, is_new: bool) -> set[AttachedVolume]:
+        found: set[AttachedVolume] = set()
+        for volume in pod.spec.volumes:
+            if volume.persistent_volume_claim is None and volume.ephemeral is None:
+                attached = _of_inline(volume, csi_node)
+            else:
+                claim = self._claim(pod, volume, is_new=is_new)
+                attached = None if claim is None else self._of_claim(claim, csi_node)
+            if attached is not None:
+                found.add(attached)
+        return found
+
+    def _claim(self, pod: Pod, volume: Volume, *, is_new: bool) -> PersistentVolumeClaim | None:
+        named = volume.persistent_volume_claim
+        name = named.claim_name if named is not None else ephemeral_claim_name(pod, volume.name)
+        if not name:
+            raise PluginError("PersistentVolumeClaim had no name")
+        key = f"{pod.metadata.namespace}/{name}"
+        claim = self._claims.get(key)
+        if claim is None and is_new:
+            raise MissingClaimError(f"looking up PVC {key}: {claim_not_found(name)}")
+        if claim is not None and named is None and (problem := ownership_problem(pod, claim)) is not None:
+            raise PluginError(problem)
+        return claim
+
+    def _of_claim(self, claim: PersistentVolumeClaim, csi_node: CSINode | None) -> AttachedVolume | None:
+        volume = self._volumes.get(claim.spec.volume_name) if claim.spec.volume_name else None
+        if volume is None:
+            return self._of_class(claim, csi_node)
+        if (csi := volume.spec.csi) is not None:
+            return AttachedVolume(csi.driver, csi.volume_handle) if csi.driver and csi.volume_handle else None
+        plugin = plugin_of(volume)
+        if plugin is None or csi_node is None:
+            return None
+        try:
+            handle = handle_of(plugin, volume)
+        except TranslationError:
+            return None
+        return AttachedVolume(plugin.driver, handle) if handle else None
+
+    def _of_class(self, claim: PersistentVolumeClaim, csi_node: CSINode | None) -> AttachedVolume | None:
+        """The volume that will be made for the claim."""
+        name = class_of_claim(claim)
+        storage_class = self._classes.get(name) if name else None
+        if storage_class is None or (is_in_tree(storage_class.provisioner) and csi_node is None):
+            return None
+        driver = driver_of_provisioner(storage_class.provisioner)
+        return AttachedVolume(driver, claim.key, is_made=False) if driver else None
+
+
+def _of_inline(volume: Volume, csi_node: CSINode | None) -> AttachedVolume | None:
+    plugin = plugin_of(volume)
+    if plugin is None or csi_node is None:
+        return None
+    try:
+        return AttachedVolume(plugin.driver, handle_of(plugin, volume))
+    except TranslationError as error:
+        raise PluginError(f"converting volume({volume.name}) from inline to csi: {error}") from error

@@ -1,0 +1,261 @@
+"""Carrying out what was decided about a pod's claims: assume, write, wait.
+
+Owns the order of writes and the conditions under which waiting makes no sense any more. Others do the binding itself:
+the volume controller and provisioners.
+
+Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go (AssumePodVolumes, BindPodVolumes,
+checkBindings), v1.36.2.
+Differs: what has to be written is patched at the resource version it was decided on, where upstream writes the whole
+object; a volume that is kept for its claim in full already is not written again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import anyio
+from msgspec.structs import replace
+
+from podium.framework.interface import Handle, Lister
+from podium.framework.status import PluginError
+from podium.kube import resource_types
+from podium.kube.objects import Node, ObjectMeta, Pod
+from podium.kube.storage_objects import ClaimReference, CSINode, PersistentVolume, PersistentVolumeClaim
+from podium.plugins.volumes.assumed import Assumed
+from podium.plugins.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE, is_fully_bound
+from podium.plugins.volumes.csi_translation import TranslationError
+from podium.plugins.volumes.matching import is_kept_for
+from podium.plugins.volumes.pod_claims import Plan
+from podium.plugins.volumes.reach import reaches
+
+_POLL_S: Final = 1.0
+
+
+@dataclass(slots=True)
+class Binding:
+    """A volume, as it will be once it is kept for the claim; after the write, as the API server has it."""
+
+    volume: PersistentVolume
+    claim: PersistentVolumeClaim
+    is_written: bool
+
+
+@dataclass(slots=True)
+class Provision:
+    """A claim, as it will be once its node is selected; after the write, as the API server has it."""
+
+    claim: PersistentVolumeClaim
+    is_written: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What was assumed for a pod."""
+
+    bindings: tuple[Binding, ...]
+    provisions: tuple[Provision, ...]
+
+    def clone(self) -> Reservation:
+        """The same: nothing is tried out once a node has been chosen."""
+        return self
+
+
+class VolumeBinder:
+    """Assumes, writes and waits for the volumes of pods.
+
+    Args:
+        bind_timeout_s: how long PreBind waits at the most.
+    """
+
+    def __init__(
+        self,
+        handle: Handle,
+        claims: Assumed[PersistentVolumeClaim],
+        volumes: Assumed[PersistentVolume],
+        csi_nodes: Lister[CSINode],
+        bind_timeout_s: float,
+    ) -> None:
+        self._handle = handle
+        self._claims = claims
+        self._volumes = volumes
+        self._csi_nodes = csi_nodes
+        self._pods = handle.lister(resource_types.PODS)
+        self._nodes = handle.lister(resource_types.NODES)
+        self._bind_timeout_s = bind_timeout_s
+
+    # ------------------------------------------------------------ assuming
+
+    def assume(self, plan: Plan, node_name: str) -> Reservation:
+        """Take the volumes to be the claims', and the node to be selected for the others."""
+        bindings = tuple(_bound(volume, claim) for volume, claim in plan.bindings)
+        for binding in bindings:
+            if not binding.is_written:
+                self._volumes.assume(binding.volume)
+        provisions = tuple(
+            Provision(replace(claim, metadata=_annotated(claim.metadata, SELECTED_NODE, node_name)))
+            for claim in plan.provisions
+        )
+        for provision in provisions:
+            self._claims.assume(provision.claim)
+        return Reservation(bindings, provisions)
+
+    def revert(self, reservation: Reservation) -> None:
+        """Take back what has not been written; what has been stands until the API server's word comes in."""
+        for binding in reservation.bindings:
+            self._volumes.restore(binding.volume)
+        for provision in reservation.provisions:
+            self._claims.restore(provision.claim)
+
+    # ------------------------------------------------------------ writing and waiting
+
+    async def bind(self, reservation: Reservation, pod: Pod, node_name: str) -> None:
+        """Write what was assumed, then wait until every claim is bound.
+
+        Raises:
+            ApiError: a write failed.
+            PluginError: binding failed, has been undone, or takes too long.
+        """
+        await self._write(reservation)
+        clock = self._handle.clock
+        deadline_s = clock.monotonic() + self._bind_timeout_s
+        while (left_s := deadline_s - clock.monotonic()) > _POLL_S:
+            await anyio.sleep(_POLL_S)
+            try:
+                if self._are_bound(reservation, pod, node_name):
+                    return
+            except PluginError as error:
+                raise PluginError(f"binding volumes: {error}") from error
+        await anyio.sleep(max(left_s, 0.0))
+        raise PluginError("binding volumes: context deadline exceeded")
+
+    async def _write(self, reservation: Reservation) -> None:
+        """Volumes first, then claims; those that come after a failure are not written, and not assumed any more."""
+        client = self._handle.client
+        try:
+            for binding in reservation.bindings:
+                if not binding.is_written:
+                    change = _change_of_volume(binding.volume)
+                    binding.volume = await client.patch(resource_types.PERSISTENT_VOLUMES, binding.volume, change)
+                    binding.is_written = True
+            for provision in reservation.provisions:
+                selected = {SELECTED_NODE: provision.claim.metadata.annotations[SELECTED_NODE]}
+                change = {"metadata": {"annotations": selected}}
+                provision.claim = await client.patch(resource_types.PERSISTENT_VOLUME_CLAIMS, provision.claim, change)
+                provision.is_written = True
+        except BaseException:
+            self.revert(reservation)
+            raise
+
+    def _are_bound(self, reservation: Reservation, pod: Pod, node_name: str) -> bool:
+        """Whether every claim has its volume.
+
+        Raises:
+            PluginError: waiting for that makes no sense any more.
+        """
+        node = self._nodes.get(node_name)
+        if node is None:
+            raise PluginError(f'failed to get node "{node_name}": node "{node_name}" not found')
+        if self._pods.get(pod.key) is None:
+            raise PluginError(f'pod does not exist any more: pod "{pod.metadata.name}" not found')
+        return all(self._has_its_claim(binding, node) for binding in reservation.bindings) and all(
+            self._has_its_volume(provision, node) for provision in reservation.provisions
+        )
+
+    def _has_its_claim(self, binding: Binding, node: Node) -> bool:
+        name, key = binding.volume.metadata.name, binding.claim.key
+        volume, claim = self._volumes.heard(name), self._claims.heard(key)
+        if volume is None:
+            raise PluginError(f'failed to check binding: persistentvolumes "{name}" not found')
+        if claim is None:
+            raise PluginError(f'failed to check binding: persistentvolumeclaims "{key}" not found')
+        if _is_older(volume.metadata, binding.volume.metadata):
+            return False
+        self._demand_reach(volume, node)
+        if volume.spec.claim_ref is None or not volume.spec.claim_ref.uid:
+            raise PluginError(f'ClaimRef got reset for pv "{name}"')
+        return is_fully_bound(claim)
+
+    def _has_its_volume(self, provision: Provision, node: Node) -> bool:
+        key, name = provision.claim.key, provision.claim.metadata.name
+        claim = self._claims.heard(key)
+        if claim is None:
+            raise PluginError(f'failed to check provisioning pvc: persistentvolumeclaims "{key}" not found')
+        if _is_older(claim.metadata, provision.claim.metadata):
+            return False
+        if not claim.metadata.annotations:
+            raise PluginError(f'selectedNode annotation reset for PVC "{name}"')
+        if claim.metadata.annotations.get(SELECTED_NODE) != node.name:
+            raise PluginError(f'provisioning failed for PVC "{name}"')
+        if claim.spec.volume_name:
+            volume = self._volumes.heard(claim.spec.volume_name)
+            if volume is None:  # not heard of yet; or gone, and then the claim will lose it
+                return False
+            self._demand_reach(volume, node)
+        return is_fully_bound(claim)
+
+    def _demand_reach(self, volume: PersistentVolume, node: Node) -> None:
+        try:
+            within = reaches(volume, node.metadata.labels, self._csi_nodes.get(node.name))
+        except TranslationError as error:
+            raise PluginError(f"failed to translate pv to csi: could not translate pv: {error}") from error
+        if not within:
+            raise PluginError(
+                f'pv "{volume.metadata.name}" node affinity doesn\'t match node "{node.name}": '
+                "no matching NodeSelectorTerms"
+            )
+
+
+def _bound(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Binding:
+    """The volume kept for the claim. `is_written` where it is so already, and nothing has to be written."""
+    spec, metadata = volume.spec, volume.metadata
+    reference = spec.claim_ref
+    if not is_kept_for(volume, claim):
+        metadata = _annotated(metadata, BOUND_BY_CONTROLLER, "yes")
+    if reference is None or reference.uid != claim.metadata.uid:
+        reference = ClaimReference(
+            api_version="v1",
+            kind="PersistentVolumeClaim",
+            namespace=claim.metadata.namespace,
+            name=claim.metadata.name,
+            uid=claim.metadata.uid,
+            resource_version=claim.metadata.resource_version,
+        )
+    is_as_it_was = metadata is volume.metadata and reference is spec.claim_ref
+    kept = replace(volume, metadata=metadata, spec=replace(spec, claim_ref=reference))
+    return Binding(kept, claim, is_written=is_as_it_was)
+
+
+def _change_of_volume(volume: PersistentVolume) -> dict[str, Any]:
+    """What has to be written about a volume that is to be kept for a claim."""
+    reference = volume.spec.claim_ref
+    assert reference is not None
+    annotations = volume.metadata.annotations
+    kept = {key: annotations[key] for key in (BOUND_BY_CONTROLLER,) if key in annotations}
+    return {
+        "metadata": {"annotations": kept} if kept else {},
+        "spec": {
+            "claimRef": {
+                "apiVersion": reference.api_version,
+                "kind": reference.kind,
+                "namespace": reference.namespace,
+                "name": reference.name,
+                "uid": reference.uid,
+                "resourceVersion": reference.resource_version,
+            }
+        },
+    }
+
+
+def _annotated(metadata: ObjectMeta, key: str, value: str) -> ObjectMeta:
+    return (
+        metadata
+        if key in metadata.annotations and metadata.annotations[key] == value
+        else replace(metadata, annotations={**metadata.annotations, key: value})
+    )
+
+
+def _is_older(metadata: ObjectMeta, than: ObjectMeta) -> bool:
+    """Compare resource versions: whole numbers (KEP-5504)."""
+    one, other = metadata.resource_version, than.resource_version
+    return (len(one), one) < (len(other), other)

@@ -1,0 +1,106 @@
+"""The claims that a pod's volumes stand for.
+
+Source: component-helpers storage/volume and storage/ephemeral, v0.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from podium.kube.objects import Pod, PodSpec, once_per_spec
+from podium.kube.storage_objects import PersistentVolume, PersistentVolumeClaim
+
+BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
+SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+_BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+
+READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
+WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimUse:
+    """One volume of a pod that is a claim.
+
+    `name` is the claim's; `is_ephemeral` tells that the claim was made for this pod's volume, and must belong to it.
+    """
+
+    name: str
+    is_ephemeral: bool
+
+
+@once_per_spec
+def _named_claims(spec: PodSpec) -> tuple[str, ...]:
+    claims = (volume.persistent_volume_claim for volume in spec.volumes)
+    return tuple(claim.claim_name for claim in claims if claim is not None)
+
+
+@once_per_spec
+def uses_claims(spec: PodSpec) -> bool:
+    """Whether any volume is a claim, named or made for the pod."""
+    return any(volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in spec.volumes)
+
+
+def named_claims(pod: Pod) -> tuple[str, ...]:
+    """The claims that the pod names, in volume order."""
+    return _named_claims(pod.spec)
+
+
+def claims_used(pod: Pod) -> Iterator[ClaimUse]:
+    """The claims that the pod names and those made for it, in volume order."""
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield ClaimUse(volume.persistent_volume_claim.claim_name, is_ephemeral=False)
+        elif volume.ephemeral is not None:
+            yield ClaimUse(ephemeral_claim_name(pod, volume.name), is_ephemeral=True)
+
+
+def ephemeral_claim_name(pod: Pod, volume_name: str) -> str:
+    """The name of the claim that is made for an ephemeral volume of the pod."""
+    return f"{pod.metadata.name}-{volume_name}"
+
+
+def ownership_problem(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
+    """What is wrong where the claim of an ephemeral volume was not made for this pod."""
+    controller = next((owner for owner in claim.metadata.owner_references if owner.controller), None)
+    if claim.metadata.namespace == pod.metadata.namespace and controller is not None and controller.uid == pod.uid:
+        return None
+    return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
+
+
+def uses_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
+    """Whether one of the pod's volumes is the claim, named or, by its name, made for the pod."""
+    metadata = claim.metadata
+    if pod.metadata.namespace != metadata.namespace:
+        return False
+    return any(use.name == metadata.name for use in claims_used(pod))
+
+
+def names_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
+    """Whether the pod names the claim."""
+    return pod.metadata.namespace == claim.metadata.namespace and claim.metadata.name in named_claims(pod)
+
+
+def class_of_claim(claim: PersistentVolumeClaim) -> str:
+    """The storage class that the claim asks for; an annotation from old times goes first."""
+    annotated = claim.metadata.annotations.get(_BETA_STORAGE_CLASS)
+    return annotated if annotated is not None else claim.spec.storage_class_name or ""
+
+
+def class_of_volume(volume: PersistentVolume) -> str:
+    """The storage class of the volume; an annotation from old times goes first."""
+    annotated = volume.metadata.annotations.get(_BETA_STORAGE_CLASS)
+    return annotated if annotated is not None else volume.spec.storage_class_name
+
+
+def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
+    """Whether the claim has its volume, and binding has been completed."""
+    return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
+
+
+def claim_not_found(name: str) -> str:
+    """Upstream's words for a claim that is not there."""
+    return f'persistentvolumeclaim "{name}" not found'

@@ -1,0 +1,270 @@
+"""In-tree volumes seen as the CSI volumes that serve them today.
+
+Owns the names of drivers, how a disk's name becomes a volume handle, and how its zone becomes CSI topology. Knows only
+the sources that scheduling looks at.
+
+Source: k8s.io/csi-translation-lib v0.36.2; which of them count as migrated: kubernetes pkg/scheduler/framework/plugins
+volumebinding/binder.go and nodevolumelimits/utils.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from podium.kube.objects import (
+    AWSElasticBlockStoreVolume,
+    AzureDiskVolume,
+    CinderVolume,
+    GCEPersistentDiskVolume,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PortworxVolume,
+    Volume,
+)
+from podium.kube.storage_objects import CSINode, PersistentVolume
+
+ZONE: Final = "topology.kubernetes.io/zone"
+REGION: Final = "topology.kubernetes.io/region"
+BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
+BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
+MULTI_ZONE_DELIMITER: Final = "__"
+
+MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
+"""Annotation of a CSINode: the in-tree plugins, separated by commas, that CSI drivers stand in for on the node."""
+
+_MANAGED_AZURE_DISK: Final = "managed"
+_AWS_VOLUME: Final = re.compile(r"vol-[^/]*")
+_UNSPECIFIED: Final = "UNSPECIFIED"
+_GCE_ZONE_PARTS: Final = 3
+
+
+class TranslationError(ValueError):
+    """The volume cannot be expressed as a CSI volume."""
+
+
+@dataclass(frozen=True, slots=True)
+class InTreePlugin:
+    """An in-tree volume plugin and the CSI driver in its place.
+
+    Args:
+        source: the attribute of a volume and of a persistent volume that holds its source.
+        topology_key: the label by which the driver knows zones; "" where zones are left as they are.
+        handle: source and labels of the volume → the driver's volume handle; may raise `TranslationError`.
+    """
+
+    name: str
+    driver: str
+    source: str
+    topology_key: str
+    handle: Callable[[Any, dict[str, str]], str]
+
+
+def _aws_handle(source: AWSElasticBlockStoreVolume, labels: dict[str, str]) -> str:
+    del labels
+    if not source.volume_id.startswith("aws://"):
+        return source.volume_id
+    handle = urlsplit(source.volume_id).path.strip("/")
+    if _AWS_VOLUME.fullmatch(handle) is None:
+        raise TranslationError(
+            f"failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume ({source.volume_id})"
+        )
+    return handle
+
+
+def _gce_handle(source: GCEPersistentDiskVolume, labels: dict[str, str]) -> str:
+    zones = (labels.get(BETA_ZONE) or labels.get(ZONE, "")).split(MULTI_ZONE_DELIMITER)
+    if len(zones) > 1:
+        place = f"regions/{_gce_region(zones)}"
+    else:
+        place = f"zones/{zones[0] or _UNSPECIFIED}"
+    return f"projects/{_UNSPECIFIED}/{place}/disks/{source.pd_name}"
+
+
+def _gce_region(zones: list[str]) -> str:
+    regions: set[str] = set()
+    for zone in zones:
+        parts = zone.split("-")
+        if len(parts) != _GCE_ZONE_PARTS:
+            raise TranslationError(
+                "failed to get region from zones: "
+                f"zone in unexpected format, expected: {{locale}}-{{region}}-{{zone}}, got: {zone}"
+            )
+        regions.add("-".join(parts[:2]))
+    if len(regions) != 1:
+        found = " ".join(f"{region}:{{}}" for region in sorted(regions))
+        raise TranslationError(
+            f"failed to get region from zones: multiple or no regions gotten from zones, got: map[{found}]"
+        )
+    return regions.pop()
+
+
+def _azure_handle(source: AzureDiskVolume, labels: dict[str, str]) -> str:
+    del labels
+    if source.kind is not None and source.kind.lower() != _MANAGED_AZURE_DISK:
+        raise TranslationError(f"kind({source.kind}) is not supported in csi migration")
+    return source.disk_uri
+
+
+def _volume_id(source: CinderVolume | PortworxVolume, labels: dict[str, str]) -> str:
+    del labels
+    return source.volume_id
+
+
+_MIGRATED: Final = (
+    InTreePlugin(
+        "kubernetes.io/aws-ebs",
+        "ebs.csi.aws.com",
+        "aws_elastic_block_store",
+        "topology.ebs.csi.aws.com/zone",
+        _aws_handle,
+    ),
+    InTreePlugin(
+        "kubernetes.io/gce-pd", "pd.csi.storage.gke.io", "gce_persistent_disk", "topology.gke.io/zone", _gce_handle
+    ),
+    InTreePlugin("kubernetes.io/azure-disk", "disk.csi.azure.com", "azure_disk", "", _azure_handle),
+    InTreePlugin(
+        "kubernetes.io/cinder",
+        "cinder.csi.openstack.org",
+        "cinder",
+        "topology.cinder.csi.openstack.org/zone",
+        _volume_id,
+    ),
+    InTreePlugin("kubernetes.io/portworx-volume", "pxd.portworx.com", "portworx_volume", "", _volume_id),
+)
+_BY_NAME: Final = {plugin.name: plugin for plugin in _MIGRATED}
+_NOT_COUNTED: Final = frozenset({"kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"})
+"""In-tree plugins that have a driver too, but that the scheduler doesn't look at as migrated."""
+
+
+def plugin_of(volume: Volume | PersistentVolume) -> InTreePlugin | None:
+    """The in-tree plugin whose source the volume has, where a driver stands in for it."""
+    sources = volume.spec if isinstance(volume, PersistentVolume) else volume
+    for plugin in _MIGRATED:
+        if getattr(sources, plugin.source) is not None:
+            return plugin
+    return None
+
+
+def handle_of(plugin: InTreePlugin, volume: Volume | PersistentVolume) -> str:
+    """The driver's handle of the volume, which has the plugin's source.
+
+    Raises:
+        TranslationError: it has none.
+    """
+    if isinstance(volume, PersistentVolume):
+        return plugin.handle(getattr(volume.spec, plugin.source), volume.metadata.labels)
+    return plugin.handle(getattr(volume, plugin.source), {})
+
+
+def is_migratable_inline(volume: Volume) -> bool:
+    """Whether the volume of a pod has an in-tree source that a driver could stand in for."""
+    return inline_driver(volume) is not None
+
+
+def inline_driver(volume: Volume) -> str | None:
+    """The CSI driver of a pod's volume with an in-tree source."""
+    plugin = plugin_of(volume)
+    if plugin is not None:
+        return plugin.driver
+    if volume.azure_file is not None:
+        return "file.csi.azure.com"
+    return "csi.vsphere.vmware.com" if volume.vsphere_volume is not None else None
+
+
+def driver_of_provisioner(provisioner: str) -> str:
+    """The CSI driver that makes volumes in the provisioner's name; "" where they are not looked at as CSI volumes."""
+    plugin = _BY_NAME.get(provisioner)
+    if plugin is not None:
+        return plugin.driver
+    return "" if provisioner in _NOT_COUNTED else provisioner
+
+
+def is_in_tree(provisioner: str) -> bool:
+    """Whether the provisioner is an in-tree plugin for which there is a driver."""
+    return provisioner in _BY_NAME or provisioner in _NOT_COUNTED
+
+
+def is_migrated_on(plugin: InTreePlugin, csi_node: CSINode | None) -> bool:
+    """Whether the node's CSINode says that the plugin's volumes are the driver's there."""
+    if csi_node is None:
+        return False
+    return plugin.name in csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(",")
+
+
+# ---------------------------------------------------------------- topology
+
+
+def translated_affinity(plugin: InTreePlugin, volume: PersistentVolume) -> NodeSelector | None:
+    """The nodes that the volume can be reached from, in the driver's terms; None for all.
+
+    Raises:
+        TranslationError: the volume cannot be translated.
+    """
+    handle_of(plugin, volume)
+    affinity = volume.spec.node_affinity
+    required = affinity.required if affinity is not None else None
+    if not plugin.topology_key:
+        return required
+    zone_label, region_label = _topology_labels(required, volume.metadata.labels)
+    if _values_of(required, zone_label):
+        required = _renamed(required, zone_label, plugin.topology_key)
+    elif zone_label in volume.metadata.labels:
+        required = _narrowed(required, plugin.topology_key, volume.metadata.labels[zone_label])
+    if region_label == BETA_REGION and _values_of(required, region_label):
+        required = _renamed(required, region_label, REGION)
+    return required
+
+
+def _topology_labels(required: NodeSelector | None, labels: dict[str, str]) -> tuple[str, str]:
+    """The labels by which zone and region are given: those of today, unless only those of old times are there."""
+    keys = {each.key for term in _terms(required) for each in term.match_expressions}
+    for names in (keys, labels):
+        if ZONE in names:
+            return ZONE, REGION
+        if BETA_ZONE in names:
+            return BETA_ZONE, BETA_REGION
+    return ZONE, REGION
+
+
+def _terms(required: NodeSelector | None) -> tuple[NodeSelectorTerm, ...]:
+    return required.node_selector_terms if required is not None else ()
+
+
+def _values_of(required: NodeSelector | None, key: str) -> bool:
+    """Whether any requirement on the key names values."""
+    return any(each.key == key and each.values for term in _terms(required) for each in term.match_expressions)
+
+
+def _renamed(required: NodeSelector | None, old_key: str, new_key: str) -> NodeSelector:
+    return NodeSelector(
+        node_selector_terms=tuple(
+            replace(
+                term,
+                match_expressions=tuple(
+                    replace(each, key=new_key) if each.key == old_key else each for each in term.match_expressions
+                ),
+            )
+            for term in _terms(required)
+        )
+    )
+
+
+def _narrowed(required: NodeSelector | None, key: str, zones: str) -> NodeSelector | None:
+    """With the zones demanded in every term; unchanged where no zone is named."""
+    named = sorted({zone.strip() for zone in zones.split(MULTI_ZONE_DELIMITER)} - {""})
+    if not named:
+        return required
+    requirement = NodeSelectorRequirement(key=key, operator="In", values=tuple(named))
+    return NodeSelector(
+        node_selector_terms=tuple(
+            replace(term, match_expressions=(*term.match_expressions, requirement))
+            for term in _terms(required) or (NodeSelectorTerm(),)
+        )
+    )

@@ -1,0 +1,196 @@
+"""Finding a volume that is there for a claim that has none.
+
+Owns which volumes a claim may take and which of them it takes: one kept for it, else the smallest. Never assumes
+anything.
+
+Source: component-helpers storage/volume/pv_helpers.go (FindMatchingVolume), v0.36.2.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from podium.cluster import IntArray, Rows, Snapshot
+from podium.cluster.snapshot import BoolArray
+from podium.framework.status import PluginError
+from podium.kube.errors import FieldError
+from podium.kube.objects import RawQuantity
+from podium.kube.quantity import NANO, QuantityError, parse
+from podium.kube.selectors import EVERYTHING, Selector, compile_selector
+from podium.kube.storage_objects import PersistentVolume, PersistentVolumeClaim
+from podium.plugins.volumes.claims import class_of_claim, class_of_volume
+from podium.plugins.volumes.reach import reach_of
+
+STORAGE: Final = "storage"
+_FILESYSTEM: Final = "Filesystem"
+_AVAILABLE: Final = "Available"
+
+NO_VOLUME: Final = -1
+
+
+@functools.lru_cache(maxsize=4096)
+def nano(raw: RawQuantity) -> int:
+    """A quantity exactly, in thousand-millionths.
+
+    Raises:
+        QuantityError: `raw` is no quantity.
+    """
+    quantity = parse(raw)
+    return quantity.unscaled * int(10 ** (quantity.exponent - NANO)) if quantity.unscaled else 0
+
+
+def requested_nano(claim: PersistentVolumeClaim) -> int:
+    """How much storage the claim asks for, as `nano`.
+
+    Raises:
+        PluginError: the request cannot be read.
+    """
+    try:
+        return nano(claim.spec.resources.requests.get(STORAGE, 0))
+    except QuantityError as error:
+        raise PluginError(f'requested storage of claim "{claim.key}" cannot be read: {error}') from error
+
+
+def is_kept_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether the volume is bound to the claim, or kept for it."""
+    reference = volume.spec.claim_ref
+    return (
+        reference is not None
+        and (reference.namespace, reference.name) == (claim.metadata.namespace, claim.metadata.name)
+        and reference.uid in ("", claim.metadata.uid)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The volumes that a claim may take, on whatever node.
+
+    Attributes:
+        kept: those kept for it, in the order listed: the first that is not taken is the only one.
+        free: others, the smallest first.
+    """
+
+    kept: tuple[PersistentVolume, ...]
+    free: tuple[PersistentVolume, ...]
+
+
+def choice_for(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]) -> Choice:
+    """What of the volumes of its class the claim may take.
+
+    Raises:
+        PluginError: the claim's selector or its request cannot be read.
+    """
+    wanted = requested_nano(claim)
+    selector = _selector(claim)
+    kept: list[PersistentVolume] = []
+    free: list[tuple[int, PersistentVolume]] = []
+    for volume in volumes:
+        if volume.spec.claim_ref is not None and not is_kept_for(volume, claim):
+            continue
+        size = _capacity_nano(volume)
+        if size is None or size < wanted or not _is_suitable(volume, claim):
+            continue
+        if volume.spec.claim_ref is not None:
+            kept.append(volume)
+        elif _is_free(volume, claim, selector):
+            free.append((size, volume))
+    free.sort(key=lambda each: each[0])
+    return Choice(tuple(kept), tuple(volume for _, volume in free))
+
+
+def _selector(claim: PersistentVolumeClaim) -> Selector:
+    if claim.spec.selector is None:
+        return EVERYTHING
+    try:
+        return compile_selector(claim.spec.selector)
+    except FieldError as error:
+        raise PluginError(f"error creating internal label selector for claim: {claim.key}: {error}") from error
+
+
+def _capacity_nano(volume: PersistentVolume) -> int | None:
+    """How much the volume holds; None where that cannot be read: such a volume suits nobody."""
+    try:
+        return nano(volume.spec.capacity.get(STORAGE, 0))
+    except QuantityError:
+        return None
+
+
+def _is_suitable(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    return (
+        (claim.spec.volume_mode or _FILESYSTEM) == (volume.spec.volume_mode or _FILESYSTEM)
+        and (claim.spec.volume_attributes_class_name or "") == (volume.spec.volume_attributes_class_name or "")
+        and volume.metadata.deletion_timestamp is None
+    )
+
+
+def _is_free(volume: PersistentVolume, claim: PersistentVolumeClaim, selector: Selector) -> bool:
+    return (
+        volume.status.phase == _AVAILABLE
+        and selector.matches(volume.metadata.labels)
+        and class_of_volume(volume) == class_of_claim(claim)
+        and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
+    )
+
+
+def choose(choice: Choice, labels: Mapping[str, str], taken: Collection[str]) -> PersistentVolume | None:
+    """The volume that the claim takes on a node with those labels, where some volumes are taken already, by name."""
+    for volume in choice.kept:
+        if volume.metadata.name not in taken:
+            return volume if _covers(volume, labels) else None
+    for volume in choice.free:
+        if volume.metadata.name not in taken and _covers(volume, labels):
+            return volume
+    return None
+
+
+def _covers(volume: PersistentVolume, labels: Mapping[str, str]) -> bool:
+    reach = reach_of(volume)
+    return reach is None or reach.covers(labels)
+
+
+class RowChoices:
+    """The volumes that claims take on each of many rows, one claim after the other."""
+
+    def __init__(self, snapshot: Snapshot, rows: Rows) -> None:
+        self._snapshot = snapshot
+        self._rows = rows
+        self._taken: list[IntArray] = []
+        self._number: dict[str, int] = {}
+
+    def choose(self, choice: Choice) -> BoolArray:
+        """Choose for the next claim as `choose` does. Which rows have a volume for it."""
+        taken = np.full(len(self._rows), NO_VOLUME, np.int64)
+        open_rows = np.ones(len(self._rows), np.bool_)
+        for volume in choice.kept:
+            number = self._number_of(volume)
+            decided = open_rows & self._not_taken(number)
+            taken[decided & self._covering(volume)] = number
+            open_rows &= ~decided
+        for volume in choice.free:
+            if not open_rows.any():
+                break
+            number = self._number_of(volume)
+            hits = open_rows & self._covering(volume) & self._not_taken(number)
+            taken[hits] = number
+            open_rows &= ~hits
+        self._taken.append(taken)
+        found: BoolArray = taken != NO_VOLUME
+        return found
+
+    def _number_of(self, volume: PersistentVolume) -> int:
+        return self._number.setdefault(volume.metadata.name, len(self._number))
+
+    def _not_taken(self, number: int) -> BoolArray:
+        free = np.ones(len(self._rows), np.bool_)
+        for taken in self._taken:
+            free &= taken != number
+        return free
+
+    def _covering(self, volume: PersistentVolume) -> BoolArray:
+        reach = reach_of(volume)
+        return np.ones(len(self._rows), np.bool_) if reach is None else reach.covering(self._snapshot, self._rows)

@@ -1,0 +1,170 @@
+"""What VolumeBinding knows of a pod's claims in one scheduling attempt, and decides about them.
+
+Owns the verdict on nodes, for one node and for many rows. Never assumes or writes anything.
+
+Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go (FindPodVolumes), v1.36.2.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster.snapshot import BoolArray
+from podium.framework.interface import Lister
+from podium.framework.status import PluginError
+from podium.kube.storage_objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from podium.plugins.volumes.claims import SELECTED_NODE
+from podium.plugins.volumes.csi_translation import TranslationError
+from podium.plugins.volumes.matching import Choice, RowChoices, choose
+from podium.plugins.volumes.provisioning import Room, can_provision, topology_allowing, topology_allows
+from podium.plugins.volumes.reach import reaches, reaching
+
+
+class Conflict(enum.IntFlag):
+    """Why a node will not do; several may hold."""
+
+    NODE_AFFINITY = 1
+    NO_VOLUME = 2
+    NO_SPACE = 4
+    VOLUME_GONE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A claim that waits for its pod's node.
+
+    `choice` is None for a claim whose node has been selected: a volume is to be made for it.
+    """
+
+    claim: PersistentVolumeClaim
+    storage_class: StorageClass
+    choice: Choice | None
+    room: Room
+
+    @property
+    def selected_node(self) -> str | None:
+        """The node that the volume is made for already."""
+        return self.claim.metadata.annotations.get(SELECTED_NODE)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a node means for the claims that wait: volumes to take, and claims to have volumes made for."""
+
+    bindings: tuple[tuple[PersistentVolume, PersistentVolumeClaim], ...] = ()
+    provisions: tuple[PersistentVolumeClaim, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodClaims:
+    """The claims of one pod: volumes of those that are bound (None: the volume is gone), and those that wait.
+
+    Invariant: the waiting claims whose node has been selected go first, the others choose in their order.
+    """
+
+    bound: tuple[PersistentVolume | None, ...]
+    waiting: tuple[Waiting, ...]
+    csi_nodes: Lister[CSINode]
+
+    # ------------------------------------------------------------ one node
+
+    def judge(self, node: NodeInfo) -> tuple[Conflict, Plan]:
+        """What speaks against the node, and what to do where nothing does.
+
+        Raises:
+            PluginError: an in-tree volume cannot be translated.
+        """
+        conflict = self._bound_conflict(node)
+        if any(each.selected_node not in (None, node.name) for each in self.waiting):
+            return conflict | Conflict.NO_VOLUME, Plan()
+        bindings: list[tuple[PersistentVolume, PersistentVolumeClaim]] = []
+        unmatched: list[Waiting] = []
+        taken: set[str] = set()
+        for each in self.waiting:
+            volume = choose(each.choice, node.labels, taken) if each.choice is not None else None
+            if volume is None:
+                unmatched.append(each)
+            else:
+                taken.add(volume.metadata.name)
+                bindings.append((volume, each.claim))
+        for each in unmatched:
+            if not can_provision(each.storage_class) or not topology_allows(each.storage_class, node.labels):
+                return conflict | Conflict.NO_VOLUME, Plan()
+            if not each.room.is_on(node.labels):
+                return conflict | Conflict.NO_SPACE, Plan()
+        return conflict, Plan(tuple(bindings), tuple(each.claim for each in unmatched))
+
+    def _bound_conflict(self, node: NodeInfo) -> Conflict:
+        for volume in self.bound:
+            if volume is None:
+                return Conflict.VOLUME_GONE
+            try:
+                if not reaches(volume, node.labels, self.csi_nodes.get(node.name)):
+                    return Conflict.NODE_AFFINITY
+            except TranslationError as error:
+                raise PluginError(f"could not translate pv: {error}") from error
+        return Conflict(0)
+
+    # ------------------------------------------------------------ many rows
+
+    def judge_rows(self, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """What speaks against each of the rows, as the bits of `Conflict`; None where nothing does.
+
+        Raises:
+            PluginError: an in-tree volume cannot be translated.
+        """
+        conflicts = np.zeros(len(rows), np.int64)
+        self._judge_bound(snapshot, rows, conflicts)
+        if self.waiting:
+            self._judge_waiting(snapshot, rows, conflicts)
+        return conflicts if conflicts.any() else None
+
+    def _judge_bound(self, snapshot: Snapshot, rows: Rows, conflicts: IntArray) -> None:
+        undecided = np.ones(len(rows), np.bool_)
+        for volume in self.bound:
+            if volume is None:
+                conflicts[undecided] |= Conflict.VOLUME_GONE
+                return
+            try:
+                within = reaching(volume, snapshot, rows, self.csi_nodes)
+            except TranslationError as error:
+                raise PluginError(f"could not translate pv: {error}") from error
+            if within is not None:
+                conflicts[undecided & ~within] |= Conflict.NODE_AFFINITY
+                undecided &= within
+
+    def _judge_waiting(self, snapshot: Snapshot, rows: Rows, conflicts: IntArray) -> None:
+        undecided = np.ones(len(rows), np.bool_)
+        for name in {each.selected_node for each in self.waiting} - {None}:
+            undecided &= rows == snapshot.row_of.get(name or "", -1)
+        conflicts[~undecided] |= Conflict.NO_VOLUME
+        if not undecided.any():
+            return
+        for each, is_unmatched in self._unmatched(snapshot, rows):
+            needed = undecided & is_unmatched
+            if not needed.any():
+                continue
+            lacking = needed & ~_provisionable(each.storage_class, snapshot, rows)
+            conflicts[lacking] |= Conflict.NO_VOLUME
+            full = needed & ~lacking & ~each.room.rows(snapshot, rows)
+            conflicts[full] |= Conflict.NO_SPACE
+            undecided &= ~(lacking | full)
+
+    def _unmatched(self, snapshot: Snapshot, rows: Rows) -> Sequence[tuple[Waiting, BoolArray]]:
+        """Each claim that waits, with the rows on which no volume is there for it."""
+        choices = RowChoices(snapshot, rows)
+        everywhere = np.ones(len(rows), np.bool_)
+        return [
+            (each, ~choices.choose(each.choice) if each.choice is not None else everywhere) for each in self.waiting
+        ]
+
+
+def _provisionable(storage_class: StorageClass, snapshot: Snapshot, rows: Rows) -> BoolArray:
+    if not can_provision(storage_class):
+        return np.zeros(len(rows), np.bool_)
+    return topology_allowing(storage_class, snapshot, rows)

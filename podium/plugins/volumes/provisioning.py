@@ -1,0 +1,144 @@
+"""Whether a volume can be made for a claim: by the class's provisioner, in its topology, with the storage left there.
+
+Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go (checkVolumeProvisions, hasEnoughCapacity)
+and pkg/apis/core/v1/helper (MatchTopologySelectorTerms), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from podium.cluster import Rows, Snapshot
+from podium.cluster.snapshot import BoolArray
+from podium.framework.interface import Lister
+from podium.kube.errors import FieldError
+from podium.kube.quantity import QuantityError, value
+from podium.kube.selectors import (
+    Operator,
+    Requirement,
+    Selector,
+    compile_selector,
+    is_label_value,
+    is_qualified_name,
+)
+from podium.kube.storage_objects import (
+    CSIDriver,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+    TopologyTerm,
+)
+from podium.plugins.volumes.matching import STORAGE
+from podium.plugins.volumes.reach import LabelTest
+
+_NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+
+
+def can_provision(storage_class: StorageClass) -> bool:
+    """Whether the class makes volumes at all."""
+    return storage_class.provisioner not in ("", _NO_PROVISIONER)
+
+
+def topology_allows(storage_class: StorageClass, labels: Mapping[str, str]) -> bool:
+    """Whether the class makes volumes for a node with those labels."""
+    terms = storage_class.allowed_topologies
+    return not terms or any(
+        all(requirement.matches(labels) for requirement in requirements)
+        for term in terms
+        if (requirements := _requirements(term))
+    )
+
+
+def topology_allowing(storage_class: StorageClass, snapshot: Snapshot, rows: Rows) -> BoolArray:
+    """Which of the rows the class makes volumes for."""
+    terms = storage_class.allowed_topologies
+    allowed = np.full(len(rows), not terms, np.bool_)
+    for term in terms:
+        requirements = _requirements(term)
+        if not requirements:
+            continue
+        in_term = np.ones(len(rows), np.bool_)
+        for requirement in requirements:
+            in_term &= LabelTest(requirement).matching(snapshot, rows)
+        allowed |= in_term
+    return allowed
+
+
+def _requirements(term: TopologyTerm) -> tuple[Requirement, ...]:
+    """What the term demands; nothing for one that is empty or invalid, and then it allows no node."""
+    expressions = term.match_label_expressions
+    if not all(is_qualified_name(each.key) and each.values for each in expressions):
+        return ()
+    if not all(is_label_value(value) for each in expressions for value in each.values):
+        return ()
+    return tuple(Requirement(each.key, Operator.IN, frozenset(each.values)) for each in expressions)
+
+
+def volume_limit(capacity: CSIStorageCapacity) -> int | None:
+    """The size in bytes of the largest volume that can be made there; None where that is not known."""
+    raw = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
+    try:
+        return None if raw is None else value(raw)
+    except QuantityError:
+        return None
+
+
+class Room:
+    """Where there is storage left for a claim's new volume.
+
+    Args:
+        capacities: what its driver has published; only looked at where the driver publishes anything.
+    """
+
+    def __init__(
+        self,
+        claim: PersistentVolumeClaim,
+        storage_class: StorageClass,
+        driver: CSIDriver | None,
+        capacities: Lister[CSIStorageCapacity],
+    ) -> None:
+        raw = claim.spec.resources.requests.get(STORAGE)
+        self._selectors: tuple[Selector, ...] | None = None
+        if raw is None or driver is None or not driver.spec.storage_capacity:
+            return
+        size = value(raw)
+        self._selectors = tuple(
+            selector
+            for capacity in capacities.list()
+            if capacity.storage_class_name == storage_class.metadata.name
+            and (limit := volume_limit(capacity)) is not None
+            and limit >= size
+            and (selector := _accessible_from(capacity)) is not None
+        )
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether nothing is known that would limit it."""
+        return self._selectors is None
+
+    def is_on(self, labels: Mapping[str, str]) -> bool:
+        """Whether a node with those labels has access to enough."""
+        return self._selectors is None or any(selector.matches(labels) for selector in self._selectors)
+
+    def rows(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+        """Which of the rows have access to enough."""
+        enough = np.full(len(rows), self._selectors is None, np.bool_)
+        for selector in self._selectors or ():
+            accessible = np.ones(len(rows), np.bool_)
+            for requirement in selector.requirements:
+                accessible &= LabelTest(requirement).matching(snapshot, rows)
+            enough |= accessible
+        return enough
+
+
+def _accessible_from(capacity: CSIStorageCapacity) -> Selector | None:
+    """The nodes with access; None where there is none, or where it is not said in a way that can be understood."""
+    if capacity.node_topology is None:
+        return None
+    try:
+        return compile_selector(capacity.node_topology)
+    except FieldError:
+        return None

@@ -1,0 +1,115 @@
+"""The nodes that a volume can be reached from.
+
+Source: component-helpers storage/volume/helpers.go (CheckNodeAffinity), v0.36.2: only labels count, never the fields of
+a term. In-tree volumes: kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from podium.cluster import Rows, Snapshot
+from podium.cluster.snapshot import BoolArray
+from podium.framework.interface import Lister
+from podium.kube.objects import NodeSelector
+from podium.kube.selectors import NodeTerm, Operator, Requirement, compile_node_selector
+from podium.kube.storage_objects import CSINode, PersistentVolume
+from podium.plugins.lookup import Lookup
+from podium.plugins.volumes.csi_translation import InTreePlugin, is_migrated_on, plugin_of, translated_affinity
+
+_CACHED_MAX: Final = 16384
+
+
+class LabelTest:
+    """A requirement on a node label. One that lists its values is not held against every value there is."""
+
+    def __init__(self, requirement: Requirement) -> None:
+        self.requirement = requirement
+        self._lookup = Lookup(requirement.matches_value, np.bool_)
+
+    def matching(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+        """Which of the rows satisfy it."""
+        column = snapshot.label_column(self.requirement.key)
+        if self.requirement.operator is not Operator.IN:
+            return self._lookup.over(column.values).take(column.ids.take(rows))
+        wanted = [known for value in self.requirement.values if (known := column.id_of(value)) is not None]
+        ids = column.ids.take(rows)
+        return ids == wanted[0] if len(wanted) == 1 else np.isin(ids, wanted)
+
+
+class Reach:
+    """Terms on node labels of which one must hold."""
+
+    def __init__(self, selector: NodeSelector) -> None:
+        self._terms = tuple(replace(term, fields=()) for term in compile_node_selector(selector).terms)
+        self._tests = tuple(_tests(term) for term in self._terms if not term.broken)
+
+    def covers(self, labels: Mapping[str, str]) -> bool:
+        """Whether a node with those labels is within."""
+        return any(term.matches(labels, "") for term in self._terms)
+
+    def covering(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+        """Which of the rows are within."""
+        within = np.zeros(len(rows), np.bool_)
+        for tests in self._tests:
+            in_term = np.ones(len(rows), np.bool_)
+            for test in tests:
+                in_term &= test.matching(snapshot, rows)
+            within |= in_term
+        return within
+
+
+def _tests(term: NodeTerm) -> tuple[LabelTest, ...]:
+    return tuple(LabelTest(requirement) for requirement in term.expressions)
+
+
+@functools.lru_cache(maxsize=_CACHED_MAX)
+def _reach(selector: NodeSelector) -> Reach:
+    return Reach(selector)
+
+
+def reach_of(volume: PersistentVolume) -> Reach | None:
+    """From where the volume can be reached, as it says itself; None for everywhere."""
+    affinity = volume.spec.node_affinity
+    return _reach(affinity.required) if affinity is not None and affinity.required is not None else None
+
+
+def _migrated_reach(plugin: InTreePlugin, volume: PersistentVolume) -> Reach | None:
+    selector = translated_affinity(plugin, volume)
+    return None if selector is None else _reach(selector)
+
+
+def reaches(volume: PersistentVolume, labels: Mapping[str, str], csi_node: CSINode | None) -> bool:
+    """Whether a node can reach the volume; an in-tree one as the driver sees it, where the node has migrated.
+
+    Raises:
+        TranslationError: the volume cannot be expressed as the driver's.
+    """
+    plugin = plugin_of(volume)
+    is_migrated = plugin is not None and is_migrated_on(plugin, csi_node)
+    reach = _migrated_reach(plugin, volume) if plugin is not None and is_migrated else reach_of(volume)
+    return reach is None or reach.covers(labels)
+
+
+def reaching(volume: PersistentVolume, snapshot: Snapshot, rows: Rows, csi_nodes: Lister[CSINode]) -> BoolArray | None:
+    """Which of the rows can reach the volume, as `reaches`; None for all of them.
+
+    Raises:
+        TranslationError: the volume cannot be expressed as the driver's.
+    """
+    reach, plugin = reach_of(volume), plugin_of(volume)
+    within = reach.covering(snapshot, rows) if reach is not None else None
+    if plugin is None:
+        return within
+    migrated = np.array([is_migrated_on(plugin, csi_nodes.get(snapshot.name(row))) for row in rows.tolist()], np.bool_)
+    if not migrated.any():
+        return within
+    reach = _migrated_reach(plugin, volume)
+    everywhere = np.ones(len(rows), np.bool_)
+    there = reach.covering(snapshot, rows) if reach is not None else everywhere
+    return np.where(migrated, there, everywhere if within is None else within)
