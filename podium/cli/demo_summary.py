@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -14,6 +15,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _BINS = 10
 _EXTREMES = 3
 _NAMES_MAX = 8
+_AFTER_FILTERS = re.compile(r" (no new claims to deallocate\b,? ?)?(preemption: .*)?$")
 _CPU, _MEMORY = "cyan", "magenta"
 _TITLES = (("cpu", 0.0), ("memory", 0.0))
 _BIN_WIDTH = 10
@@ -120,7 +122,7 @@ class _Page:
         yield from self._heading(f"{count} pod{'s fit' if count > 1 else ' fits'} on no node")
         for name, message in outcome.unschedulable[:_NAMES_MAX]:
             label = f"  {name:<16} "
-            for index, part in enumerate(textwrap.wrap(message, self._width - len(label)) or [""]):
+            for index, part in enumerate(textwrap.wrap(_why(message), self._width - len(label)) or [""]):
                 yield Text.assemble((label if index == 0 else " " * len(label), "bold yellow"), part)
         if count > _NAMES_MAX:
             yield Text(f"  and {count - _NAMES_MAX} more")
@@ -142,6 +144,11 @@ class _Page:
 
     def _bar(self, share: float, width: int) -> str:
         return bar(share, width, ascii_only=self._ascii_only)
+
+
+def _why(message: str) -> str:
+    """The message without its end on preemption: these pods fit on no node even if it is empty."""
+    return _AFTER_FILTERS.sub("", message)
 
 
 def _trimmed(row: Text) -> Text:

@@ -74,6 +74,20 @@ def test_each_pod_that_fits_nowhere_shows_its_whole_message() -> None:
     assert " ".join(section.split()) == f"2 pods fit on no node big {MESSAGE} tape no such disk"
 
 
+@pytest.mark.parametrize(
+    "after",
+    [
+        "",
+        " no new claims to deallocate",
+        " no new claims to deallocate, preemption: 0/7 nodes are available: 7 Preemption is not helpful.",
+        " preemption: 0/7 nodes are available: 7 Preemption is not helpful.",
+    ],
+)
+def test_what_was_tried_after_the_filters_is_left_out(after: str) -> None:
+    page = text(outcome(unschedulable=(("big", MESSAGE + after),)))
+    assert " ".join(page.split()).endswith(f"1 pod fits on no node big {MESSAGE}")
+
+
 def test_many_pods_that_fit_nowhere_are_cut_short() -> None:
     many = tuple((f"pod-{index}", "does not fit") for index in range(30))
     assert text(outcome(unschedulable=many)).endswith("  and 22 more")
