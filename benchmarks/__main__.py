@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,6 +29,8 @@ _console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit code."""
     options = parser().parse_args(arguments)
+    # So that a run which is told to end takes its servers with it: they are in process groups of their own.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         COMMANDS[options.what](options)
     except (BuildError, StallError) as problem:
