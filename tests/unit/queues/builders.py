@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podium.framework.cluster_event import EventRegistration
-from podium.framework.interface import FilterPlugin, PreEnqueuePlugin, QueueSortPlugin
+from podium.framework.interface import FilterPlugin, Plugin, PreEnqueuePlugin, QueueSortPlugin
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.status import Status, unresolvable
 from podium.kube.objects import ObjectMeta, Pod, PodSpec, PodStatus, SchedulingGate
@@ -42,7 +42,14 @@ def pod(
     )
 
 
-class ByPriority(QueueSortPlugin):
+class WithoutArgs(Plugin):
+    """A plugin that needs neither args nor a handle."""
+
+    def __init__(self) -> None:
+        pass
+
+
+class ByPriority(WithoutArgs, QueueSortPlugin):
     def less(self, a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
         return self.sort_key(a) < self.sort_key(b)
 
@@ -50,7 +57,7 @@ class ByPriority(QueueSortPlugin):
         return -info.pod.priority, info.timestamp_s
 
 
-class Gates(PreEnqueuePlugin):
+class Gates(WithoutArgs, PreEnqueuePlugin):
     """Gates pods that have scheduling gates."""
 
     registrations: tuple[EventRegistration, ...] = ()

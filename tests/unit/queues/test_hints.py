@@ -28,14 +28,14 @@ from podium.kube.objects import Pod
 from podium.lib.clock import ManualClock
 from podium.queues import HintMap, build_hint_map
 from podium.queues.hints import Hints, Strategy
-from tests.unit.queues.builders import PROFILE, Recorder, Rejecter, pod
+from tests.unit.queues.builders import PROFILE, Recorder, Rejecter, WithoutArgs, pod
 
 NODE_TAINTED = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
 NODE_LABELLED = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL)
 ANY_NODE_UPDATE = ClusterEvent(EventResource.NODE, ActionType.UPDATE)
 
 
-class Scorer(ScorePlugin):
+class Scorer(WithoutArgs, ScorePlugin):
     """A plugin that can reject no pod and says nothing about events."""
 
     def score(self, state: Any, pod: Pod, node: NodeInfo) -> int:

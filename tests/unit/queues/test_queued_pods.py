@@ -10,10 +10,10 @@ from podium.lib.clock import ManualClock
 from podium.lib.state_table import InvalidTransition
 from podium.queues import Move, Place, PodBackoff
 from podium.queues.queued_pods import QueuedPods
-from tests.unit.queues.builders import ByPriority, pod
+from tests.unit.queues.builders import ByPriority, WithoutArgs, pod
 
 
-class ByAge(QueueSortPlugin):
+class ByAge(WithoutArgs, QueueSortPlugin):
     """Only `less`; it looks at something that the queue itself changes."""
 
     def less(self, a: QueuedPodInfo, b: QueuedPodInfo) -> bool:

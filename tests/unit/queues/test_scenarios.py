@@ -18,7 +18,7 @@ from podium.framework.interface import PreEnqueuePlugin
 from podium.framework.status import Status, unresolvable
 from podium.kube.objects import Pod
 from podium.queues import Place
-from tests.unit.queues.builders import Bench, Gates, Rejecter, pod
+from tests.unit.queues.builders import Bench, Gates, Rejecter, WithoutArgs, pod
 
 
 def freed_something(pod: Pod, old: Any, new: Any) -> QueueingHint:
@@ -130,7 +130,7 @@ def test_a_more_important_pod_overtakes_those_that_wait() -> None:
 
 
 def test_a_preemptor_is_gated_until_its_victims_are_gone() -> None:
-    class Preemption(PreEnqueuePlugin):
+    class Preemption(WithoutArgs, PreEnqueuePlugin):
         name = "DefaultPreemption"
         is_running = False
 
