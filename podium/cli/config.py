@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
-from podium.cli.configuration import plugin_option, usable
-from podium.config import default_configuration, to_yaml
+from podium.cli.configuration import BadConfiguration, found_plugins, plugin_option, registry_of, usable
+from podium.config import (
+    ConfigError,
+    KubeSchedulerConfiguration,
+    PluginRegistry,
+    default_configuration,
+    load_file,
+    to_yaml,
+)
+from podium.config import effective as as_effective
 
 
 @click.group()
 def command() -> None:
-    """Check a configuration file, or show the defaults."""
+    """Check configuration files, show what they amount to, or show the defaults."""
 
 
 @command.command()
@@ -25,6 +36,50 @@ def check(file: Path, plugins: tuple[str, ...]) -> None:
         click.echo(f"{file}: warning: {warning}", err=True)
     names = ", ".join(profile.scheduler_name for profile in good.config.profiles)
     click.echo(f"{file}: good, profiles: {names}")
+
+
+@command.command()
+@click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
+@click.option("--output", type=click.Choice(["yaml", "jsonl"]), default="yaml", show_default=True)
+@plugin_option
+def effective(files: tuple[Path, ...], output: str, plugins: tuple[str, ...]) -> None:
+    """Print each FILE as podium understands it: defaults filled in, plugins merged, in kube-scheduler's shape.
+
+    As yaml, the errors of refused files go to standard error and the exit status is 1. As jsonl, every file has a line
+    of its own: {"file", "ok", "errors", "effective"}.
+    """
+    registry = registry_of(found_plugins(plugins))
+    read = [_Read.of(file, registry) for file in files]
+    if output == "jsonl":
+        for each in read:
+            click.echo(json.dumps(each.to_json(), ensure_ascii=False))
+        return
+    click.echo("---\n".join(to_yaml(each.config) for each in read if each.config is not None), nl=False)
+    if lines := [line for each in read for line in each.lines]:
+        raise BadConfiguration(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A file: its configuration, or its errors, bare and as lines that name the file."""
+
+    file: Path
+    config: KubeSchedulerConfiguration | None
+    errors: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, file: Path, registry: PluginRegistry) -> _Read:
+        try:
+            return cls(file, load_file(file, registry).config)
+        except ConfigError as refused:
+            return cls(file, None, tuple(error.text for error in refused.errors), refused.lines())
+        except OSError as error:
+            return cls(file, None, (str(error.strerror),), (f"{file}: {error.strerror}",))
+
+    def to_json(self) -> dict[str, Any]:
+        shown = None if self.config is None else as_effective(self.config)
+        return {"file": str(self.file), "ok": self.config is not None, "errors": self.errors, "effective": shown}
 
 
 @command.command()

@@ -86,10 +86,7 @@ def usable(path: Path | None, references: Sequence[str] = (), *, to_run: bool = 
     Raises:
         BadConfiguration: a plugin cannot be had, the file is not valid, or it asks for what podium cannot do.
     """
-    try:
-        plugins = discover(references)
-    except DiscoveryError as error:
-        raise BadConfiguration([str(error)]) from error
+    plugins = found_plugins(references)
     registry = registry_of(plugins)
     loaded = load(to_yaml(default_configuration()), "defaults") if path is None else read(path, registry)
     missing = unsupported(loaded, plugins, registry)
@@ -97,6 +94,18 @@ def usable(path: Path | None, references: Sequence[str] = (), *, to_run: bool = 
     if refused:
         raise BadConfiguration(f"{path or 'defaults'}: {error.text}" for error in refused)
     return Usable(loaded.config, plugins, (*loaded.warnings, *missing.warnings) if to_run else ())
+
+
+def found_plugins(references: Sequence[str]) -> Mapping[str, type[Plugin]]:
+    """The plugins there are, in-tree and others, by name.
+
+    Raises:
+        BadConfiguration: one cannot be had.
+    """
+    try:
+        return discover(references)
+    except DiscoveryError as error:
+        raise BadConfiguration([str(error)]) from error
 
 
 def registry_of(plugins: Mapping[str, type[Plugin]]) -> PluginRegistry:
