@@ -1,0 +1,122 @@
+"""Random histories of a cluster's pods, for properties that hold after every step of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from podium.cluster import Snapshot
+from podium.cluster.footprint import Footprint
+from podium.kube.objects import Node, ObjectMeta, Pod
+from tests.builders import pod
+
+NODES = 3
+NOTHING = Footprint({}, 0, 0, ())
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+names = st.sampled_from(("p0", "p1", "p2", "p3", "p4"))
+namespaces = st.sampled_from(("default", "other"))
+labels = st.dictionaries(st.sampled_from(("app", "tier")), st.sampled_from(("a", "b")))
+expressions = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "key": st.sampled_from(("app", "tier")),
+            "operator": st.sampled_from(("In", "NotIn")),
+            "values": st.lists(st.sampled_from(("a", "b")), min_size=1, max_size=2, unique=True),
+        }
+    ),
+    st.fixed_dictionaries(
+        {"key": st.sampled_from(("app", "tier")), "operator": st.sampled_from(("Exists", "DoesNotExist"))}
+    ),
+)
+selectors = st.one_of(
+    st.none(),
+    st.fixed_dictionaries({}, optional={"matchLabels": labels, "matchExpressions": st.lists(expressions, max_size=2)}),
+)
+terms = st.fixed_dictionaries(
+    {"topologyKey": st.sampled_from(("zone", "host")), "labelSelector": selectors},
+    optional={"namespaces": st.lists(namespaces, max_size=2, unique=True), "namespaceSelector": selectors},
+)
+weighted = st.fixed_dictionaries({"weight": st.integers(1, 3), "podAffinityTerm": terms})
+rules = st.fixed_dictionaries(
+    {}, optional={REQUIRED: st.lists(terms, max_size=2), PREFERRED: st.lists(weighted, max_size=2)}
+)
+affinities = st.one_of(st.none(), st.fixed_dictionaries({}, optional={"podAffinity": rules, "podAntiAffinity": rules}))
+
+
+@st.composite
+def pods(draw: st.DrawFn) -> Pod:
+    return pod(
+        draw(names),
+        namespace=draw(namespaces),
+        labels=draw(labels),
+        affinity=draw(affinities),
+        terminating=draw(st.booleans()),
+        priority=draw(st.sampled_from((None, 7))),
+    )
+
+
+@dataclass
+class World:
+    """A snapshot and what is meant to be on it."""
+
+    snapshot: Snapshot
+    on_row: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls) -> World:
+        world = cls(Snapshot())
+        for index in range(NODES):
+            world.put_node(index)
+        return world
+
+    def put_node(self, index: int) -> None:
+        self.snapshot.put_node(Node(metadata=ObjectMeta(name=f"n{index}")), {}, 10)
+
+    def take(self, kind: str, index: int, pod: Pod) -> None:
+        """Let something happen that can happen."""
+        known = self.on_row.get(pod.uid)
+        if kind == "come" and known is None:
+            row = self.snapshot.row_of[f"n{index}"]
+            self.snapshot.add_pod(row, pod, NOTHING)
+            self.on_row[pod.uid] = row
+        elif kind == "go" and known is not None:
+            self.snapshot.remove_pod(known, pod.uid)
+            del self.on_row[pod.uid]
+        elif kind == "change" and known is not None:
+            before = self.snapshot.pods[known][pod.uid]
+            self.snapshot.replace_pod(known, same_namespace(pod, before), NOTHING)
+        elif kind == "lose node" and not self.snapshot._is_fork:
+            gone = self.snapshot.row_of[f"n{index}"]
+            self.snapshot.drop_node(f"n{index}")
+            self.on_row = {uid: row for uid, row in self.on_row.items() if row != gone}
+            self.put_node(index)
+            self.put_node(NODES + len(self.snapshot))  # rows grow, too
+
+    def fork(self) -> World:
+        return World(self.snapshot.fork(), dict(self.on_row))
+
+    def pods(self) -> list[tuple[int, Pod]]:
+        return [(row, each) for row, pods in enumerate(self.snapshot.pods) for each in pods.values()]
+
+
+def same_namespace(pod: Pod, before: Pod) -> Pod:
+    """The pod as a later state of the other: pods do not change namespace."""
+    meta: Any = pod.metadata
+    moved = ObjectMeta(
+        name=meta.name,
+        namespace=before.metadata.namespace,
+        uid=meta.uid,
+        labels=meta.labels,
+        deletion_timestamp=meta.deletion_timestamp,
+    )
+    return Pod(metadata=moved, spec=pod.spec, status=pod.status)
+
+
+steps = st.tuples(
+    st.sampled_from(("come", "come", "go", "change", "lose node", "ask")), st.integers(0, NODES - 1), pods()
+)
+histories = st.lists(steps, max_size=12)

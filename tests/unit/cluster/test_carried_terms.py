@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podium.cluster import carried_terms
+from podium.cluster.affinity_terms import CarriedTerm, TermKind, pod_terms
+from podium.cluster.carried_terms import CarriedTerms, Newcomer
+from podium.kube.objects import Pod
+from tests.builders import pod
+from tests.unit.cluster.changing_clusters import REQUIRED, World, histories, labels, namespaces, steps
+
+newcomers = st.builds(Newcomer, namespaces, labels, labels)
+kinds = st.frozensets(st.sampled_from(TermKind), min_size=1)
+
+
+def recounted(world: World, newcomer: Newcomer, asked: frozenset[TermKind]) -> dict[CarriedTerm, list[int]]:
+    counts: dict[CarriedTerm, list[int]] = {}
+    for row, each in world.pods():
+        for carried in pod_terms(each).carried:
+            if carried.kind in asked and newcomer.is_meant_by(carried.term):
+                counts.setdefault(carried, [0] * len(world.snapshot.nodes))[row] += 1
+    return counts
+
+
+def assert_true(world: World, newcomer: Newcomer, asked: frozenset[TermKind]) -> None:
+    found = world.snapshot.carried_terms.meaning(newcomer, asked)
+    assert {carried: counts.tolist() for carried, counts in found.items()} == recounted(world, newcomer, asked)
+
+
+@settings(max_examples=150, deadline=None)
+@given(history=histories, newcomer=newcomers, asked=kinds)
+def test_terms_found_are_those_of_a_recount_whatever_has_happened(history, newcomer, asked) -> None:
+    world = World.empty()
+    for kind, index, each in history:
+        if kind == "ask":
+            assert_true(world, newcomer, asked)
+        else:
+            world.take(kind, index, each)
+    assert_true(world, newcomer, asked)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    before=histories,
+    after=st.lists(st.tuples(st.sampled_from(("base", "fork", "twin")), steps), max_size=10),
+    newcomer=newcomers,
+    asked=kinds,
+    kept=st.sampled_from((0, 1, 4096)),
+)
+def test_a_fork_finds_its_own_terms_and_no_others(before, after, newcomer, asked, kept) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(carried_terms, "CHANGES_KEPT", kept)
+        base = World.empty()
+    for kind, index, each in before:
+        base.take(kind, index, each)
+    fork = base.fork()
+    worlds = {"base": base, "fork": fork, "twin": fork.fork()}
+    for name, (kind, index, each) in after:
+        if kind == "ask":
+            assert_true(worlds[name], newcomer, asked)
+        elif kind != "lose node":
+            worlds[name].take(kind, index, each)
+    for world in worlds.values():
+        assert_true(world, newcomer, asked)
+
+
+def shunning(name: str, app: str) -> Pod:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": app}}}
+    return pod(name, affinity={"podAntiAffinity": {REQUIRED: [term]}})
+
+
+NEWCOMER = Newcomer("default", {"app": "a"}, {})
+ANTI = (TermKind.REQUIRED_ANTI_AFFINITY,)
+
+
+def test_pods_with_the_same_term_are_one_answer() -> None:
+    terms = CarriedTerms([{}, {}])
+    for row, name in ((0, "p1"), (0, "p2"), (1, "p3")):
+        terms.add(row, shunning(name, "a"))
+    terms.add(0, shunning("p4", "b"))
+    (counts,) = terms.meaning(NEWCOMER, ANTI).values()
+    assert counts.tolist() == [2, 1]
+
+
+def test_only_terms_that_the_newcomer_could_satisfy_are_looked_at() -> None:
+    terms = CarriedTerms([{}])
+    for index in range(5):
+        terms.add(0, shunning(f"p{index}", f"app-{index}"))
+    (kind,) = ANTI
+    assert list(terms._candidates(kind, Newcomer("default", {"app": "app-3"}, {}))) == [
+        terms._carriers[pod_terms(shunning("p3", "app-3")).carried[0]]
+    ]
+    assert list(terms._candidates(kind, Newcomer("other", {"app": "app-3"}, {}))) == []
+
+
+def test_columns_are_kept_for_some_terms_only(monkeypatch) -> None:
+    monkeypatch.setattr(carried_terms, "COLUMNS_MAX", 1)
+    terms = CarriedTerms([{}])
+    for app in "ab":
+        terms.add(0, shunning(app, app))
+        terms.add(0, shunning(f"{app}2", app))
+    for app in "aba":
+        (counts,) = terms.meaning(Newcomer("default", {"app": app}, {}), ANTI).values()
+        assert counts.tolist() == [2]
+    assert [each.column is None for each in terms._carriers.values()] == [False, True]

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podium.cluster import Snapshot, pod_counts
+from podium.cluster.pod_counts import ForkedPodCounts, PodCounts, PodQuery
+from podium.kube.objects import LabelSelector, Pod
+from podium.kube.selectors import EVERYTHING, compile_selector, selector_of_labels
+from tests.builders import pod
+from tests.unit.cluster.changing_clusters import World, histories, namespaces, selectors, steps
+
+WEB = PodQuery(None, selector_of_labels({"app": "web"}))
+
+queries = st.builds(
+    PodQuery,
+    st.one_of(st.none(), st.frozensets(namespaces)),
+    selectors.map(lambda each: compile_selector(None if each is None else _selector(each))),
+    st.booleans(),
+)
+
+
+def _selector(content: object) -> LabelSelector:
+    return msgspec.convert(content, LabelSelector)
+
+
+def web(name: str, **kwargs) -> Pod:
+    return pod(name, labels={"app": "web"}, **kwargs)
+
+
+def world_of(*pods: tuple[int, Pod]) -> World:
+    world = World.empty()
+    for index, each in pods:
+        world.take("come", index, each)
+    return world
+
+
+def counted(snapshot: Snapshot, query: PodQuery) -> list[int]:
+    return snapshot.pod_counts.matching(query).tolist()[:3]
+
+
+def recounted(world: World, query: PodQuery) -> list[int]:
+    counts = [0] * len(world.snapshot.nodes)
+    for row, each in world.pods():
+        counts[row] += query.takes(each.metadata.namespace, each.metadata.labels, each.is_terminating)
+    return counts
+
+
+def assert_true(world: World, asked: list[PodQuery]) -> None:
+    for query in asked:
+        assert world.snapshot.pod_counts.matching(query).tolist() == recounted(world, query), query
+
+
+@settings(max_examples=150, deadline=None)
+@given(history=histories, asked=st.lists(queries, min_size=1, max_size=3))
+def test_counters_are_what_a_recount_gives_whatever_has_happened(history, asked) -> None:
+    world = World.empty()
+    for kind, index, each in history:
+        if kind == "ask":
+            assert_true(world, asked[:1])
+        else:
+            world.take(kind, index, each)
+    assert_true(world, asked)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    before=histories,
+    after=st.lists(st.tuples(st.sampled_from(("base", "fork", "twin")), steps), max_size=10),
+    asked=st.lists(queries, min_size=1, max_size=2),
+    kept=st.sampled_from((0, 1, 4096)),
+)
+def test_a_fork_sees_its_own_changes_and_no_others(before, after, asked, kept) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pod_counts, "CHANGES_KEPT", kept)
+        base = World.empty()
+    for kind, index, each in before:
+        base.take(kind, index, each)
+    fork = base.fork()
+    worlds = {"base": base, "fork": fork, "twin": fork.fork()}
+    for name, (kind, index, each) in after:
+        if kind == "ask":
+            assert_true(worlds[name], asked[:1])
+        elif kind != "lose node":
+            worlds[name].take(kind, index, each)
+    for world in worlds.values():
+        assert_true(world, asked)
+
+
+def test_pods_going_away_count_only_where_asked_for() -> None:
+    world = world_of((0, web("a")), (0, web("b", terminating=True)))
+    assert counted(world.snapshot, WEB) == [2, 0, 0]
+    assert counted(world.snapshot, WEB._replace(include_terminating=False)) == [1, 0, 0]
+
+
+def test_a_pod_that_starts_to_go_away_or_changes_labels_counts_as_it_is_now() -> None:
+    world = world_of((1, web("a")))
+    staying = WEB._replace(include_terminating=False)
+    assert counted(world.snapshot, staying) == [0, 1, 0]
+    world.take("change", 1, web("a", terminating=True))
+    assert counted(world.snapshot, staying) == [0, 0, 0]
+    world.take("change", 1, pod("a", labels={"app": "db"}))
+    assert counted(world.snapshot, WEB) == [0, 0, 0]
+
+
+def test_namespaces_are_told_apart() -> None:
+    world = world_of((0, web("a")), (1, web("b", namespace="other")))
+    assert counted(world.snapshot, WEB._replace(namespaces=frozenset({"other"}))) == [0, 1, 0]
+    assert counted(world.snapshot, WEB._replace(namespaces=frozenset())) == [0, 0, 0]
+    assert counted(world.snapshot, PodQuery(None, EVERYTHING)) == [1, 1, 0]
+
+
+def test_a_question_asked_again_is_not_counted_again() -> None:
+    world = world_of((0, web("a")))
+    first = world.snapshot.pod_counts.matching(WEB)
+    world.take("come", 0, web("b"))
+    assert world.snapshot.pod_counts.matching(WEB) is first
+    assert first[0] == 2
+
+
+def test_the_question_not_asked_for_the_longest_is_forgotten(monkeypatch) -> None:
+    monkeypatch.setattr(pod_counts, "COUNTERS_MAX", 2)
+    counts = PodCounts([{"a": web("a")}])
+    old, kept, new = (PodQuery(frozenset({name}), WEB.selector) for name in ("default", "other", "third"))
+    first = counts.matching(old)
+    counts.matching(kept)
+    assert counts.matching(old) is first
+    counts.matching(new)
+    assert counts.statistics() == {"counters": 2, "groups": 1}
+    assert counts.matching(old) is first
+    counts.add(0, web("b"))
+    assert counts.matching(old).tolist() == [2]
+    assert counts.matching(kept).tolist() == [0]
+
+
+def test_labels_that_no_pod_has_any_more_are_forgotten() -> None:
+    world = world_of((0, web("a")))
+    assert counted(world.snapshot, WEB) == [1, 0, 0]
+    world.take("go", 0, web("a"))
+    assert isinstance(world.snapshot.pod_counts, PodCounts)
+    assert world.snapshot.pod_counts.statistics() == {"counters": 1, "groups": 0}
+
+
+def test_a_fork_costs_nothing_until_it_is_asked() -> None:
+    world = world_of((0, web("a")))
+    fork = world.fork()
+    fork.take("come", 1, web("b"))
+    assert isinstance(fork.snapshot.pod_counts, ForkedPodCounts)
+    assert fork.snapshot.pod_counts._counts == {}
+    assert counted(fork.snapshot, WEB) == [1, 1, 0]
+    assert counted(world.snapshot, WEB) == [1, 0, 0]
