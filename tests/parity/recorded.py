@@ -1,0 +1,91 @@
+"""What kube-scheduler 1.36.2 answered, beside podium's answers.
+
+`Absent and empty mean the same` in a recorded answer, so both sides are compared without what is empty.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from podium.whatif import Evaluator
+
+DATA = Path(__file__).parent / "data"
+SCENARIOS, SEQUENCES, HINTS = "kube-scheduler", "sequences", "hints"
+
+_EMPTY: tuple[Any, ...] = ({}, [], "", None)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One recorded question: its id, upstream's answer, and podium's."""
+
+    id: str
+    expected: Any
+    answer: Any
+
+    @property
+    def differences(self) -> list[str]:
+        """Where the answers differ, each by its path."""
+        return [f"{self.id}: {each}" for each in differences(self.expected, self.answer)]
+
+
+def categories(name: str) -> list[str]:
+    """The kinds of questions in a set, in the order of the file."""
+    return list(dict.fromkeys(_category(scenario["id"]) for scenario, _ in _scenarios(name)))
+
+
+@functools.cache
+def cases(name: str, category: str) -> tuple[Case, ...]:
+    """The questions of one kind, answered."""
+    evaluator = Evaluator()
+    found = []
+    for scenario, line in _scenarios(name):
+        if _category(scenario["id"]) == category:
+            answer = evaluator.answer_line(line, scenario["id"])
+            assert answer.pop("id") == scenario["id"]
+            found.append(Case(scenario["id"], without_empty(scenario["expect"]), without_empty(_as_json(answer))))
+    return tuple(found)
+
+
+def all_cases(name: str) -> Iterator[Case]:
+    """Every question of a set, answered."""
+    for category in categories(name):
+        yield from cases(name, category)
+
+
+def without_empty(value: Any) -> Any:
+    """The value without the members that are as good as absent."""
+    if isinstance(value, dict):
+        return {key: kept for key, each in value.items() if (kept := without_empty(each)) not in _EMPTY}
+    if isinstance(value, list):
+        return [without_empty(each) for each in value]
+    return value
+
+
+def differences(expected: Any, answer: Any, path: str = "") -> Iterator[str]:
+    """Each member that is not the same on both sides."""
+    if isinstance(expected, dict) and isinstance(answer, dict):
+        for key in sorted(expected.keys() | answer.keys()):
+            yield from differences(expected.get(key), answer.get(key), f"{path}.{key}" if path else key)
+    elif expected != answer:
+        yield f"{path}: expected {expected!r:.300}, got {answer!r:.300}"
+
+
+@functools.cache
+def _scenarios(name: str) -> tuple[tuple[dict[str, Any], bytes], ...]:
+    with gzip.open(DATA / f"{name}-1.36.2.jsonl.gz") as lines:
+        return tuple((json.loads(line), line) for line in lines)
+
+
+def _category(scenario_id: str) -> str:
+    return scenario_id.rpartition("-")[0]
+
+
+def _as_json(answer: Any) -> Any:
+    return json.loads(json.dumps(answer))

@@ -1,0 +1,165 @@
+"""The page docs/parity.md: how podium's decisions compare with kube-scheduler's, plugin by plugin.
+
+`python -m tests.parity.report` writes it; a test fails where the page says something else.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from podium.plugins import IN_TREE
+from tests.parity.recorded import HINTS, SCENARIOS, SEQUENCES, Case, all_cases, cases, categories
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "parity.md"
+
+_HEAD = """\
+# The same decisions
+
+podium's answers beside those of kube-scheduler 1.36.2, recorded by running its own framework with its own in-tree
+plugins. `make test` compares them anew; this page is written by `python -m tests.parity.report`.
+"""
+
+_PLUGINS = """
+## Plugin by plugin
+
+What is compared: of every node that the plugin rejects, the status code and the reasons; of every node that it scores,
+the weighted, normalised score; of PreFilter, the verdict; of PostFilter, the verdict, the nominated node and the
+victims; of every change that it has registered for, whether it would try the pod again. *Scenarios* are those in which
+the plugin says any of this, *alike* those in which podium's plugin says exactly the same.
+
+| plugin | rejections | scores | hints | scenarios | alike |
+|---|--:|--:|--:|--:|--:|
+"""
+
+_DIFFERS = """
+## Where podium differs on purpose
+
+Every `Differs:` of the code, by module.
+
+"""
+
+_PREEMPTION = "preemption: "
+
+
+def page() -> str:
+    """The whole page."""
+    return f"{_HEAD}{_sets()}{_PLUGINS}{_by_plugin()}{_unseen()}{_DIFFERS}{_differs()}"
+
+
+# ---------------------------------------------------------------- sets
+
+
+def _sets() -> str:
+    lines = ["", "| set | category | scenarios | alike |", "|---|---|--:|--:|"]
+    for title, name in (("one attempt", SCENARIOS), ("queue of pods", SEQUENCES), ("change of the cluster", HINTS)):
+        for category in categories(name):
+            lines.append(f"| {title} | {category} | {_count(cases(name, category))} |")
+        lines.append(f"| {title} | **all** | {_count(list(all_cases(name)))} |")
+    placements = sum(len(case.expected["placements"]) for case in all_cases(SEQUENCES))
+    lines += [
+        "",
+        f"A queue counts as alike where every pod of it goes to the same node: {placements:,} decisions in all.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _count(found: Iterable[Case]) -> str:
+    alike = [not case.differences for case in found]
+    return f"{len(alike)} | {sum(alike)}"
+
+
+# ---------------------------------------------------------------- plugins
+
+
+def _by_plugin() -> str:
+    kinds: dict[str, Counter[str]] = defaultdict(Counter)
+    scenarios: Counter[str] = Counter()
+    alike: Counter[str] = Counter()
+    for case in (*all_cases(SCENARIOS), *all_cases(HINTS)):
+        expected, answer = facts(case.expected), facts(case.answer)
+        for plugin in expected.keys() | answer.keys():
+            scenarios[plugin] += 1
+            alike[plugin] += expected.get(plugin) == answer.get(plugin)
+            kinds[plugin].update(kind for kind, *_ in expected.get(plugin, ()))
+    lines = [
+        f"| {plugin} | {_or_dash(kinds[plugin]['rejection'])} | {_or_dash(kinds[plugin]['score'])} "
+        f"| {_or_dash(kinds[plugin]['hint'])} | {scenarios[plugin]} | {alike[plugin]} |"
+        for plugin in sorted(scenarios)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _or_dash(count: int) -> str:
+    return f"{count:,}" if count else "–"
+
+
+def _unseen() -> str:
+    seen = {plugin for case in (*all_cases(SCENARIOS), *all_cases(HINTS)) for plugin in facts(case.expected)}
+    names = ", ".join(sorted(IN_TREE.keys() - seen))
+    return (
+        f"\nPlugins that leave no trace in these recordings, and have tests of their own: {names}.\n" if names else ""
+    )
+
+
+def facts(answer: Mapping[str, Any]) -> dict[str, set[tuple[Any, ...]]]:
+    """What each plugin has said in an answer."""
+    said: dict[str, set[tuple[Any, ...]]] = defaultdict(set)
+    for plugin, fact in _facts(answer):
+        said[plugin].add(fact)
+    return said
+
+
+def _facts(answer: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    before = answer.get("prefilter", {})
+    if "plugin" in before:
+        yield before["plugin"], ("prefilter", before["code"], *before.get("reasons", ()))
+    for node, status in answer.get("filter", {}).items():
+        yield status["plugin"], ("rejection", node, status["code"], *status.get("reasons", ()))
+    for node, scores in answer.get("scores", {}).items():
+        for plugin, score in scores.get("plugins", {}).items():
+            yield plugin, ("score", node, score)
+    for event, by_plugin in answer.get("hints", {}).items():
+        for plugin, hint in by_plugin.items():
+            yield plugin, ("hint", event, hint)
+    yield from _post_filter_facts(answer)
+
+
+def _post_filter_facts(answer: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    after = answer.get("postfilter", {})
+    for reason in after.get("reasons", ()):
+        plugin = "DefaultPreemption" if reason.startswith(_PREEMPTION) else after["plugin"]
+        yield plugin, ("postfilter", after["code"], reason)
+    if "nominated" in answer:
+        yield "DefaultPreemption", ("victims", answer["nominated"], *answer.get("victims", ()))
+
+
+# ---------------------------------------------------------------- deviations
+
+
+def _differs() -> str:
+    lines = []
+    for path in sorted((ROOT / "podium").rglob("*.py")):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for text in _differs_of(path.read_text(encoding="utf-8")):
+            lines.append(f"- `{module}`: {text}")
+    return "\n".join(lines) + "\n"
+
+
+def _differs_of(source: str) -> Iterator[str]:
+    """The `Differs:` paragraphs of a module's docstrings, each in one line."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            _, found, rest = (ast.get_docstring(node) or "").partition("Differs:")
+            if found:
+                paragraph = rest.partition("\n\n")[0]
+                yield " ".join(paragraph.split())
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page(), encoding="utf-8")
