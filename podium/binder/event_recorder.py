@@ -4,7 +4,8 @@ Owns the bounded queue before them, the series that repeated Events become, and 
 Never makes anybody wait: an Event that finds the queue full is dropped and counted.
 
 Source: client-go v0.36 tools/events/event_broadcaster.go and event_recorder.go.
-Differs: what cannot repeat is not remembered, and no more than 10,000 series are; a series is written to while it goes
+Differs: the queue holds 20,000 Events, not 1,000: bindings go first, so the Events of a large backlog wait longer here;
+what cannot repeat is not remembered, and no more than 10,000 series are; a series is written to while it goes
 on, not rewritten when nothing was added; counts not yet written are written at the end.
 """
 
@@ -38,7 +39,7 @@ from podium.lib.clock import Clock
 
 log = structlog.get_logger(__name__)
 
-_QUEUE_MAX: Final = 1000
+_QUEUE_MAX: Final = 20_000
 _SERIES_MAX: Final = 10_000
 _WORKERS: Final = 16
 _TRIES_MAX: Final = 12

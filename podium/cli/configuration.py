@@ -10,15 +10,15 @@ from typing import Any
 import click
 
 from podium.config import (
+    API_VERSION,
     IN_TREE_PLUGINS,
+    KIND,
     ConfigError,
     KubeSchedulerConfiguration,
     Loaded,
     PluginRegistry,
-    default_configuration,
     load,
     load_file,
-    to_yaml,
     unsupported,
 )
 from podium.framework.interface import Plugin
@@ -26,6 +26,8 @@ from podium.framework.runtime import points_of
 from podium.plugins.discovery import DiscoveryError, discover
 
 EXIT_BAD_CONFIGURATION = 1
+
+_NOTHING_SAID = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
 
 
 class BadConfiguration(click.ClickException):
@@ -88,7 +90,7 @@ def usable(path: Path | None, references: Sequence[str] = (), *, to_run: bool = 
     """
     plugins = found_plugins(references)
     registry = registry_of(plugins)
-    loaded = load(to_yaml(default_configuration()), "defaults") if path is None else read(path, registry)
+    loaded = load(_NOTHING_SAID, "defaults", registry) if path is None else read(path, registry)
     missing = unsupported(loaded, plugins, registry)
     refused = missing.refused if to_run else missing.undecidable
     if refused:

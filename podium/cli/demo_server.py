@@ -6,7 +6,6 @@ It ends when its standard input does, which happens even when the demo is killed
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -89,18 +88,12 @@ async def _serve(nodes: int, seed: int) -> None:
             tasks.cancel_scope.cancel()
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """Whether to log it: a client that leaves in the middle of a watch, as the demo does at its end, is no news."""
-    return record.exc_info is None or not isinstance(record.exc_info[1], ConnectionResetError)
-
-
 def main() -> None:
     """Tell where the kubeconfig is, and serve until standard input ends."""
     parser = argparse.ArgumentParser(prog="podium.cli.demo_server")
     parser.add_argument("--nodes", type=int, required=True)
     parser.add_argument("--seed", type=int, required=True)
     given = parser.parse_args()
-    logging.getLogger("aiohttp.server").addFilter(_is_news)
     event_loop.run(partial(_serve, given.nodes, given.seed))
 
 

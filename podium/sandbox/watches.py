@@ -80,6 +80,8 @@ class Watch:
                 await self._finish(response)
         except ApiError as error:
             await response.write(_error_line(error))
+        except ConnectionResetError:
+            self._ending = "drop"  # The client has left: that is how watches usually end.
         finally:
             self._collection.listeners.discard(self._wake.set)
             if self._alarm is not None:

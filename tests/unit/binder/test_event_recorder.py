@@ -243,7 +243,7 @@ async def test_an_event_that_is_there_already_has_been_written() -> None:
 
 async def test_a_full_queue_drops_and_counts() -> None:
     wire = Wire()
-    events = recorder(wire)
+    events = recorder(wire, queue_max=1000)
     for index in range(1005):
         events.record(scheduled(pod(f"p{index}", uid=str(index)), "n1"))
     assert events.statistics().dropped_total == 5

@@ -1,0 +1,31 @@
+from pathlib import Path
+
+import pytest
+
+from podium.cli.configuration import BadConfiguration, usable
+
+
+def test_without_a_file_the_defaults_can_be_run() -> None:
+    good = usable(None)
+    assert [profile.scheduler_name for profile in good.config.profiles] == ["default-scheduler"]
+    assert any("leaderElection.leaderElect" in warning for warning in good.warnings)
+
+
+def test_a_missing_file_is_named() -> None:
+    with pytest.raises(BadConfiguration, match="nowhere.yaml: No such file"):
+        usable(Path("nowhere.yaml"))
+
+
+def test_a_plugin_that_cannot_be_had_is_named() -> None:
+    with pytest.raises(BadConfiguration, match="there is no file nowhere.py"):
+        usable(None, ["nowhere.py:Any"])
+
+
+def test_what_podium_cannot_do_is_refused_by_its_field(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "extenders: [{urlPrefix: 'http://127.0.0.1/', filterVerb: filter}]\n"
+    )
+    with pytest.raises(BadConfiguration, match="extenders: Forbidden"):
+        usable(path)
