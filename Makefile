@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check bench bench-smoke control-plane format lint types layers unit lock clean
+.PHONY: help demo test check bench profile control-plane format lint types layers unit lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -37,6 +37,9 @@ control-plane: $(VENV)/.dev-stamp  ## Build (once) and locate etcd, kube-apiserv
 
 bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in turn on a real API server
 	@$(BIN)/python -m benchmarks
+
+profile: $(VENV)/.dev-stamp control-plane  ## Where the CPU time goes, by function
+	@$(BIN)/python -m benchmarks profile
 
 lock: $(VENV)/.dev-stamp  ## Renew the lock files from pyproject.toml
 	@for set in build:runtime dev:dev; do \
