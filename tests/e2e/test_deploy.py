@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.e2e.waiting import eventually
 Json = dict[str, Any]
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 ACCOUNT = ("kube-system", "podium")
 
 
@@ -97,10 +99,13 @@ async def test_the_manifests_are_taken_and_their_account_may_do_what_podium_does
 
     token = await real_cluster.admin.service_account_token(*ACCOUNT)
     kubeconfig = real_cluster.plane.kubeconfig(token, tmp_path / "kubeconfig")
+    async with Client(real_cluster.plane.url, token=token, tls=real_cluster.plane.ssl_context()) as account:
+        await check_rights(account)
     await real_cluster.create(node("small", cpu="4"))
     config = configuration() | {"podMaxBackoffSeconds": 1}
     daemon = await start(real_cluster, config, kubeconfig=kubeconfig)
-    await real_cluster.create(*pods(20), pod("huge", cpu="64"))
+    # No kubelet is there to end a grace period.
+    await real_cluster.create(*pods(20, terminationGracePeriodSeconds=0), pod("huge", cpu="64"))
     names = [f"web-{index}" for index in range(20)]
     await real_cluster.wait_bound(names)
     assert await real_cluster.wait_events("Scheduled", 20) == dict.fromkeys(names, 1)
@@ -121,25 +126,32 @@ async def test_the_manifests_are_taken_and_their_account_may_do_what_podium_does
 
     await eventually(is_counted)
     assert (await real_cluster.wait_condition("huge"))["message"] == message
+
+    # A victim is deleted.
+    await real_cluster.admin.create(PRIORITY_CLASSES, {"metadata": {"name": "urgent"}, "value": 1000})
+    await real_cluster.create(pod("urgent", cpu="3", priorityClassName="urgent"))
+    await real_cluster.wait_bound(["urgent"])
+    assert len(await real_cluster.pods()) < 20
+
     assert await daemon.stop() == 0
     assert not [entry for entry in daemon.log() if entry["level"] != "info"], daemon.output()
     assert not [line for line in daemon.output().splitlines() if "orbidden" in line or "403" in line]
 
-    tls = real_cluster.plane.ssl_context()
-    async with Client(real_cluster.plane.url, token=token, tls=tls) as account:
-        for group, resource, verb in granted():
-            assert await may(account, group, resource, verb), (group, resource, verb)
-        for group, resource, verb in (
-            ("", "pods", "create"),
-            ("", "pods", "delete"),
-            ("", "pods", "patch"),
-            ("", "nodes", "patch"),
-            ("", "secrets", "get"),
-            ("", "configmaps", "get"),
-            ("events.k8s.io", "events", "list"),
-            ("rbac.authorization.k8s.io", "clusterroles", "get"),
-        ):
-            assert not await may(account, group, resource, verb), (group, resource, verb)
+
+async def check_rights(account: Client) -> None:
+    """The account may do what the role grants, once the API server has taken that in, and none of these things."""
+    for group, resource, verb in granted():
+        await eventually(functools.partial(may, account, group, resource, verb))
+    for group, resource, verb in (
+        ("", "pods", "create"),
+        ("", "pods", "patch"),
+        ("", "nodes", "patch"),
+        ("", "secrets", "get"),
+        ("", "configmaps", "get"),
+        ("events.k8s.io", "events", "list"),
+        ("rbac.authorization.k8s.io", "clusterroles", "get"),
+    ):
+        assert not await may(account, group, resource, verb), (group, resource, verb)
 
 
 async def may(account: Client, group: str, resource: str, verb: str) -> bool:
