@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podium.cluster import Snapshot
+from podium.config import Profile
+from podium.config.args import ARGS_BY_PLUGIN, DefaultPreemptionArgs
+from podium.config.types import Plugin as Enabled
+from podium.config.types import PluginConfig, Plugins, PluginSet
+from podium.framework.cluster_event import QueueingHint
+from podium.framework.cycle_state import CycleState
+from podium.framework.interface import PostFilterResult
+from podium.framework.runtime import Framework
+from podium.framework.schedule import DoesNotFit, Suggested, schedule
+from podium.framework.search import NoNominatedPods, Rotation
+from podium.framework.status import unresolvable
+from podium.framework.survey import survey
+from podium.kube.objects import Node, Pod
+from podium.kube.resource_types import POD_DISRUPTION_BUDGETS
+from podium.kube.workload_objects import PodDisruptionBudget
+from podium.plugins import IN_TREE
+from podium.plugins.default_preemption import DefaultPreemption
+from tests.builders import node, pod
+from tests.unit.plugins.clusters import StillHandle, snapshot_of
+
+ENABLED = (
+    "PrioritySort",
+    "NodeUnschedulable",
+    "NodeName",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "DynamicResources",
+    "DefaultPreemption",
+    "DefaultBinder",
+)
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+
+
+class Unmeasured:
+    """Implements `podium.framework.runtime.Observer`."""
+
+    def observe_extension_point(self, *_: Any) -> None: ...
+
+    def count_evaluations(self, *_: Any) -> None: ...
+
+
+def profile(args: DefaultPreemptionArgs, handle: StillHandle) -> Framework:
+    plugins = Plugins(multi_point=PluginSet(tuple(Enabled(name) for name in ENABLED)))
+    kinds = {name: ARGS_BY_PLUGIN[name]() for name in ENABLED if name in ARGS_BY_PLUGIN}
+    configured = tuple(PluginConfig(name, each) for name, each in (kinds | {"DefaultPreemption": args}).items())
+    return Framework(Profile("podium", None, plugins, configured), IN_TREE, handle, Unmeasured())
+
+
+def attempt(
+    incoming: Pod, snapshot: Snapshot, *, handle: StillHandle | None = None, nominated: Any = None, **args: int
+) -> Any:
+    framework = profile(DefaultPreemptionArgs(**args), handle or StillHandle(snapshot))
+    return schedule(framework, CycleState(), incoming, snapshot, nominated or NoNominatedPods(), Rotation(), 0)
+
+
+def plan(*world: Node | Pod, incoming: Pod | None = None, **how: Any) -> tuple[str, list[str]]:
+    """The nominated node, and the names of the victims."""
+    decision = attempt(incoming or urgent(), snapshot_of(*world), **how)
+    assert isinstance(decision, DoesNotFit)
+    assert decision.post_filter is not None
+    return decision.post_filter.nominated_node_name, [each.metadata.name for each in decision.post_filter.victims]
+
+
+def message(*world: Node | Pod, incoming: Pod | None = None, **how: Any) -> str:
+    decision = attempt(incoming or urgent(), snapshot_of(*world), **how)
+    assert isinstance(decision, DoesNotFit)
+    return decision.error.post_filter_message
+
+
+def urgent(**fields: Any) -> Pod:
+    return pod("urgent", **{"priority": 100, "cpu": "4"} | fields)
+
+
+def small(name: str, on: str, cpu: str = "4", priority: int = 1, **fields: Any) -> Pod:
+    return pod(name, node=on, cpu=cpu, priority=priority, **fields)
+
+
+# ---------------------------------------------------------------- who may
+
+
+def test_a_pod_of_the_lowest_priority_has_no_victims():
+    assert message(node("n1"), small("a", "n1", priority=100)) == (
+        "no new claims to deallocate, "
+        "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    )
+
+
+def test_a_pod_that_never_preempts_keeps_its_nomination():
+    decision = attempt(urgent(spec={"preemptionPolicy": "Never"}), snapshot_of(node("n1"), small("a", "n1")))
+    assert decision.error.post_filter_message.endswith("preemption: not eligible due to preemptionPolicy=Never.")
+    assert decision.post_filter is None
+
+
+LEAVING = {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]}
+
+
+def test_a_pod_waits_while_its_victims_leave():
+    leaving = small("a", "n1", terminating=True, status=LEAVING)
+    decision = attempt(
+        urgent(nominated="n1"), snapshot_of(node("n1"), leaving, node("n2"), small("b", "n2", priority=0))
+    )
+    assert decision.error.post_filter_message.endswith(
+        "preemption: not eligible due to a terminating pod on the nominated node."
+    )
+    assert decision.post_filter is None
+
+
+@pytest.mark.parametrize(
+    "on_the_node",
+    [
+        small("a", "n1", terminating=True),
+        small("a", "n1", status=LEAVING),
+        small("a", "n1", terminating=True, priority=100, status=LEAVING),
+        small("a", "n1", terminating=True, status={"conditions": [{"type": "DisruptionTarget", "status": "False"}]}),
+        small(
+            "a",
+            "n1",
+            terminating=True,
+            status={"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}]},
+        ),
+    ],
+)
+def test_nobody_waits_for_pods_that_leave_for_other_reasons(on_the_node: Pod):
+    world = (node("n1"), on_the_node, node("n2"), small("b", "n2", priority=-5))
+    assert plan(*world, incoming=urgent(nominated="n1")) == ("n2", ["b"])
+
+
+def test_nobody_waits_at_a_node_that_will_never_do():
+    leaving = small("a", "n1", terminating=True, status=LEAVING)
+    world = (node("n1", unschedulable=True), leaving, node("n2"), small("b", "n2"))
+    assert plan(*world, incoming=urgent(nominated="n1")) == ("n2", ["b"])
+
+
+def test_nobody_waits_at_a_node_that_is_gone():
+    assert plan(node("n2"), small("b", "n2"), incoming=urgent(nominated="n1")) == ("n2", ["b"])
+
+
+# ---------------------------------------------------------------- what comes of it
+
+
+def test_the_node_and_its_victims_are_told():
+    world = (node("n1"), small("dear", "n1", priority=9), node("n2"), small("cheap", "n2"))
+    decision = attempt(urgent(), snapshot_of(*world))
+    assert decision.post_filter == PostFilterResult("n2", (world[3],))
+    assert decision.error.post_filter_message == ""
+
+
+def test_where_no_victim_helps_the_nomination_ends():
+    decision = attempt(
+        urgent(cpu="9", nominated="n1"), snapshot_of(node("n1"), small("a", "n1"), node("n2", unschedulable=True))
+    )
+    assert decision.post_filter == PostFilterResult("")
+    assert decision.error.message == (
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable. no new claims to deallocate, "
+        f"preemption: 0/2 nodes are available: 2 {NOT_HELPFUL}."
+    )
+
+
+def test_the_message_counts_what_each_dry_run_found():
+    world = (
+        node("n1", unschedulable=True),
+        *(node("n2"), small("a", "n2", priority=100)),
+        *(node("n3"), small("b", "n3", cpu="1", priority=200), small("c", "n3", cpu="3")),
+    )
+    assert message(*world).endswith(
+        "preemption: 0/3 nodes are available: 1 Insufficient cpu, 1 No preemption victims found for incoming pod, "
+        f"1 {NOT_HELPFUL}."
+    )
+
+
+def test_pods_promised_to_the_node_keep_their_room():
+    class Promised:
+        def ahead_of(self, incoming: Pod) -> Any:
+            return {"n1": [pod("promised", cpu="2", priority=500)]}
+
+    world = (node("n1"), small("a", "n1", cpu="2"), small("b", "n1", cpu="2", priority=0))
+    assert plan(*world, incoming=urgent(cpu="2"), nominated=Promised()) == ("n1", ["a", "b"])
+    assert plan(*world, incoming=urgent(cpu="2")) == ("n1", ["b"])
+
+
+def test_a_budget_sends_the_pod_elsewhere():
+    budget = msgspec.convert(
+        {"metadata": {"name": "b", "namespace": "default"}, "spec": {"selector": {"matchLabels": {"app": "db"}}}},
+        PodDisruptionBudget,
+    )
+    snapshot = snapshot_of(
+        node("n1"), small("db", "n1", labels={"app": "db"}), node("n2"), small("web", "n2", priority=50)
+    )
+    handle = StillHandle(snapshot, objects={POD_DISRUPTION_BUDGETS: [budget]})
+    assert attempt(urgent(), snapshot, handle=handle).post_filter.nominated_node_name == "n2"
+    assert attempt(urgent(), snapshot).post_filter.nominated_node_name == "n1"
+
+
+def many(count: int) -> list[Node | Pod]:
+    """Nodes on which victims are the cheaper, the later they come."""
+    return [
+        item for index in range(count) for item in (node(f"n{index}"), small(f"p{index}", f"n{index}", priority=-index))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("args", "tried"),
+    [
+        ({"min_candidate_nodes_percentage": 10, "min_candidate_nodes_absolute": 1}, 4),
+        ({"min_candidate_nodes_percentage": 10, "min_candidate_nodes_absolute": 7}, 7),
+        ({"min_candidate_nodes_percentage": 0, "min_candidate_nodes_absolute": 1}, 1),
+        ({}, 40),
+    ],
+)
+def test_no_more_nodes_are_tried_than_configured_from_a_random_one_on(args: dict[str, int], tried: int):
+    for seed in range(5):
+        snapshot = snapshot_of(*many(40))
+        start = Random(seed).randrange(40)
+        rows = [(start + step) % 40 for step in range(tried)]
+        found = attempt(urgent(), snapshot, handle=StillHandle(snapshot, random=Random(seed)), **args)
+        assert found.post_filter.nominated_node_name == f"n{max(rows)}"
+
+
+def test_every_attempt_is_counted():
+    snapshot = snapshot_of(node("n1"), small("a", "n1", priority=100))
+    handle = StillHandle(snapshot)
+    attempt(urgent(), snapshot, handle=handle)
+    attempt(urgent(spec={"preemptionPolicy": "Never"}), snapshot, handle=handle)
+    assert handle.attempts == 2
+
+
+# ---------------------------------------------------------------- in the queue
+
+
+def test_a_pod_is_held_back_while_its_victims_are_told_to_go():
+    plugin = DefaultPreemption(DefaultPreemptionArgs(), StillHandle(preempting={"uid-urgent"}))
+    assert plugin.pre_enqueue(urgent()) == unresolvable("waiting for the preemption for this pod to be finished")
+    assert plugin.pre_enqueue(pod("other")) is None
+
+
+def test_a_deleted_pod_asks_again_but_never_puts_the_pod_back_by_itself():
+    plugin = DefaultPreemption(DefaultPreemptionArgs(), StillHandle())
+    [registered] = plugin.events_to_register()
+    assert (registered.event.resource.value, int(registered.event.action)) == ("Pod", 2)
+    assert plugin.after_pod_delete(urgent(), small("a", "n1"), None) is QueueingHint.SKIP
+
+
+# ---------------------------------------------------------------- on any cluster
+
+requests = st.fixed_dictionaries({"cpu": st.integers(0, 4), "memory": st.integers(0, 4)})
+ports = st.lists(st.sampled_from((80, 443)), max_size=1)
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> list[Node | Pod]:
+    items: list[Node | Pod] = []
+    for index in range(draw(st.integers(1, 5))):
+        room = draw(st.integers(2, 10))
+        items.append(node(f"n{index}", cpu=str(room), memory=str(room), pods=draw(st.integers(1, 6))))
+        placed = [draw(st.tuples(requests, st.integers(-2, 3), ports)) for _ in range(draw(st.integers(0, 6)))]
+        items += (
+            pod(f"p{index}-{number}", node=f"n{index}", requests=needs, priority=priority, host_ports=taken)
+            for number, (needs, priority, taken) in enumerate(placed)
+        )
+    return items
+
+
+def without(world: list[Node | Pod], gone: set[str]) -> Snapshot:
+    return snapshot_of(*(item for item in world if item.uid not in gone))
+
+
+@settings(max_examples=150, deadline=None)
+@given(world=worlds(), wanted=requests, taken=ports, priority=st.integers(-1, 4), seed=st.integers(0, 9))
+def test_victims_are_enough_and_none_of_them_could_have_stayed(
+    world: list[Node | Pod], wanted: dict[str, int], taken: list[int], priority: int, seed: int
+):
+    incoming = pod("new", requests=wanted, host_ports=taken, priority=priority)
+    snapshot = snapshot_of(*world)
+    pods_before = [dict(pods) for pods in snapshot.pods]
+    decision = attempt(incoming, snapshot, handle=StillHandle(snapshot, random=Random(seed)))
+    assert [dict(pods) for pods in snapshot.pods] == pods_before
+    lower = {item.uid for item in world if isinstance(item, Pod) and item.priority < priority}
+    if isinstance(decision, Suggested):
+        return
+    plan = decision.post_filter
+    if not plan.nominated_node_name:
+        # Not even without any of them would it fit anywhere.
+        assert isinstance(attempt(incoming, without(world, lower)), DoesNotFit)
+        return
+    victims = {victim.uid for victim in plan.victims}
+    assert victims <= lower
+    assert all(victim.node_name == plan.nominated_node_name for victim in plan.victims)
+    assert fits(incoming, without(world, victims), plan.nominated_node_name)
+    for kept in victims:
+        assert not fits(incoming, without(world, victims - {kept}), plan.nominated_node_name)
+
+
+def fits(incoming: Pod, snapshot: Snapshot, on: str) -> bool:
+    framework = profile(DefaultPreemptionArgs(), StillHandle(snapshot))
+    judged = survey(framework, CycleState(), incoming, snapshot, NoNominatedPods()).judged
+    return snapshot.row_of[on] in judged.rows
