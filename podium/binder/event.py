@@ -92,6 +92,12 @@ def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = 
     )
 
 
+def noted(pod: Pod, reason: str, note: str, action: str, *, is_warning: bool) -> Event:
+    """What a plugin has to say about the pod."""
+    kind = _WARNING if is_warning else _NORMAL
+    return Event(pod.spec.scheduler_name, reference_to(pod), kind, reason, action, truncated(note))
+
+
 def encodable(text: str) -> str:
     """The text without what UTF-8 cannot say: an exception's words may hold anything."""
     return text if text.isascii() else text.encode(errors="replace").decode()

@@ -54,7 +54,7 @@ from podium.kube.session import ApiSession
 from podium.lib.clock import Clock, SystemClock
 from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
-from podium.queues import PodBackoff, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
+from podium.queues import Nominator, PodBackoff, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
 from podium.telemetry import Metrics, get_logger
 
 log = get_logger("daemon")
@@ -156,13 +156,16 @@ class App:
         cache = Cache(BrokenObjects(metrics))
         waiting_pods, pods_in_pre_bind = WaitingPods(clock), PodsInPreBind()
         preemptions = PreemptionsUnderWay(pods.get, metrics)
-        handle = PluginHandle(clock, self._random, client, preemptions, cache, informers)
+        nominator = Nominator(pods.get)
+        handle = PluginHandle(
+            clock, self._random, client, preemptions, waiting_pods, nominator, recorder, cache, informers
+        )
         frameworks = {
             profile.scheduler_name: Framework(profile, self._options.plugins, handle, metrics)
             for profile in config.profiles
         }
         wake_up = WakeUp()
-        queue = self._queue(frameworks, pods, wake_up)
+        queue = self._queue(frameworks, pods, nominator, wake_up)
         self._handle_events(pods, nodes, cache, queue, waiting_pods, recorder, frameworks)
         for resource in informers.resources:
             if (events := RESOURCE_EVENTS.get(resource)) is not None:
@@ -200,7 +203,9 @@ class App:
         )
         return parts, wake_up
 
-    def _queue(self, frameworks: Mapping[str, Framework], pods: Informer[Pod], wake_up: WakeUp) -> SchedulingQueue:
+    def _queue(
+        self, frameworks: Mapping[str, Framework], pods: Informer[Pod], nominator: Nominator, wake_up: WakeUp
+    ) -> SchedulingQueue:
         config = self._config
         profiles = [
             QueueProfile(name, framework.pre_enqueue, build_hint_map(framework.plugins.values()))
@@ -218,6 +223,7 @@ class App:
                 self._options.pod_max_in_unschedulable_s,
             ),
             observer=QueueMetrics(self.metrics),
+            nominator=nominator,
         )
 
     def _handle_events(

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
+from podium.binder import EventRecorder, WaitingPods
+from podium.binder.event import noted
 from podium.cluster import Cache, Snapshot
 from podium.framework.interface import ApiClient, Lister, Preemptions
 from podium.kube.informer import InformerSet
+from podium.kube.objects import Pod
 from podium.kube.resource_types import ObjectT, ResourceType
 from podium.lib.clock import Clock
+from podium.queues import Nominator
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,9 @@ class PluginHandle:
     random: Random
     client: ApiClient
     preemptions: Preemptions
+    waiting_pods: WaitingPods
+    nominator: Nominator
+    recorder: EventRecorder
     cache: Cache
     informers: InformerSet
 
@@ -30,3 +37,7 @@ class PluginHandle:
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
         """The informer of that kind, which is watched from the start if a plugin has asked for it."""
         return self.informers.informer(resource)
+
+    def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:
+        """Put an Event about the pod on its way."""
+        self.recorder.record(noted(pod, reason, note, action, is_warning=is_warning))

@@ -14,6 +14,7 @@ from podium.framework.interface import (
     BindPlugin,
     FilterPlugin,
     Handle,
+    Nominator,
     PermitPlugin,
     Plugin,
     PostBindPlugin,
@@ -30,8 +31,11 @@ from podium.framework.interface import (
     ScorePlugin,
     TableFilterPlugin,
     TableScorePlugin,
+    WaitingPod,
+    WaitingPods,
 )
 from podium.framework.status import SKIP, Code, PluginError, Status, error_status, unresolvable, unschedulable
+from podium.kube import resource_types
 from podium.kube.objects import Node, Pod
 
 __all__ = [
@@ -48,6 +52,7 @@ __all__ = [
     "IntArray",
     "Node",
     "NodeInfo",
+    "Nominator",
     "PermitPlugin",
     "Plugin",
     "PluginError",
@@ -70,8 +75,11 @@ __all__ = [
     "Status",
     "TableFilterPlugin",
     "TableScorePlugin",
+    "WaitingPod",
+    "WaitingPods",
     "error_status",
     "on",
+    "resource_types",
     "unresolvable",
     "unschedulable",
 ]

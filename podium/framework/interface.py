@@ -14,7 +14,7 @@ Differs: a success is None; scores are returned, and a failure to score is raise
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from random import Random
@@ -69,6 +69,51 @@ class Preemptions(Protocol):
         """Whether room is still being made for the pod of that uid, so that it must not be tried yet."""
 
 
+class WaitingPod(Protocol):
+    """A pod that Permit plugins make wait. The first signal wins; later ones do nothing."""
+
+    @property
+    def pod(self) -> Pod:
+        """The pod as it was when its attempt began."""
+
+    @property
+    def node_name(self) -> str:
+        """The node that was chosen for it."""
+
+    @property
+    def pending_plugins(self) -> Sequence[str]:
+        """The plugins that have not allowed it yet."""
+
+    def allow(self, plugin: str) -> None:
+        """The plugin lets it go; with the last of them it is bound."""
+
+    def reject(self, plugin: str, message: str) -> bool:
+        """End its wait: it is unschedulable, because of the plugin. Returns whether this was the first signal."""
+
+
+class WaitingPods(Protocol):
+    """The pods of all profiles that wait at Permit."""
+
+    def get(self, uid: str) -> WaitingPod | None:
+        """The waiting pod of that uid."""
+
+    def __iter__(self) -> Iterator[WaitingPod]:
+        """Those that wait now. The pod that a Permit plugin is being asked about is not among them yet."""
+
+
+class Nominator(Protocol):
+    """Which pods are expected on which node, because room is being made for them there."""
+
+    def node_names(self) -> Sequence[str]:
+        """The nodes that pods are nominated to."""
+
+    def node_of(self, uid: str) -> str | None:
+        """The node that the pod of that uid is nominated to."""
+
+    def pods(self, node_name: str) -> Sequence[Pod]:
+        """The pods that are nominated to the node."""
+
+
 class Handle(Protocol):
     """What the framework lends to plugins."""
 
@@ -88,11 +133,27 @@ class Handle(Protocol):
     def preemptions(self) -> Preemptions:
         """Who makes room for whom at the moment."""
 
+    @property
+    def waiting_pods(self) -> WaitingPods:
+        """The pods that wait at Permit, to be allowed or rejected from any other extension point."""
+
+    @property
+    def nominator(self) -> Nominator:
+        """The pods that a node is promised to."""
+
     def snapshot(self) -> Snapshot:
         """The snapshot that the current attempt decides on."""
 
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
         """The objects of a kind; only to be asked for while the plugin is constructed, so that they are watched."""
+
+    def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:
+        """Tell whoever looks at the pod, by an Event. Returns at once; equal Events become a series.
+
+        Args:
+            reason, action: in a word, `UpperCamelCase`.
+            note: a sentence; cut after 1,024 bytes.
+        """
 
 
 class Plugin(ABC):

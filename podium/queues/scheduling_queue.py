@@ -57,6 +57,7 @@ class SchedulingQueue:
     Args:
         lookup: A pod as the API server last had it; nominations are checked against it.
         wake: Called whenever there may be something to pop that was not there before; must not call back.
+        nominator: Where nominations are kept, if others read them too; by default the queue has its own.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class SchedulingQueue:
         wake: Callable[[], None],
         times: QueueTimes = DEFAULT_TIMES,
         observer: QueueObserver = _SILENT,
+        nominator: Nominator | None = None,
     ) -> None:
         self._clock = clock
         self._wake = wake
@@ -80,7 +82,7 @@ class SchedulingQueue:
         self._backoff_timer = BackoffTimer(clock)
         self._leftover_timer = LeftoverTimer(clock)
         self._is_closed = False
-        self.nominator = Nominator(lookup)
+        self.nominator = Nominator(lookup) if nominator is None else nominator
         self.scheduling_cycle = 0
         gatekeeper = Gatekeeper({each.scheduler_name: each.pre_enqueue for each in profiles}, observer)
         self._requeuing = Requeuing(self._queued, gatekeeper, self.nominator, clock, observer, wake)

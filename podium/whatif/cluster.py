@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, NoReturn
 
+from podium.binder import WaitingPods
 from podium.cluster import Cache, Snapshot
 from podium.config import KubeSchedulerConfiguration
 from podium.framework.interface import Lister, Plugin
 from podium.framework.runtime import Framework
+from podium.framework.status import Code, Status
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.requests import filter_requests
@@ -73,6 +75,8 @@ class StillHandle:
     random: Random
     client: RefusingClient
     preemptions: NoPreemptions
+    waiting_pods: WaitingPods
+    nominator: Nominator
     cache: Cache
     world: World
 
@@ -83,6 +87,9 @@ class StillHandle:
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
         """The objects of a kind."""
         return self.world.lister(resource)
+
+    def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:
+        """Let it pass: there is nobody to tell."""
 
 
 class StillCluster:
@@ -114,11 +121,11 @@ class StillCluster:
         for pod in pods.values():
             if pod.node_name and pod.key not in asked:
                 self.cache.add_pod(pod)
-        handle = StillHandle(ManualClock(_NOW_S), Random(_SEED), RefusingClient(), NoPreemptions(), self.cache, world)
+        self.nominated = Nominator(pods.get)
+        handle = _handle(self.nominated, self.cache, world)
         self._frameworks = {
             profile.scheduler_name: Framework(profile, classes, handle, SilentObserver()) for profile in config.profiles
         }
-        self.nominated = Nominator(pods.get)
         for pod in pods.values():
             if not pod.node_name and pod.spec.scheduler_name in self._frameworks:
                 self.nominated.add(pod)
@@ -141,6 +148,28 @@ class StillCluster:
                 f"Pod {pod.key}: spec.schedulerName: no profile is named {pod.spec.scheduler_name!r}, only {names}"
             )
         return framework
+
+    def gates_of(self, pod: Pod) -> tuple[Status, ...]:
+        """What keeps the pod from being tried at all.
+
+        Raises:
+            WhatIfError: no profile serves the pod, or a plugin failed.
+        """
+        gates = []
+        for plugin in self.framework_for(pod).pre_enqueue:
+            try:
+                status = plugin.pre_enqueue(pod)
+            except Exception as error:
+                raise WhatIfError(f'running PreEnqueue plugin "{plugin.name}": {error}') from error
+            if status is not None and status.code is not Code.SUCCESS:
+                gates.append(status.by(plugin.name))
+        return tuple(gates)
+
+
+def _handle(nominator: Nominator, cache: Cache, world: World) -> StillHandle:
+    clock = ManualClock(_NOW_S)
+    waiting_pods = WaitingPods(clock)  # nobody comes as far as Permit
+    return StillHandle(clock, Random(_SEED), RefusingClient(), NoPreemptions(), waiting_pods, nominator, cache, world)
 
 
 def _refuse_broken(item: Node | Pod, error: FieldError) -> NoReturn:
