@@ -78,13 +78,13 @@ def _answer_lines(evaluator: Evaluator, lines: BinaryIO, name: str, out: BinaryI
 
 def _answer_pod(clusters: tuple[str, ...], pod_file: str, good: Usable, output: str, *, any_scheduler: bool) -> None:
     from podium.cli.evaluate_table import print_table
-    from podium.framework.status import ScheduleError
+    from podium.framework.status import PluginError, ScheduleError
     from podium.whatif import Question, WhatIfError
 
     try:
         question = Question.read([(name, _content(name)) for name in clusters], (pod_file, _content(pod_file)))
         answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler)
-    except (WhatIfError, ScheduleError) as error:
+    except (WhatIfError, ScheduleError, PluginError) as error:
         raise click.ClickException(str(error)) from error
     if output == "json":
         click.echo(orjson.dumps(answer.to_json()))

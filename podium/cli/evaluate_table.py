@@ -27,6 +27,8 @@ def print_table(answer: PodAnswer) -> None:
     if rejected.row_count:
         console.print(rejected)
     console.print(verdict(answer))
+    for gate in answer.gates:
+        console.print(Text(f"But it would not be tried yet: {gate.message} ({gate.plugin})", "yellow"))
 
 
 def verdict(answer: PodAnswer) -> Text:

@@ -399,7 +399,10 @@ def _interned(spec: PodSpec) -> PodSpec:
         force_setattr(spec, "wire_node_name", "")
     if spec.volumes:
         force_setattr(spec, "volumes", tuple(volume for volume in spec.volumes if volume.has_source))
-    content = _encode(spec)
+    try:
+        content = _encode(spec)
+    except OverflowError as error:  # a quantity written as a number of more than 64 bits
+        raise ValueError(f"number out of range: {error}") from error
     known = _specs.get(content)
     if known is not None:
         return known

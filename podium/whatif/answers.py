@@ -39,11 +39,11 @@ def survey_one_pod(cluster: StillCluster, pod: Pod) -> Survey:
 def as_answer(found: Survey, snapshot: Snapshot) -> dict[str, Any]:
     """The survey as JSON values."""
     judged, node_count = found.judged, len(snapshot)
-    answer: dict[str, Any] = {"prefilter": _status(judged.rejected)}
+    answer: dict[str, Any] = {"prefilter": as_status(judged.rejected)}
     if judged.names is not None:
         answer["prefilter_nodes"] = sorted(judged.names)
     statuses = found.diagnosis.statuses()
-    answer["filter"] = {snapshot.name(row): _status(status) for row, status in sorted(statuses.items())}
+    answer["filter"] = {snapshot.name(row): as_status(status) for row, status in sorted(statuses.items())}
     answer["feasible"] = sorted(snapshot.name(row) for row in judged.rows.tolist())
     if found.scores is not None:
         answer["scores"] = _scores(judged, found.scores, snapshot)
@@ -54,7 +54,8 @@ def as_answer(found: Survey, snapshot: Snapshot) -> dict[str, Any]:
     return answer
 
 
-def _status(status: Status | None) -> dict[str, Any]:
+def as_status(status: Status | None) -> dict[str, Any]:
+    """A status as JSON values; None is success."""
     if status is None:
         return {"code": Code.SUCCESS.label}
     answer: dict[str, Any] = {"code": status.code.label}
@@ -77,7 +78,7 @@ def _scores(judged: Judged, scores: Scores, snapshot: Snapshot) -> dict[str, Any
 
 
 def _help(help_: Help) -> dict[str, Any]:
-    answer: dict[str, Any] = {"postfilter": _status(help_.status)}
+    answer: dict[str, Any] = {"postfilter": as_status(help_.status)}
     if help_.result is not None and help_.result.nominated_node_name:
         answer["nominated"] = help_.result.nominated_node_name
         answer["victims"] = sorted(victim.key for victim in help_.result.victims)

@@ -37,6 +37,8 @@ from podium.whatif.sequence import place_in_turn
 from podium.whatif.world import World
 
 _CONFIGURATIONS_MAX = 64
+_SIDES = {"Add": (False, True), "Update": (True, True), "Delete": (True, False)}
+"""Whether a change has an old and a new object."""
 
 
 class RecordedChange(Struct):
@@ -50,7 +52,7 @@ class RecordedChange(Struct):
 class Scenario(Struct):
     """One question. `objects` are the state after the event, where there is one."""
 
-    id: str
+    id: str | int = ""
     objects: list[Any] | None = None
     pod: Any = None
     pods: list[Any] | None = None
@@ -78,16 +80,17 @@ class Evaluator:
         """The answer to a question as it stands in a file, its `id` first; `error` where there is none.
 
         Args:
-            name: what to call the question if it cannot be read.
+            name: what to call the question if it has no id, or cannot be read.
         """
         try:
             scenario = msgspec.json.decode(line, type=Scenario)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return {"id": name, "error": f"not a scenario: {error}"}
+        name = str(scenario.id) or name
         try:
-            return {"id": scenario.id, **self.answer(scenario)}
+            return {"id": name, **self.answer(scenario)}
         except (WhatIfError, ConfigError, PluginError, ScheduleError, CacheError, FieldError) as error:
-            return {"id": scenario.id, "error": str(error)}
+            return {"id": name, "error": str(error)}
 
     def answer(self, scenario: Scenario) -> dict[str, Any]:
         """The answer to a question.
@@ -131,16 +134,16 @@ class Evaluator:
 
 
 def _change(event: RecordedChange) -> Change:
-    old, new = (None if each is None else _read(each) for each in (event.old, event.new))
-    if old is None and new is None:
-        raise WhatIfError("event: neither an old nor a new object")
-    return Change(old, new)
+    if event.action not in _SIDES:
+        raise WhatIfError(f"event.action: expected Add, Update or Delete, got {event.action!r}")
+    has_old, has_new = _SIDES[event.action]
+    return Change(_read(event.old, "old") if has_old else None, _read(event.new, "new") if has_new else None)
 
 
-def _read(manifest: Any) -> Any:
+def _read(manifest: Any, side: str) -> Any:
     resource = resource_of(manifest) if isinstance(manifest, dict) else None
     if resource is None:
-        raise ManifestError("event: an object of no kind that a scheduler reads")
+        raise ManifestError(f"event.{side}: expected an object of a kind that schedulers read")
     return read_manifest(manifest, resource)
 
 

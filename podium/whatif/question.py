@@ -9,11 +9,12 @@ from typing import Any
 from podium.cluster import CacheError, Snapshot
 from podium.config import KubeSchedulerConfiguration
 from podium.framework.interface import Plugin
+from podium.framework.status import Status
 from podium.framework.survey import Survey
 from podium.kube.objects import Pod
 from podium.kube.resource_types import NODES, PODS, ResourceType
 from podium.whatif.admission import Admission
-from podium.whatif.answers import as_answer, survey_one_pod
+from podium.whatif.answers import as_answer, as_status, survey_one_pod
 from podium.whatif.cluster import StillCluster
 from podium.whatif.errors import ManifestError, WhatIfError
 from podium.whatif.files import Found, read_objects
@@ -23,11 +24,12 @@ from podium.whatif.world import World
 
 @dataclass(frozen=True, slots=True)
 class PodAnswer:
-    """What one attempt at a pod has found in a cluster."""
+    """What one attempt at a pod has found in a cluster. `gates` hold the pod back from being tried at all."""
 
     pod: Pod
     found: Survey
     snapshot: Snapshot
+    gates: tuple[Status, ...] = ()
 
     @property
     def winner(self) -> str | None:
@@ -35,8 +37,9 @@ class PodAnswer:
         return None if self.found.winner is None else self.snapshot.name(self.found.winner)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, as JSON values: `node` is where the pod would go."""
-        return {"pod": self.pod.key, "node": self.winner, **as_answer(self.found, self.snapshot)}
+        """Everything, as JSON values: `node` is where the pod would go, `preenqueue` what holds it back."""
+        gates = {"preenqueue": [as_status(gate) for gate in self.gates]} if self.gates else {}
+        return {"pod": self.pod.key, "node": self.winner, **gates, **as_answer(self.found, self.snapshot)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,8 @@ class Question:
             cluster = StillCluster(config, self.world, classes, asked=(self.pod.key,))
         except CacheError as error:
             raise WhatIfError(str(error)) from error
-        return PodAnswer(self.pod, survey_one_pod(cluster, self.pod), cluster.cache.snapshot())
+        gates = cluster.gates_of(self.pod)
+        return PodAnswer(self.pod, survey_one_pod(cluster, self.pod), cluster.cache.snapshot(), gates)
 
 
 def _read_all(found: Iterable[Found], admission: Admission) -> Iterable[tuple[ResourceType[Any], Any]]:

@@ -18,7 +18,7 @@ from podium.whatif.cluster import StillCluster
 
 
 def place_in_turn(cluster: StillCluster, pods: Iterable[Pod]) -> list[dict[str, Any]]:
-    """Where each pod goes, in the order given; without `node` where it went nowhere.
+    """Where each pod goes, in the order given; without `node` where it went nowhere, or was not let into the queue.
 
     Raises:
         ScheduleError: an attempt failed for another reason than that the pod does not fit.
@@ -33,6 +33,8 @@ def place_in_turn(cluster: StillCluster, pods: Iterable[Pod]) -> list[dict[str, 
 
 
 def _attempt(cluster: StillCluster, pod: Pod, rotation: Rotation) -> str | None:
+    if cluster.gates_of(pod):
+        return None
     framework, state = cluster.framework_for(pod), CycleState()
     decision: Decision = schedule(
         framework,

@@ -57,8 +57,7 @@ def page() -> str:
 def _sets() -> str:
     lines = ["", "| set | category | scenarios | alike |", "|---|---|--:|--:|"]
     for title, name in (("one attempt", SCENARIOS), ("queue of pods", SEQUENCES), ("change of the cluster", HINTS)):
-        for category in categories(name):
-            lines.append(f"| {title} | {category} | {_count(cases(name, category))} |")
+        lines += [f"| {title} | {category} | {_count(cases(name, category))} |" for category in categories(name)]
         lines.append(f"| {title} | **all** | {_count(list(all_cases(name)))} |")
     placements = sum(len(case.expected["placements"]) for case in all_cases(SEQUENCES))
     lines += [
@@ -142,11 +141,10 @@ def _post_filter_facts(answer: Mapping[str, Any]) -> Iterator[tuple[str, tuple[A
 
 
 def _differs() -> str:
-    lines = []
+    lines: list[str] = []
     for path in sorted((ROOT / "podium").rglob("*.py")):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        for text in _differs_of(path.read_text(encoding="utf-8")):
-            lines.append(f"- `{module}`: {text}")
+        lines += [f"- `{module}`: {text}" for text in _differs_of(path.read_text(encoding="utf-8"))]
     return "\n".join(lines) + "\n"
 
 
