@@ -8,7 +8,7 @@ import pytest
 from podium.binder import EventRecorder, failed_scheduling, not_scheduled, scheduled
 from podium.framework.status import error_status, unschedulable
 from podium.kube.api_errors import Conflict, Invalid, NotFound
-from podium.kube.objects import Pod
+from podium.kube.objects import Pod, PodCondition
 from podium.lib.clock import SystemClock
 from tests.control_plane.client import Json
 from tests.integration.binder.conftest import EVENTS, PODS, Cluster
@@ -130,3 +130,24 @@ async def test_an_event_whose_answer_was_lost_is_there_once(cluster: Cluster) ->
         assert await recorder.aclose(10.0) == 0
     assert recorder.statistics().written_total == 1
     assert len(await events_of(cluster, pod)) == 1
+
+
+async def test_a_pod_is_deleted_by_uid_and_no_other_of_its_name(cluster: Cluster) -> None:
+    first = await cluster.create_pod("a")
+    assert await cluster.client.delete_pod(first)
+    second = await cluster.create_pod("a")
+    assert not await cluster.client.delete_pod(first)
+    assert (await cluster.pod("a")).uid == second.uid
+    assert await cluster.client.delete_pod(second)
+    assert not await cluster.client.delete_pod(second)
+
+
+async def test_a_condition_is_set_and_taken_away_again_and_others_stay(cluster: Cluster) -> None:
+    pod = await cluster.create_pod("a")
+    await cluster.client.patch_status(pod, condition=not_scheduled(pod, unschedulable("no room")))
+    pod = await cluster.pod("a")
+    target = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler", message="go")
+    await cluster.client.patch_status(pod, condition=target)
+    assert {each.type for each in (await cluster.pod("a")).status.conditions} == {"PodScheduled", "DisruptionTarget"}
+    await cluster.client.remove_condition(pod, "DisruptionTarget")
+    assert {each.type for each in (await cluster.pod("a")).status.conditions} == {"PodScheduled"}

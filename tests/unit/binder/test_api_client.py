@@ -178,3 +178,52 @@ async def test_a_status_patch_of_a_pod_that_is_gone_is_not_tried_again() -> None
     wire = Wire(script(NotFound("gone", code=404)))
     with pytest.raises(NotFound):
         await client(wire).patch_status(pod(), nominated_node_name="n1")
+
+
+# ---------------------------------------------------------------- deletion, and conditions taken away
+
+DELETE = f"DELETE {POD}"
+
+
+async def test_a_pod_is_deleted_by_uid() -> None:
+    wire = Wire()
+    assert await client(wire).delete_pod(pod())
+    assert wire.calls == [DELETE]
+    assert wire.requests[0].body == {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "u1"}}
+
+
+@pytest.mark.parametrize("error", [NotFound("gone", code=404), Conflict("another uid", code=409)])
+async def test_a_pod_that_is_gone_or_another_one_needs_no_deleting(error: ApiError) -> None:
+    wire = Wire(script(error))
+    assert not await client(wire).delete_pod(pod())
+    assert wire.calls == [DELETE]
+
+
+async def test_a_delete_without_an_answer_is_made_again() -> None:
+    wire = Wire(script(OutcomeUnknown("lost"), Unreachable("down"), InternalError("oops", code=500), {}))
+    assert await client(wire).delete_pod(pod())
+    assert [request.at_s - wire.requests[0].at_s for request in wire.requests] == pytest.approx([0, 0.01, 0.06, 0.31])
+
+
+async def test_a_delete_that_keeps_failing_is_given_up() -> None:
+    wire = Wire(script(*[Unavailable("x", code=503)] * 4))
+    with pytest.raises(Unavailable):
+        await client(wire).delete_pod(pod())
+    assert len(wire.calls) == 4
+
+
+async def test_a_delete_that_is_not_allowed_is_not_tried_again() -> None:
+    wire = Wire(script(Forbidden("no", code=403)))
+    with pytest.raises(Forbidden):
+        await client(wire).delete_pod(pod())
+    assert wire.calls == [DELETE]
+
+
+async def test_a_condition_is_taken_away_by_its_type() -> None:
+    wire = Wire()
+    await client(wire).remove_condition(pod(), "DisruptionTarget")
+    assert wire.calls == [PATCH]
+    assert wire.requests[0].body == {
+        "metadata": {"uid": "u1"},
+        "status": {"conditions": [{"$patch": "delete", "type": "DisruptionTarget"}]},
+    }

@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import anyio
+import pytest
+
+from podium.binder import Event, PodsInPreBind, PreemptionExecutor, PreemptionsUnderWay, WaitingPods
+from podium.binder.preemption import DISRUPTION_TARGET
+from podium.kube.api_errors import ApiError, Forbidden, Invalid, NotFound, OutcomeUnknown
+from podium.kube.objects import Pod, PodCondition
+from tests.builders import pod
+from tests.virtual_time import LoopClock
+
+pytestmark = pytest.mark.anyio
+
+NO = Forbidden("no", code=403)
+URGENT = pod("urgent", priority=100)
+
+
+def victim(name: str, **fields: object) -> Pod:
+    return pod(name, node="n1", priority=1, **fields)  # type: ignore[arg-type]
+
+
+A, B, C = victim("a"), victim("b"), victim("c")
+
+
+class World:
+    """Everything an executor touches. Implements `Evictor`, `Recorder` and `PreemptionObserver`.
+
+    Args:
+        errors: by what is written, such as `delete a`.
+    """
+
+    def __init__(self, *, errors: dict[str, ApiError] | None = None, nominated: Iterable[Pod] = ()) -> None:
+        self.errors = errors or {}
+        self.latency_s: dict[str, float] = {}
+        self.pods: dict[str, Pod] = {}
+        self.story: list[str] = []
+        self.events: list[Event] = []
+        self.conditions: list[PodCondition] = []
+        self.victims: list[int] = []
+        self.attempts = 0
+        self.activated: list[str] = []
+        self.waiting, self.in_pre_bind = WaitingPods(LoopClock()), PodsInPreBind()
+        self.under_way = PreemptionsUnderWay(self.pods.get, self)
+        self.executor = PreemptionExecutor(
+            self,
+            self,
+            self.under_way,
+            plugin="DefaultPreemption",
+            waiting_pods=self.waiting,
+            pods_in_pre_bind=self.in_pre_bind,
+            nominated_to=lambda name: [each for each in nominated if each.status.nominated_node_name == name],
+            activate=lambda each: self.activated.append(f"{each.metadata.name} {self.is_held_back}"),
+        )
+
+    @property
+    def is_held_back(self) -> bool:
+        return self.under_way.is_preempting(URGENT.uid)
+
+    async def preempt(self, *victims: Pod) -> bool:
+        preemption = self.executor.begin(URGENT, "n1", victims)
+        assert preemption is not None
+        assert self.is_held_back
+        succeeded = await self.executor.carry_out(preemption)
+        assert not self.is_held_back
+        return succeeded
+
+    async def _write(self, what: str) -> None:
+        await anyio.sleep(self.latency_s.get(what, 0.0))
+        if what in self.errors:
+            raise self.errors[what]
+        self.story.append(what)
+
+    async def patch_status(
+        self, pod: Pod, *, condition: PodCondition | None = None, nominated_node_name: str | None = None
+    ) -> bool:
+        if condition is not None:
+            self.conditions.append(condition)
+        what = "clear" if nominated_node_name == "" else f"announce{condition.status if condition else ''}"
+        await self._write(f"{what} {pod.metadata.name}")
+        return True
+
+    async def remove_condition(self, pod: Pod, kind: str) -> None:
+        assert kind == DISRUPTION_TARGET
+        await self._write(f"take back {pod.metadata.name}")
+
+    async def delete_pod(self, pod: Pod) -> bool:
+        await self._write(f"delete {pod.metadata.name}")
+        return pod.metadata.name != "gone"
+
+    def record(self, event: Event) -> None:
+        self.events.append(event)
+
+    def count_preemption_attempt(self) -> None:
+        self.attempts += 1
+
+    def observe_victims(self, victims: int) -> None:
+        self.victims.append(victims)
+
+    @property
+    def noted(self) -> list[str]:
+        return sorted(f"{event.regarding.name}: {event.note}" for event in self.events)
+
+
+def note(name: str, *, in_memory: bool = False) -> str:
+    suffix = " (in kube-scheduler memory)." if in_memory else ""
+    return f"{name}: Preempted by pod uid-urgent on node n1{suffix}"
+
+
+# ---------------------------------------------------------------- victims go
+
+
+async def test_a_victim_is_told_why_then_deleted_then_an_event_says_so() -> None:
+    world = World()
+    assert await world.preempt(victim("a", uid="u-a"))
+    assert world.story == ["announceTrue a", "delete a"]
+    assert world.noted == [note("a")]
+    [condition] = world.conditions
+    assert condition == PodCondition(
+        type="DisruptionTarget",
+        status="True",
+        reason="PreemptionByScheduler",
+        message="podium: preempting to accommodate a higher priority pod",
+    )
+    assert (world.events[0].type, world.events[0].reason, world.events[0].action) == (
+        "Normal",
+        "Preempted",
+        "Preempting",
+    )
+    related = world.events[0].related
+    assert related is not None
+    assert related.uid == URGENT.uid
+    assert (world.victims, world.activated) == ([1], [])
+
+
+async def test_all_go_at_once_but_the_last() -> None:
+    world = World()
+    world.latency_s = {"delete a": 2.0, "delete b": 1.0}
+    assert await world.preempt(A, B, C)
+    assert world.story[-4:] == ["delete b", "delete a", "announceTrue c", "delete c"]
+    assert world.noted == [note("a"), note("b"), note("c")]
+
+
+async def test_victims_that_are_leaving_already_are_left_alone() -> None:
+    world = World()
+    assert await world.preempt(victim("a", terminating=True), B)
+    assert world.story == ["announceTrue b", "delete b"]
+    assert world.victims == [2]
+
+
+async def test_with_all_victims_leaving_there_is_nothing_to_carry_out() -> None:
+    world = World()
+    assert world.executor.begin(URGENT, "n1", [victim("a", terminating=True)]) is None
+    assert not world.is_held_back
+    assert world.victims == []
+
+
+@pytest.mark.parametrize("error", [NotFound("gone", code=404), Invalid("another uid", code=422)])
+async def test_a_victim_that_is_gone_before_it_is_told_is_no_failure_and_no_event(error: ApiError) -> None:
+    world = World(errors={"announceTrue a": error})
+    assert await world.preempt(A)
+    assert (world.story, world.events) == ([], [])
+
+
+async def test_a_victim_that_is_gone_before_it_is_deleted_is_no_failure_and_no_event() -> None:
+    world = World()
+    assert await world.preempt(victim("gone"))
+    assert world.events == []
+
+
+# ---------------------------------------------------------------- victims that are not bound yet
+
+
+async def test_a_victim_that_waits_on_permit_is_stopped_not_deleted() -> None:
+    world = World()
+    waiting = world.waiting.add(A, "n1", {"Gang": 60.0})
+    assert await world.preempt(A)
+    status = await waiting.wait()
+    assert status is not None
+    assert (status.code.label, status.message, status.plugin) == ("Error", "preempted", "DefaultPreemption")
+    assert world.story == []
+    assert world.noted == [note("a", in_memory=True)]
+
+
+async def test_a_victim_that_may_go_already_is_deleted() -> None:
+    world = World()
+    world.waiting.add(A, "n1", {"Gang": 60.0}).allow("Gang")
+    assert await world.preempt(A)
+    assert world.story == ["announceTrue a", "delete a"]
+
+
+async def test_a_victim_in_pre_bind_is_cancelled_not_deleted() -> None:
+    world = World()
+    in_pre_bind = world.in_pre_bind.add(A.uid)
+    assert await world.preempt(A)
+    assert in_pre_bind.cause == "preempted by DefaultPreemption"
+    assert world.story == []
+    assert world.noted == [note("a", in_memory=True)]
+
+
+async def test_a_victim_past_pre_bind_is_deleted() -> None:
+    world = World()
+    world.in_pre_bind.add(A.uid).mark_pre_bound()
+    assert await world.preempt(A)
+    assert world.story == ["announceTrue a", "delete a"]
+
+
+# ---------------------------------------------------------------- nominations
+
+
+async def test_pods_of_lower_priority_lose_their_nomination_to_the_node() -> None:
+    nominated = [
+        pod("lower", priority=99, nominated="n1"),
+        pod("equal", priority=100, nominated="n1"),
+        pod("elsewhere", priority=1, nominated="n2"),
+    ]
+    world = World(nominated=nominated)
+    assert await world.preempt(A)
+    assert world.story == ["clear lower", "announceTrue a", "delete a"]
+
+
+async def test_a_nomination_that_cannot_be_cleared_is_a_failure_but_victims_go() -> None:
+    world = World(nominated=[pod("lower", priority=1, nominated="n1")], errors={"clear lower": NO})
+    assert not await world.preempt(A)
+    assert world.story == ["announceTrue a", "delete a"]
+    assert world.activated == ["urgent False"]
+
+
+async def test_a_nominated_pod_that_is_gone_is_no_failure() -> None:
+    world = World(nominated=[pod("lower", priority=1, nominated="n1")], errors={"clear lower": NotFound("gone")})
+    assert await world.preempt(A)
+
+
+# ---------------------------------------------------------------- failures
+
+
+async def test_a_failed_delete_is_taken_back_and_the_pod_tried_again_later() -> None:
+    world = World(errors={"delete a": NO})
+    started_s = anyio.current_time()
+    assert not await world.preempt(A)
+    assert anyio.current_time() - started_s == pytest.approx(1.0)
+    assert world.story == ["announceTrue a", "take back a"]
+    assert world.events == []
+    assert world.activated == ["urgent False"]
+
+
+async def test_a_condition_that_was_there_before_is_put_back() -> None:
+    before = {"type": "DisruptionTarget", "status": "False", "reason": "Other"}
+    world = World(errors={"delete a": NO})
+    assert not await world.preempt(victim("a", status={"conditions": [before]}))
+    assert world.story == ["announceTrue a", "announceFalse a"]
+
+
+async def test_nothing_is_taken_back_where_the_delete_may_have_happened() -> None:
+    world = World(errors={"delete a": OutcomeUnknown("lost")})
+    assert not await world.preempt(A)
+    assert world.story == ["announceTrue a"]
+
+
+async def test_what_cannot_be_taken_back_is_left() -> None:
+    world = World(errors={"delete a": NO, "take back a": NO})
+    assert not await world.preempt(A)
+    assert world.activated == ["urgent False"]
+
+
+async def test_a_victim_that_cannot_be_told_is_not_deleted() -> None:
+    world = World(errors={"announceTrue a": NO})
+    assert not await world.preempt(A)
+    assert world.story == []
+
+
+async def test_the_last_victim_is_spared_where_another_cannot_go() -> None:
+    world = World(errors={"delete a": NO})
+    assert not await world.preempt(A, B, C)
+    assert sorted(world.story) == ["announceTrue a", "announceTrue b", "delete b", "take back a"]
+    assert world.noted == [note("b")]
+
+
+async def test_a_preemption_that_is_cancelled_holds_nobody_back() -> None:
+    world = World()
+    world.latency_s["delete a"] = 60.0
+    preemption = world.executor.begin(URGENT, "n1", [A])
+    assert preemption is not None
+    with anyio.move_on_after(1.0):
+        await world.executor.carry_out(preemption)
+    assert not world.is_held_back
+
+
+# ---------------------------------------------------------------- who is held back
+
+
+def test_attempts_are_counted() -> None:
+    world = World()
+    world.under_way.attempted()
+    assert world.attempts == 1
+
+
+def test_nobody_else_is_held_back() -> None:
+    world = World()
+    world.under_way.begin(URGENT.uid, 1)
+    assert world.is_held_back
+    assert not world.under_way.is_preempting("another")
+
+
+@pytest.mark.parametrize(
+    ("now", "is_held_back"),
+    [
+        (A, True),
+        (victim("a", terminating=True), False),
+        (victim("a", uid="another"), False),
+        (None, False),
+    ],
+)
+def test_with_only_the_last_victim_left_the_cluster_says_when_the_pod_may_go_on(
+    now: Pod | None, is_held_back: bool
+) -> None:
+    world = World()
+    if now is not None:
+        world.pods[now.key] = now
+    world.under_way.begin(URGENT.uid, 2)
+    world.under_way.begin_last(URGENT.uid, A)
+    assert world.is_held_back is is_held_back
