@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.framework.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
+from podium.framework.status import SKIP, PluginError, unresolvable, unschedulable
+from podium.plugins.node_volume_limits import NodeVolumeLimits
+from tests.unit.plugins.clusters import StillHandle, node, pod
+from tests.unit.plugins.storage import (
+    EPHEMERAL,
+    World,
+    attachment,
+    claim,
+    csi_node,
+    storage_class,
+    user,
+    volume,
+)
+
+DRIVER = "disk.example.com"
+FULL = ("node(s) exceed max volume count",)
+AWS: dict[str, Any] = {"awsElasticBlockStore": {"volumeID": "vol-1"}}
+
+
+def world(limit: int | None, *items: Any, driver: str = DRIVER) -> World:
+    """One node with a limit (None: none is given); every claim is on a volume of the driver."""
+    return World("NodeVolumeLimits", node("n1"), csi_node("n1", {driver: limit}), *items)
+
+
+def made(*names: str) -> list[Any]:
+    """Claims with volumes."""
+    return [
+        each
+        for name in names
+        for each in (claim(name, volume=f"pv-{name}"), volume(f"pv-{name}", csi=(DRIVER, f"handle-{name}")))
+    ]
+
+
+def test_a_node_takes_volumes_up_to_its_limit() -> None:
+    using = user("a", name="other", on="n1")
+    assert world(2, *made("a", "b"), using).filter(user("b")) == {}
+    assert world(1, *made("a", "b"), using).filter(user("b")) == {"n1": FULL}
+    assert world(2, *made("a", "b", "c"), using).filter(user("b", "c")) == {"n1": FULL}
+
+
+def test_no_limit_and_limits_of_other_drivers_do_not_matter() -> None:
+    using = user("a", name="other", on="n1")
+    assert world(None, *made("a", "b"), using).filter(user("b")) == {}
+    assert world(0, *made("a", "b"), using, driver="other.example.com").filter(user("b")) == {}
+    assert World("NodeVolumeLimits", node("n1"), *made("b")).filter(user("b")) == {}
+
+
+def test_a_volume_counts_once_however_many_pods_use_it() -> None:
+    shared = [user("a", name="one", on="n1"), user("a", name="two", on="n1")]
+    assert world(1, *made("a"), *shared).filter(user("a")) == {}
+    assert world(2, *made("a", "b"), *shared).filter(user("b")) == {}
+
+
+def test_attached_volumes_that_no_pod_uses_count_too() -> None:
+    gone = attachment("pv-c", "n1")
+    assert world(1, *made("b", "c"), gone).filter(user("b")) == {"n1": FULL}
+    assert world(2, *made("b", "c"), gone).filter(user("b")) == {}
+    assert world(1, *made("b", "c"), attachment("pv-c", "n2")).filter(user("b")) == {}
+    assert world(1, *made("b", "c"), attachment("pv-c", "n1", "")).filter(user("b")) == {}
+    assert world(1, *made("b"), attachment(None, "n1"), attachment("pv-x", "n1")).filter(user("b")) == {}
+    using = user("c", name="other", on="n1")
+    assert world(2, *made("b", "c"), gone, using).filter(user("b")) == {}
+
+
+def test_an_attached_volume_of_an_in_tree_plugin_does_not_count() -> None:
+    in_tree = volume("pv-c", awsElasticBlockStore={"volumeID": "vol-1"})
+    assert world(1, *made("b"), in_tree, attachment("pv-c", "n1")).filter(user("b")) == {}
+
+
+def test_a_claim_without_a_volume_counts_for_its_provisioner() -> None:
+    items = [claim("a"), claim("b"), storage_class(), user("a", name="other", on="n1")]
+    assert world(1, *items).filter(user("b")) == {"n1": FULL}
+    assert world(1, *items).filter(user("a")) == {}
+    assert world(2, *items).filter(user("b")) == {}
+
+
+def test_a_claim_whose_volume_is_gone_counts_for_its_provisioner() -> None:
+    assert world(0, claim("b", volume="gone"), storage_class()).filter(user("b")) == {"n1": FULL}
+
+
+@pytest.mark.parametrize(
+    "uncounted",
+    [
+        [claim("b", storage_class=None)],
+        [claim("b")],
+        [claim("b"), storage_class(provisioner="kubernetes.io/azure-file")],
+        [claim("b"), storage_class(provisioner="kubernetes.io/vsphere-volume")],
+        [claim("b", volume="pv"), volume(hostPath={"path": "/"})],
+        [claim("b", volume="pv"), volume(csi=(DRIVER, ""))],
+        [claim("b", volume="pv"), volume(azureDisk={"diskName": "d", "diskURI": "/d", "kind": "Dedicated"})],
+    ],
+)
+def test_what_no_driver_answers_for_does_not_count(uncounted: list[Any]) -> None:
+    assert world(0, *uncounted).filter(user("b")) == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "driver"),
+    [
+        ({"awsElasticBlockStore": {"volumeID": "vol-1"}}, "ebs.csi.aws.com"),
+        ({"gcePersistentDisk": {"pdName": "d"}}, "pd.csi.storage.gke.io"),
+        ({"azureDisk": {"diskName": "d", "diskURI": "/d"}}, "disk.csi.azure.com"),
+        ({"cinder": {"volumeID": "d"}}, "cinder.csi.openstack.org"),
+        ({"portworxVolume": {"volumeID": "d"}}, "pxd.portworx.com"),
+    ],
+)
+def test_in_tree_volumes_count_for_the_driver_in_their_place(source: dict[str, Any], driver: str) -> None:
+    assert world(0, driver=driver).filter(user(source)) == {"n1": FULL}
+    assert world(1, driver=driver).filter(user(source)) == {}
+    items = [claim("b", volume="pv"), volume(**source)]
+    assert world(0, *items, driver=driver).filter(user("b")) == {"n1": FULL}
+    # A volume is the same, inline or by claim.
+    assert world(1, *items, user("b", name="other", on="n1"), driver=driver).filter(user("b")) == {}
+
+
+def test_an_in_tree_provisioner_counts_for_its_driver_where_there_is_a_csi_node() -> None:
+    items = [claim("b"), storage_class(provisioner="kubernetes.io/aws-ebs")]
+    assert world(0, *items, driver="ebs.csi.aws.com").filter(user("b")) == {"n1": FULL}
+    assert World("NodeVolumeLimits", node("n1"), *items).filter(user("b")) == {}
+
+
+def test_pods_without_volumes_to_attach_skip() -> None:
+    assert world(0).pre_filter(pod()) == SKIP
+    assert world(0).pre_filter(user({"csi": {"driver": DRIVER}}, {"hostPath": {"path": "/"}})) == SKIP
+    assert world(0).pre_filter(user(EPHEMERAL)) is None
+    assert world(0).pre_filter(user({"azureFile": {"shareName": "s", "secretName": "x"}})) is None
+
+
+def test_a_missing_claim_rejects_the_pod_everywhere() -> None:
+    cluster = World("NodeVolumeLimits", node("n1"), node("n2"), csi_node("n1", {DRIVER: 1}))
+    wanting = user("data")
+    assert cluster.pre_filter(wanting) is None
+    missing = unresolvable('looking up PVC default/data: persistentvolumeclaim "data" not found')
+    assert cluster.statuses(wanting) == {"n1": missing, "n2": missing}
+
+
+def test_a_missing_claim_of_a_pod_on_the_node_does_not_count() -> None:
+    assert world(1, *made("b"), user("gone", name="other", on="n1")).filter(user("b")) == {}
+
+
+def test_an_ephemeral_claim_counts_where_it_belongs_to_the_pod() -> None:
+    wanting = user(EPHEMERAL)
+    own = claim("web-v0", owner=wanting)
+    assert world(0, own, storage_class()).filter(wanting) == {"n1": FULL}
+    cluster = world(0, claim("web-v0"), storage_class())
+    assert cluster.pre_filter(wanting) is None
+    with pytest.raises(
+        PluginError, match=r"PVC default/web-v0 was not created for pod default/web \(pod is not owner\)"
+    ):
+        cluster.plugin.filter_rows(cluster.state, wanting, cluster.snapshot, cluster.snapshot.order)
+    with pytest.raises(PluginError, match="was not created for pod"):
+        cluster.plugin.filter(cluster.state, wanting, cluster.snapshot.node(0))
+
+
+def test_a_claim_without_a_name_is_an_error() -> None:
+    cluster = world(1)
+    assert cluster.pre_filter(user("")) is None
+    with pytest.raises(PluginError, match="PersistentVolumeClaim had no name"):
+        cluster.plugin.filter_rows(cluster.state, user(""), cluster.snapshot, cluster.snapshot.order)
+
+
+def test_an_inline_volume_that_cannot_be_translated_is_an_error_where_there_is_a_csi_node() -> None:
+    wanting = user({"azureDisk": {"diskName": "d", "diskURI": "/d", "kind": "Dedicated"}})
+    assert World("NodeVolumeLimits", node("n1")).filter(wanting) == {}
+    cluster = world(1)
+    assert cluster.pre_filter(wanting) is None
+    words = r"converting volume\(v0\) from inline to csi: kind\(Dedicated\) is not supported in csi migration"
+    with pytest.raises(PluginError, match=words):
+        cluster.plugin.filter_rows(cluster.state, wanting, cluster.snapshot, cluster.snapshot.order)
+
+
+def test_the_verdict_leaves_room_for_preemption() -> None:
+    cluster = world(0, *made("b"))
+    assert cluster.pre_filter(user("b")) is None
+    assert cluster.statuses(user("b")) == {"n1": unschedulable(*FULL)}
+
+
+PLUGIN = NodeVolumeLimits(None, StillHandle())
+
+
+def hint(helps: bool) -> QueueingHint:
+    return QueueingHint.QUEUE if helps else QueueingHint.SKIP
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "helps"),
+    [({DRIVER: 1}, {DRIVER: 2}, True), ({DRIVER: 2}, {DRIVER: 1}, False), ({}, {DRIVER: 1}, True)]
+    + [({DRIVER: None}, {DRIVER: 1}, True), ({DRIVER: 1}, {DRIVER: None}, False), ({DRIVER: 1}, {DRIVER: 1}, False)],
+)
+def test_more_places_help(before: dict[str, int | None], after: dict[str, int | None], helps: bool) -> None:
+    assert PLUGIN.after_csi_node_update(pod(), csi_node("n", before), csi_node("n", after)) is hint(helps)
+
+
+@pytest.mark.parametrize(
+    ("gone", "helps"),
+    [
+        (user("a", name="other", on="n1"), True),
+        (user("a", name="other", nominated="n1"), True),
+        (user("a", name="other"), False),
+        (user(AWS, name="other", on="n1"), True),
+        (user(EPHEMERAL, name="other", on="n1"), True),
+        (user({"vsphereVolume": {"volumePath": "p"}}, name="other", on="n1"), True),
+        (user({"csi": {"driver": DRIVER}}, name="other", on="n1"), False),
+        (pod("other", on="n1"), False),
+    ],
+)
+def test_a_pod_that_goes_helps_where_it_had_volumes_and_a_place(gone: Any, helps: bool) -> None:
+    assert PLUGIN.after_pod_deletion(user("b"), gone, None) is hint(helps)
+
+
+@pytest.mark.parametrize(
+    ("added", "helps"),
+    [(claim("data"), True), (claim("web-v1"), True), (claim("logs"), False), (claim(namespace="elsewhere"), False)],
+)
+def test_a_claim_that_appears_helps_pods_that_use_it(added: Any, helps: bool) -> None:
+    assert PLUGIN.after_claim_added(user("data", EPHEMERAL), None, added) is hint(helps)
+
+
+@pytest.mark.parametrize(
+    ("wanting", "attacher", "helps"),
+    [
+        (user("data"), "any", True),
+        (user(AWS), "ebs.csi.aws.com", True),
+        (user(AWS), "other", False),
+        (user({"azureFile": {"shareName": "s", "secretName": "x"}}), "file.csi.azure.com", True),
+        (user({"vsphereVolume": {"volumePath": "p"}}), "csi.vsphere.vmware.com", True),
+        (user(EPHEMERAL), "any", False),
+    ],
+)
+def test_a_detached_volume_helps_pods_with_claims_or_volumes_of_its_driver(
+    wanting: Any, attacher: str, helps: bool
+) -> None:
+    assert PLUGIN.after_detachment(wanting, attachment("pv", "n1", attacher), None) is hint(helps)
+
+
+def test_it_waits_for_nodes_pods_claims_and_detachments() -> None:
+    assert [(each.event, each.hint is None) for each in PLUGIN.events_to_register()] == [
+        (ClusterEvent(EventResource.CSI_NODE, ActionType.ADD), True),
+        (ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE), False),
+        (ClusterEvent(EventResource.POD, ActionType.DELETE), False),
+        (ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), False),
+        (ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE), False),
+    ]
