@@ -33,6 +33,7 @@ expressions = st.one_of(
     ),
 )
 selectors = st.one_of(
+    st.just({"matchLabels": {"app": "a"}}),
     st.none(),
     st.fixed_dictionaries({}, optional={"matchLabels": labels, "matchExpressions": st.lists(expressions, max_size=2)}),
 )

@@ -29,7 +29,7 @@ def assert_true(world: World, newcomer: Newcomer, asked: frozenset[TermKind]) ->
     assert {carried: counts.tolist() for carried, counts in found.items()} == recounted(world, newcomer, asked)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(history=histories, newcomer=newcomers, asked=kinds)
 def test_terms_found_are_those_of_a_recount_whatever_has_happened(history, newcomer, asked) -> None:
     world = World.empty()
@@ -41,7 +41,7 @@ def test_terms_found_are_those_of_a_recount_whatever_has_happened(history, newco
     assert_true(world, newcomer, asked)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     before=histories,
     after=st.lists(st.tuples(st.sampled_from(("base", "fork", "twin")), steps), max_size=10),

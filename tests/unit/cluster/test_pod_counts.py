@@ -53,7 +53,7 @@ def assert_true(world: World, asked: list[PodQuery]) -> None:
         assert world.snapshot.pod_counts.matching(query).tolist() == recounted(world, query), query
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(history=histories, asked=st.lists(queries, min_size=1, max_size=3))
 def test_counters_are_what_a_recount_gives_whatever_has_happened(history, asked) -> None:
     world = World.empty()
@@ -65,7 +65,7 @@ def test_counters_are_what_a_recount_gives_whatever_has_happened(history, asked)
     assert_true(world, asked)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     before=histories,
     after=st.lists(st.tuples(st.sampled_from(("base", "fork", "twin")), steps), max_size=10),

@@ -1,0 +1,234 @@
+"""Topology spreading and pod affinity the slow way: every pod on every node looked at, rule by rule.
+
+Written from the rules, sharing nothing with the plugins but the compiled selectors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from podium.cluster import Snapshot
+from podium.kube.objects import (
+    LabelSelector,
+    Node,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    TopologySpreadConstraint,
+    WeightedPodAffinityTerm,
+)
+from podium.kube.selectors import compile_node_selector, compile_selector
+from podium.kube.tolerations import is_tolerated
+
+HOSTNAME = "kubernetes.io/hostname"
+UNRESOLVABLE, UNSCHEDULABLE = "UnschedulableAndUnresolvable", "Unschedulable"
+Rejections = dict[str, tuple[str, str]]
+World = list[tuple[Node, list[Pod]]]
+NamespaceLabels = Mapping[str, Mapping[str, str]]
+
+
+def world_of(snapshot: Snapshot) -> World:
+    return [(snapshot.node(row).node, list(snapshot.pods[row].values())) for row in snapshot.order]
+
+
+def selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
+    return compile_selector(selector).matches(labels)
+
+
+# ---------------------------------------------------------------- spreading
+
+
+class Constraint:
+    def __init__(self, constraint: TopologySpreadConstraint, pod: Pod) -> None:
+        self.key = constraint.topology_key
+        self.max_skew = constraint.max_skew
+        self.min_domains = constraint.min_domains or 1
+        self._policies = (constraint.node_affinity_policy or "Honor", constraint.node_taints_policy or "Ignore")
+        self._pod = pod
+        self._selector = constraint.label_selector
+        labels = pod.metadata.labels
+        self._pinned = {key: labels[key] for key in constraint.match_label_keys if key in labels}
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        return selects(self._selector, labels) and self._pinned.items() <= labels.items()
+
+    def count(self, pods: Iterable[Pod]) -> int:
+        selector = self._selector
+        if selector is not None and not (selector.match_labels or selector.match_expressions or self._pinned):
+            return 0
+        return sum(
+            each.metadata.namespace == self._pod.metadata.namespace
+            and each.metadata.deletion_timestamp is None
+            and self.selects(each.metadata.labels)
+            for each in pods
+        )
+
+    def includes(self, node: Node) -> bool:
+        spec = self._pod.spec
+        labels = node.metadata.labels
+        if self._policies[0] == "Honor":
+            if not spec.node_selector.items() <= labels.items():
+                return False
+            rules = spec.affinity.node_affinity if spec.affinity else None
+            if rules and rules.required and not compile_node_selector(rules.required).matches(labels, node.name):
+                return False
+        hard = [taint for taint in node.spec.taints if taint.effect in ("NoSchedule", "NoExecute")]
+        return self._policies[1] != "Honor" or all(is_tolerated(spec.tolerations, taint) for taint in hard)
+
+
+def constraints_of(pod: Pod, action: str) -> list[Constraint]:
+    constraints = pod.spec.topology_spread_constraints
+    return [Constraint(each, pod) for each in constraints if each.when_unsatisfiable == action]
+
+
+def spread_rejections(pod: Pod, world: World) -> Rejections:
+    constraints = constraints_of(pod, "DoNotSchedule")
+    domains: list[Counter[str]] = [Counter() for _ in constraints]
+    for node, pods in world:
+        labels = node.metadata.labels
+        if all(each.key in labels for each in constraints):
+            for constraint, counts in zip(constraints, domains, strict=True):
+                if constraint.includes(node):
+                    counts[labels[constraint.key]] += constraint.count(pods)
+    reason = "node(s) didn't match pod topology spread constraints"
+    rejections: Rejections = {}
+    for node, _ in world:
+        for constraint, counts in zip(constraints, domains, strict=True):
+            if constraint.key not in node.metadata.labels:
+                rejections[node.name] = UNRESOLVABLE, f"{reason} (missing required label)"
+                break
+            least = min(counts.values(), default=2**31 - 1) if len(counts) >= constraint.min_domains else 0
+            own = constraint.selects(pod.metadata.labels)
+            if counts[node.metadata.labels[constraint.key]] + own - least > constraint.max_skew:
+                rejections[node.name] = UNSCHEDULABLE, reason
+                break
+    return rejections
+
+
+def spread_scores(
+    constraints: list[Constraint], world: World, feasible: list[str], *, requires_all: bool
+) -> dict[str, int]:
+    def lacks_one(node: Node) -> bool:
+        return requires_all and not all(each.key in node.metadata.labels for each in constraints)
+
+    candidates = [(node, pods) for node, pods in world if node.name in feasible]
+    ignored = {node.name for node, _ in candidates if lacks_one(node)}
+    raw = {node.name: 0.0 for node, _ in candidates}
+    for constraint in constraints:
+        key = constraint.key
+        domains = {node.metadata.labels.get(key, "") for node, _ in candidates if node.name not in ignored}
+        size = len(candidates) - len(ignored) if key == HOSTNAME else len(domains)
+        counts: Counter[str] = Counter()
+        for node, pods in world:
+            if not lacks_one(node) and constraint.includes(node):
+                counts[node.metadata.labels.get(key, "")] += constraint.count(pods)
+        for node, pods in candidates:
+            if key in node.metadata.labels:
+                count = constraint.count(pods) if key == HOSTNAME else counts[node.metadata.labels[key]]
+                raw[node.name] += count * math.log(size + 2) + (constraint.max_skew - 1)
+    kept = {name: int(score + 0.5) for name, score in raw.items() if name not in ignored}
+    most, least = max(kept.values(), default=0), min(kept.values(), default=0)
+    scaled = {name: 100 if most == 0 else 100 * (most + least - score) // most for name, score in kept.items()}
+    return {name: scaled.get(name, 0) for name in raw}
+
+
+# ---------------------------------------------------------------- affinity
+
+
+def rules_of(pod: Pod) -> tuple[PodAffinity, PodAffinity]:
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return PodAffinity(), PodAffinity()
+    return affinity.pod_affinity or PodAffinity(), affinity.pod_anti_affinity or PodAffinity()
+
+
+def named(term: PodAffinityTerm, owner: Pod) -> set[str]:
+    if not term.namespaces and term.namespace_selector is None:
+        return {owner.metadata.namespace}
+    return set(term.namespaces)
+
+
+def running_means(term: PodAffinityTerm, owner: Pod, incoming: Pod, namespaces: NamespaceLabels) -> bool:
+    """Whether a running pod's term means the incoming one."""
+    meta = incoming.metadata
+    selected = selects(term.namespace_selector, namespaces.get(meta.namespace, {}))
+    return (meta.namespace in named(term, owner) or selected) and selects(term.label_selector, meta.labels)
+
+
+def incoming_means(term: PodAffinityTerm, incoming: Pod, running: Pod, namespaces: NamespaceLabels) -> bool:
+    """Whether the incoming pod's term means a running one."""
+    meta = running.metadata
+    selected = {name for name, labels in namespaces.items() if selects(term.namespace_selector, labels)}
+    anywhere = selects(term.namespace_selector, {})
+    return (meta.namespace in named(term, incoming) | selected or anywhere) and selects(
+        term.label_selector, meta.labels
+    )
+
+
+def affinity_rejections(pod: Pod, world: World, namespaces: NamespaceLabels) -> Rejections:
+    near, far = (rules.required for rules in rules_of(pod))
+    pods_near: Counter[tuple[str, str]] = Counter()
+    pods_far: Counter[tuple[str, str]] = Counter()
+    minding: Counter[tuple[str, str]] = Counter()
+    for node, pods in world:
+        labels = node.metadata.labels
+        for running in pods:
+            if near and all(incoming_means(term, pod, running, namespaces) for term in near):
+                pods_near.update({(term.topology_key, labels.get(term.topology_key, "-")) for term in near})
+            for term in far:
+                if incoming_means(term, pod, running, namespaces):
+                    pods_far[term.topology_key, labels.get(term.topology_key, "-")] += 1
+            for term in rules_of(running)[1].required:
+                if running_means(term, running, pod, namespaces):
+                    minding[term.topology_key, labels.get(term.topology_key, "-")] += 1
+    somebody_is_near = any(value != "-" for _, value in pods_near)
+    suits_itself = all(incoming_means(term, pod, pod, namespaces) for term in near)
+    rejections: Rejections = {}
+    for node, _ in world:
+        pairs = set(node.metadata.labels.items())
+        has_keys = all(term.topology_key in node.metadata.labels for term in near)
+        met = all((term.topology_key, node.metadata.labels.get(term.topology_key)) in pods_near for term in near)
+        if near and not (has_keys and (met or (not somebody_is_near and suits_itself))):
+            rejections[node.name] = UNRESOLVABLE, "node(s) didn't match pod affinity rules"
+        elif pairs & pods_far.keys():
+            rejections[node.name] = UNSCHEDULABLE, "node(s) didn't match pod anti-affinity rules"
+        elif pairs & minding.keys():
+            rejections[node.name] = UNSCHEDULABLE, "node(s) didn't satisfy existing pods anti-affinity rules"
+    return rejections
+
+
+def _weights(preferences: Iterable[WeightedPodAffinityTerm], sign: int) -> Iterable[tuple[PodAffinityTerm, int]]:
+    return [(each.pod_affinity_term, sign * each.weight) for each in preferences]
+
+
+def affinity_scores(
+    pod: Pod, world: World, feasible: list[str], namespaces: NamespaceLabels, hard_weight: int
+) -> dict[str, int] | None:
+    """The normalised scores, None where no term means anybody."""
+    weights: Counter[tuple[str, str]] = Counter()
+    touched = False
+    near, far = rules_of(pod)
+    own = [*_weights(near.preferred, 1), *_weights(far.preferred, -1)]
+    for node, pods in world:
+        for running in pods:
+            their_near, their_far = rules_of(running)
+            theirs = [*_weights(their_near.preferred, 1), *_weights(their_far.preferred, -1)]
+            if hard_weight:
+                theirs += [(term, hard_weight) for term in their_near.required]
+            meant = [(term, weight) for term, weight in own if incoming_means(term, pod, running, namespaces)]
+            meant += [(term, weight) for term, weight in theirs if running_means(term, running, pod, namespaces)]
+            for term, weight in meant:
+                if term.topology_key in node.metadata.labels:
+                    touched = True
+                    weights[term.topology_key, node.metadata.labels[term.topology_key]] += weight
+    if not touched:
+        return None
+    raw = {
+        node.name: sum(weights[pair] for pair in node.metadata.labels.items())
+        for node, _ in world
+        if node.name in feasible
+    }
+    least, most = min(raw.values()), max(raw.values())
+    return {name: int(100.0 * ((score - least) / (most - least))) if most > least else 0 for name, score in raw.items()}
