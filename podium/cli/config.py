@@ -9,9 +9,18 @@ from typing import Any
 
 import click
 
-from podium.cli.configuration import BadConfiguration, found_plugins, plugin_option, registry_of, usable
+from podium.cli.configuration import (
+    BadConfiguration,
+    feature_gates_option,
+    found_plugins,
+    gates_of,
+    plugin_option,
+    registry_of,
+    usable,
+)
 from podium.config import (
     ConfigError,
+    ConfigGates,
     KubeSchedulerConfiguration,
     PluginRegistry,
     default_configuration,
@@ -29,9 +38,10 @@ def command() -> None:
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @plugin_option
-def check(file: Path, plugins: tuple[str, ...]) -> None:
+@feature_gates_option
+def check(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) -> None:
     """Say whether FILE is a configuration that podium can run; exit 1 and every error where it is not."""
-    good = usable(file, plugins)
+    good = usable(file, plugins, feature_gates)
     for warning in good.warnings:
         click.echo(f"{file}: warning: {warning}", err=True)
     names = ", ".join(profile.scheduler_name for profile in good.config.profiles)
@@ -42,14 +52,15 @@ def check(file: Path, plugins: tuple[str, ...]) -> None:
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
 @click.option("--output", type=click.Choice(["yaml", "jsonl"]), default="yaml", show_default=True)
 @plugin_option
-def effective(files: tuple[Path, ...], output: str, plugins: tuple[str, ...]) -> None:
+@feature_gates_option
+def effective(files: tuple[Path, ...], output: str, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) -> None:
     """Print each FILE as podium understands it: defaults filled in, plugins merged, in kube-scheduler's shape.
 
     As yaml, the errors of refused files go to standard error and the exit status is 1. As jsonl, every file has a line
     of its own: {"file", "ok", "errors", "effective"}.
     """
-    registry = registry_of(found_plugins(plugins))
-    read = [_Read.of(file, registry) for file in files]
+    gates, registry = gates_of(feature_gates), registry_of(found_plugins(plugins))
+    read = [_Read.of(file, registry, gates) for file in files]
     if output == "jsonl":
         for each in read:
             click.echo(json.dumps(each.to_json(), ensure_ascii=False))
@@ -69,9 +80,9 @@ class _Read:
     lines: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, file: Path, registry: PluginRegistry) -> _Read:
+    def of(cls, file: Path, registry: PluginRegistry, gates: ConfigGates) -> _Read:
         try:
-            return cls(file, load_file(file, registry).config)
+            return cls(file, load_file(file, registry, gates).config)
         except ConfigError as refused:
             return cls(file, None, tuple(error.text for error in refused.errors), refused.lines())
         except OSError as error:

@@ -11,14 +11,18 @@ import click
 
 from podium.config import (
     API_VERSION,
+    DEFAULT_GATES,
     IN_TREE_PLUGINS,
     KIND,
     ConfigError,
+    ConfigGates,
+    FeatureGateError,
     KubeSchedulerConfiguration,
     Loaded,
     PluginRegistry,
     load,
     load_file,
+    parse_feature_gates,
     unsupported,
 )
 from podium.framework.interface import Plugin
@@ -65,32 +69,60 @@ def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return option(command)
 
 
-def read(path: Path, registry: PluginRegistry = IN_TREE_PLUGINS) -> Loaded:
+def feature_gates_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option `--feature-gates` of every command that reads a configuration to run it, or to show it."""
+    option = click.option(
+        "--feature-gates",
+        "feature_gates",
+        multiple=True,
+        metavar="NAME=BOOL,...",
+        help="Features to switch on or off, as kube-scheduler names them. Repeatable.",
+    )
+    return option(command)
+
+
+def gates_of(values: Sequence[str]) -> ConfigGates:
+    """What `--feature-gates` asks for.
+
+    Raises:
+        BadConfiguration: a gate is unknown, locked, or not to be had.
+    """
+    try:
+        return parse_feature_gates(values)
+    except FeatureGateError as error:
+        raise BadConfiguration(f"--feature-gates: {problem}" for problem in error.problems) from error
+
+
+def read(path: Path, registry: PluginRegistry = IN_TREE_PLUGINS, gates: ConfigGates = DEFAULT_GATES) -> Loaded:
     """Load and validate a file.
 
     Raises:
         BadConfiguration: it cannot be read, or it is not valid.
     """
     try:
-        return load_file(path, registry)
+        return load_file(path, registry, gates)
     except ConfigError as error:
         raise BadConfiguration(str(error).splitlines()) from error
     except OSError as error:
         raise BadConfiguration([f"{path}: {error.strerror}"]) from error
 
 
-def usable(path: Path | None, references: Sequence[str] = (), *, to_run: bool = True) -> Usable:
+def usable(
+    path: Path | None, references: Sequence[str] = (), feature_gates: Sequence[str] = (), *, to_run: bool = True
+) -> Usable:
     """Read a configuration, or take the defaults, together with the plugins it may enable.
 
     Args:
+        feature_gates: as given to `--feature-gates`.
         to_run: a daemon is to run with it; otherwise only what bears on decisions counts.
 
     Raises:
-        BadConfiguration: a plugin cannot be had, the file is not valid, or it asks for what podium cannot do.
+        BadConfiguration: a plugin or feature cannot be had, the file is not valid, or asks for what podium cannot do.
     """
+    gates = gates_of(feature_gates)
     plugins = found_plugins(references)
     registry = registry_of(plugins)
-    loaded = load(_NOTHING_SAID, "defaults", registry) if path is None else read(path, registry)
+    loaded = load(_NOTHING_SAID, "defaults", registry, gates) if path is None else read(path, registry, gates)
     missing = unsupported(loaded, plugins, registry)
     refused = missing.refused if to_run else missing.undecidable
     if refused:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from podium.cli import event_loop
-from podium.cli.configuration import plugin_option, usable
+from podium.cli.configuration import feature_gates_option, plugin_option, usable
 from podium.config import ConfigError
 from podium.telemetry import configure_logging, get_logger
 
@@ -15,6 +15,7 @@ from podium.telemetry import configure_logging, get_logger
 @click.command()
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
+@feature_gates_option
 @click.option("--kubeconfig", help="Credentials for the API server; by default those of the pod podium runs in.")
 @click.option("--master", help="The API server's address, in place of the kubeconfig's.")
 @click.option("--bind-address", default="0.0.0.0", show_default=True, help="Where the endpoints listen.")
@@ -33,6 +34,7 @@ from podium.telemetry import configure_logging, get_logger
 def command(
     config: Path | None,
     plugins: tuple[str, ...],
+    feature_gates: tuple[str, ...],
     kubeconfig: str | None,
     master: str | None,
     bind_address: str,
@@ -50,7 +52,7 @@ def command(
     from podium.kube.credentials import ConnectionConfigError
 
     configure_logging(form={"json": "json", "text": "console", None: None}[logging_format], verbosity=verbosity)
-    good = usable(config, plugins)
+    good = usable(config, plugins, feature_gates)
     log = get_logger("config")
     for warning in good.warnings:
         log.warning("Configuration", warning=warning)

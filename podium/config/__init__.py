@@ -10,7 +10,7 @@ from podium.config.duration import format_duration, parse_duration
 from podium.config.effective import configz, effective, to_dict, to_yaml
 from podium.config.expansion import ExpandedPlugins, expand_plugins
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint, PluginRegistry
-from podium.config.feature_gates import DEFAULT_GATES, ConfigGates
+from podium.config.feature_gates import DEFAULT_GATES, ConfigGates, FeatureGateError, parse_feature_gates
 from podium.config.field_errors import ConfigError, ErrorKind, ErrorList, FieldError
 from podium.config.loader import Loaded, load, load_file
 from podium.config.support import Unsupported, unsupported
@@ -49,6 +49,7 @@ __all__ = [
     "ExtenderManagedResource",
     "ExtenderTLSConfig",
     "ExtensionPoint",
+    "FeatureGateError",
     "FieldError",
     "InTreeArgs",
     "KubeSchedulerConfiguration",
@@ -72,6 +73,7 @@ __all__ = [
     "load_file",
     "merge_plugins",
     "parse_duration",
+    "parse_feature_gates",
     "to_dict",
     "to_yaml",
     "unsupported",

@@ -35,7 +35,11 @@ _STORAGE_CAPACITY_SHAPE: Final = (UtilizationShapePoint(0, 10), UtilizationShape
 
 def default_plugins(gates: ConfigGates = DEFAULT_GATES) -> Plugins:
     """The plugins of a profile that says nothing about them: one ``multiPoint`` list."""
-    enabled = [Plugin(name, weight) for name, weight in DEFAULT_MULTI_POINT]
+    enabled = [
+        Plugin(name, weight)
+        for name, weight in DEFAULT_MULTI_POINT
+        if gates.node_declared_features or name != "NodeDeclaredFeatures"
+    ]
     if gates.gang_scheduling:
         enabled.append(Plugin("GangScheduling"))
     if gates.topology_aware_workload_scheduling:

@@ -1,18 +1,29 @@
-"""The feature gates that change what a configuration may hold or what it defaults to.
+"""Feature gates: those there are, those that users may switch, and what `--feature-gates` says.
 
-Source: pkg/features/kube_features.go (kube-scheduler 1.36.2: the defaults here)
+Owns the gates that bear on scheduling, with kube-scheduler's defaults. A gate is read once, here; parts are given what
+follows from it, and never ask for a gate.
+
+Source: pkg/features/kube_features.go and component-base/featuregate/feature_gate.go (kube-scheduler 1.36.2)
+Differs: gates of other components are not known; a gate that podium cannot switch may be named, but only with the
+value that podium has; with NodeDeclaredFeatures off, a profile that enables the plugin by name still gets it.
 """
 
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigGates:
-    """One attribute per gate, named as the gate in snake case."""
+    """The gates that change what a configuration may hold or what it defaults to, named in snake case."""
 
     dra_scheduler_filter_timeout: bool = True
     dra_device_binding_conditions: bool = True
     dra_resource_claim_device_status: bool = True
+    node_declared_features: bool = True
     storage_capacity_scoring: bool = False
     gang_scheduling: bool = False
     topology_aware_workload_scheduling: bool = False
@@ -24,3 +35,129 @@ class ConfigGates:
 
 
 DEFAULT_GATES = ConfigGates()
+
+
+class FeatureGateError(Exception):
+    """`--feature-gates` asks for what cannot be had; `problems` are sentences, each with the gate's name."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(self.problems))
+
+
+class Stage(enum.Enum):
+    """How far a feature has come."""
+
+    ALPHA = "alpha"
+    BETA = "beta"
+    GA = "GA"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One gate. `attribute` is that of `ConfigGates` which it switches; "" where podium has the default only."""
+
+    stage: Stage
+    default: bool
+    is_locked: bool = False
+    attribute: str = ""
+
+
+_LOCKED: Final = Gate(Stage.GA, default=True, is_locked=True)
+_BETA_ON: Final = Gate(Stage.BETA, default=True)
+_BETA_OFF: Final = Gate(Stage.BETA, default=False)
+_ALPHA: Final = Gate(Stage.ALPHA, default=False)
+
+GATES: Final[Mapping[str, Gate]] = {
+    "AllAlpha": _ALPHA,
+    "AllBeta": _BETA_OFF,
+    "ClearingNominatedNodeNameAfterBinding": _BETA_ON,
+    "ComponentFlagz": _BETA_ON,
+    "ComponentStatusz": _BETA_ON,
+    "CoordinatedLeaderElection": _BETA_OFF,
+    "DRAAdminAccess": _LOCKED,
+    "DRAConsumableCapacity": _BETA_ON,
+    "DRADeviceBindingConditions": Gate(Stage.BETA, default=True, attribute="dra_device_binding_conditions"),
+    "DRADeviceTaintRules": _BETA_OFF,
+    "DRADeviceTaints": _BETA_ON,
+    "DRAExtendedResource": _BETA_ON,
+    "DRAListTypeAttributes": _ALPHA,
+    "DRANodeAllocatableResources": _ALPHA,
+    "DRAPartitionableDevices": _BETA_ON,
+    "DRAPrioritizedList": Gate(Stage.GA, default=True),
+    "DRAResourceClaimDeviceStatus": Gate(Stage.BETA, default=True, attribute="dra_resource_claim_device_status"),
+    "DRASchedulerFilterTimeout": Gate(Stage.BETA, default=True, attribute="dra_scheduler_filter_timeout"),
+    "DRAWorkloadResourceClaims": _ALPHA,
+    "DynamicResourceAllocation": _LOCKED,
+    "GangScheduling": _ALPHA,
+    "GenericWorkload": _ALPHA,
+    "InPlacePodLevelResourcesVerticalScaling": _BETA_ON,
+    "InPlacePodVerticalScaling": _LOCKED,
+    "MatchLabelKeysInPodAffinity": _LOCKED,
+    "MatchLabelKeysInPodTopologySpread": _BETA_ON,
+    "MatchLabelKeysInPodTopologySpreadSelectorMerge": _BETA_ON,
+    "NodeDeclaredFeatures": Gate(Stage.BETA, default=True, attribute="node_declared_features"),
+    "NodeInclusionPolicyInPodTopologySpread": _LOCKED,
+    "NominatedNodeNameForExpectation": _BETA_ON,
+    "OpportunisticBatching": _BETA_ON,
+    "PodLevelResources": _BETA_ON,
+    "PodObservedGenerationTracking": _LOCKED,
+    "PodSchedulingReadiness": _LOCKED,
+    "SchedulerAsyncAPICalls": _BETA_OFF,
+    "SchedulerAsyncPreemption": _BETA_ON,
+    "SchedulerPopFromBackoffQ": _BETA_ON,
+    "SchedulerQueueingHints": _LOCKED,
+    "SidecarContainers": _LOCKED,
+    "StorageCapacityScoring": _ALPHA,
+    "TaintTolerationComparisonOperators": _ALPHA,
+    "TopologyAwareWorkloadScheduling": _ALPHA,
+    "VolumeAttributesClass": _LOCKED,
+    "VolumeLimitScaling": _ALPHA,
+    "WorkloadAwarePreemption": _ALPHA,
+}
+
+_BOOLEANS: Final[Mapping[str, bool]] = {
+    **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
+}
+
+
+def parse_feature_gates(values: Iterable[str]) -> ConfigGates:
+    """The gates as the values of `--feature-gates` set them, each `Name=true,Name=false,…`; the last one wins.
+
+    Raises:
+        FeatureGateError: with everything that is wrong.
+    """
+    problems: list[str] = []
+    wanted: dict[str, bool] = {}
+    for name, text in _pairs(values):
+        value = None if text is None else _BOOLEANS.get(text)
+        if value is not None:
+            wanted[name] = value
+        elif text is None:
+            problems.append(f"missing bool value for {name}")
+        else:
+            problems.append(f'invalid value of {name}={text}: expected "true" or "false"')
+    problems += [problem for name, value in wanted.items() if (problem := _problem(name, value=value))]
+    if problems:
+        raise FeatureGateError(problems)
+    switched = ((GATES[name].attribute, value) for name, value in wanted.items())
+    return ConfigGates(**{attribute: value for attribute, value in switched if attribute})
+
+
+def _pairs(values: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+    for part in (part for value in values for part in value.split(",") if part):
+        name, equals, text = part.partition("=")
+        yield name.strip(), text.strip() if equals else None
+
+
+def _problem(name: str, *, value: bool) -> str | None:
+    gate = GATES.get(name)
+    if gate is None:
+        return f"unrecognized feature gate: {name}"
+    if value == gate.default or gate.attribute:
+        return None
+    value_text, default_text = str(value).lower(), str(gate.default).lower()
+    if gate.is_locked:
+        return f"cannot set feature gate {name} to {value_text}, feature is locked to {default_text}"
+    return f"cannot set feature gate {name} ({gate.stage.value}) to {value_text}: podium supports only {default_text}"

@@ -29,3 +29,13 @@ def test_what_podium_cannot_do_is_refused_by_its_field(tmp_path: Path) -> None:
     )
     with pytest.raises(BadConfiguration, match="extenders: Forbidden"):
         usable(path)
+
+
+def test_a_feature_gate_changes_what_the_defaults_run() -> None:
+    enabled = usable(None, (), ["NodeDeclaredFeatures=false"]).config.profiles[0].plugins.multi_point.enabled
+    assert "NodeDeclaredFeatures" not in [plugin.name for plugin in enabled]
+
+
+def test_a_feature_gate_that_cannot_be_had_is_named() -> None:
+    with pytest.raises(BadConfiguration, match="--feature-gates: unrecognized feature gate: Nothing"):
+        usable(None, (), ["Nothing=true"])

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.config.feature_gates import (
+    DEFAULT_GATES,
+    GATES,
+    ConfigGates,
+    FeatureGateError,
+    parse_feature_gates,
+)
+
+
+def test_without_the_flag_every_gate_has_its_default() -> None:
+    assert parse_feature_gates([]) == parse_feature_gates([""]) == DEFAULT_GATES
+
+
+def test_a_gate_that_users_may_switch_is_switched() -> None:
+    assert parse_feature_gates(["DRASchedulerFilterTimeout=false"]) == replace(
+        DEFAULT_GATES, dra_scheduler_filter_timeout=False
+    )
+
+
+def test_gates_are_separated_by_commas_and_the_flag_may_be_repeated() -> None:
+    gates = parse_feature_gates([" NodeDeclaredFeatures = False ,,DRADeviceBindingConditions=0", "PodLevelResources=T"])
+    assert gates == replace(DEFAULT_GATES, node_declared_features=False, dra_device_binding_conditions=False)
+
+
+def test_the_last_value_of_a_gate_wins() -> None:
+    assert parse_feature_gates(["NodeDeclaredFeatures=false", "NodeDeclaredFeatures=true"]) == DEFAULT_GATES
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_every_gate_may_be_set_to_its_default(name: str) -> None:
+    assert parse_feature_gates([f"{name}={str(GATES[name].default).lower()}"]) == DEFAULT_GATES
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("NoSuchGate=true", "unrecognized feature gate: NoSuchGate"),
+        ("SidecarContainers=false", "cannot set feature gate SidecarContainers to false, feature is locked to true"),
+        ("GangScheduling=true", "cannot set feature gate GangScheduling (alpha) to true: podium supports only false"),
+        (
+            "PodLevelResources=false",
+            "cannot set feature gate PodLevelResources (beta) to false: podium supports only true",
+        ),
+        ("PodLevelResources", "missing bool value for PodLevelResources"),
+        ("PodLevelResources=yes", 'invalid value of PodLevelResources=yes: expected "true" or "false"'),
+        ("=true", "unrecognized feature gate: "),
+    ],
+)
+def test_a_gate_that_cannot_be_had_is_named(value: str, problem: str) -> None:
+    with pytest.raises(FeatureGateError) as refused:
+        parse_feature_gates([value])
+    assert refused.value.problems == (problem,)
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    with pytest.raises(FeatureGateError) as refused:
+        parse_feature_gates(["A=true,GenericWorkload", "VolumeAttributesClass=false"])
+    assert [problem.split()[-1] for problem in refused.value.problems] == ["GenericWorkload", "A", "true"]
+
+
+def test_the_table_and_the_switches_agree() -> None:
+    switches = {field.name: getattr(DEFAULT_GATES, field.name) for field in fields(ConfigGates)}
+    for name, gate in GATES.items():
+        assert not (gate.is_locked and gate.attribute), name
+        assert not gate.attribute or switches[gate.attribute] == gate.default, name
+
+
+@given(st.lists(st.text()), st.text("=,tTrue "))
+def test_any_text_is_taken_or_refused(values: list[str], more: str) -> None:
+    with suppress(FeatureGateError):
+        assert parse_feature_gates([*values, more]) == DEFAULT_GATES
