@@ -70,7 +70,7 @@ class PreemptionsUnderWay:
     def __init__(self, lookup: Callable[[str], Pod | None], observer: PreemptionObserver) -> None:
         self._lookup = lookup
         self._observer = observer
-        self._last_victim: dict[str, Pod | None] = {}
+        self._of: dict[str, Preemption] = {}
 
     def attempted(self) -> None:
         """A pod has looked for victims."""
@@ -82,35 +82,37 @@ class PreemptionsUnderWay:
         The last one's end is read off the cluster: the event that tells of it may come before our request returns,
         and must find the pod ready to be tried.
         """
-        if uid not in self._last_victim:
+        preemption = self._of.get(uid)
+        if preemption is None:
             return False
-        last = self._last_victim[uid]
-        if last is None:
+        if not preemption.is_at_last:
             return True
+        last = preemption.victims[-1]
         now = self._lookup(last.key)
         return now is not None and now.uid == last.uid and not now.is_terminating
 
-    def begin(self, uid: str, victims: int) -> None:
-        """Hold the pod back."""
-        self._observer.observe_victims(victims)
-        self._last_victim[uid] = None
+    def begin(self, preemption: Preemption, chosen: int) -> None:
+        """Hold the pod back; so many victims were chosen, those included that are on their way out already."""
+        self._observer.observe_victims(chosen)
+        self._of[preemption.preemptor.uid] = preemption
 
-    def begin_last(self, uid: str, victim: Pod) -> None:
-        """Only this victim is left."""
-        self._last_victim[uid] = victim
-
-    def end(self, uid: str) -> None:
-        """All victims have been told, or that has failed."""
-        self._last_victim.pop(uid, None)
+    def end(self, preemption: Preemption) -> None:
+        """All victims have been told, or that has failed. The pod may have begun another one in the meantime."""
+        if self._of.get(preemption.preemptor.uid) is preemption:
+            del self._of[preemption.preemptor.uid]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Preemption:
-    """The instruction to make room on a node. `victims` are those that are not on their way out already."""
+    """The instruction to make room on a node. `victims` are those that are not on their way out already.
+
+    `is_at_last`: only the last of them is left.
+    """
 
     preemptor: Pod
     node_name: str
     victims: Sequence[Pod]
+    is_at_last: bool = False
 
 
 class PreemptionExecutor:
@@ -152,8 +154,9 @@ class PreemptionExecutor:
         left = [victim for victim in victims if not victim.is_terminating]
         if not left:
             return None
-        self._under_way.begin(preemptor.uid, len(victims))
-        return Preemption(preemptor, node_name, left)
+        preemption = Preemption(preemptor, node_name, left)
+        self._under_way.begin(preemption, len(victims))
+        return preemption
 
     async def carry_out(self, preemption: Preemption) -> bool:
         """Tell everybody concerned; the pod can be tried again afterwards. Raises nothing but cancellation.
@@ -161,19 +164,18 @@ class PreemptionExecutor:
         Returns:
             Whether all went well; if not, the pod has been activated.
         """
-        uid = preemption.preemptor.uid
         try:
             succeeded = await self._clear_lower_nominations(preemption)
             *first, last = preemption.victims
             if await self._preempt_all(preemption, first):
-                self._under_way.begin_last(uid, last)
+                preemption.is_at_last = True
                 succeeded &= await self._preempt(preemption, last)
             else:
                 succeeded = False
             if not succeeded:
                 await anyio.sleep(_PAUSE_AFTER_FAILURE_S)
         finally:
-            self._under_way.end(uid)
+            self._under_way.end(preemption)
         if not succeeded:
             self._activate(preemption.preemptor)
         return succeeded
@@ -215,17 +217,17 @@ class PreemptionExecutor:
             except ApiError as error:
                 log.error(
                     "Victim could not be preempted",
-                    pod=victim.key,
                     preemptor=preemption.preemptor.key,
+                    victim=victim.key,
                     node=preemption.node_name,
                     error=str(error),
                 )
                 return False
         self._events.record(preempted(victim, preemption.preemptor, preemption.node_name, in_memory=in_memory))
         log.info(
-            "Victim preempted",
-            pod=victim.key,
+            "Preemptor pod preempted victim pod",
             preemptor=preemption.preemptor.key,
+            victim=victim.key,
             node=preemption.node_name,
             in_memory=in_memory,
         )

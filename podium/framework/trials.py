@@ -14,14 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 
-from podium.cluster import Footprint, IntArray, NodeInfo, Snapshot, footprint
-from podium.cluster.footprint import footprint_without_requests
+from podium.cluster import IntArray, NodeInfo, Snapshot
+from podium.cluster.footprint import footprint_as_far_as_readable
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
 from podium.framework.runtime import Framework
 from podium.framework.search import Judge, NominatedPods
 from podium.framework.status import ScheduleError, Status, error_status
-from podium.kube.errors import FieldError
 from podium.kube.objects import Pod
 
 
@@ -69,7 +68,7 @@ class NodeTrial:
 
     def _put_back(self, pod: Pod) -> None:
         del self._off[pod.uid]
-        self._snapshot.add_pod(self._row, pod, _footprint(pod))
+        self._snapshot.add_pod(self._row, pod, footprint_as_far_as_readable(pod))
 
 
 class AfterFiltering:
@@ -119,11 +118,3 @@ class AfterFiltering:
     @cached_property
     def _judge(self) -> Judge:
         return Judge(self._framework, self._state, self._pod, self._snapshot, self._nominated)
-
-
-def _footprint(pod: Pod) -> Footprint:
-    """What the cache counted the pod with."""
-    try:
-        return footprint(pod)
-    except FieldError:
-        return footprint_without_requests(pod)

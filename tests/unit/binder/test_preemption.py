@@ -299,7 +299,7 @@ def test_attempts_are_counted() -> None:
 
 def test_nobody_else_is_held_back() -> None:
     world = World()
-    world.under_way.begin(URGENT.uid, 1)
+    assert world.executor.begin(URGENT, "n1", [A]) is not None
     assert world.is_held_back
     assert not world.under_way.is_preempting("another")
 
@@ -319,6 +319,22 @@ def test_with_only_the_last_victim_left_the_cluster_says_when_the_pod_may_go_on(
     world = World()
     if now is not None:
         world.pods[now.key] = now
-    world.under_way.begin(URGENT.uid, 2)
-    world.under_way.begin_last(URGENT.uid, A)
+    preemption = world.executor.begin(URGENT, "n1", [B, A])
+    assert preemption is not None
+    preemption.is_at_last = True
     assert world.is_held_back is is_held_back
+
+
+async def test_the_end_of_one_preemption_does_not_end_the_next() -> None:
+    world = World()
+    world.latency_s["delete a"] = 1.0
+    first = world.executor.begin(URGENT, "n1", [A])
+    assert first is not None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(world.executor.carry_out, first)
+        await anyio.sleep(0.5)
+        # The victim is gone before the answer to its deletion comes: the pod has been tried, and has new victims.
+        assert not world.is_held_back
+        assert world.executor.begin(URGENT, "n2", [B, C]) is not None
+        await anyio.sleep(1.0)
+        assert world.is_held_back
