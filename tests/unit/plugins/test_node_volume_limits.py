@@ -191,8 +191,14 @@ def hint(helps: bool) -> QueueingHint:
 
 @pytest.mark.parametrize(
     ("before", "after", "helps"),
-    [({DRIVER: 1}, {DRIVER: 2}, True), ({DRIVER: 2}, {DRIVER: 1}, False), ({}, {DRIVER: 1}, True)]
-    + [({DRIVER: None}, {DRIVER: 1}, True), ({DRIVER: 1}, {DRIVER: None}, False), ({DRIVER: 1}, {DRIVER: 1}, False)],
+    [
+        ({DRIVER: 1}, {DRIVER: 2}, True),
+        ({DRIVER: 2}, {DRIVER: 1}, False),
+        ({}, {DRIVER: 1}, True),
+        ({DRIVER: None}, {DRIVER: 1}, True),
+        ({DRIVER: 1}, {DRIVER: None}, False),
+        ({DRIVER: 1}, {DRIVER: 1}, False),
+    ],
 )
 def test_more_places_help(before: dict[str, int | None], after: dict[str, int | None], helps: bool) -> None:
     assert PLUGIN.after_csi_node_update(pod(), csi_node("n", before), csi_node("n", after)) is hint(helps)

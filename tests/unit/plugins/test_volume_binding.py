@@ -1,0 +1,425 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from podium.config.args import VolumeBindingArgs
+from podium.framework.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
+from podium.framework.cycle_state import CycleState
+from podium.framework.status import SKIP, Code, PluginError, unresolvable
+from podium.kube.objects import Node
+from podium.plugins.volume_binding import VolumeBinding
+from tests.unit.plugins.clusters import StillHandle, node, pod
+from tests.unit.plugins.storage import (
+    EPHEMERAL,
+    MIGRATED,
+    SELECTED_NODE,
+    ZONE,
+    World,
+    capacity,
+    claim,
+    csi_driver,
+    csi_node,
+    storage_class,
+    user,
+    volume,
+)
+
+AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
+NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
+NO_SPACE = "node(s) did not have enough free storage"
+GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+STATIC = storage_class("slow", provisioner="kubernetes.io/no-provisioner")
+WANTING = user("data")
+
+
+def zones(names: str = "ab") -> list[Node]:
+    """A node in each zone, both of the same name."""
+    return [node(name, labels={ZONE: name}) for name in names]
+
+
+def world(*items: Any, nodes: list[Node] | None = None) -> World:
+    return World("VolumeBinding", *(zones() if nodes is None else nodes), *items, args=VolumeBindingArgs())
+
+
+def rejected(*items: Any, wanting: Any = WANTING, nodes: list[Node] | None = None) -> Mapping[str, tuple[str, ...]]:
+    return world(*items, nodes=nodes).filter(wanting)
+
+
+# ---------------------------------------------------------------- the pod's claims
+
+
+def test_pods_without_claims_skip() -> None:
+    assert world().pre_filter(pod()) == SKIP
+    assert world().pre_filter(user({"csi": {"driver": "d"}})) == SKIP
+
+
+@pytest.mark.parametrize(
+    ("items", "reason"),
+    [
+        ([], 'persistentvolumeclaim "data" not found'),
+        (
+            [claim(phase="Lost", volume="pv")],
+            'persistentvolumeclaim "data" bound to non-existent persistentvolume "pv"',
+        ),
+        ([claim(deleting=True)], 'persistentvolumeclaim "data" is being deleted'),
+        ([claim(storage_class=None)], "pod has unbound immediate PersistentVolumeClaims"),
+        ([claim()], "pod has unbound immediate PersistentVolumeClaims"),
+        ([claim(), storage_class(mode="Immediate")], "pod has unbound immediate PersistentVolumeClaims"),
+        (
+            [claim(volume="pv", bound=False), storage_class(), volume()],
+            "pod has unbound immediate PersistentVolumeClaims",
+        ),
+    ],
+)
+def test_a_claim_that_cannot_be_used_rejects_the_pod(items: list[Any], reason: str) -> None:
+    assert world(*items).pre_filter(WANTING) == unresolvable(reason)
+
+
+def test_a_class_that_does_not_say_when_to_bind_is_an_error() -> None:
+    status = world(claim(), storage_class(mode=None)).pre_filter(WANTING)
+    assert status is not None
+    assert (status.code, status.message) == (Code.ERROR, 'VolumeBindingMode not set for StorageClass "slow"')
+
+
+def test_an_ephemeral_claim_must_be_there_and_the_pods_own() -> None:
+    wanting = user(EPHEMERAL)
+    assert world().pre_filter(wanting) == unresolvable(
+        'waiting for ephemeral volume controller to create the persistentvolumeclaim "web-v0"'
+    )
+    assert world(claim("web-v0", owner=pod("other")), storage_class()).pre_filter(wanting) == unresolvable(
+        "PVC default/web-v0 was not created for pod default/web (pod is not owner)"
+    )
+    assert world(claim("web-v0", owner=wanting), storage_class()).pre_filter(wanting) is None
+
+
+def test_the_first_problem_is_the_one_that_is_told() -> None:
+    items = [claim("a"), claim("b", deleting=True)]
+    assert world(*items).pre_filter(user("missing", "b")) == unresolvable('persistentvolumeclaim "missing" not found')
+    assert world(*items).pre_filter(user("a", "b")) == unresolvable('persistentvolumeclaim "b" is being deleted')
+
+
+def test_a_claim_or_class_that_cannot_be_read_is_an_error() -> None:
+    broken = claim(selector={"matchExpressions": [{"key": "a", "operator": "Near"}]})
+    status = world(broken, STATIC).pre_filter(WANTING)
+    assert status is not None
+    assert status.code is Code.ERROR
+    assert status.message.startswith("error creating internal label selector for claim: default/data: ")
+    status = world(claim(size="much"), storage_class()).pre_filter(WANTING)
+    assert status is not None
+    assert status.code is Code.ERROR
+    assert status.message.startswith('requested storage of claim "default/data" cannot be read: ')
+
+
+# ---------------------------------------------------------------- bound claims
+
+
+def test_a_bound_volume_must_be_reachable() -> None:
+    assert rejected(claim(volume="pv"), volume(reach={ZONE: ["a"]})) == {"b": (AFFINITY,)}
+    assert rejected(claim(volume="pv"), volume()) == {}
+
+
+def test_a_bound_volume_that_is_gone_rejects_every_node() -> None:
+    assert rejected(claim(volume="pv")) == {"a": (GONE,), "b": (GONE,)}
+
+
+def test_the_first_bound_claim_that_fails_a_node_is_told() -> None:
+    items = [claim("a", volume="pv"), volume(reach={ZONE: ["a"]}), claim("b", volume="gone")]
+    assert rejected(*items, wanting=user("a", "b")) == {"a": (GONE,), "b": (AFFINITY,)}
+    assert rejected(*items, wanting=user("b", "a")) == {"a": (GONE,), "b": (GONE,)}
+
+
+def test_fields_of_a_volumes_affinity_do_not_count() -> None:
+    fields = [{"key": "metadata.name", "operator": "In", "values": ["elsewhere"]}]
+    labels = [{"key": ZONE, "operator": "NotIn", "values": ["b"]}]
+    terms = [{"matchExpressions": labels, "matchFields": fields}]
+    made = volume(nodeAffinity={"required": {"nodeSelectorTerms": terms}})
+    assert rejected(claim(volume="pv"), made) == {"b": (AFFINITY,)}
+
+
+def test_a_volumes_affinity_that_makes_no_sense_matches_nothing() -> None:
+    terms = [{"matchExpressions": [{"key": ZONE, "operator": "Near", "values": ["a"]}]}]
+    made = volume(nodeAffinity={"required": {"nodeSelectorTerms": terms}})
+    assert rejected(claim(volume="pv"), made) == {"a": (AFFINITY,), "b": (AFFINITY,)}
+
+
+def test_an_in_tree_volume_is_reached_as_its_driver_says_where_the_node_has_migrated() -> None:
+    driver_zone = "topology.ebs.csi.aws.com/zone"
+    nodes = [
+        node("old", labels={ZONE: "a"}),
+        node("migrated", labels={driver_zone: "a"}),
+        node("migrated-b", labels={ZONE: "a", driver_zone: "b"}),
+    ]
+    made = volume(reach={ZONE: ["a"]}, awsElasticBlockStore={"volumeID": "vol-1"})
+    listed = [csi_node(name, migrated="kubernetes.io/aws-ebs") for name in ("migrated", "migrated-b")]
+    assert rejected(claim(volume="pv"), made, *listed, nodes=nodes) == {"migrated-b": (AFFINITY,)}
+    assert set(rejected(claim(volume="pv"), made, nodes=nodes)) == {"migrated"}
+
+
+def test_a_migrated_volume_without_affinity_is_reached_from_the_zone_of_its_label() -> None:
+    driver_zone = "topology.gke.io/zone"
+    nodes = [node("in", labels={driver_zone: "a-b-c"}), node("out", labels={driver_zone: "x"}), node("old")]
+    made = volume(labels={ZONE: "a-b-c"}, gcePersistentDisk={"pdName": "d"})
+    listed = [csi_node(name, migrated="kubernetes.io/gce-pd") for name in ("in", "out")]
+    assert rejected(claim(volume="pv"), made, *listed, nodes=nodes) == {"out": (AFFINITY,)}
+    azure = volume(azureDisk={"diskName": "d", "diskURI": "/u"})
+    listed = [csi_node("in", migrated="kubernetes.io/azure-disk")]
+    assert rejected(claim(volume="pv"), azure, *listed, nodes=nodes) == {}
+
+
+def test_a_migrated_volume_that_cannot_be_translated_is_an_error() -> None:
+    made = volume(azureDisk={"diskName": "d", "diskURI": "/u", "kind": "Shared"})
+    cluster = world(claim(volume="pv"), made, csi_node("a", migrated="kubernetes.io/azure-disk"))
+    assert cluster.pre_filter(WANTING) is None
+    words = r"could not translate pv: kind\(Shared\) is not supported in csi migration"
+    with pytest.raises(PluginError, match=words):
+        cluster.plugin.filter_rows(cluster.state, WANTING, cluster.snapshot, cluster.snapshot.order)
+    with pytest.raises(PluginError, match=words):
+        cluster.plugin.filter(cluster.state, WANTING, cluster.snapshot.node(cluster.snapshot.row_of["a"]))
+
+
+# ---------------------------------------------------------------- volumes that are there
+
+
+def test_a_claim_that_waits_takes_a_volume_that_is_there() -> None:
+    assert rejected(claim(), STATIC, volume(reach={ZONE: ["a"]})) == {"b": (NO_VOLUME,)}
+
+
+@pytest.mark.parametrize(
+    "offered",
+    [
+        volume(size="1023Mi"),
+        volume(size="much"),
+        volume(storage_class="other"),
+        volume(modes=("ReadOnlyMany",)),
+        volume(modes=()),
+        volume(volumeMode="Block"),
+        volume(volumeAttributesClassName="gold"),
+        volume(deleting=True),
+        volume(phase="Released"),
+        volume(phase=""),
+        volume(kept_for=claim("other")),
+        volume(claimRef={"namespace": "default", "name": "data", "uid": "another"}),
+        volume(claimRef={"namespace": "elsewhere", "name": "data"}),
+    ],
+)
+def test_a_volume_that_does_not_suit_is_not_taken(offered: Any) -> None:
+    assert rejected(claim(), STATIC, offered) == {"a": (NO_VOLUME,), "b": (NO_VOLUME,)}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "offered"),
+    [
+        (claim(), volume(size="1073741824")),
+        (claim(size=""), volume(size="0")),
+        (claim(volumeMode="Filesystem"), volume()),
+        (claim(volumeMode="Block"), volume(volumeMode="Block")),
+        (claim(volumeAttributesClassName="gold"), volume(volumeAttributesClassName="gold")),
+        (claim(volumeAttributesClassName=""), volume()),
+        (claim(modes=("ReadOnlyMany",)), volume(modes=("ReadWriteOnce", "ReadOnlyMany"))),
+        (claim(selector={"matchLabels": {"disk": "ssd"}}), volume(labels={"disk": "ssd"})),
+        (claim(), volume(claimRef={"namespace": "default", "name": "data"}, phase="Released", modes=())),
+        (claim(), volume(annotations={"volume.beta.kubernetes.io/storage-class": "slow"}, storage_class="x")),
+    ],
+)
+def test_a_volume_that_suits_is_taken(wanted: Any, offered: Any) -> None:
+    assert rejected(wanted, STATIC, offered) == {}
+
+
+def test_a_selector_leaves_out_other_volumes() -> None:
+    wanted = claim(selector={"matchLabels": {"disk": "ssd"}})
+    assert set(rejected(wanted, STATIC, volume(labels={"disk": "hdd"}))) == {"a", "b"}
+
+
+def test_a_volume_that_is_kept_for_the_claim_is_the_only_one() -> None:
+    wanted = claim()
+    kept = volume("kept", kept_for=wanted, reach={ZONE: ["a"]}, size="10Gi")
+    assert rejected(wanted, STATIC, volume("free"), kept) == {"b": (NO_VOLUME,)}
+
+
+def test_each_claim_takes_another_volume_the_smallest_goes_first() -> None:
+    small, large = claim("small", size="1Gi"), claim("large", size="2Gi")
+    wanting = user("large", "small")
+    two = [volume("one", size="1Gi"), volume("two", size="2Gi")]
+    assert rejected(small, large, STATIC, *two, wanting=wanting) == {}
+    # The small claim takes the smaller volume, wherever it is in the list.
+    assert rejected(small, large, STATIC, *reversed(two), wanting=wanting) == {}
+    only = [volume("one", size="2Gi")]
+    assert set(rejected(small, large, STATIC, *only, wanting=wanting)) == {"a", "b"}
+
+
+def test_what_is_near_counts_for_each_node_by_itself() -> None:
+    one, two = claim("one"), claim("two")
+    volumes = [
+        volume("everywhere"),
+        volume("near-a", reach={ZONE: ["a"]}),
+    ]
+    assert rejected(one, two, STATIC, *volumes, wanting=user("one", "two")) == {"b": (NO_VOLUME,)}
+
+
+# ---------------------------------------------------------------- volumes that can be made
+
+
+def test_a_volume_is_made_where_none_is_there() -> None:
+    assert rejected(claim(), storage_class()) == {}
+    assert set(rejected(claim(), storage_class(provisioner=""))) == {"a", "b"}
+
+
+def test_volumes_are_made_only_where_the_class_allows() -> None:
+    assert rejected(claim(), storage_class(allowed=[{ZONE: ["a", "c"]}])) == {"b": (NO_VOLUME,)}
+    assert rejected(claim(), storage_class(allowed=[{ZONE: ["c"]}, {ZONE: ["b"]}])) == {"a": (NO_VOLUME,)}
+    assert set(rejected(claim(), storage_class(allowed=[{ZONE: ["a"], "disk": ["ssd"]}]))) == {"a", "b"}
+    # An empty term, and one that makes no sense, allow nothing.
+    assert set(rejected(claim(), storage_class(allowed=[{}]))) == {"a", "b"}
+    assert set(rejected(claim(), storage_class(allowed=[{ZONE: []}]))) == {"a", "b"}
+    assert set(rejected(claim(), storage_class(allowed=[{ZONE: ["a", "!"]}]))) == {"a", "b"}
+
+
+def test_what_is_there_goes_before_what_can_be_made() -> None:
+    made_in_b = storage_class(allowed=[{ZONE: ["b"]}])
+    assert rejected(claim(), made_in_b, volume(reach={ZONE: ["a"]})) == {}
+
+
+@pytest.mark.parametrize(
+    ("published", "full"),
+    [
+        ([capacity(on={ZONE: "a"}, size="1Gi")], {"b"}),
+        ([capacity(on={ZONE: "a"}, size="1023Mi")], {"a", "b"}),
+        ([capacity(on={ZONE: "a"}, size="9Gi", largest="1Mi")], {"a", "b"}),
+        ([capacity(on={ZONE: "a"}, size="1Mi", largest="9Gi")], {"b"}),
+        ([capacity(on={}, size="1Gi")], set()),
+        ([capacity(size="1Gi")], {"a", "b"}),
+        ([capacity(on={}, storage_class="other", size="1Gi")], {"a", "b"}),
+        ([capacity(on={ZONE: "a"})], {"a", "b"}),
+        ([capacity(on={ZONE: "a"}, size="much")], {"a", "b"}),
+        ([capacity(on={"!": "a"}, size="1Gi")], {"a", "b"}),
+        ([capacity("x", on={ZONE: "a"}, size="1Gi"), capacity("y", on={ZONE: "b"}, size="1Gi")], set()),
+        ([], {"a", "b"}),
+    ],
+)
+def test_there_must_be_storage_left_where_the_driver_publishes_how_much(published: list[Any], full: set[str]) -> None:
+    found = rejected(claim(), storage_class(), csi_driver(), *published)
+    assert found == dict.fromkeys(full, (NO_SPACE,))
+
+
+@pytest.mark.parametrize("driver", [[], [csi_driver(publishes=False)], [csi_driver(publishes=None)]])
+def test_other_drivers_are_taken_to_have_enough(driver: list[Any]) -> None:
+    assert rejected(claim(), storage_class(), *driver) == {}
+
+
+def test_a_claim_of_no_size_fits_everywhere() -> None:
+    assert rejected(claim(size=""), storage_class(), csi_driver()) == {}
+
+
+def test_a_claim_whose_node_is_selected_binds_the_pod_to_it() -> None:
+    selected = claim(annotations={SELECTED_NODE: "a"})
+    assert rejected(selected, storage_class(), volume()) == {"b": (NO_VOLUME,)}
+    assert rejected(selected, storage_class(), nodes=[node("b")]) == {"b": (NO_VOLUME,)}
+    # No volume that is there will do any more.
+    assert rejected(selected, STATIC, volume()) == {"a": (NO_VOLUME,), "b": (NO_VOLUME,)}
+    other = claim("more", annotations={SELECTED_NODE: "b"})
+    assert set(rejected(selected, other, storage_class(), wanting=user("data", "more"))) == {"a", "b"}
+
+
+def test_several_reasons_are_told_in_order() -> None:
+    bound = [claim("bound", volume="pv"), volume(reach={ZONE: ["a"]}, kept_for=claim("bound"))]
+    wanting = user("bound", "data")
+    assert rejected(*bound, claim(), STATIC, wanting=wanting) == {"a": (NO_VOLUME,), "b": (AFFINITY, NO_VOLUME)}
+    found = rejected(*bound, claim(), storage_class(), csi_driver(), wanting=wanting)
+    assert found == {"a": (NO_SPACE,), "b": (AFFINITY, NO_SPACE)}
+    gone = claim("bound", volume="gone")
+    assert rejected(gone, claim(), STATIC, wanting=wanting, nodes=zones("a")) == {"a": (NO_VOLUME, GONE)}
+
+
+def test_the_first_claim_that_has_no_place_decides() -> None:
+    full = storage_class("full")
+    items = [claim("a", size="1Gi", storage_class="full"), claim("b", size="2Gi"), full, STATIC, csi_driver()]
+    assert rejected(*items, wanting=user("a", "b"), nodes=zones("a")) == {"a": (NO_SPACE,)}
+    swapped = [claim("a", size="3Gi", storage_class="full"), *items[1:]]
+    assert rejected(*swapped, wanting=user("a", "b"), nodes=zones("a")) == {"a": (NO_VOLUME,)}
+
+
+# ---------------------------------------------------------------- scores
+
+
+def test_nodes_are_not_scored() -> None:
+    cluster = world()
+    rows = cluster.snapshot.order
+    assert cluster.plugin.pre_score(CycleState(), WANTING, cluster.snapshot, rows) == SKIP
+    assert cluster.plugin.score_rows(CycleState(), WANTING, cluster.snapshot, rows).tolist() == [0, 0]
+    assert cluster.plugin.score(CycleState(), WANTING, cluster.snapshot.node(0)) == 0
+
+
+# ---------------------------------------------------------------- requeueing
+
+PLUGIN = VolumeBinding(VolumeBindingArgs(), StillHandle())
+
+
+def hint(helps: bool) -> QueueingHint:
+    return QueueingHint.QUEUE if helps else QueueingHint.SKIP
+
+
+def test_a_class_helps_where_it_is_new_or_allows_other_topologies() -> None:
+    before, after = storage_class(), storage_class(allowed=[{ZONE: ["a"]}])
+    assert PLUGIN.after_class_change(WANTING, None, after) is QueueingHint.QUEUE
+    assert PLUGIN.after_class_change(WANTING, before, after) is QueueingHint.QUEUE
+    assert PLUGIN.after_class_change(WANTING, after, after) is QueueingHint.SKIP
+
+
+@pytest.mark.parametrize(
+    ("changed", "helps"),
+    [(claim("data"), True), (claim("web-v1"), True), (claim("logs"), False), (claim(namespace="elsewhere"), False)],
+)
+def test_a_claim_helps_pods_that_use_it(changed: Any, helps: bool) -> None:
+    assert PLUGIN.after_claim_change(user("data", EPHEMERAL), None, changed) is hint(helps)
+
+
+def test_a_csi_node_helps_where_it_is_new_or_other_plugins_have_migrated() -> None:
+    before, after = csi_node("a", migrated="x"), csi_node("a", {"d": 1}, migrated="x")
+    assert PLUGIN.after_csi_node_change(WANTING, None, after) is QueueingHint.QUEUE
+    assert PLUGIN.after_csi_node_change(WANTING, before, after) is QueueingHint.SKIP
+    assert PLUGIN.after_csi_node_change(WANTING, before, csi_node("a")) is QueueingHint.QUEUE
+    assert MIGRATED in before.metadata.annotations
+
+
+@pytest.mark.parametrize(
+    ("driver", "before", "after", "helps"),
+    [("d", True, False, True), ("d", True, None, True), ("d", False, True, False), ("e", True, False, False)],
+)
+def test_a_driver_helps_pods_of_its_own_that_stops_publishing(
+    driver: str, before: bool, after: bool | None, helps: bool
+) -> None:
+    wanting = user({"csi": {"driver": "d"}})
+    changed = csi_driver(driver, publishes=before), csi_driver(driver, publishes=after)
+    assert PLUGIN.after_driver_change(wanting, *changed) is hint(helps)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "helps"),
+    [
+        (None, capacity(), True),
+        (capacity(size="1Gi"), capacity(size="2Gi"), True),
+        (capacity(), capacity(size="1Gi"), True),
+        (capacity(size="2Gi"), capacity(size="1Gi"), False),
+        (capacity(size="1Gi"), capacity(), False),
+        (capacity(size="1Gi", largest="1Mi"), capacity(size="2Gi", largest="1Mi"), False),
+    ],
+)
+def test_storage_helps_where_there_is_more_of_it(before: Any, after: Any, helps: bool) -> None:
+    assert PLUGIN.after_capacity_change(WANTING, before, after) is hint(helps)
+
+
+def test_it_waits_for_everything_that_has_a_say() -> None:
+    add_or_update = ActionType.ADD | ActionType.UPDATE
+    assert [(each.event, each.hint is None) for each in PLUGIN.events_to_register()] == [
+        (ClusterEvent(EventResource.STORAGE_CLASS, add_or_update), False),
+        (ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, add_or_update), False),
+        (ClusterEvent(EventResource.PERSISTENT_VOLUME, add_or_update), True),
+        (ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL), True),
+        (ClusterEvent(EventResource.CSI_NODE, add_or_update), False),
+        (ClusterEvent(EventResource.CSI_DRIVER, ActionType.UPDATE), False),
+        (ClusterEvent(EventResource.CSI_STORAGE_CAPACITY, add_or_update), False),
+    ]
