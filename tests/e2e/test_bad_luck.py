@@ -280,16 +280,16 @@ async def test_watches_that_break_while_pods_come_and_go_lose_nothing(
 async def test_an_api_server_that_is_away_during_a_backlog_gets_all_pods_bound(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
-    sandbox_cluster.put(*nodes(5), *pods(300, cpu="10m"))
-    daemon = await start(sandbox_cluster, configuration(qps=150, burst=5))
+    sandbox_cluster.put(*nodes(5), *pods(250, cpu="10m"))
+    daemon = await start(sandbox_cluster, configuration(qps=60, burst=5))
 
     async def some_are_bound() -> bool:
         return await daemon.attempts("scheduled") >= 20
 
     await eventually(some_are_bound)
     # So long that more status patches of failed attempts pile up than decisions may be ahead of the server.
-    sandbox_cluster.sandbox.faults.refuse_connections(2.5)
-    names = [f"web-{index}" for index in range(300)]
+    sandbox_cluster.sandbox.faults.refuse_connections(4.0)
+    names = [f"web-{index}" for index in range(250)]
     await sandbox_cluster.wait_bound(names, within_s=30.0)
     assert await daemon.attempts("error") > 128
     assert sorted(daemon.bound()) == sorted(f"default/{name}" for name in names)
@@ -301,7 +301,7 @@ async def test_an_api_server_that_restarts_in_the_middle_of_work_loses_nothing(
 ) -> None:
     await real_cluster.create(*nodes(5))
     await real_cluster.create(*pods(200, cpu="10m"))
-    daemon = await start(real_cluster, configuration(qps=40, burst=5))
+    daemon = await start(real_cluster, configuration(qps=70, burst=5))
 
     async def some_are_bound() -> bool:
         return await daemon.attempts("scheduled") >= 20
