@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from io import BufferedReader, FileIO, RawIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -100,8 +102,15 @@ def _content(name: str) -> bytes:
         raise click.ClickException(f"{name}: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _opened(name: str) -> BinaryIO:
+@contextmanager
+def _opened(name: str) -> Iterator[BinaryIO]:
     """The file, or standard input for `-`; unpacked if it is packed."""
-    raw = sys.stdin.buffer if name == "-" else FileIO(name)
-    file = BufferedReader(cast("RawIOBase", raw))
-    return cast("BinaryIO", gzip.open(file) if file.peek(2)[:2] == _GZIP else file)
+    with ExitStack() as stack:
+        raw = sys.stdin.buffer if name == "-" else stack.enter_context(FileIO(name))
+        file = BufferedReader(cast("RawIOBase", raw))
+        if file.peek(2)[:2] == _GZIP:
+            yield cast("BinaryIO", stack.enter_context(gzip.open(file)))
+        else:
+            yield cast("BinaryIO", file)
+        if name == "-":
+            file.detach()

@@ -7,7 +7,7 @@ no sexagesimals.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import msgspec
 import yaml
 
 from podium.config.document import resolve_plain
+from podium.config.field_errors import show
 from podium.whatif.errors import ManifestError
 from podium.whatif.manifests import Manifest
 
@@ -23,7 +24,7 @@ try:
 except ImportError:  # PyYAML without libyaml
     from yaml import SafeLoader  # type: ignore[assignment]
 
-_PLAIN = "podium:plain"
+_PLAIN, _TEXT = "podium:plain", "tag:yaml.org,2002:str"
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE)
 
 
@@ -36,17 +37,30 @@ class Found:
 
 
 class _Loader(SafeLoader):
-    """Reads unquoted scalars by the rules of the configuration's reader."""
+    """Reads unquoted scalars by the rules of the configuration's reader; every key is text."""
 
     yaml_implicit_resolvers: dict[str, Any] = {  # noqa: RUF012
         "<": [("tag:yaml.org,2002:merge", re.compile("^<<$"))],
         None: [(_PLAIN, re.compile("", re.DOTALL))],  # type: ignore[dict-item]
     }
 
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """A mapping, `1: a` as `"1": a`."""
+        self.flatten_mapping(node)
+        for key, _ in node.value:
+            if key.tag == _PLAIN and not isinstance(value := _resolved(key.value), str):
+                key.tag, key.value = _TEXT, show(value)
+        return super().construct_mapping(node, deep)
+
 
 def _plain(loader: _Loader, node: yaml.ScalarNode) -> Any:
     del loader
-    return node.value if _NOT_FINITE.fullmatch(node.value) else resolve_plain(node.value)
+    return _resolved(node.value)
+
+
+def _resolved(text: str) -> Any:
+    """What an unquoted scalar means; no field that a scheduler reads takes what is no finite number."""
+    return text if _NOT_FINITE.fullmatch(text) else resolve_plain(text)
 
 
 _Loader.add_constructor(_PLAIN, _plain)
@@ -66,16 +80,14 @@ def read_objects(text: bytes, name: str) -> Iterator[Found]:
             yield from _unfolded(document, f"{name}: document {number}")
 
 
-def _documents(text: bytes, name: str) -> Iterator[Any]:
-    if text.lstrip()[:1] in (b"{", b"["):
-        try:
-            yield msgspec.json.decode(text)
-        except msgspec.DecodeError:
-            pass  # YAML's flow style opens with a brace, too
-        else:
-            return
+def _documents(text: bytes, name: str) -> list[Any]:
     try:
-        yield from yaml.load_all(text, _Loader)
+        if text.lstrip()[:1] in (b"{", b"["):
+            try:
+                return [msgspec.json.decode(text)]
+            except msgspec.DecodeError:
+                pass  # YAML's flow style opens with a brace, too
+        return list(yaml.load_all(text, _Loader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f"line {mark.line + 1}: " if mark else ""

@@ -1,0 +1,136 @@
+import gzip
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from podium.cli.main import main
+
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n1"},
+    "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": 110}},
+}
+CORDONED = {**NODE, "metadata": {"name": "n2"}, "spec": {"unschedulable": True}}
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web"},
+    "spec": {"schedulerName": "podium", "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+}
+BIG = {**POD, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "9"}}}]}}
+SCENARIO = {"id": "s-1", "objects": [NODE], "pod": {**POD, "spec": {}}}
+
+
+def _run(*arguments, stdin=None):
+    return CliRunner().invoke(main, ["evaluate", *map(str, arguments)], input=stdin, catch_exceptions=False)
+
+
+def _written(path, *objects):
+    path.write_text("\n---\n".join(json.dumps(each) for each in objects))
+    return path
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    return _written(tmp_path / "cluster.yaml", NODE, CORDONED)
+
+
+def test_table_shows_the_winner_the_scores_and_why_others_do_not_fit(cluster, tmp_path):
+    result = _run("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", POD))
+    assert result.exit_code == 0
+    lines = [" ".join(line.split()) for line in result.output.splitlines()]
+    assert any(line.startswith("NODE TOTAL") for line in lines)
+    assert any(line.startswith("n1 ") and len(line.split()) > 4 for line in lines)
+    assert "n2 NodeUnschedulable node(s) were unschedulable" in lines
+    assert lines[-1].startswith("default/web fits on 1 of 2 nodes and would go to n1 (total ")
+
+
+def test_table_of_a_pod_that_fits_nowhere_ends_with_the_reason(cluster, tmp_path):
+    result = _run("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", BIG))
+    assert result.exit_code == 0
+    text = " ".join(result.output.split())
+    assert "default/web fits on no node: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were" in text
+
+
+def test_preemption_is_told_in_words(tmp_path):
+    running = {**BIG, "metadata": {"name": "low"}, "spec": {**BIG["spec"], "nodeName": "n1"}}
+    running["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "4"}}}]
+    urgent = {**POD, "spec": {**POD["spec"], "priority": 5}}
+    result = _run("-f", _written(tmp_path / "c.yaml", NODE, running), "--pod", _written(tmp_path / "p.yaml", urgent))
+    assert "It would be nominated to n1 after default/low left" in result.output
+
+
+def test_held_back_pod_is_told_so(cluster, tmp_path):
+    gated = {**POD, "spec": {**POD["spec"], "schedulingGates": [{"name": "hold"}]}}
+    result = _run("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", gated))
+    assert "But it would not be tried yet: waiting for scheduling gates: [hold] (SchedulingGates)" in result.output
+
+
+def test_json_holds_everything_in_one_line(cluster, tmp_path):
+    result = _run("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", POD), "--output", "json")
+    answer = json.loads(result.output)
+    assert (answer["pod"], answer["node"], answer["feasible"]) == ("default/web", "n1", ["n1"])
+
+
+def test_cluster_may_come_from_standard_input(tmp_path):
+    result = _run("-f", "-", "--pod", _written(tmp_path / "pod.yaml", POD), "--output", "json", stdin=json.dumps(NODE))
+    assert json.loads(result.output)["node"] == "n1"
+
+
+def test_configuration_decides_and_its_leader_election_does_not_matter(cluster, tmp_path):
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "leaderElection: {leaderElect: true}\n"
+        "profiles: [{schedulerName: podium, plugins: {filter: {disabled: [{name: NodeUnschedulable}]}}}]\n"
+    )
+    pod = _written(tmp_path / "pod.yaml", POD)
+    result = _run("-f", cluster, "--pod", pod, "--config", config, "--output", "json")
+    assert json.loads(result.output)["feasible"] == ["n1", "n2"]
+
+
+def test_scenarios_are_answered_a_line_each_packed_or_not(tmp_path):
+    packed, plain = tmp_path / "a.jsonl.gz", tmp_path / "b.jsonl"
+    packed.write_bytes(gzip.compress(json.dumps(SCENARIO).encode()))
+    plain.write_text(f"\n{json.dumps({**SCENARIO, 'id': 's-2'})}\nnonsense\n")
+    answers = [json.loads(line) for line in _run(packed, plain).output.splitlines()]
+    assert [answer["id"] for answer in answers] == ["s-1", "s-2", f"{plain}:3"]
+    assert [answer.get("feasible") for answer in answers] == [["n1"], ["n1"], None]
+    assert answers[2]["error"].startswith("not a scenario: ")
+
+
+def test_scenarios_may_come_from_standard_input():
+    result = _run("-", stdin=gzip.compress(json.dumps(SCENARIO).encode()))
+    assert json.loads(result.output)["feasible"] == ["n1"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("-f", "c"), ("--pod", "p", "s.jsonl"), ("-f", "c", "s.jsonl")], ids=lambda each: " ".join(each)
+)
+def test_half_a_question_is_a_usage_error(arguments):
+    result = _run(*arguments)
+    assert result.exit_code == 2
+    assert "give either files of scenarios, or a cluster with -f and a pod with --pod" in result.output
+
+
+def test_file_that_is_not_there_is_named(tmp_path):
+    for arguments in (["nowhere"], ["-f", "nowhere", "--pod", "nowhere"]):
+        result = _run(*arguments)
+        assert result.exit_code == 1
+        assert "nowhere: No such file or directory" in result.output
+
+
+def test_packed_file_that_is_cut_short_is_named(tmp_path):
+    cut = tmp_path / "cut.gz"
+    cut.write_bytes(gzip.compress(json.dumps(SCENARIO).encode())[:-9])
+    result = _run(cut)
+    assert result.exit_code == 1
+    assert f"Error: {cut}: " in result.output
+
+
+def test_broken_object_is_named_by_file_document_and_field(cluster, tmp_path):
+    result = _run("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", {**POD, "spec": {"priority": "x"}}))
+    assert result.exit_code == 1
+    assert f"{tmp_path / 'pod.yaml'}: document 1: Pod default/web: spec.priority: expected int" in result.output

@@ -1,0 +1,104 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.whatif.errors import ManifestError
+from podium.whatif.files import read_objects
+from tests.unit.whatif.manifests import node, pod
+
+
+def _found(text):
+    return [(each.where, each.manifest["metadata"]["name"]) for each in read_objects(text.encode(), "f")]
+
+
+def test_documents_and_lists_within_them_are_unfolded():
+    text = """
+apiVersion: v1
+kind: Node
+metadata: {name: a}
+---
+---
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Pod, metadata: {name: b}}
+- apiVersion: v1
+  kind: PodList
+  items: [{metadata: {name: c}}]
+"""
+    assert _found(text) == [
+        ("f: document 1", "a"),
+        ("f: document 3: items[0]", "b"),
+        ("f: document 3: items[1]: items[0]", "c"),
+    ]
+
+
+def test_items_of_a_typed_list_take_its_kind():
+    (found,) = read_objects(b"{apiVersion: apps/v1, kind: ReplicaSetList, items: [{metadata: {name: a}}]}", "f")
+    assert (found.manifest["apiVersion"], found.manifest["kind"]) == ("apps/v1", "ReplicaSet")
+
+
+def test_json_is_read_as_it_is():
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [node("a"), pod("b")]})
+    assert [name for _, name in _found(text)] == ["a", "b"]
+
+
+def test_empty_file_and_empty_list_hold_nothing():
+    assert _found("") == []
+    assert _found("apiVersion: v1\nkind: List\nitems: null\n") == []
+
+
+def test_scalars_mean_what_they_mean_to_kubectl():
+    text = b"""
+apiVersion: v1
+kind: Pod
+metadata: {creationTimestamp: 2026-01-01T00:00:00Z, labels: {a: 12:30, b: 0x10, c: yes, d: ~, e: "1", f: .inf}}
+"""
+    (found,) = read_objects(text, "f")
+    assert found.manifest["metadata"] == {
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "labels": {"a": "12:30", "b": 16, "c": True, "d": None, "e": "1", "f": ".inf"},
+    }
+
+
+def test_anchors_and_merges_are_followed():
+    text = b"{apiVersion: v1, kind: Pod, metadata: {name: a}, x: &x {p: 1, q: 2}, z: {<<: *x, q: 3}}"
+    (found,) = read_objects(text, "f")
+    assert found.manifest["z"] == {"p": 1, "q": 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("a: [", "f: line 2: did not find expected node content"),
+        ("[]", "f: document 1: expected an object, got an array"),
+        ("hello", "f: document 1: expected an object, got the value 'hello'"),
+        ("metadata: {}", "f: document 1: kind: required"),
+        ("kind: Pod", "f: document 1: apiVersion: required"),
+        ("{kind: List, apiVersion: v1, items: [null]}", "f: document 1: items[0]: expected an object, got null"),
+        ("{kind: List, apiVersion: v1, items: 3}", "f: document 1: items: expected an array, got the value 3"),
+        ("[" * 5000, "f: "),
+    ],
+)
+def test_what_cannot_be_read_is_named_by_file_and_place(text, error):
+    with pytest.raises(ManifestError) as refused:
+        _found(text)
+    assert str(refused.value).startswith(error)
+
+
+def test_keys_are_text():
+    (found,) = read_objects(b"{apiVersion: v1, kind: Pod, metadata: {labels: {1: a, y: b, .inf: c}}}", "f")
+    assert found.manifest["metadata"]["labels"] == {"1": "a", "true": "b", ".inf": "c"}
+
+
+@given(st.text(alphabet="ab:{}[]-,&*!|>'\"\n #%@~?<1.", max_size=60))
+def test_any_text_is_read_or_refused(text):
+    error = "f: "
+    try:
+        kinds = [found.manifest["kind"] for found in read_objects(text.encode(), "f")]
+    except ManifestError as refused:
+        kinds, error = [], str(refused)
+    assert all(isinstance(kind, str) for kind in kinds)
+    assert error.startswith("f: ")

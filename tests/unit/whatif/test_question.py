@@ -1,0 +1,94 @@
+import json
+
+import pytest
+
+from podium.config import default_configuration
+from podium.plugins import IN_TREE
+from podium.whatif import ManifestError, Question, WhatIfError
+from tests.unit.whatif.manifests import node, pod
+
+
+def _file(*objects, name="cluster.yaml"):
+    return name, "\n---\n".join(json.dumps(each) for each in objects).encode()
+
+
+def _ask(clusters, asked, *, any_scheduler=True):
+    question = Question.read(clusters, asked)
+    return question.ask(default_configuration(), IN_TREE, any_scheduler=any_scheduler)
+
+
+def _pod_file(*objects):
+    return _file(*objects, name="pod.yaml")
+
+
+def test_pod_goes_where_it_fits():
+    answer = _ask([_file(node("n1", cpu="1")), _file(node("n2"))], _pod_file(pod("web", cpu="2")))
+    assert answer.winner == "n2"
+    as_json = answer.to_json()
+    assert (as_json["pod"], as_json["node"], as_json["feasible"]) == ("default/web", "n2", ["n2"])
+
+
+def test_pod_asked_about_stands_in_for_the_one_in_the_cluster():
+    answer = _ask([_file(node("n1", cpu="2"), pod("web", cpu="2", on="n1"))], _pod_file(pod("web", cpu="2")))
+    assert answer.winner == "n1"
+
+
+def test_objects_in_the_pods_file_belong_to_the_cluster():
+    important = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 5,
+    }
+    cluster = _file(node("n1", cpu="1"), pod("low", on="n1"))
+    answer = _ask([cluster], _pod_file(important, pod("web", priorityClassName="high")))
+    assert answer.to_json()["victims"] == ["default/low"]
+
+
+def test_any_scheduler_name_is_served_unless_a_configuration_says_which():
+    asked = _pod_file(pod("web", schedulerName="podium"))
+    assert _ask([_file(node("n1"))], asked).winner == "n1"
+    with pytest.raises(WhatIfError, match="no profile is named 'podium'"):
+        _ask([_file(node("n1"))], asked, any_scheduler=False)
+
+
+def test_gates_are_told_beside_where_the_pod_would_go():
+    answer = _ask([_file(node("n1"))], _pod_file(pod("web", schedulingGates=[{"name": "hold"}])))
+    assert answer.winner == "n1"
+    assert answer.to_json()["preenqueue"] == [
+        {
+            "code": "UnschedulableAndUnresolvable",
+            "plugin": "SchedulingGates",
+            "reasons": ["waiting for scheduling gates: [hold]"],
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("clusters", "asked", "error"),
+    [
+        ([], _pod_file(pod("a")), "no nodes: give the cluster's objects with -f"),
+        ([_file(node("n1"))], _pod_file(), "pod.yaml: expected one pod, found 0"),
+        ([_file(node("n1"))], _pod_file(pod("a"), pod("b")), "pod.yaml: expected one pod, found 2"),
+        (
+            [_file(node("n1"), pod("x", priority="no"))],
+            _pod_file(pod("a")),
+            "cluster.yaml: document 2: Pod default/x: spec.priority: expected int",
+        ),
+        (
+            [_file(node("n1"))],
+            _pod_file(pod("a", nodeSelector=[])),
+            "pod.yaml: document 1: Pod default/a: spec.nodeSelector: expected object, got array",
+        ),
+    ],
+)
+def test_question_that_cannot_be_read_is_refused_by_file_document_and_field(clusters, asked, error):
+    with pytest.raises(ManifestError) as refused:
+        Question.read(clusters, asked)
+    assert str(refused.value).startswith(error)
+
+
+def test_two_pods_of_one_uid_are_refused():
+    twins = [{**pod(name, on="n1"), "metadata": {"name": name, "uid": "same"}} for name in "ab"]
+    with pytest.raises(WhatIfError, match="already in added state"):
+        _ask([_file(node("n1"), *twins)], _pod_file(pod("web")))
