@@ -99,14 +99,18 @@ class ControlPlane:
         self.stop_apiserver()
         self.start_apiserver()
 
-    def start_scheduler(self, config: Mapping[str, Any] | None = None) -> Scheduler:
+    def start_scheduler(self, config: Mapping[str, Any] | None = None, *, verbosity: int = 0) -> Scheduler:
         """Starts the real kube-scheduler and returns when it is healthy; the caller stops its process.
 
-        Args: config: a KubeSchedulerConfiguration; apiVersion, kind, the kubeconfig and leaderElection are
-            filled in when they are not there, so that None is upstream's default without an election.
+        Args:
+            config: a KubeSchedulerConfiguration; apiVersion, kind, the kubeconfig and leaderElection are
+                filled in when they are not there, so that None is upstream's default without an election.
+            verbosity: of what it logs of its decisions; from 10 on all scores.
         """
         port = free_ports(1)[0]
-        process = self._launch("kube-scheduler", self._scheduler_flags(config or {}, port))
+        # Every log call looks for its file among the modules, which a benchmark would feel.
+        extra = [f"--vmodule=schedule_one={verbosity}"] if verbosity else []
+        process = self._launch("kube-scheduler", [*self._scheduler_flags(config or {}, port), *extra])
         # Its certificate is self-signed, in memory, and of no interest.
         context = ssl._create_unverified_context()
         try:
