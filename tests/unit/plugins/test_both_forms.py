@@ -14,17 +14,21 @@ from podium.config.args import (
     LEAST_ALLOCATED,
     MOST_ALLOCATED,
     REQUESTED_TO_CAPACITY_RATIO,
+    InterPodAffinityArgs,
     NodeAffinityArgs,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
+    PodTopologySpreadArgs,
     RequestedToCapacityRatio,
     ResourceSpec,
     ScoringStrategy,
     UtilizationShapePoint,
 )
+from podium.framework.cycle_state import CycleState
 from podium.framework.interface import (
     MAX_NODE_SCORE,
     FilterPlugin,
+    PreFilterPlugin,
     PreScorePlugin,
     ScorePlugin,
     TableFilterPlugin,
@@ -33,7 +37,7 @@ from podium.framework.interface import (
 from podium.framework.status import Status
 from podium.kube.objects import Node, Pod
 from podium.plugins import IN_TREE
-from tests.unit.plugins.clusters import STATE, StillHandle, node, pod, snapshot_of
+from tests.unit.plugins.clusters import StillHandle, node, pod, snapshot_of
 
 T = TypeVar("T")
 
@@ -111,6 +115,29 @@ affinities = st.fixed_dictionaries(
 )
 
 
+other_pods = st.sampled_from(
+    (
+        None,
+        {},
+        *({"matchExpressions": [{"key": "app", "operator": operator}]} for operator in ("Exists", "DoesNotExist")),
+    )
+)
+pod_terms = st.fixed_dictionaries({"topologyKey": keys, "labelSelector": other_pods})
+pod_preferences = st.fixed_dictionaries({"weight": st.integers(1, 100), "podAffinityTerm": pod_terms})
+pod_affinities = st.fixed_dictionaries(
+    {}, optional={REQUIRED: st.lists(pod_terms, max_size=1), PREFERRED: st.lists(pod_preferences, max_size=2)}
+)
+spread_constraints = st.fixed_dictionaries(
+    {
+        "maxSkew": st.integers(1, 2),
+        "topologyKey": keys,
+        "whenUnsatisfiable": st.sampled_from(("DoNotSchedule", "ScheduleAnyway")),
+        "labelSelector": other_pods,
+        "nodeTaintsPolicy": st.sampled_from((None, "Honor")),
+    }
+)
+
+
 @st.composite
 def nodes(draw: st.DrawFn, index: int) -> Node:
     return node(
@@ -136,7 +163,12 @@ def pods(draw: st.DrawFn, name: str, on: str = "") -> Pod:
         images=draw(st.lists(images, min_size=1, max_size=2)),
         tolerations=draw(st.lists(tolerations, max_size=2)),
         nodeSelector=draw(labels) if draw(st.booleans()) else {},
-        affinity={"nodeAffinity": draw(affinities)},
+        affinity={
+            "nodeAffinity": draw(affinities),
+            "podAffinity": draw(pod_affinities),
+            "podAntiAffinity": draw(pod_affinities),
+        },
+        topologySpreadConstraints=draw(st.lists(spread_constraints, max_size=2)),
     )
 
 
@@ -175,6 +207,8 @@ CONFIGURED: list[tuple[str, Any]] = [
     ("NodeResourcesBalancedAllocation", NodeResourcesBalancedAllocationArgs()),
     ("NodeResourcesBalancedAllocation", NodeResourcesBalancedAllocationArgs(ALL_RESOURCES)),
     ("ImageLocality", None),
+    ("PodTopologySpread", PodTopologySpreadArgs()),
+    ("InterPodAffinity", InterPodAffinityArgs()),
     ("DynamicResources", None),
     ("NodeDeclaredFeatures", None),
 ]
@@ -193,12 +227,14 @@ def plugins_of(kind: type[T], snapshot: Snapshot) -> Iterator[tuple[T, str]]:
             yield plugin, f"{name} with {args}"
 
 
-def answers_by_row(plugin: TableFilterPlugin, pod: Pod, snapshot: Snapshot, rows: Rows) -> list[Status | None]:
-    verdicts = plugin.filter_rows(STATE, pod, snapshot, rows)
+def answers_by_row(
+    plugin: TableFilterPlugin, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows
+) -> list[Status | None]:
+    verdicts = plugin.filter_rows(state, pod, snapshot, rows)
     if verdicts is None:
         return [None] * len(rows)
     assert verdicts.dtype == np.int64
-    return [plugin.explain(STATE, pod, int(verdict)) if verdict else None for verdict in verdicts]
+    return [plugin.explain(state, pod, int(verdict)) if verdict else None for verdict in verdicts]
 
 
 @settings(max_examples=60, deadline=None)
@@ -207,8 +243,11 @@ def test_both_forms_filter_alike(snapshot: Snapshot, incoming: Pod, kept: int) -
     rows = some_rows(snapshot, kept)
     for plugin, called in plugins_of(FilterPlugin, snapshot):
         assert isinstance(plugin, TableFilterPlugin)
-        one_by_one = [plugin.filter(STATE, incoming, snapshot.node(row)) for row in rows]
-        assert answers_by_row(plugin, incoming, snapshot, rows) == one_by_one, called
+        state = CycleState()
+        if isinstance(plugin, PreFilterPlugin) and plugin.pre_filter(state, incoming, snapshot)[1] is not None:
+            continue
+        one_by_one = [plugin.filter(state, incoming, snapshot.node(row)) for row in rows]
+        assert answers_by_row(plugin, state, incoming, snapshot, rows) == one_by_one, called
 
 
 @settings(max_examples=60, deadline=None)
@@ -217,10 +256,11 @@ def test_both_forms_score_alike(snapshot: Snapshot, incoming: Pod, kept: int) ->
     rows = some_rows(snapshot, kept)
     for plugin, called in plugins_of(ScorePlugin, snapshot):
         assert isinstance(plugin, TableScorePlugin)
-        if isinstance(plugin, PreScorePlugin) and plugin.pre_score(STATE, incoming, snapshot, rows) is not None:
+        state = CycleState()
+        if isinstance(plugin, PreScorePlugin) and plugin.pre_score(state, incoming, snapshot, rows) is not None:
             continue
-        scores = plugin.score_rows(STATE, incoming, snapshot, rows)
+        scores = plugin.score_rows(state, incoming, snapshot, rows)
         assert scores.dtype == np.int64
-        assert scores.tolist() == [plugin.score(STATE, incoming, snapshot.node(row)) for row in rows], called
-        normalized = plugin.normalize_scores(STATE, incoming, scores)
+        assert scores.tolist() == [plugin.score(state, incoming, snapshot.node(row)) for row in rows], called
+        normalized = plugin.normalize_scores(state, incoming, scores)
         assert all(0 <= score <= MAX_NODE_SCORE for score in normalized.tolist()), called
