@@ -225,7 +225,7 @@ class PreemptionExecutor:
                 return False
         self._events.record(preempted(victim, preemption.preemptor, preemption.node_name, in_memory=in_memory))
         log.info(
-            "Preemptor pod preempted victim pod",
+            "Preemptor Pod preempted victim Pod",
             preemptor=preemption.preemptor.key,
             victim=victim.key,
             node=preemption.node_name,

@@ -126,6 +126,33 @@ async def test_two_in_a_row_do_not_take_the_same_room(cluster: Cluster, start: S
     assert await daemon.metric("scheduler_preemption_victims_sum") == 2
 
 
+async def test_a_pod_of_lower_priority_loses_its_nomination_to_the_room(cluster: Cluster, start: StartDaemon) -> None:
+    await create_priorities(cluster)
+    await cluster.create(node("only", cpu="4"))
+    await cluster.create(*[running(f"slow-{index}", "only", cpu="2", grace_s=600) for index in range(2)])
+    await start(cluster)
+    await cluster.create(pod("before", cpu="2", priorityClassName="middle"))
+
+    async def nominated(name: str) -> str:
+        return str((await cluster.pod(name))["status"].get("nominatedNodeName", ""))
+
+    async def leaving() -> list[str]:
+        return [name for name, item in (await cluster.pods()).items() if item["metadata"].get("deletionTimestamp")]
+
+    async def one_leaves() -> bool:
+        return len(await leaving()) == 1 and await nominated("before") == "only"
+
+    async def both_leave() -> bool:
+        return len(await leaving()) == 2 and await nominated("urgent") == "only" and not await nominated("before")
+
+    await eventually(one_leaves)
+    await cluster.create(high("urgent"))
+    await eventually(both_leave)
+    for name in await leaving():
+        await cluster.admin.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
+    assert await cluster.wait_bound(["urgent"]) == {"urgent": "only"}
+
+
 async def test_what_a_budget_protects_goes_last(cluster: Cluster, start: StartDaemon) -> None:
     await create_priorities(cluster)
     await cluster.create(*nodes(2, cpu="4"))
