@@ -38,7 +38,6 @@ from podium.daemon.failures import FailureHandler
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import RESOURCE_EVENTS, BrokenObjects, NodeHandler, PodHandler, ResourceHandler
 from podium.daemon.loop import Collaborators, SchedulingLoop
-from podium.daemon.nominations import QueueNominations
 from podium.daemon.observers import QueueMetrics
 from podium.daemon.serving import Check, Health, Server, ping, serve, serving_context
 from podium.daemon.wakeup import WakeUp
@@ -193,7 +192,7 @@ class App:
                 nominated_to=queue.nominated_pods_for_node,
                 activate=lambda pod: queue.activate([pod]),
             ),
-            nominated=QueueNominations(queue),
+            nominated=queue.nominator,
             dispatcher=dispatcher,
             recorder=recorder,
             failures=FailureHandler(queue, pods.get, recorder, client, metrics, clock),

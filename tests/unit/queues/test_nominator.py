@@ -104,3 +104,20 @@ def test_only_nodes_with_nominations_are_named() -> None:
     world.nominator.add(b)
     world.nominator.delete(a)
     assert tuple(world.nominator.node_names()) == ("n2",)
+
+
+def test_ahead_of_a_pod_are_the_others_of_at_least_its_priority() -> None:
+    low, equal, high, itself = (
+        pod(name, nominated="n1", priority=p) for name, p in zip("abcd", (1, 5, 9, 5), strict=True)
+    )
+    world = Nominations(low, equal, high, itself)
+    for each in (low, equal, high, itself):
+        world.nominator.add(each)
+    assert {name: list(pods) for name, pods in world.nominator.ahead_of(itself).items()} == {"n1": [equal, high]}
+
+
+def test_nodes_without_a_pod_ahead_are_not_named() -> None:
+    low, high = pod("a", nominated="n1", priority=1), pod("b", nominated="n2", priority=9)
+    world = Nominations(low, high)
+    world.nominator.add(low)
+    assert world.nominator.ahead_of(high) == {}
