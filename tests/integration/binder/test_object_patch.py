@@ -1,0 +1,117 @@
+"""Changes of an object at the version that was read, against both API servers and through faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from podium.kube.api_errors import Conflict, InternalError, NotFound
+from podium.kube.resource_types import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from podium.kube.storage_objects import PersistentVolume, PersistentVolumeClaim
+from tests.integration.binder.conftest import Cluster, FaultyCluster
+
+pytestmark = pytest.mark.anyio
+
+VOLUMES = "/api/v1/persistentvolumes"
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+SELECTED = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n1"}}}
+KEPT: dict[str, Any] = {
+    "metadata": {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}},
+    "spec": {"claimRef": {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "data", "uid": "u"}},
+}
+
+
+@pytest.fixture
+def anyio_backend() -> object:
+    return "asyncio", {"use_uvloop": True}
+
+
+async def a_claim(cluster: Cluster) -> PersistentVolumeClaim:
+    """A new claim, as our informers would show it."""
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "slow"}
+    made = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
+    return msgspec.convert(await cluster.admin.create(CLAIMS, made), PersistentVolumeClaim)
+
+
+async def a_volume(cluster: Cluster) -> PersistentVolume:
+    """A new volume, as our informers would show it."""
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "capacity": {"storage": "1Gi"},
+        "storageClassName": "slow",
+        "csi": {"driver": "disk.example.com", "volumeHandle": "h", "fsType": "ext4"},
+    }
+    made = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"}, "spec": spec}
+    return msgspec.convert(await cluster.admin.create(VOLUMES, made), PersistentVolume)
+
+
+async def test_a_change_is_merged_into_the_object_and_its_new_state_is_returned(cluster: Cluster) -> None:
+    volume = await a_volume(cluster)
+    kept = await cluster.client.patch(PERSISTENT_VOLUMES, volume, KEPT)
+    stored = await cluster.admin.get(f"{VOLUMES}/pv")
+    assert kept.metadata.resource_version == stored["metadata"]["resourceVersion"] != volume.metadata.resource_version
+    assert kept.spec.claim_ref is not None
+    assert kept.spec.claim_ref.uid == "u"
+    assert stored["spec"]["claimRef"] == KEPT["spec"]["claimRef"]
+    assert stored["spec"]["csi"]["fsType"] == "ext4"  # what podium does not read stays as it is
+
+
+async def test_an_object_that_has_changed_meanwhile_is_left_alone(cluster: Cluster) -> None:
+    claim = await a_claim(cluster)
+    await cluster.admin.patch(f"{CLAIMS}/data", {"metadata": {"labels": {"changed": "yes"}}})
+    with pytest.raises(Conflict):
+        await cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
+    assert "annotations" not in (await cluster.admin.get(f"{CLAIMS}/data"))["metadata"]
+
+
+async def test_an_object_that_is_gone_is_not_found(cluster: Cluster) -> None:
+    volume = await a_volume(cluster)
+    await cluster.admin.patch(f"{VOLUMES}/pv", {"metadata": {"finalizers": None}})
+    await cluster.admin.delete(f"{VOLUMES}/pv")
+    with pytest.raises(NotFound):
+        await cluster.client.patch(PERSISTENT_VOLUMES, volume, KEPT)
+
+
+async def test_a_lost_answer_leaves_the_object_changed_exactly_once(cluster: Cluster) -> None:
+    claim = await a_claim(cluster)
+    cluster.session.to_lose = 1
+    selected = await cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
+    stored = await cluster.admin.get(f"{CLAIMS}/data")
+    assert selected.metadata.resource_version == stored["metadata"]["resourceVersion"]
+    assert selected.metadata.annotations == SELECTED["metadata"]["annotations"]
+    assert cluster.session.writes == [f"PATCH {CLAIMS}/data"]
+
+
+async def test_a_500_that_did_nothing_is_followed_by_another_try(faulty: FaultyCluster) -> None:
+    claim = await a_claim(faulty.cluster)
+    faulty.faults.server_error(verb="patch", resource="persistentvolumeclaims")
+    faulty.faults.server_error(verb="get", resource="persistentvolumeclaims")
+    selected = await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
+    assert selected.metadata.annotations == SELECTED["metadata"]["annotations"]
+
+
+async def test_a_server_that_only_fails_leaves_the_object_alone_and_says_so(faulty: FaultyCluster) -> None:
+    claim = await a_claim(faulty.cluster)
+    faulty.faults.server_error(None, verb="patch", resource="persistentvolumeclaims")
+    with pytest.raises(InternalError):
+        await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
+    assert "annotations" not in (await faulty.cluster.admin.get(f"{CLAIMS}/data"))["metadata"]
+
+
+async def test_an_answer_in_doubt_and_a_change_by_another_is_a_conflict(faulty: FaultyCluster) -> None:
+    claim = await a_claim(faulty.cluster)
+    await faulty.cluster.admin.patch(f"{CLAIMS}/data", {"metadata": {"labels": {"changed": "yes"}}})
+    faulty.faults.server_error(verb="patch", resource="persistentvolumeclaims")
+    with pytest.raises(Conflict, match='persistentvolumeclaims "default/data" has changed meanwhile'):
+        await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
+
+
+async def test_an_object_that_cannot_be_read_again_leaves_the_doubt(faulty: FaultyCluster) -> None:
+    claim = await a_claim(faulty.cluster)
+    faulty.faults.server_error(None, verb="patch", resource="persistentvolumeclaims")
+    faulty.faults.server_error(None, verb="get", resource="persistentvolumeclaims")
+    with pytest.raises(InternalError) as failed:
+        await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
+    assert all(note.startswith("the object could not be read again: ") for note in failed.value.__notes__)
