@@ -1,0 +1,161 @@
+"""The contract between both forms of the volume plugins: in any world they say the same of every node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podium.config.args import VolumeBindingArgs
+from podium.framework.status import PluginError
+from podium.kube.objects import Node, Pod
+from podium.kube.storage_objects import PersistentVolume, PersistentVolumeClaim
+from tests.unit.plugins.clusters import node
+from tests.unit.plugins.storage import (
+    SELECTED_NODE,
+    World,
+    attachment,
+    capacity,
+    claim,
+    csi_driver,
+    csi_node,
+    storage_class,
+    user,
+    volume,
+)
+
+LABELS = (
+    "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "topology.ebs.csi.aws.com/zone",
+)
+VALUES = ("a", "b")
+CLAIMS = ("c0", "c1", "c2")
+VOLUMES = ("v0", "v1", "v2", "v3")
+NODES = ("n0", "n1", "n2", "n3")
+DRIVER = "disk.example.com"
+AWS: dict[str, Any] = {"awsElasticBlockStore": {"volumeID": "vol-1"}}
+CLASSES = ("slow", "made")
+
+labels = st.dictionaries(st.sampled_from(LABELS), st.sampled_from((*VALUES, "a__b")), max_size=3)
+node_labels = st.dictionaries(st.sampled_from(LABELS), st.sampled_from(VALUES), max_size=3)
+reaches = st.one_of(
+    st.none(),
+    st.dictionaries(st.sampled_from(LABELS), st.lists(st.sampled_from(VALUES), min_size=1, max_size=2), max_size=2),
+)
+sizes = st.sampled_from(("1Gi", "2Gi"))
+modes = st.sampled_from((("ReadWriteOnce",), ("ReadWriteOncePod",)))
+inline = st.sampled_from(
+    (
+        AWS,
+        {"awsElasticBlockStore": {"volumeID": "vol-2"}},
+        {"gcePersistentDisk": {"pdName": "d"}},
+        {"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
+        {"rbd": {"monitors": ["m"], "image": "i", "pool": "p"}},
+        {"azureDisk": {"diskName": "d", "diskURI": "/d"}},
+    )
+)
+used = st.one_of(st.sampled_from(CLAIMS), inline)
+
+
+@st.composite
+def nodes(draw: st.DrawFn) -> list[Node]:
+    return [node(name, labels=draw(node_labels)) for name in NODES[: draw(st.integers(1, len(NODES)))]]
+
+
+@st.composite
+def claims(draw: st.DrawFn) -> list[PersistentVolumeClaim]:
+    return [
+        claim(
+            name,
+            storage_class=draw(st.sampled_from(CLASSES)),
+            size=draw(sizes),
+            modes=draw(modes),
+            volume=draw(st.sampled_from(("", "", "v0", "gone"))),
+            annotations=draw(st.sampled_from(({}, {}, {}, {SELECTED_NODE: "n1"}))),
+        )
+        for name in CLAIMS
+    ]
+
+
+@st.composite
+def volumes(draw: st.DrawFn, known: list[PersistentVolumeClaim]) -> list[PersistentVolume]:
+    sources: tuple[dict[str, Any], ...] = (AWS, {}, {"gcePersistentDisk": {"pdName": "d"}})
+    return [
+        volume(
+            name,
+            storage_class=draw(st.sampled_from(CLASSES)),
+            size=draw(sizes),
+            modes=("ReadWriteOnce", "ReadWriteOncePod"),
+            labels=draw(labels),
+            reach=draw(reaches),
+            kept_for=draw(st.sampled_from((None, None, known[0], known[1]))),
+            **draw(st.sampled_from(({"csi": (DRIVER, name)}, *sources))),
+        )
+        for name in VOLUMES
+    ]
+
+
+@st.composite
+def csi_nodes(draw: st.DrawFn) -> list[Any]:
+    limits = st.dictionaries(st.sampled_from((DRIVER, "ebs.csi.aws.com")), st.sampled_from((None, 0, 1, 2, 3)))
+    migrated = st.sampled_from(("", "kubernetes.io/aws-ebs", "kubernetes.io/gce-pd,kubernetes.io/aws-ebs"))
+    return [csi_node(name, draw(limits), draw(migrated)) for name in NODES if draw(st.booleans())]
+
+
+@st.composite
+def pods(draw: st.DrawFn, names: list[str]) -> list[Pod]:
+    return [
+        user(*draw(st.lists(used, max_size=3)), name=f"p{index}", on=draw(st.sampled_from(names)))
+        for index in range(draw(st.integers(0, 4)))
+    ]
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> list[Any]:
+    some_nodes, some_claims = draw(nodes()), draw(claims())
+    allowed = st.lists(
+        st.dictionaries(
+            st.sampled_from(LABELS), st.lists(st.sampled_from(VALUES), min_size=1, max_size=1), min_size=1, max_size=2
+        ),
+        max_size=2,
+    )
+    left = st.lists(st.tuples(node_labels, sizes), max_size=2)
+    return [
+        *some_nodes,
+        *some_claims,
+        *draw(volumes(some_claims)),
+        *draw(csi_nodes()),
+        *draw(pods([each.name for each in some_nodes])),
+        storage_class("slow", provisioner="kubernetes.io/no-provisioner"),
+        storage_class("made", provisioner=DRIVER, allowed=draw(allowed)),
+        csi_driver(DRIVER, publishes=draw(st.booleans())),
+        *(capacity(f"k{index}", storage_class="made", on=on, size=size) for index, (on, size) in enumerate(draw(left))),
+        *(attachment(name, "n0", DRIVER) for name in VOLUMES if draw(st.booleans())),
+    ]
+
+
+def fails_somewhere(world: World, wanting: Pod) -> bool:
+    """Whether the node form fails on some node: then the table form may fail on all."""
+    for row in world.snapshot.order:
+        try:
+            world.plugin.filter(world.state, wanting, world.snapshot.node(row))
+        except PluginError:
+            return True
+    return False
+
+
+@settings(max_examples=250, deadline=None)
+@given(items=worlds(), wanted=st.lists(used, min_size=1, max_size=3))
+def test_both_forms_of_the_volume_plugins_filter_alike(items: list[Any], wanted: list[Any]) -> None:
+    wanting = user(*wanted, name="new")
+    for plugin in ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"):
+        world = World(plugin, *items, args=VolumeBindingArgs())
+        if world.pre_filter(wanting) is not None:
+            continue
+        try:
+            world.statuses(wanting)  # compares
+        except PluginError:
+            assert fails_somewhere(world, wanting)
