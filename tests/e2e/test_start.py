@@ -21,25 +21,24 @@ pytestmark = pytest.mark.anyio
 
 async def test_an_api_server_that_cannot_be_reached_is_waited_for(tmp_path: Path, start: StartDaemon) -> None:
     later = Sandbox(free_ports(1)[0], kubelets=False)
-    async with Client(later.url) as admin:
-        cluster = SandboxCluster(admin, later.write_kubeconfig(tmp_path / "kubeconfig"), later)
-        daemon = await start(cluster, ready=False)
+    cluster = SandboxCluster(Client(later.url), later.write_kubeconfig(tmp_path / "kubeconfig"), later)
+    daemon = await start(cluster, ready=False)
 
-        async def tries() -> list[Json]:
-            return [entry for entry in daemon.log() if entry.get("resource") == "nodes"]
+    async def tries() -> list[Json]:
+        return [entry for entry in daemon.log() if entry.get("resource") == "nodes"]
 
-        for entry in await eventually(tries):
-            assert (entry["level"], entry["msg"]) == ("warning", "API server unreachable")
-            assert later.url in entry["error"]
-            assert entry["retry_s"] > 0
-        status, text = await daemon.get("/readyz?verbose")
-        assert (status, "[-]sched-handler-sync failed" in text) == (500, True)
-        assert (await daemon.get("/livez"))[0] == (await daemon.get("/healthz"))[0] == 200
-        async with later:
-            cluster.put(*nodes(2), *pods(5))
-            await daemon.wait_ready()
-            await cluster.wait_bound(f"web-{index}" for index in range(5))
-            assert await daemon.stop() == 0
+    for entry in await eventually(tries):
+        assert (entry["level"], entry["msg"]) == ("warning", "API server unreachable")
+        assert later.url in entry["error"]
+        assert entry["retry_s"] > 0
+    status, text = await daemon.get("/readyz?verbose")
+    assert (status, "[-]sched-handler-sync failed" in text) == (500, True)
+    assert (await daemon.get("/livez"))[0] == (await daemon.get("/healthz"))[0] == 200
+    async with later, cluster.admin:
+        cluster.put(*nodes(2), *pods(5))
+        await daemon.wait_ready()
+        await cluster.wait_bound(f"web-{index}" for index in range(5))
+        assert await daemon.stop() == 0
 
 
 async def refused(daemon: Daemon) -> list[str]:
