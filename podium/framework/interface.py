@@ -58,6 +58,9 @@ class Lister(Protocol[ListedT_co]):
     def list(self) -> Iterable[ListedT_co]:
         """All of them, a live view: not to be held across an await."""
 
+    def in_namespace(self, namespace: str) -> Iterable[ListedT_co]:
+        """Those of one namespace, a live view too; cheap however many there are elsewhere."""
+
 
 class Preemptions(Protocol):
     """The preemptions that are being carried out."""

@@ -62,6 +62,7 @@ class Informer(Generic[ObjectT]):
         self.resource = resource
         self._on_handler_error = on_handler_error
         self._items: dict[str, ObjectT] = {}
+        self._by_namespace: dict[str, dict[str, ObjectT]] | None = None
         self._broken: dict[str, BrokenObject] = {}
         self._on_add: list[Callable[[ObjectT], None]] = []
         self._on_update: list[Callable[[ObjectT, ObjectT], None]] = []
@@ -84,6 +85,14 @@ class Informer(Generic[ObjectT]):
     def list(self) -> Iterable[ObjectT]:
         """All objects, a live view: not to be held across an await."""
         return self._items.values()
+
+    def in_namespace(self, namespace: str) -> Iterable[ObjectT]:
+        """The objects of one namespace, a live view. Cost: one pass over all objects, the first time only."""
+        if self._by_namespace is None:
+            self._by_namespace = {}
+            for key, item in self._items.items():
+                self._by_namespace.setdefault(item.metadata.namespace, {})[key] = item
+        return self._by_namespace.get(namespace, {}).values()
 
     def __len__(self) -> int:
         """How many objects there are."""
@@ -171,16 +180,23 @@ class Informer(Generic[ObjectT]):
             self._update(item.key, known, item)
 
     def _add(self, key: str, new: ObjectT) -> None:
-        self._items[key] = new
+        self._set(key, new)
         self._tell(self._on_add, key, new)
 
     def _update(self, key: str, old: ObjectT, new: ObjectT) -> None:
-        self._items[key] = new
+        self._set(key, new)
         self._tell(self._on_update, key, old, new)
 
     def _remove(self, key: str, old: ObjectT) -> None:
         del self._items[key]
+        if self._by_namespace is not None:
+            del self._by_namespace[old.metadata.namespace][key]
         self._tell(self._on_delete, key, old)
+
+    def _set(self, key: str, item: ObjectT) -> None:
+        self._items[key] = item
+        if self._by_namespace is not None:
+            self._by_namespace.setdefault(item.metadata.namespace, {})[key] = item
 
     def _tell(self, handlers: Sequence[Callable[..., None]], key: str, *change: object) -> None:
         for handler in handlers:

@@ -163,10 +163,9 @@ class DefaultConstraints:
         """What selects the pod: its services, and the workload that owns it."""
         meta = pod.metadata
         demanded: dict[str, str] = {}
-        for service in self._services.list():
-            wanted = service.spec.selector
-            if service.metadata.namespace == meta.namespace and wanted.items() <= meta.labels.items():
-                demanded |= wanted
+        for service in self._services.in_namespace(meta.namespace):
+            if service.spec.selector.items() <= meta.labels.items():
+                demanded |= service.spec.selector
         owner = next((each for each in meta.owner_references if each.controller), None)
         if owner is None:
             return selector_of_labels(demanded)

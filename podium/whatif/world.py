@@ -26,6 +26,10 @@ class StillLister(Generic[ObjectT]):
         """All of them, in order of namespace and name."""
         return self._objects.values()
 
+    def in_namespace(self, namespace: str) -> Iterable[ObjectT]:
+        """Those of one namespace."""
+        return [item for item in self._objects.values() if item.metadata.namespace == namespace]
+
 
 class World:
     """What lives in a cluster. Kinds that no scheduler reads are left out, and pods that have ended.

@@ -65,6 +65,22 @@ def test_an_older_or_equal_state_is_never_delivered(informer: Informer[Pod], sto
     assert story.events == [("add", "a@9"), ("update", "a@9", "a@10"), ("update", "a@10", "a@11")]
 
 
+def test_a_namespace_is_a_live_view_of_its_objects(informer: Informer[Pod]) -> None:
+    def elsewhere(resource_version: int) -> Pod:
+        meta = ObjectMeta(name="x", namespace="other", uid="u", resource_version=str(resource_version))
+        return Pod(metadata=meta)
+
+    informer.put(pod("a", 1))
+    assert [version(each) for each in informer.in_namespace("ns")] == ["a@1"]
+    assert list(informer.in_namespace("other")) == []
+    for item in (pod("a", 2), pod("b", 3), elsewhere(4)):
+        informer.put(item)
+    assert [version(each) for each in informer.in_namespace("ns")] == ["a@2", "b@3"]
+    informer.drop(pod("a", 5))
+    assert [version(each) for each in informer.in_namespace("ns")] == ["b@3"]
+    assert [version(each) for each in informer.in_namespace("other")] == ["x@4"]
+
+
 async def test_a_list_is_right_even_when_versions_went_back(informer: Informer[Pod], story: Story) -> None:
     informer.put(pod("a", 500))
     informer.put(pod("same", 7))

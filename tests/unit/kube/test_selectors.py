@@ -126,6 +126,13 @@ def test_a_selector_is_narrowed_by_labels_unless_it_matches_nothing() -> None:
     assert not web.narrowed({"v": "1"}).matches({"app": "web", "v": "2"})
 
 
+def test_joined_selectors_match_where_both_do() -> None:
+    web, new = selector_of_labels({"app": "web"}), selector_of_labels({"v": "2"})
+    assert web.joined(new) == new.joined(web) == selector_of_labels({"app": "web", "v": "2"})
+    assert web.joined(EVERYTHING) == web
+    assert web.joined(NOTHING) is NOTHING.joined(web) is NOTHING
+
+
 keys = st.sampled_from(["a", "b", "c"])
 values = st.sampled_from(["", "1", "2", "x"])
 expressions: st.SearchStrategy[tuple[str, str, list[str]]] = st.one_of(

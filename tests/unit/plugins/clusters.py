@@ -135,6 +135,9 @@ class Listed:
     def list(self) -> Iterable[Any]:
         return self._objects.values()
 
+    def in_namespace(self, namespace: str) -> Iterable[Any]:
+        return [each for each in self._objects.values() if each.metadata.namespace == namespace]
+
 
 def filtered(plugin: TableFilterPlugin, pod: Pod, snapshot: Snapshot) -> dict[str, Status]:
     """What the table form makes of the nodes that it rejects."""
