@@ -4,15 +4,17 @@ Runs at: PreFilter, Filter.
 Verdict: Unschedulable; UnschedulableAndUnresolvable where a claim is missing.
 Requeue: a node appears among the CSI nodes or can attach more, a pod with volumes goes, a claim of the pod appears, a
 volume is detached.
-Cost: nothing without claims and migrated volumes; else the volumes of the pods on each node that has a limit.
+Cost: nothing without claims and migrated volumes; else a few look-ups for each node with a limit, and for each that
+may be near it the volumes of its pods.
 Source: kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, v1.36.2.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -26,7 +28,13 @@ from podium.kube import resource_types
 from podium.kube.objects import Pod
 from podium.kube.storage_objects import CSINode, PersistentVolumeClaim, VolumeAttachment
 from podium.plugins.hints import holds_a_place, queue_if
-from podium.plugins.volumes.attachments import AttachedVolume, MissingClaimError, VolumeFinder, attaches_volumes
+from podium.plugins.volumes.attachments import (
+    AttachedVolume,
+    MissingClaimError,
+    VolumeFinder,
+    attaches_volumes,
+    is_plain,
+)
 from podium.plugins.volumes.claims import uses_claim
 from podium.plugins.volumes.csi_translation import inline_driver
 
@@ -48,6 +56,26 @@ class _Attachments:
         return self._by_node.get(node_name, frozenset())
 
 
+@dataclass(frozen=True, slots=True)
+class _Users:
+    """The pods of a node with volumes that count.
+
+    Attributes:
+        of: all pods of the node, as the snapshot has them; it makes a new mapping of each change.
+        volumes_max: how many volumes they have at the most; None where that may not even make sense.
+    """
+
+    of: Mapping[str, Pod]
+    pods: tuple[Pod, ...]
+    volumes_max: int | None
+
+
+def _users(of: Mapping[str, Pod]) -> _Users:
+    pods = tuple(pod for pod in of.values() if pod.spec.volumes and attaches_volumes(pod.spec))
+    makes_sense = all(is_plain(volume) for pod in pods for volume in pod.spec.volumes)
+    return _Users(of, pods, sum(len(pod.spec.volumes) for pod in pods) if makes_sense else None)
+
+
 def _limits(csi_node: CSINode) -> dict[str, int]:
     """How many volumes of each driver the node takes, where it says so."""
     return {
@@ -64,6 +92,7 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         del args
         self._finder = VolumeFinder(handle)
         self._csi_nodes = handle.lister(resource_types.CSI_NODES)
+        self._users: dict[int, _Users] = {}
 
     def pre_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot
@@ -91,7 +120,10 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
                 wanted = self._finder.of_new_pod(pod, csi_node)
             if not wanted:
                 return None
-            verdicts[position] = self._is_exceeded(state, wanted, snapshot.node(row), csi_node)
+            users = self._users_on(row, snapshot)
+            name, limits = csi_node.metadata.name, _limits(csi_node)
+            if not self._has_plenty(state, wanted, users, name, limits):
+                verdicts[position] = self._is_exceeded(state, wanted, users.pods, csi_node, limits)
         return verdicts if verdicts.any() else None
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
@@ -114,20 +146,46 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
             return unresolvable(str(error))
         if not wanted or csi_node is None:
             return None
-        return _TOO_MANY if self._is_exceeded(state, wanted, node, csi_node) else None
+        return _TOO_MANY if self._is_exceeded(state, wanted, node.pods, csi_node, _limits(csi_node)) else None
+
+    def _users_on(self, row: int, snapshot: Snapshot) -> _Users:
+        of = snapshot.pods[row]
+        known = self._users.get(row)
+        if known is None or known.of is not of:
+            known = self._users[row] = _users(of)
+        return known
+
+    def _has_plenty(
+        self,
+        state: CycleState,
+        wanted: AbstractSet[AttachedVolume],
+        users: _Users,
+        node_name: str,
+        limits: Mapping[str, int],
+    ) -> bool:
+        """Whether there are places enough even if every volume were another one, of a wanted driver."""
+        places = min((limits[volume.driver] for volume in wanted if volume.driver in limits), default=None)
+        if users.volumes_max is None or places is None:
+            return users.volumes_max is not None
+        attached = len(state.read(_Attachments).on(node_name))
+        return users.volumes_max + attached + len(wanted) <= places
 
     def _is_exceeded(
-        self, state: CycleState, wanted: AbstractSet[AttachedVolume], node: NodeInfo, csi_node: CSINode
+        self,
+        state: CycleState,
+        wanted: AbstractSet[AttachedVolume],
+        pods: Iterable[Pod],
+        csi_node: CSINode,
+        limits: Mapping[str, int],
     ) -> bool:
         """Whether some driver would have more volumes on the node than it has places."""
-        limits = _limits(csi_node)
         if not limits:
             return False
-        used = self._finder.of_pods(node.pods, csi_node)
+        used = self._finder.of_pods(pods, csi_node)
         new = Counter(volume.driver for volume in wanted - used)
         if new.keys().isdisjoint(limits):
             return False
-        current = Counter(volume.driver for volume in used | state.read(_Attachments).on(node.name))
+        current = Counter(volume.driver for volume in used | state.read(_Attachments).on(csi_node.metadata.name))
         return any(driver in limits and current[driver] + count > limits[driver] for driver, count in new.items())
 
     # ------------------------------------------------------------ requeueing

@@ -49,6 +49,14 @@ def attaches_volumes(spec: PodSpec) -> bool:
     )
 
 
+def is_plain(volume: Volume) -> bool:
+    """Whether the volume of a pod that is on a node can only count or not: nothing about it can be wrong."""
+    claim = volume.persistent_volume_claim
+    return (
+        bool(claim.claim_name) if claim is not None else volume.ephemeral is None and not is_migratable_inline(volume)
+    )
+
+
 class VolumeFinder:
     """Follows the volumes of pods to their drivers."""
 
