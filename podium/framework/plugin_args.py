@@ -22,7 +22,17 @@ def args_of(plugin: type[Plugin], profile: Profile) -> Any:
     given = profile.args_of(plugin.name)
     if plugin.Args is None:
         return given.value if isinstance(given, RawArgs) else given
-    value = given.value if isinstance(given, RawArgs) else None
+    return typed_args(plugin, given.value if isinstance(given, RawArgs) else None)
+
+
+def typed_args(plugin: type[Plugin], value: Any) -> Any:
+    """What the configuration says, as the type that the plugin declares; as it is, if it declares none.
+
+    Raises:
+        PluginError: it does not fit; names the field.
+    """
+    if plugin.Args is None:
+        return value
     _refuse_unknown(plugin, value)
     try:
         return msgspec.convert({} if value is None else value, plugin.Args, strict=True)

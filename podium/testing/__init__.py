@@ -1,0 +1,31 @@
+"""A kit for testing plugins: builders of objects, one scheduling cycle, and the checks of the plugin contract.
+
+Owns what a plugin's author needs to see a plugin at work without a cluster. Never starts a daemon, never does I/O, and
+needs no test framework: what fails is an AssertionError.
+
+    from podium.testing import check_contract, node, pod, schedule_once
+
+    def test_the_big_node_wins():
+        nodes = [node("small", cpu="2"), node("big", cpu="64")]
+        assert schedule_once(pod(), nodes, plugins=[PreferBigNodes]).node_name == "big"
+
+    def test_it_keeps_the_contract():
+        check_contract(PreferBigNodes)
+"""
+
+from podium.testing.builders import node, pod
+from podium.testing.contract import BrokenContract, check_contract
+from podium.testing.handle import NotedEvent, StillHandle
+from podium.testing.one_cycle import Result, schedule_once, snapshot_of
+
+__all__ = [
+    "BrokenContract",
+    "NotedEvent",
+    "Result",
+    "StillHandle",
+    "check_contract",
+    "node",
+    "pod",
+    "schedule_once",
+    "snapshot_of",
+]

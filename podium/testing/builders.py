@@ -1,0 +1,124 @@
+"""Builders of API objects: every field has a good default, a test names what it is about.
+
+    pod("web-1", cpu="100m", memory="1Gi", node="n1", labels={"app": "web"}, priority=10, host_ports=[8080])
+    node("n1", cpu="4", memory="8Gi", zone="a", taints=["dedicated=gpu:NoSchedule"])
+
+What has no keyword of its own is given as it stands in the API: `pod("web-1", spec={"nodeSelector": {...}})`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from podium.kube.objects import Node, Pod
+
+REGION_LABEL = "topology.kubernetes.io/region"
+ZONE_LABEL = "topology.kubernetes.io/zone"
+
+
+def pod(
+    name: str = "web-1",
+    *,
+    namespace: str = "default",
+    uid: str | None = None,
+    cpu: str | None = None,
+    memory: str | None = None,
+    requests: Mapping[str, str | int] | None = None,
+    node: str = "",
+    labels: Mapping[str, str] | None = None,
+    priority: int | None = None,
+    host_ports: Iterable[int | Mapping[str, Any]] = (),
+    images: Iterable[str] = ("app",),
+    tolerations: Iterable[Mapping[str, Any]] = (),
+    affinity: Mapping[str, Any] | None = None,
+    gates: Iterable[str] = (),
+    scheduler: str = "podium",
+    nominated: str = "",
+    terminating: bool = False,
+    spec: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+) -> Pod:
+    """A pod with one container for each image; the first one carries the requests and the host ports.
+
+    A host port is a number (TCP on all addresses) or a port as in the API; without `uid` it is `uid-<name>`.
+    """
+    containers: list[dict[str, Any]] = [
+        {"name": "app" if index == 0 else f"app-{index}", "image": image} for index, image in enumerate(images)
+    ]
+    wanted = {"cpu": cpu, "memory": memory, **(requests or {})}
+    containers[0]["resources"] = {"requests": {key: value for key, value in wanted.items() if value is not None}}
+    containers[0]["ports"] = [{"hostPort": port} if isinstance(port, int) else dict(port) for port in host_ports]
+    return msgspec.convert(
+        {
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                "uid": f"uid-{name}" if uid is None else uid,
+                "labels": dict(labels or {}),
+                "deletionTimestamp": "2026-01-01T00:00:00Z" if terminating else None,
+            },
+            "spec": {
+                "nodeName": node,
+                "schedulerName": scheduler,
+                "priority": priority,
+                "containers": containers,
+                "tolerations": [dict(each) for each in tolerations],
+                "affinity": affinity,
+                "schedulingGates": [{"name": gate} for gate in gates],
+                **(spec or {}),
+            },
+            "status": {"nominatedNodeName": nominated, **(status or {})},
+        },
+        Pod,
+    )
+
+
+def node(
+    name: str = "n1",
+    *,
+    uid: str | None = None,
+    cpu: str = "4",
+    memory: str = "8Gi",
+    pods: int | str = 110,
+    allocatable: Mapping[str, str | int] | None = None,
+    zone: str | None = None,
+    region: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    taints: Iterable[str | Mapping[str, str]] = (),
+    unschedulable: bool = False,
+    images: Mapping[str, int] | None = None,
+    spec: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+) -> Node:
+    """A node; a taint is `key=value:Effect`, `key:Effect` or as in the API, `images` are sizes in bytes by name.
+
+    `allocatable` comes on top of cpu, memory and pods. Without `uid` it is `uid-<name>`.
+    """
+    topology = {REGION_LABEL: region, ZONE_LABEL: zone}
+    return msgspec.convert(
+        {
+            "metadata": {
+                "name": name,
+                "uid": f"uid-{name}" if uid is None else uid,
+                "labels": {**{key: value for key, value in topology.items() if value is not None}, **(labels or {})},
+            },
+            "spec": {"unschedulable": unschedulable, "taints": [_taint(each) for each in taints], **(spec or {})},
+            "status": {
+                "allocatable": {"cpu": cpu, "memory": memory, "pods": pods, **(allocatable or {})},
+                "images": [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()],
+                **(status or {}),
+            },
+        },
+        Node,
+    )
+
+
+def _taint(taint: str | Mapping[str, str]) -> dict[str, str]:
+    if not isinstance(taint, str):
+        return dict(taint)
+    key_and_value, _, effect = taint.rpartition(":")
+    key, _, value = key_and_value.partition("=")
+    return {"key": key, "value": value, "effect": effect}

@@ -1,0 +1,315 @@
+"""The rules of the plugin contract, one function for each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import IntArray, Rows, Snapshot, footprint
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint
+from podium.framework.cycle_state import CycleState
+from podium.framework.forms import Filter, NodeFilter, NodeScorer, Scorer, TableFilter, TableScorer
+from podium.framework.interface import (
+    MAX_NODE_SCORE,
+    FilterPlugin,
+    PermitPlugin,
+    Plugin,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.status import Code, Status
+from podium.kube.objects import Pod
+from podium.testing.random_clusters import RandomCluster
+
+_REJECTIONS: Final = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING})
+_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage", "example.com/gpu")
+_WAITS: Final = frozenset({"pre_bind", "bind", "post_bind"})
+
+
+class BrokenContract(AssertionError):  # noqa: N818 - the words of a report, not an error of podium's
+    """A plugin does not do what is relied on."""
+
+
+@dataclass(slots=True)
+class Subject:
+    """A plugin, built for one cluster, and the pod that it is asked about."""
+
+    plugin: Plugin
+    pod: Pod
+    snapshot: Snapshot
+    cluster: RandomCluster
+
+    def fingerprint(self) -> tuple[object, ...]:
+        """What a plugin must leave as it is."""
+        snapshot = self.snapshot
+        columns: list[NDArray[Any]] = [
+            column(name) for name in _RESOURCES for column in (snapshot.allocatable, snapshot.requested)
+        ]
+        columns += [snapshot.allowed_pods, snapshot.pod_count, snapshot.order, snapshot.taint_set]
+        return (
+            tuple(column.tobytes() for column in columns),
+            snapshot.unschedulable.tobytes(),
+            tuple(tuple(pods) for pods in snapshot.pods),
+        )
+
+    def begun(self) -> tuple[CycleState, Rows | None]:
+        """The state after PreFilter, and the rows to filter; None where PreFilter says that none is to be."""
+        state = CycleState()
+        if not isinstance(self.plugin, PreFilterPlugin):
+            return state, self.snapshot.order
+        result, status = self.plugin.pre_filter(state, self.pod, self.snapshot)
+        _demand_code("pre_filter", status, _REJECTIONS | {Code.SKIP})
+        if status is not None and status.code is not Code.SUCCESS:
+            return state, None
+        if result is None:
+            return state, self.snapshot.order
+        rows = [row for name in result.node_names if (row := self.snapshot.row_of.get(name)) is not None]
+        return state, np.array(sorted(rows), np.intp)
+
+
+def _demand(holds: object, words: str) -> None:
+    if not holds:
+        raise BrokenContract(words)
+
+
+def _demand_code(point: str, status: object, allowed: Collection[Code]) -> None:
+    if status is None:
+        return
+    _demand(isinstance(status, Status), f"{point} answered {status!r}, which is not a Status")
+    assert isinstance(status, Status)
+    names = ", ".join(sorted(code.label for code in allowed))
+    words = f"{point} answered {status.code.label} ({status.message}); it may answer success or {names}"
+    _demand(status.code is Code.SUCCESS or status.code in allowed, words)
+
+
+# ---------------------------------------------------------------- every plugin
+
+
+def only_the_asynchronous_points_wait(subject: Subject) -> None:
+    """`async def` carries a decision out; everything else is plain `def`."""
+    kinds = (base for base in type(subject.plugin).__mro__ if base.__module__ == Plugin.__module__)
+    for name in sorted({name for kind in kinds for name in vars(kind) if not name.startswith("_")}):
+        method = getattr(type(subject.plugin), name)
+        if callable(method) and name != "Args":
+            is_async = inspect.iscoroutinefunction(method)
+            _demand(is_async == (name in _WAITS), f"{name} is {'' if is_async else 'not '}an async def")
+
+
+def events_are_valid(subject: Subject) -> None:
+    """Registrations name events that can happen, and their hints answer."""
+    for each in subject.plugin.events_to_register():
+        _demand(isinstance(each, EventRegistration), f"events_to_register has {each!r}: not an EventRegistration")
+        _demand(each.event.action, f"events_to_register has {each.event.resource.value} without an action")
+        for old, new in _changes(subject, each):
+            hint = each.hint(subject.pod, old, new) if each.hint is not None else QueueingHint.QUEUE
+            _demand(isinstance(hint, QueueingHint), f"a hint for {each.event.resource.value} answered {hint!r}")
+
+
+def _changes(subject: Subject, registration: EventRegistration) -> Iterator[tuple[Any, Any]]:
+    """Changes that the registration covers, as old and new object."""
+    objects: Sequence[Any] = ()
+    if registration.event.resource is EventResource.NODE:
+        objects = subject.cluster.nodes
+    elif registration.event.resource in (EventResource.POD, EventResource.ASSIGNED_POD):
+        objects = subject.cluster.placed
+    action = registration.event.action
+    for each in objects:
+        if action & ActionType.ADD:
+            yield None, each
+        if action & ActionType.UPDATE:
+            yield each, each
+        if action & ActionType.DELETE:
+            yield each, None
+
+
+# ---------------------------------------------------------------- the queue
+
+
+def pre_enqueue_is_steady(subject: Subject) -> None:
+    """The same pod gets the same answer."""
+    assert isinstance(subject.plugin, PreEnqueuePlugin)
+    first, second = subject.plugin.pre_enqueue(subject.pod), subject.plugin.pre_enqueue(subject.pod)
+    _demand_code("pre_enqueue", first, _REJECTIONS)
+    _demand(first == second, "pre_enqueue answers differently when asked twice")
+
+
+def less_is_an_order(subject: Subject) -> None:
+    """Nothing goes before itself, no two go before each other, and what goes before goes before all that follows."""
+    assert isinstance(subject.plugin, QueueSortPlugin)
+    less = subject.plugin.less
+    queued = [QueuedPodInfo(pod, float(index % 2)) for index, pod in enumerate(subject.cluster.incoming)]
+    for a in queued:
+        _demand(not less(a, a), "less puts a pod before itself")
+        for b in queued:
+            _demand(not (less(a, b) and less(b, a)), "less puts two pods before each other")
+            for c in queued:
+                _demand(not (less(a, b) and less(b, c)) or less(a, c), "less has no order among three pods")
+
+
+# ---------------------------------------------------------------- filtering
+
+
+def _filters(plugin: Plugin) -> Iterator[Filter]:
+    if isinstance(plugin, FilterPlugin):
+        yield NodeFilter(plugin)
+    if isinstance(plugin, TableFilterPlugin):
+        yield TableFilter(plugin)
+
+
+def _answers(form: Filter, subject: Subject, state: CycleState, snapshot: Snapshot, rows: Rows) -> list[object]:
+    """What a form says of each row, in order of the rows' numbers."""
+    judged = form.judge(state, subject.pod, snapshot, rows)
+    if judged is None:
+        return [None] * len(rows)
+    verdicts, explain = judged
+    _demand(
+        np.shape(verdicts) == rows.shape, f"filter_rows answered {np.shape(verdicts)} verdicts for {len(rows)} rows"
+    )
+    by_row: dict[int, object] = {}
+    for row, verdict in zip(rows.tolist(), verdicts.tolist(), strict=True):
+        status = explain(verdict) if verdict else None
+        _demand_code("filter", status, _REJECTIONS)
+        by_row[row] = (status.code, status.all_reasons) if status is not None else None
+    return [by_row[row] for row in sorted(by_row)]
+
+
+def filtering_is_steady(subject: Subject) -> None:
+    """Both forms answer alike, whenever they are asked, in whatever order, about however many nodes."""
+    state, rows = subject.begun()
+    if rows is None:
+        return
+    said: list[object] | None = None
+    for form in _filters(subject.plugin):
+        answers = _answers(form, subject, state, subject.snapshot, rows)
+        _demand(said in (None, answers), "the node form and the table form filter differently")
+        said = answers
+        again = _answers(form, subject, state, subject.snapshot, rows[::-1].copy())
+        _demand(again == answers, "filtering again, in another order, has another outcome")
+        one_by_one = [_answers(form, subject, state, subject.snapshot, rows[at : at + 1]) for at in np.argsort(rows)]
+        _demand([answer for (answer,) in one_by_one] == answers, "a node alone fares differently from among others")
+
+
+def taking_off_and_putting_back_restores(subject: Subject) -> None:
+    """AddPod undoes RemovePod, and what is tried out on a clone does not reach the original."""
+    assert isinstance(subject.plugin, PreFilterPlugin)
+    extensions, (state, rows) = subject.plugin.pre_filter_extensions(), subject.begun()
+    if extensions is None or rows is None:
+        return
+    for form in _filters(subject.plugin):
+        before = _answers(form, subject, state, subject.snapshot, rows)
+        for placed in subject.cluster.placed:
+            world, twin = subject.snapshot.fork(), state.clone()
+            row = world.row_of[placed.node_name]
+            world.remove_pod(row, placed.uid)
+            _demand_code("remove_pod", extensions.remove_pod(twin, subject.pod, placed, world.node(row)), ())
+            _answers(form, subject, twin, world, rows)
+            world.add_pod(row, placed, footprint(placed))
+            _demand_code("add_pod", extensions.add_pod(twin, subject.pod, placed, world.node(row)), ())
+            after = _answers(form, subject, twin, world, rows)
+            _demand(after == before, "after a pod is taken off and put back, nodes fare differently")
+            original = _answers(form, subject, state, subject.snapshot, rows)
+            _demand(original == before, "what was tried out on a clone of the state has reached the original")
+
+
+# ---------------------------------------------------------------- scoring
+
+
+def _scorers(plugin: Plugin) -> Iterator[Scorer]:
+    if isinstance(plugin, ScorePlugin):
+        yield NodeScorer(plugin)
+    if isinstance(plugin, TableScorePlugin):
+        yield TableScorer(plugin)
+
+
+def _integers(point: str, answer: object, count: int) -> IntArray:
+    scores = np.asarray(answer)
+    _demand(scores.shape == (count,) and scores.dtype.kind == "i", f"{point} is not one integer for each node")
+    return scores
+
+
+def scoring_is_steady(subject: Subject) -> None:
+    """Both forms score alike, with integers, which are in range once normalised."""
+    state, rows = subject.begun()
+    if rows is None or not len(rows):
+        rows = subject.snapshot.order
+    if isinstance(subject.plugin, PreScorePlugin):
+        status = subject.plugin.pre_score(state, subject.pod, subject.snapshot, rows)
+        _demand_code("pre_score", status, {Code.SKIP})
+        if status is not None and status.code is Code.SKIP:
+            return
+    said: list[int] | None = None
+    for form in _scorers(subject.plugin):
+        scores = _scored(form, subject, state, rows)
+        _demand(said in (None, scores.tolist()), "the node form and the table form score differently")
+        said = scores.tolist()
+        _demand(said == _scored(form, subject, state, rows).tolist(), "scoring again has another outcome")
+        normalized = _integers("normalize_scores", form.normalize(state, subject.pod, scores), len(rows))
+        outside = [score for score in normalized.tolist() if not 0 <= score <= MAX_NODE_SCORE]
+        _demand(not outside, f"normalised scores are outside 0..{MAX_NODE_SCORE}: {outside}")
+
+
+def _scored(form: Scorer, subject: Subject, state: CycleState, rows: Rows) -> IntArray:
+    return _integers("score", form.score(state, subject.pod, subject.snapshot, rows), len(rows))
+
+
+# ---------------------------------------------------------------- after a node is chosen
+
+
+def unreserve_is_harmless(subject: Subject) -> None:
+    """Without Reserve, and once more."""
+    assert isinstance(subject.plugin, ReservePlugin)
+    state, _ = subject.begun()
+    for name in subject.snapshot.row_of:
+        subject.plugin.unreserve(state, subject.pod, name)
+        _demand_code("reserve", subject.plugin.reserve(state, subject.pod, name), _REJECTIONS)
+        subject.plugin.unreserve(state, subject.pod, name)
+        subject.plugin.unreserve(state, subject.pod, name)
+
+
+def permit_answers(subject: Subject) -> None:
+    """A status, and seconds."""
+    assert isinstance(subject.plugin, PermitPlugin)
+    state, _ = subject.begun()
+    for name in subject.snapshot.row_of:
+        status, timeout_s = subject.plugin.permit(state, subject.pod, name)
+        _demand_code("permit", status, _REJECTIONS | {Code.WAIT})
+        _demand(timeout_s >= 0, f"permit answered {timeout_s!r} seconds")
+        waits = status is not None and status.code is Code.WAIT
+        _demand(not waits or timeout_s > 0, "permit answered Wait without seconds to wait")
+
+
+def pre_flight_answers(subject: Subject) -> None:
+    """Skip, or success."""
+    assert isinstance(subject.plugin, PreBindPlugin)
+    state, _ = subject.begun()
+    for name in subject.snapshot.row_of:
+        _, status = subject.plugin.pre_bind_pre_flight(state, subject.pod, name)
+        _demand_code("pre_bind_pre_flight", status, {Code.SKIP})
+
+
+CHECKS: Final[Sequence[tuple[tuple[type, ...], Callable[[Subject], None]]]] = (
+    ((Plugin,), only_the_asynchronous_points_wait),
+    ((Plugin,), events_are_valid),
+    ((PreEnqueuePlugin,), pre_enqueue_is_steady),
+    ((QueueSortPlugin,), less_is_an_order),
+    ((FilterPlugin, TableFilterPlugin), filtering_is_steady),
+    ((PreFilterPlugin,), taking_off_and_putting_back_restores),
+    ((PreScorePlugin, ScorePlugin, TableScorePlugin), scoring_is_steady),
+    ((ReservePlugin,), unreserve_is_harmless),
+    ((PermitPlugin,), permit_answers),
+    ((PreBindPlugin,), pre_flight_answers),
+)
+"""Each rule, for the plugins of one of these kinds."""

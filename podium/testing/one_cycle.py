@@ -1,0 +1,187 @@
+"""One scheduling cycle over a handful of objects, and everything that came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from podium.cluster import Cache, Snapshot
+from podium.config import (
+    API_VERSION,
+    IN_TREE_PLUGINS,
+    KIND,
+    KubeSchedulerConfiguration,
+    load,
+    load_file,
+)
+from podium.config import Plugin as Enabled
+from podium.framework.cycle_state import CycleState
+from podium.framework.diagnosis import FitError
+from podium.framework.interface import Plugin
+from podium.framework.runtime import Framework, points_of
+from podium.framework.schedule import NO_NODES
+from podium.framework.status import Status
+from podium.framework.survey import Survey, survey
+from podium.kube.errors import FieldError
+from podium.kube.objects import Node, Pod
+from podium.kube.resource_types import KubeObject
+from podium.plugins import IN_TREE
+from podium.testing.handle import StillHandle
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one cycle came to.
+
+    Attributes:
+        node_name: where the pod goes; None if it stays pending, because no node fits, or a plugin stopped it after
+            its node was chosen.
+        rejected: why, by the name of the node; a node that PreFilter left out is there too.
+        scores: plugin → node → normalised score times weight, of the nodes that fit.
+        message: what the pod's condition would say, "" if it is let through.
+        waits: plugin → seconds, where Permit makes the pod wait before it is bound.
+        status: of Reserve or Permit, where one of them stopped the pod.
+        handle: what the plugins were lent: its `events`, `waiting_pods`, `client`.
+    """
+
+    node_name: str | None
+    rejected: Mapping[str, Status]
+    scores: Mapping[str, Mapping[str, int]]
+    message: str
+    waits: Mapping[str, float]
+    status: Status | None
+    handle: StillHandle
+
+    @property
+    def totals(self) -> Mapping[str, int]:
+        """The sum of all plugins' scores by node."""
+        totals: dict[str, int] = {}
+        for scores in self.scores.values():
+            for name, score in scores.items():
+                totals[name] = totals.get(name, 0) + score
+        return totals
+
+
+class _Silent:
+    """Implements `podium.framework.runtime.Observer`."""
+
+    def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
+        """Let it pass."""
+
+    def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
+        """Let it pass."""
+
+
+def schedule_once(
+    pod: Pod,
+    nodes: Iterable[Node],
+    pods: Iterable[Pod] = (),
+    *,
+    plugins: Sequence[type[Plugin]] = (),
+    config: Path | str | None = None,
+    objects: Iterable[KubeObject] = (),
+) -> Result:
+    """Run one cycle for the pod, up to and with Permit: every node is judged, and every one that fits is scored.
+
+    Args:
+        pods: on their nodes, or pending.
+        plugins: yours; without `config` they run besides the default plugins, with weight 1 and without args.
+        config: a KubeSchedulerConfiguration, as a file or as text; the pod's `schedulerName` chooses the profile.
+        objects: others that plugins may list.
+
+    Raises:
+        ConfigError, PluginError: the profile cannot be built.
+        ScheduleError: a plugin failed; the text names it.
+        ValueError: an object cannot be read, or no profile has the pod's scheduler name.
+    """
+    nodes, pods = tuple(nodes), tuple(pods)
+    classes = {**IN_TREE, **{each.name: each for each in plugins}}
+    snapshot = snapshot_of(*nodes, *(each for each in pods if each.node_name))
+    handle = StillHandle(snapshot, (*nodes, *pods, pod, *objects))
+    configuration = _default(plugins, pod) if config is None else _loaded(config, classes)
+    framework = _framework(configuration, pod, classes, handle)
+    state = CycleState()
+    found = survey(framework, state, pod, snapshot, handle.nominator)
+    return _result(framework, state, pod, snapshot, found, handle)
+
+
+def snapshot_of(*objects: Node | Pod) -> Snapshot:
+    """The snapshot of a cluster with these nodes, and these pods on them.
+
+    Raises:
+        ValueError: an object has a field that cannot be read.
+    """
+    cache = Cache(_refuse)
+    for each in objects:
+        if isinstance(each, Node):
+            cache.put_node(each)
+        else:
+            cache.add_pod(each)
+    return cache.snapshot()
+
+
+def _refuse(item: Node | Pod, error: FieldError) -> NoReturn:
+    raise ValueError(f"{type(item).__name__} {item.key}: {error}") from error
+
+
+def _default(plugins: Iterable[type[Plugin]], pod: Pod) -> KubeSchedulerConfiguration:
+    """The default configuration, and these plugins."""
+    config = load(f"apiVersion: {API_VERSION}\nkind: {KIND}\n").config
+    (profile,) = config.profiles
+    multi_point = profile.plugins.multi_point
+    enabled = (*multi_point.enabled, *(Enabled(each.name, 1) for each in plugins))
+    more = replace(profile.plugins, multi_point=replace(multi_point, enabled=enabled))
+    profile = replace(profile, scheduler_name=pod.spec.scheduler_name, plugins=more)
+    return replace(config, profiles=(profile,))
+
+
+def _loaded(config: Path | str, classes: Mapping[str, type[Plugin]]) -> KubeSchedulerConfiguration:
+    registry = {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in classes.items()}}
+    return (load_file(config, registry) if isinstance(config, Path) else load(config, "config", registry)).config
+
+
+def _framework(
+    config: KubeSchedulerConfiguration, pod: Pod, classes: Mapping[str, type[Plugin]], handle: StillHandle
+) -> Framework:
+    for profile in config.profiles:
+        if profile.scheduler_name == pod.spec.scheduler_name:
+            return Framework(profile, classes, handle, _Silent())
+    names = ", ".join(profile.scheduler_name for profile in config.profiles)
+    raise ValueError(f"Pod {pod.key}: no profile is named {pod.spec.scheduler_name!r}, only {names}")
+
+
+def _result(
+    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, found: Survey, handle: StillHandle
+) -> Result:
+    fits = set(found.judged.rows.tolist())
+    rejected = {snapshot.name(row): found.diagnosis.status(row) for row in snapshot.order.tolist() if row not in fits}
+    if found.winner is None:
+        error = FitError(len(snapshot), found.diagnosis, found.post_filter_message)
+        message = error.message if len(snapshot) else NO_NODES
+        return Result(None, rejected, {}, message, {}, None, handle)
+    name = snapshot.name(found.winner)
+    status, waits = _let_through(framework, state, pod, name)
+    message = status.message if status is not None else ""
+    return Result(name if status is None else None, rejected, _scores(found, snapshot), message, waits, status, handle)
+
+
+def _scores(found: Survey, snapshot: Snapshot) -> dict[str, dict[str, int]]:
+    names = [snapshot.name(row) for row in found.judged.rows.tolist()]
+    by_plugin: Mapping[str, Any] = found.scores.plugins if found.scores is not None else {}
+    return {plugin: dict(zip(names, scores.tolist(), strict=True)) for plugin, scores in by_plugin.items()}
+
+
+def _let_through(
+    framework: Framework, state: CycleState, pod: Pod, node_name: str
+) -> tuple[Status | None, Mapping[str, float]]:
+    """Reserve and Permit, and their undoing where one of them says no."""
+    status = framework.run_reserve(state, pod, node_name)
+    waits: Mapping[str, float] = {}
+    if status is None:
+        permit = framework.run_permit(state, pod, node_name)
+        status, waits = permit.status, permit.waits
+    if status is not None:
+        framework.run_unreserve(state, pod, node_name)
+    return status, waits
