@@ -18,6 +18,7 @@ import anyio
 import structlog
 from anyio.lowlevel import checkpoint
 
+from podium.kube.index import Index
 from podium.kube.reflector import Reflector, ReflectorSettings, ReflectorStatistics
 from podium.kube.resource_types import KubeObject, ObjectT, ResourceType
 from podium.kube.session import ApiSession
@@ -63,6 +64,7 @@ class Informer(Generic[ObjectT]):
         self._on_handler_error = on_handler_error
         self._items: dict[str, ObjectT] = {}
         self._by_namespace: dict[str, dict[str, ObjectT]] | None = None
+        self._indexes: list[Index[ObjectT]] = []
         self._broken: dict[str, BrokenObject] = {}
         self._on_add: list[Callable[[ObjectT], None]] = []
         self._on_update: list[Callable[[ObjectT, ObjectT], None]] = []
@@ -93,6 +95,14 @@ class Informer(Generic[ObjectT]):
             for key, item in self._items.items():
                 self._by_namespace.setdefault(item.metadata.namespace, {})[key] = item
         return self._by_namespace.get(namespace, {}).values()
+
+    def index(self, text_of: Callable[[ObjectT], str]) -> Index[ObjectT]:
+        """The objects by a text made of each; handlers see it as up to date as the store."""
+        made = Index(text_of)
+        for item in self._items.values():
+            made.put(item)
+        self._indexes.append(made)
+        return made
 
     def __len__(self) -> int:
         """How many objects there are."""
@@ -191,12 +201,23 @@ class Informer(Generic[ObjectT]):
         del self._items[key]
         if self._by_namespace is not None:
             del self._by_namespace[old.metadata.namespace][key]
+        for index in self._indexes:
+            index.drop(old)
         self._tell(self._on_delete, key, old)
 
     def _set(self, key: str, item: ObjectT) -> None:
+        if self._indexes:
+            self._to_indexes(self._items.get(key), item)
         self._items[key] = item
         if self._by_namespace is not None:
             self._by_namespace.setdefault(item.metadata.namespace, {})[key] = item
+
+    def _to_indexes(self, known: ObjectT | None, item: ObjectT) -> None:
+        for index in self._indexes:
+            if known is None:
+                index.put(item)
+            else:
+                index.replace(known, item)
 
     def _tell(self, handlers: Sequence[Callable[..., None]], key: str, *change: object) -> None:
         for handler in handlers:

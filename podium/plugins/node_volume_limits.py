@@ -42,20 +42,6 @@ _TOO_MANY: Final = unschedulable("node(s) exceed max volume count")
 _EXCEEDED, _MISSING = 1, 2
 
 
-class _Attachments:
-    """What is attached to which node, for one attempt; read when first needed."""
-
-    def __init__(self, finder: VolumeFinder) -> None:
-        self._finder = finder
-        self._by_node: Mapping[str, AbstractSet[AttachedVolume]] | None = None
-
-    def on(self, node_name: str) -> AbstractSet[AttachedVolume]:
-        """The volumes attached to the node."""
-        if self._by_node is None:
-            self._by_node = self._finder.attached()
-        return self._by_node.get(node_name, frozenset())
-
-
 @dataclass(frozen=True, slots=True)
 class _Users:
     """The pods of a node with volumes that count.
@@ -98,14 +84,12 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         self, state: CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[PreFilterResult | None, Status | None]:
         """Skip without volumes that have to be attached."""
-        del snapshot
-        if not attaches_volumes(pod.spec):
-            return None, SKIP
-        state.write(_Attachments(self._finder))
-        return None, None
+        del state, snapshot
+        return None, None if attaches_volumes(pod.spec) else SKIP
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """1 for nodes that would get too many, 2 for all where a claim is missing."""
+        del state
         try:
             self._finder.of_new_pod(pod, None)
         except MissingClaimError:
@@ -122,8 +106,8 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
                 return None
             users = self._users_on(row, snapshot)
             name, limits = csi_node.metadata.name, _limits(csi_node)
-            if not self._has_plenty(state, wanted, users, name, limits):
-                verdicts[position] = self._is_exceeded(state, wanted, users.pods, csi_node, limits)
+            if not self._has_plenty(wanted, users, name, limits):
+                verdicts[position] = self._is_exceeded(wanted, users.pods, csi_node, limits)
         return verdicts if verdicts.any() else None
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
@@ -139,6 +123,7 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Success, Unschedulable, or UnschedulableAndUnresolvable where a claim is missing."""
+        del state
         csi_node = self._csi_nodes.get(node.name)
         try:
             wanted = self._finder.of_new_pod(pod, csi_node)
@@ -146,7 +131,7 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
             return unresolvable(str(error))
         if not wanted or csi_node is None:
             return None
-        return _TOO_MANY if self._is_exceeded(state, wanted, node.pods, csi_node, _limits(csi_node)) else None
+        return _TOO_MANY if self._is_exceeded(wanted, node.pods, csi_node, _limits(csi_node)) else None
 
     def _users_on(self, row: int, snapshot: Snapshot) -> _Users:
         of = snapshot.pods[row]
@@ -157,7 +142,6 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
 
     def _has_plenty(
         self,
-        state: CycleState,
         wanted: AbstractSet[AttachedVolume],
         users: _Users,
         node_name: str,
@@ -167,12 +151,11 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         places = min((limits[volume.driver] for volume in wanted if volume.driver in limits), default=None)
         if users.volumes_max is None or places is None:
             return users.volumes_max is not None
-        attached = len(state.read(_Attachments).on(node_name))
+        attached = len(self._finder.attached_to(node_name))
         return users.volumes_max + attached + len(wanted) <= places
 
     def _is_exceeded(
         self,
-        state: CycleState,
         wanted: AbstractSet[AttachedVolume],
         pods: Iterable[Pod],
         csi_node: CSINode,
@@ -185,7 +168,7 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         new = Counter(volume.driver for volume in wanted - used)
         if new.keys().isdisjoint(limits):
             return False
-        current = Counter(volume.driver for volume in used | state.read(_Attachments).on(csi_node.metadata.name))
+        current = Counter(volume.driver for volume in used | self._finder.attached_to(csi_node.metadata.name))
         return any(driver in limits and current[driver] + count > limits[driver] for driver, count in new.items())
 
     # ------------------------------------------------------------ requeueing

@@ -61,6 +61,7 @@ from podium.plugins.volumes.claims import (
     uses_claims,
 )
 from podium.plugins.volumes.csi_translation import MIGRATED_PLUGINS
+from podium.plugins.volumes.grouped import grouped
 from podium.plugins.volumes.matching import choice_for, requested_nano
 from podium.plugins.volumes.pod_claims import Conflict, PodClaims, Waiting
 from podium.plugins.volumes.provisioning import Room, volume_limit
@@ -90,13 +91,14 @@ class VolumeBinding(
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         self._handle = handle
         self._listed_claims = handle.lister(resource_types.PERSISTENT_VOLUME_CLAIMS)
-        self._listed_volumes = handle.lister(resource_types.PERSISTENT_VOLUMES)
+        volumes = handle.lister(resource_types.PERSISTENT_VOLUMES)
+        self._volumes_of_class = grouped(volumes, class_of_volume)
         self._classes = handle.lister(resource_types.STORAGE_CLASSES)
         self._csi_nodes = handle.lister(resource_types.CSI_NODES)
         self._drivers = handle.lister(resource_types.CSI_DRIVERS)
         self._capacities = handle.lister(resource_types.CSI_STORAGE_CAPACITIES)
         self._claims = Assumed(self._listed_claims)
-        self._volumes = Assumed(self._listed_volumes)
+        self._volumes = Assumed(volumes)
         self._binder = VolumeBinder(handle, self._claims, self._volumes, self._csi_nodes, args.bind_timeout_s)
 
     # ------------------------------------------------------------ filtering
@@ -206,8 +208,7 @@ class VolumeBinding(
         waiting = Waiting(claim, storage_class, None, room)
         if waiting.selected_node is not None:
             return waiting
-        name = storage_class.metadata.name
-        of_class = (self._volumes.seen(each) for each in self._listed_volumes.list() if class_of_volume(each) == name)
+        of_class = map(self._volumes.seen, self._volumes_of_class(storage_class.metadata.name))
         return Waiting(claim, storage_class, choice_for(claim, of_class), room)
 
     # ------------------------------------------------------------ scoring

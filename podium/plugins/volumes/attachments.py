@@ -26,6 +26,7 @@ from podium.plugins.volumes.csi_translation import (
     is_migratable_inline,
     plugin_of,
 )
+from podium.plugins.volumes.grouped import grouped
 
 
 class AttachedVolume(NamedTuple):
@@ -64,7 +65,7 @@ class VolumeFinder:
         self._claims = handle.lister(resource_types.PERSISTENT_VOLUME_CLAIMS)
         self._volumes = handle.lister(resource_types.PERSISTENT_VOLUMES)
         self._classes = handle.lister(resource_types.STORAGE_CLASSES)
-        self._attachments = handle.lister(resource_types.VOLUME_ATTACHMENTS)
+        self._attachments = grouped(handle.lister(resource_types.VOLUME_ATTACHMENTS), lambda each: each.spec.node_name)
 
     def of_new_pod(self, pod: Pod, csi_node: CSINode | None) -> set[AttachedVolume]:
         """The volumes of a pod that is to be put on a node.
@@ -87,17 +88,15 @@ class VolumeFinder:
                 found |= self._of_pod(pod, csi_node, is_new=False)
         return found
 
-    def attached(self) -> dict[str, set[AttachedVolume]]:
-        """The volumes that are attached by name of the node. Cost: one pass over all attachments."""
-        by_node: dict[str, set[AttachedVolume]] = {}
-        for attachment in self._attachments.list():
-            spec = attachment.spec
-            name = spec.source.persistent_volume_name
-            volume = self._volumes.get(name) if spec.attacher and name is not None else None
+    def attached_to(self, node_name: str) -> set[AttachedVolume]:
+        """The volumes that are attached to the node."""
+        found: set[AttachedVolume] = set()
+        for attachment in self._attachments(node_name):
+            name, attacher = attachment.spec.source.persistent_volume_name, attachment.spec.attacher
+            volume = self._volumes.get(name) if attacher and name is not None else None
             if volume is not None and volume.spec.csi is not None:
-                found = AttachedVolume(spec.attacher, volume.spec.csi.volume_handle)
-                by_node.setdefault(spec.node_name, set()).add(found)
-        return by_node
+                found.add(AttachedVolume(attacher, volume.spec.csi.volume_handle))
+        return found
 
     def _of_pod(self, pod: Pod, csi_node: CSINode | None, *, is_new: bool) -> set[AttachedVolume]:
         found: set[AttachedVolume] = set()
