@@ -40,12 +40,13 @@ class Snapshot:
     """One row per node.
 
     Shape: columns are arrays over all rows; rows of no node hold zeros and are in no order. `order` lists the rows of
-    all nodes in the order of examination.
+    all nodes in the order of examination. No row from `row_end` on has ever had a node: sums over rows can end there.
     Invariant: a row keeps its node until the node is dropped; then the row may be given to another.
     """
 
     def __init__(self) -> None:
         self.order: Rows = np.empty(0, np.intp)
+        self.row_end = 0
         self.row_of: dict[str, int] = {}
         self.nodes: list[Node | None] = []
         self.pods: list[Mapping[str, Pod]] = []
@@ -277,7 +278,9 @@ class Snapshot:
     def _take_row(self) -> int:
         if not self._free_rows:
             self._grow()
-        return self._free_rows.pop()
+        row = self._free_rows.pop()
+        self.row_end = max(self.row_end, row + 1)
+        return row
 
     def _grow(self) -> None:
         before = len(self.nodes)

@@ -157,9 +157,9 @@ def _count_domains(
     pod: Pod, constraint: SpreadConstraint, column: LabelColumn, snapshot: Snapshot, counted: BoolArray | None
 ) -> Domains:
     ids = column.ids if counted is None else np.where(counted, column.ids, ABSENT)
-    size = len(column.values)
-    counts = np.bincount(ids, _matching(pod, constraint, snapshot), size).astype(np.int64)
-    is_domain = np.bincount(ids, minlength=size) > 0
+    size, end = len(column.values), snapshot.row_end
+    counts = np.bincount(ids[:end], _matching(pod, constraint, snapshot)[:end], size).astype(np.int64)
+    is_domain = np.bincount(ids[:end], minlength=size) > 0
     counts[ABSENT], is_domain[ABSENT] = 0, False
     return Domains(constraint, column, counts, is_domain, constraint.selector.matches(pod.metadata.labels))
 
@@ -284,7 +284,8 @@ def _count_soft(
     by_row = _matching(pod, constraint, snapshot)
     if counted is not None:
         by_row = by_row * counted
-    counts = np.bincount(column.ids, by_row, len(column.values))
+    end = snapshot.row_end
+    counts = np.bincount(column.ids[:end], by_row[:end], len(column.values))
     is_domain = np.zeros(len(column.values), np.bool_)
     is_domain[column.ids.take(kept)] = True
     domain_count = int(np.count_nonzero(is_domain))

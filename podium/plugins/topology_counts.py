@@ -17,10 +17,11 @@ class TopologyCounts:
     Invariant: nodes without the label count nowhere.
     """
 
-    __slots__ = ("_by_key", "_column")
+    __slots__ = ("_by_key", "_column", "_row_end")
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._column = snapshot.label_column
+        self._row_end = snapshot.row_end
         self._by_key: dict[str, IntArray] = {}
 
     def add_rows(self, numbers: Iterable[tuple[str, IntArray]]) -> None:
@@ -31,7 +32,8 @@ class TopologyCounts:
             by_key[key] = by_row if known is None else known + by_row
         for key, by_row in by_key.items():
             column = self._column(key)
-            summed = np.bincount(column.ids, by_row, len(column.values)).astype(np.int64)
+            end = self._row_end
+            summed = np.bincount(column.ids[:end], by_row[:end], len(column.values)).astype(np.int64)
             summed[ABSENT] = 0
             self._by_key[key] = summed + self._by_key[key] if key in self._by_key else summed
 
@@ -71,6 +73,6 @@ class TopologyCounts:
     def clone(self) -> TopologyCounts:
         """An independent copy."""
         twin = TopologyCounts.__new__(TopologyCounts)
-        twin._column = self._column
+        twin._column, twin._row_end = self._column, self._row_end
         twin._by_key = {key: counts.copy() for key, counts in self._by_key.items()}
         return twin

@@ -265,3 +265,13 @@ def test_a_label_column_is_made_once_and_follows_the_nodes() -> None:
     assert snapshot.label_column("zone") is column
     values = {name: column.values[column.ids[row]] for name, row in snapshot.row_of.items()}
     assert values == {"n1": None, "n2": "b"}
+
+
+def test_rows_behind_the_row_end_have_never_had_a_node(cache):
+    for name in ("n1", "n2", "n3"):
+        cache.put_node(node(name))
+    snapshot = cache.snapshot()
+    assert snapshot.row_end == 3 == 1 + max(snapshot.row_of.values())
+    cache.remove_node("n3")
+    cache.put_node(node("n4"))
+    assert cache.snapshot().row_end == 3
