@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from random import Random
+from dataclasses import dataclass
 from statistics import median
 
 import msgspec
@@ -13,7 +12,7 @@ from rich.table import Table
 
 from benchmarks.schedulers import configuration
 from benchmarks.workloads import Workload, node
-from podium.cluster import Cache, Snapshot
+from podium.cluster import Cache
 from podium.config import load
 from podium.framework.cycle_state import CycleState
 from podium.framework.runtime import Framework
@@ -21,9 +20,9 @@ from podium.framework.schedule import Suggested, schedule
 from podium.framework.search import NoNominatedPods, Rotation
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
-from podium.lib.clock import Clock, SystemClock
 from podium.plugins import IN_TREE
 from podium.telemetry import Metrics
+from podium.testing.handle import StillHandle
 
 NODES = (1_000, 5_000, 15_000)
 
@@ -48,48 +47,6 @@ class Rate:
         return self.cpu_s / self.attempts * 1e6
 
 
-class _NoApiServer:
-    async def bind(self, pod: Pod, node_name: str) -> None:
-        raise AssertionError(f"{pod.key} is not to be bound to {node_name} here")
-
-
-class _NoObjects:
-    """Of what is neither a node nor a pod there is nothing here."""
-
-    def get(self, key: str) -> None:
-        del key
-
-    def list(self) -> tuple[()]:
-        return ()
-
-
-class _NoPreemptions:
-    """Every pod fits, so nobody makes room."""
-
-    def attempted(self) -> None:
-        pass
-
-    def is_preempting(self, uid: str) -> bool:
-        del uid
-        return False
-
-
-@dataclass(frozen=True, slots=True)
-class _Handle:
-    cache: Cache
-    client: _NoApiServer = field(default_factory=_NoApiServer)
-    clock: Clock = field(default_factory=SystemClock)
-    random: Random = field(default_factory=lambda: Random(_SEED))
-    preemptions: _NoPreemptions = field(default_factory=_NoPreemptions)
-
-    def snapshot(self) -> Snapshot:
-        return self.cache.snapshot()
-
-    def lister(self, resource: object) -> _NoObjects:
-        del resource
-        return _NoObjects()
-
-
 class Engine:
     """A cache full of nodes and the default profile; `attempt` is what the daemon's loop does between two awaits."""
 
@@ -98,7 +55,7 @@ class Engine:
         for number in range(nodes):
             self._cache.put_node(msgspec.convert(node(number), Node))
         profile = load(msgspec.json.encode(configuration()).decode(), "benchmark").config.profiles[0]
-        self._framework = Framework(profile, IN_TREE, _Handle(self._cache), Metrics())
+        self._framework = Framework(profile, IN_TREE, StillHandle(self._cache.snapshot()), Metrics())
         self._rotation = Rotation()
         self._nominated = NoNominatedPods()
         self.placed = 0

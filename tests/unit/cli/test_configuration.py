@@ -12,12 +12,12 @@ def test_without_a_file_the_defaults_can_be_run() -> None:
 
 
 def test_a_missing_file_is_named() -> None:
-    with pytest.raises(BadConfiguration, match="nowhere.yaml: No such file"):
+    with pytest.raises(BadConfiguration, match=r"nowhere\.yaml: No such file"):
         usable(Path("nowhere.yaml"))
 
 
 def test_a_plugin_that_cannot_be_had_is_named() -> None:
-    with pytest.raises(BadConfiguration, match="there is no file nowhere.py"):
+    with pytest.raises(BadConfiguration, match=r"there is no file nowhere\.py"):
         usable(None, ["nowhere.py:Any"])
 
 
