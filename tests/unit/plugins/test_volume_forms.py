@@ -147,7 +147,7 @@ def fails_somewhere(world: World, wanting: Pod) -> bool:
     return False
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(items=worlds(), wanted=st.lists(used, min_size=1, max_size=3))
 def test_both_forms_of_the_volume_plugins_filter_alike(items: list[Any], wanted: list[Any]) -> None:
     wanting = user(*wanted, name="new")
