@@ -19,7 +19,7 @@ import structlog
 
 from podium.binder.binding_stage import BINDING_CYCLE, BindingEvent, BindingStage
 from podium.binder.event import Event, scheduled
-from podium.binder.plugin_calls import AsyncMethod, failure, outcome_of, pre_flight
+from podium.binder.plugin_calls import AsyncMethod, failure, outcome_of, pre_flight, raised_in
 from podium.binder.pods_in_pre_bind import PodsInPreBind
 from podium.binder.waiting_pods import WaitingPod, WaitingPods
 from podium.framework.cycle_state import CycleState
@@ -73,6 +73,9 @@ class BindingObserver(Protocol):
 
     def observe_permit_wait(self, status: str, seconds: float) -> None:
         """A pod's wait at Permit is over."""
+
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: Exception) -> None:
+        """A plugin has raised something else than an error of the API server's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +191,8 @@ class _BindingCycle:
         started_s = self._binder.clock.monotonic()
         for plugin in instruction.plugins.post_bind:
             status = await self._call(plugin.post_bind, plugin, "PostBind")
-            if status is not None:
-                log.error("Plugin failed", plugin=plugin.name, pod=instruction.pod.key, exc_info=status.error)
+            if status is not None and raised_in(status) is None:
+                log.error("Plugin failed", plugin=plugin.name, pod=instruction.pod.key, error=status.message)
         self._report("PostBind", None, started_s)
 
     async def _prepare(self, waiting: WaitingPod | None, groups: list[list[PreBindPlugin]]) -> Status | None:
@@ -215,6 +218,7 @@ class _BindingCycle:
         was_parallel = False
         for plugin in instruction.plugins.pre_bind:
             parallel, status = pre_flight(plugin, instruction.state, instruction.pod, instruction.node_name)
+            self._tell_raised(plugin, "PreBindPreFlight", status)
             if status is None:
                 if parallel and was_parallel:
                     groups[-1].append(plugin)
@@ -308,12 +312,19 @@ class _BindingCycle:
         instruction = self._instruction
         call = outcome_of(method, plugin, point, instruction.state, instruction.pod, instruction.node_name)
         if not instruction.measure_plugins:
-            return await call
+            status = await call
+            self._tell_raised(plugin, point, status)
+            return status
         started_s = self._binder.clock.monotonic()
         status = await call
+        self._tell_raised(plugin, point, status)
         seconds = self._binder.clock.monotonic() - started_s
         self._binder.observer.observe_plugin(plugin.name, point, _label(status), seconds)
         return status
+
+    def _tell_raised(self, plugin: Plugin, point: str, status: Status | None) -> None:
+        if (error := raised_in(status)) is not None:
+            self._binder.observer.plugin_failed(plugin.name, point, self._instruction.pod, error)
 
     def _move(self, event: BindingEvent) -> None:
         self.stage = BINDING_CYCLE.next(self.stage, event)

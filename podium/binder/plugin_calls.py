@@ -17,6 +17,11 @@ from podium.framework.status import Code, PluginError, Status, error_status
 from podium.kube.api_errors import ApiError
 from podium.kube.objects import Pod
 
+
+class PluginRaised(PluginError):  # noqa: N818 - it says what has happened
+    """A plugin raised what is the cause of this."""
+
+
 AsyncMethod = Callable[[CycleState, Pod, str], Awaitable[Status | None]]
 
 
@@ -27,7 +32,7 @@ async def outcome_of(
     try:
         status = await method(state, pod, node_name)
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-        return _error(f"running {point} plugin", plugin, error, _words(error))
+        return _raised(f"running {point} plugin", plugin, error)
     if status is None or status.code is Code.SUCCESS:
         return None
     if status.is_rejected or status.code is Code.SKIP:
@@ -46,7 +51,7 @@ def pre_flight(plugin: PreBindPlugin, state: CycleState, pod: Pod, node_name: st
     try:
         result, status = plugin.pre_bind_pre_flight(state, pod, node_name)
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-        return False, _error("running PreBindPreFlight", plugin, error, _words(error))
+        return False, _raised("running PreBindPreFlight", plugin, error)
     parallel = result is not None and result.allow_parallel
     if status is None or status.code is Code.SUCCESS:
         return parallel, None
@@ -60,6 +65,20 @@ def pre_flight(plugin: PreBindPlugin, state: CycleState, pod: Pod, node_name: st
         "It is supposed to return Success, Skip, or Error status"
     )
     return parallel, error_status(PluginError(text)).by(plugin.name)
+
+
+def _raised(doing: str, plugin: Plugin, cause: Exception) -> Status:
+    wrapped = PluginRaised(f'{doing} "{plugin.name}": {_words(cause)}')
+    wrapped.__cause__ = cause
+    return error_status(wrapped).by(plugin.name)
+
+
+def raised_in(status: Status | None) -> Exception | None:
+    """What the plugin raised that answered so, unless it is only what the API server has told it."""
+    if status is None or not isinstance(status.error, PluginRaised):
+        return None
+    cause = status.error.__cause__
+    return cause if isinstance(cause, Exception) and not isinstance(cause, ApiError) else None
 
 
 def _error(doing: str, plugin: Plugin, cause: Exception | None, words: str) -> Status:

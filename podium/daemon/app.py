@@ -38,7 +38,7 @@ from podium.daemon.failures import FailureHandler
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import RESOURCE_EVENTS, BrokenObjects, NodeHandler, PodHandler, ResourceHandler
 from podium.daemon.loop import Collaborators, SchedulingLoop
-from podium.daemon.observers import QueueMetrics
+from podium.daemon.observers import PluginMetrics, QueueMetrics
 from podium.daemon.serving import Check, Health, Server, ping, serve, serving_context
 from podium.daemon.wakeup import WakeUp
 from podium.framework.interface import Plugin
@@ -159,8 +159,9 @@ class App:
         handle = PluginHandle(
             clock, self._random, client, preemptions, waiting_pods, nominator, recorder, cache, informers
         )
+        plugin_metrics = PluginMetrics(metrics)
         frameworks = {
-            profile.scheduler_name: Framework(profile, self._options.plugins, handle, metrics)
+            profile.scheduler_name: Framework(profile, self._options.plugins, handle, plugin_metrics)
             for profile in config.profiles
         }
         wake_up = WakeUp()
@@ -178,7 +179,7 @@ class App:
                 clock,
                 statuses=client,
                 events=recorder,
-                observer=metrics,
+                observer=plugin_metrics,
                 waiting_pods=waiting_pods,
                 pods_in_pre_bind=pods_in_pre_bind,
             ),

@@ -1,4 +1,4 @@
-"""What the queue and the binder have to tell, into metrics and the log."""
+"""What the queue, the framework and the binder have to tell, into metrics and the log."""
 
 from __future__ import annotations
 
@@ -7,11 +7,38 @@ from collections.abc import Mapping
 from typing import cast
 
 from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.runtime import SLOW_PLUGIN_S
 from podium.kube.objects import Pod
 from podium.telemetry import Metrics, get_logger
 from podium.telemetry.metrics import QueueName
 
-log = get_logger("queue")
+log = get_logger("scheduler")
+
+
+class PluginMetrics:
+    """Implements `podium.framework.runtime.Observer` and `podium.binder.BindingObserver`."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        # No call in between: these are told of many times for each pod.
+        self.observe_extension_point = metrics.observe_extension_point
+        self.count_evaluations = metrics.count_evaluations
+        self.observe_plugin = metrics.observe_plugin
+        self.observe_permit_wait = metrics.observe_permit_wait
+
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: Exception) -> None:
+        """A plugin has raised something."""
+        _tell_failure(self._metrics, plugin, point, pod, error)
+
+    def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:
+        """A plugin has kept all pods waiting."""
+        self._metrics.count_slow_plugin(plugin, point)
+        log.warning("Slow plugin", plugin=plugin, extension_point=point, pod=pod.key, seconds=round(seconds, 3))
+
+
+def _tell_failure(metrics: Metrics, plugin: str, point: str, pod: Pod, error: Exception) -> None:
+    metrics.count_unexpected_error("plugin", plugin)
+    log.error("Plugin failed", plugin=plugin, extension_point=point, pod=pod.key, exc_info=error)
 
 
 class QueueMetrics:
@@ -41,11 +68,13 @@ class QueueMetrics:
     def hint_executed(self, plugin: str, event: str, hint: str, seconds: float) -> None:
         """A hint function ran."""
         self._metrics.observe_hint(plugin, event, hint, seconds)
+        if seconds > SLOW_PLUGIN_S:
+            self._metrics.count_slow_plugin(plugin, "QueueingHint")
+            log.warning("Slow plugin", plugin=plugin, extension_point="QueueingHint", seconds=round(seconds, 3))
 
     def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: Exception) -> None:
         """A PreEnqueue plugin or a queueing hint failed."""
-        self._metrics.count_unexpected_error("plugin", plugin)
-        log.error("Plugin failed", plugin=plugin, extension_point=extension_point, pod=pod.key, exc_info=error)
+        _tell_failure(self._metrics, plugin, extension_point, pod, error)
 
     def gone_astray(self, info: QueuedPodInfo, problem: str) -> None:
         """A pod was not where it should have been."""

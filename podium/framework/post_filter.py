@@ -46,7 +46,7 @@ def _in_order(
     kept: PostFilterResult | None = None
     reasons: list[str] = []
     for plugin in framework.post_filter:
-        result, status = _ask(plugin, state, pod, snapshot, filtered)
+        result, status = _ask(framework, plugin, state, pod, snapshot, filtered)
         if status is None or status.code is Code.SUCCESS:
             return result, None
         if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -59,10 +59,19 @@ def _in_order(
 
 
 def _ask(
-    plugin: PostFilterPlugin, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
+    framework: Framework,
+    plugin: PostFilterPlugin,
+    state: CycleState,
+    pod: Pod,
+    snapshot: Snapshot,
+    filtered: FilteredNodes,
 ) -> tuple[PostFilterResult | None, Status | None]:
+    started_s = framework.clock.monotonic()
     try:
         result, status = plugin.post_filter(state, pod, snapshot, filtered)
         return result, demand_status(status)
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        framework.observer.plugin_failed(plugin.name, "PostFilter", pod, error)
         return None, error_status(f'running PostFilter plugin "{plugin.name}": {error}')
+    finally:
+        framework.lap(plugin.name, "PostFilter", pod, started_s)

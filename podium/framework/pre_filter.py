@@ -26,7 +26,7 @@ def run_pre_filter(
     Raises:
         ScheduleError: a plugin failed.
     """
-    started_s = framework.clock.monotonic()
+    at_s = started_s = framework.clock.monotonic()
     names: frozenset[str] | None = None
     narrowed_by: list[str] = []
     skipped: set[str] = set()
@@ -37,7 +37,9 @@ def run_pre_filter(
             answer, status = plugin.pre_filter(state, pod, snapshot)
             status, only = demand_status(status), answer.node_names if answer is not None else None
         except Exception as error:
+            framework.observer.plugin_failed(plugin.name, "PreFilter", pod, error)
             raise ScheduleError(f'running PreFilter plugin "{plugin.name}": {error}') from error
+        at_s = framework.lap(plugin.name, "PreFilter", pod, at_s)
         if status is not None and status.code is Code.SKIP:
             skipped.add(plugin.name)
         elif status is not None and status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:

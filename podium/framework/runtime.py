@@ -43,6 +43,8 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 PERMIT_TIMEOUT_S_MAX = 15 * 60.0
+SLOW_PLUGIN_S = 0.1
+"""A call of a plugin that takes longer is worth a warning: all pods wait for it."""
 
 _CLASSES: Mapping[ExtensionPoint, tuple[type, ...]] = {
     ExtensionPoint.PRE_ENQUEUE: (PreEnqueuePlugin,),
@@ -71,6 +73,12 @@ class Observer(Protocol):
 
     def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
         """A plugin has been called, for that many nodes where it is called for nodes."""
+
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: Exception) -> None:
+        """A plugin has raised something, or answered what is no answer. The attempt goes on, or fails, by itself."""
+
+    def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:
+        """A plugin has kept all pods waiting for more than `SLOW_PLUGIN_S`."""
 
 
 def points_of(plugin: type[Plugin]) -> frozenset[ExtensionPoint]:
@@ -166,14 +174,14 @@ class Framework:
             PluginError: one of them failed.
         """
         for plugin, extensions in self._extensions(state):
-            status = _answer(extensions.add_pod, state, pod, added, node)
+            status = self._answer(plugin, "AddPod", pod, extensions.add_pod, state, pod, added, node)
             if status is not None and status.code is not Code.SUCCESS:
                 raise PluginError(f'running AddPod on PreFilter plugin "{plugin}": {status.message}')
 
     def run_remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> None:
         """Tell the PreFilter plugins that `removed` is off the node; otherwise as `run_add_pod`."""
         for plugin, extensions in self._extensions(state):
-            status = _answer(extensions.remove_pod, state, pod, removed, node)
+            status = self._answer(plugin, "RemovePod", pod, extensions.remove_pod, state, pod, removed, node)
             if status is not None and status.code is not Code.SUCCESS:
                 raise PluginError(f'running RemovePod on PreFilter plugin "{plugin}": {status.message}')
 
@@ -189,7 +197,8 @@ class Framework:
         started_s = self.clock.monotonic()
         status: Status | None = None
         for plugin in self.reserve:
-            status = self._failure(plugin, "Reserve", _answer(_reserve, plugin, state, pod, node_name))
+            answer = self._answer(plugin.name, "Reserve", pod, _reserve, plugin, state, pod, node_name)
+            status = self._failure(plugin, "Reserve", answer)
             if status is not None:
                 break
         self.observe("Reserve", status, started_s)
@@ -200,7 +209,7 @@ class Framework:
         started_s = self.clock.monotonic()
         status: Status | None = None
         for plugin in reversed(self.reserve):
-            answer = _answer(plugin.unreserve, state, pod, node_name)
+            answer = self._answer(plugin.name, "Unreserve", pod, plugin.unreserve, state, pod, node_name)
             status = answer if isinstance(answer, Status) else status
         self.observe("Unreserve", status, started_s)
 
@@ -210,7 +219,7 @@ class Framework:
         waits: dict[str, float] = {}
         failure: Status | None = None
         for plugin in self.permit:
-            answer = _answer(_permit, plugin, state, pod, node_name)
+            answer = self._answer(plugin.name, "Permit", pod, _permit, plugin, state, pod, node_name)
             status, timeout_s = answer if isinstance(answer, tuple) else (answer, 0.0)
             if status is not None and status.code is Code.WAIT:
                 waits[plugin.name] = timeout_s
@@ -226,6 +235,26 @@ class Framework:
         label = status.code.label if status is not None else Code.SUCCESS.label
         self.observer.observe_extension_point(point, label, self.name, self.clock.monotonic() - started_s)
 
+    def lap(self, plugin: str, point: str, pod: Pod, started_s: float) -> float:
+        """The time now, when a plugin is done that began at `started_s`; a slow one is told of."""
+        now_s = self.clock.monotonic()
+        if now_s - started_s > SLOW_PLUGIN_S:
+            self.observer.plugin_was_slow(plugin, point, pod, now_s - started_s)
+        return now_s
+
+    def _answer(
+        self, plugin: str, point: str, about: Pod, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T | Status:
+        """What the plugin answers; whatever it raises is an Error status."""
+        started_s = self.clock.monotonic()
+        try:
+            return call(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not end the attempt
+            self.observer.plugin_failed(plugin, point, about, error)
+            return error_status(error)
+        finally:
+            self.lap(plugin, point, about, started_s)
+
     @staticmethod
     def _failure(plugin: Plugin, point: str, status: Status | None) -> Status | None:
         """The status of a plugin that did not succeed, with its name on it; None for success."""
@@ -234,14 +263,6 @@ class Framework:
         if status.is_rejected:
             return status.by(plugin.name)
         return error_status(f'running {point} plugin "{plugin.name}": {status.message}').by(plugin.name)
-
-
-def _answer(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Status:
-    """What the plugin answers; whatever it raises is an Error status."""
-    try:
-        return call(*args, **kwargs)
-    except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not end the attempt
-        return error_status(error)
 
 
 def _reserve(plugin: ReservePlugin, state: CycleState, pod: Pod, node_name: str) -> Status | None:

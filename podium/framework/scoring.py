@@ -42,13 +42,15 @@ def score_nodes(framework: Framework, state: CycleState, pod: Pod, snapshot: Sna
         return Scores(np.ones(len(rows), np.int64), {})
     _run_pre_score(framework, state, pod, snapshot, rows)
     started_s = framework.clock.monotonic()
+    at_s = started_s
     total: IntArray = np.zeros(len(rows), np.int64)
     weighted: dict[str, IntArray] = {}
     for scorer, weight in framework.scorers:
         if scorer.name in state.skipped_scores:
             continue
         framework.observer.count_evaluations(scorer.name, "Score", framework.name, len(rows))
-        scores = _normalized(scorer, state, pod, _raw(scorer, state, pod, snapshot, rows))
+        scores = _normalized(framework, scorer, state, pod, _raw(framework, scorer, state, pod, snapshot, rows))
+        at_s = framework.lap(scorer.name, "Score", pod, at_s)
         _demand_range(scorer.name, scores)
         weighted[scorer.name] = scores * weight
         total += weighted[scorer.name]
@@ -56,17 +58,19 @@ def score_nodes(framework: Framework, state: CycleState, pod: Pod, snapshot: Sna
     return Scores(total, weighted)
 
 
-def _raw(scorer: Scorer, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+def _raw(framework: Framework, scorer: Scorer, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
     try:
         return _one_integer_each(scorer.score(state, pod, snapshot, rows), len(rows))
     except Exception as error:
+        framework.observer.plugin_failed(scorer.name, "Score", pod, error)
         raise ScheduleError(f'running Score plugins: plugin "{scorer.name}" failed with: {error}') from error
 
 
-def _normalized(scorer: Scorer, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+def _normalized(framework: Framework, scorer: Scorer, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
     try:
         return _one_integer_each(scorer.normalize(state, pod, scores), len(scores))
     except Exception as error:
+        framework.observer.plugin_failed(scorer.name, "NormalizeScore", pod, error)
         raise ScheduleError(
             f'running Normalize on Score plugins: plugin "{scorer.name}" failed with: {error}'
         ) from error
@@ -81,14 +85,16 @@ def _one_integer_each(answer: object, count: int) -> IntArray:
 
 
 def _run_pre_score(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> None:
-    started_s = framework.clock.monotonic()
+    at_s = started_s = framework.clock.monotonic()
     skipped: set[str] = set()
     for plugin in framework.pre_score:
         framework.observer.count_evaluations(plugin.name, "PreScore", framework.name)
         try:
             status = demand_status(plugin.pre_score(state, pod, snapshot, rows))
         except Exception as error:
+            framework.observer.plugin_failed(plugin.name, "PreScore", pod, error)
             raise ScheduleError(f'running PreScore plugin "{plugin.name}": {error}') from error
+        at_s = framework.lap(plugin.name, "PreScore", pod, at_s)
         if status is not None and status.code is Code.SKIP:
             skipped.add(plugin.name)
         elif status is not None and status.code is not Code.SUCCESS:

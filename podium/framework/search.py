@@ -255,6 +255,7 @@ class Judge:
         """Run the filters in order over what is left, a rejected row being out at once."""
         rejected: list[tuple[Rows, Rejection]] = []
         left = rows if len(positions) == len(rows) else rows[positions]
+        at_s = self._framework.clock.monotonic()
         for each in self._filters:
             if not len(left):
                 break
@@ -262,7 +263,9 @@ class Judge:
             try:
                 outcome = _rejection(left, each.judge(state, self._pod, snapshot, left))
             except Exception as error:
+                self._framework.observer.plugin_failed(each.name, "Filter", self._pod, error)
                 raise ScheduleError(f'running "{each.name}" filter plugin: {error}') from error
+            at_s = self._framework.lap(each.name, "Filter", self._pod, at_s)
             if outcome is None:
                 continue
             fails, rejection = outcome

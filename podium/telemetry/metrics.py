@@ -143,6 +143,12 @@ class Metrics:
         self._unexpected = counter(
             "podium_unexpected_errors_total", "Exceptions caught from plugins, handlers and tasks.", "where", "name"
         )
+        self._slow = counter(
+            "podium_slow_plugin_calls_total",
+            "Calls of plugins that kept all pods waiting for more than 0.1 s.",
+            "plugin",
+            "extension_point",
+        )
         self._broken = counter("podium_broken_objects_total", "Objects with a field that cannot be read.", "kind")
         self._build = gauge("podium_build_info", "What is running.", "version", "python_version")
         self._build[podium.__version__, platform.python_version()].set(1)
@@ -274,6 +280,10 @@ class Metrics:
     def count_unexpected_error(self, where: Literal["plugin", "handler", "task"], name: str) -> None:
         """An exception that nobody expected was caught at one of the three places that may."""
         self._unexpected[where, name].add()
+
+    def count_slow_plugin(self, plugin: str, point: str) -> None:
+        """A plugin kept all pods waiting for too long."""
+        self._slow[plugin, point].add()
 
     def count_broken_object(self, kind: str) -> None:
         """An object with a field that cannot be read was found."""

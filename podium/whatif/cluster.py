@@ -66,6 +66,12 @@ class SilentObserver:
     def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
         """Let it pass."""
 
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: Exception) -> None:
+        """Let it pass: the attempt fails with its words."""
+
+    def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:
+        """Let it pass."""
+
 
 @dataclass(frozen=True, slots=True)
 class StillHandle:

@@ -130,6 +130,8 @@ class Unmeasured:
 
     def observe_permit_wait(self, status: str, seconds: float) -> None: ...
 
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: Exception) -> None: ...
+
 
 async def test_a_hundred_pods_are_bound_once_and_told_once_through_lost_answers_and_errors(
     faulty: FaultyCluster,

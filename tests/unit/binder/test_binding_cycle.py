@@ -32,6 +32,7 @@ class World:
         self.durations: list[tuple[str, str, str, float]] = []
         self.plugin_durations: list[tuple[str, str, str, float]] = []
         self.permit_waits: list[tuple[str, float]] = []
+        self.failures: list[tuple[str, str, Exception]] = []
         self.events: list[Event] = []
         self.patch_failure: Exception | None = None
         self.binder = Binder(
@@ -61,6 +62,9 @@ class World:
 
     def observe_permit_wait(self, status: str, seconds: float) -> None:
         self.permit_waits.append((status, seconds))
+
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: Exception) -> None:
+        self.failures.append((plugin, point, error))
 
     async def run(self, plugins: Plugins, *, measure_plugins: bool = False) -> BindOutcome:
         return await self.binder.bind_pod(
@@ -237,6 +241,17 @@ async def test_what_post_bind_raises_changes_nothing() -> None:
     outcome = await world.run(Plugins([Binds("A", world)], post_bind=posts))
     assert outcome.is_bound
     assert world.story[-3:] == ["Scheduled", "First is told", "Second is told"]
+    assert [(plugin, point, str(error)) for plugin, point, error in world.failures] == [("First", "PostBind", "x")]
+
+
+async def test_what_a_plugin_raises_is_told_unless_it_is_the_api_servers_word() -> None:
+    own = World()
+    await own.run(Plugins([Binds("A", own)], [PreBinds("Volumes", own, ValueError("x"))]))
+    assert [(plugin, point, str(error)) for plugin, point, error in own.failures] == [("Volumes", "PreBind", "x")]
+    servers = World()
+    outcome = await servers.run(Plugins([Binds("A", servers, Conflict("pod is already assigned", code=409))]))
+    assert not outcome.is_bound
+    assert servers.failures == []
 
 
 # ---------------------------------------------------------------- PreBind

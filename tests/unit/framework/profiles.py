@@ -45,6 +45,8 @@ class Recorder:
     points: list[tuple[str, str]] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     evaluations: Counter[tuple[str, str]] = field(default_factory=Counter)
+    failures: list[tuple[str, str, str]] = field(default_factory=list)
+    slow: list[tuple[str, str, float]] = field(default_factory=list)
 
     def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
         self.points.append((point, status))
@@ -52,6 +54,12 @@ class Recorder:
 
     def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
         self.evaluations[plugin, point] += times
+
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: Exception) -> None:
+        self.failures.append((plugin, point, str(error)))
+
+    def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:
+        self.slow.append((plugin, point, seconds))
 
 
 class Handle:
