@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+import anyio
+
 from podium.binder import ApiClient, EventRecorder, failed_scheduling, not_scheduled
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import FitError
@@ -70,6 +72,7 @@ class FailureHandler:
         self._client = client
         self._metrics = metrics
         self._clock = clock
+        self._unwritten: dict[str, anyio.Event] = {}
 
     def does_not_fit(self, attempt: Attempt, error: FitError, nominated_node_name: str | None) -> StatusWrite | None:
         """No node fits, or the one that was chosen rejected the pod: it waits for an event that may change that.
@@ -85,13 +88,29 @@ class FailureHandler:
         return self._handle(attempt, status, None, "")
 
     async def write(self, write: StatusWrite) -> None:
-        """Send a status; what goes wrong is logged and nothing else, the next attempt writes it again."""
+        """Send a status, after those of the same pod that are on their way.
+
+        What goes wrong is logged and nothing else, the next attempt writes it again.
+        """
+        uid, written = write.pod.uid, anyio.Event()
+        earlier, self._unwritten[uid] = self._unwritten.get(uid), written
         try:
+            if earlier is not None:
+                await earlier.wait()
             await self._client.patch_status(
                 write.pod, condition=write.condition, nominated_node_name=write.nominated_node_name
             )
         except ApiError as error:
             log.warning("Pod status could not be written", pod=write.pod.key, error=str(error))
+        finally:
+            if self._unwritten.get(uid) is written:
+                del self._unwritten[uid]
+            written.set()
+
+    async def wait_written(self, uid: str) -> None:
+        """Wait until no status of the pod is on its way; at once where there is none."""
+        while (written := self._unwritten.get(uid)) is not None:
+            await written.wait()
 
     def _handle(
         self, attempt: Attempt, status: Status, error: FitError | None, nominated_node_name: str | None

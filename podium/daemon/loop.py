@@ -47,6 +47,8 @@ _TURN_S_MAX = 0.002
 """How long the loop decides before it lets others run."""
 _REQUESTS_WAITING_MAX = 128
 """How far decisions may run ahead of the API server."""
+_LOOK_AGAIN_S = 1.0
+"""After how long a loop that waits for the API server looks again, should nobody have told it of progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class SchedulingLoop:
                     await self._wake_up.wait(self._parts.queue.next_timer_s())
                 await checkpoint()
                 while self._is_ahead():
-                    await self._progress.wait()
+                    await self._progress.wait(_LOOK_AGAIN_S)
         self._ended.set()
 
     async def wait_ended(self) -> None:
@@ -135,6 +137,8 @@ class SchedulingLoop:
         """One scheduling cycle. No await: the cluster does not change under it."""
         parts, pod = self._parts, info.pod
         framework = parts.frameworks.get(pod.spec.scheduler_name)
+        if framework is None:
+            log.error("Pod is of a profile that is not there", pod=pod.key, profile=pod.spec.scheduler_name)
         if framework is None or self._needs_no_attempt(pod):
             parts.queue.done(pod.uid)
             return
@@ -167,7 +171,11 @@ class SchedulingLoop:
         nominated = plan.nominated_node_name if plan is not None else None
         self._write(parts.failures.does_not_fit(attempt, decision.error, nominated), tasks)
         if preemption is not None:
-            tasks.start_soon(parts.preemption.carry_out, preemption, name="preemption")
+            tasks.start_soon(self._carry_out, preemption, name="preemption")
+
+    async def _carry_out(self, preemption: Preemption) -> None:
+        await self._parts.preemption.carry_out(preemption)
+        self._progress.ring()
 
     def _needs_no_attempt(self, pod: Pod) -> bool:
         if pod.is_terminating:
@@ -222,6 +230,8 @@ class SchedulingLoop:
             pod, decision.node_name, attempt.state, attempt.framework, lambda: parts.queue.done(pod.uid)
         )
         try:
+            # What an earlier attempt has to say must not reach the server after the binding: it is no longer true.
+            await parts.failures.wait_written(pod.uid)
             outcome = await parts.binder.bind_pod(instruction)
         finally:
             self._bindings -= 1
@@ -264,7 +274,8 @@ class SchedulingLoop:
             is_free = parts.cache.forget_pod(pod)
         except CacheError as error:
             # The API server has the pod on a node after all: the informer's word counts.
-            log.warning("Binding failed, but the pod is bound", pod=pod.key, error=str(error))
+            log.warning("Binding failed, but the pod is bound", pod=pod.key, reason=status.message, error=str(error))
+            parts.metrics.count_attempt("error", attempt.framework.name, outcome.ended_at_s - attempt.started_s)
             parts.queue.done(pod.uid)
             return None
         assumed = pod.on_node(decision.node_name)

@@ -1,0 +1,598 @@
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+from structlog.testing import capture_logs
+
+from podium.framework.cluster_event import ASSIGNED_POD_DELETE, EventRegistration, QueueingHint
+from podium.framework.interface import PostFilterResult
+from podium.framework.status import Code, Status, error_status, unschedulable
+from podium.kube.api_errors import Conflict, InternalError
+from podium.kube.dispatcher import Priority
+from podium.queues import Place
+from tests.builders import node, pod
+from tests.unit.binder.builders import Request
+from tests.unit.daemon.world import World, changed, fits, settled
+from tests.unit.framework.profiles import permit, post_filter, raising, reserve
+from tests.virtual_time import VIRTUAL_TIME
+
+pytestmark = pytest.mark.anyio
+
+WAIT = Status(Code.WAIT)
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> object:
+    return VIRTUAL_TIME
+
+
+def answers(world: World, ending: str, answer: Any) -> None:
+    """Requests to paths with that ending get the answer, or the exception; others succeed."""
+
+    def reply(request: Request) -> Any:
+        if not request.path.endswith(ending):
+            return {}
+        result = answer() if callable(answer) else answer
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    world.wire.answer = reply
+
+
+# ---------------------------------------------------------------- bound
+
+
+async def test_a_pod_that_fits_is_assumed_and_bound_and_told_of() -> None:
+    world = World()
+    world.put(node("n1"), pod("web-1"))
+    with capture_logs() as logs:
+        async with world.running():
+            assert world.bindings == [("web-1", "n1")]
+            assert world.cache.is_assumed("uid-web-1")
+            assert world.place(pod("web-1")) is Place.GONE
+    assert world.recorder.told == [("Scheduled", "Successfully assigned default/web-1 to n1")]
+    assert world.attempts("scheduled") == 1
+    assert world.metrics.value("scheduler_pod_scheduling_attempts") == 1
+    (line,) = [each for each in logs if each["event"] == "Successfully bound pod to node"]
+    assert (line["pod"], line["node"], line["attempt"], line["feasible_nodes"]) == ("default/web-1", "n1", 1, 1)
+
+
+async def test_a_pod_that_is_bound_is_no_longer_nominated() -> None:
+    world = World()
+    world.put(node("n1"), pod("web-1", nominated="n1"))
+    assert world.queue.nominator.node_of("uid-web-1") == "n1"
+    async with world.running():
+        assert world.bindings == [("web-1", "n1")]
+    assert world.queue.nominator.node_of("uid-web-1") is None
+
+
+async def test_pods_that_come_later_wake_the_loop() -> None:
+    world = World()
+    world.put(node("n1"))
+    async with world.running():
+        await anyio.sleep(100.0)
+        world.put(pod("late"))
+        await settled()
+        assert world.bindings == [("late", "n1")]
+
+
+# ---------------------------------------------------------------- no attempt
+
+
+async def test_a_pod_that_is_being_deleted_is_skipped_with_an_event() -> None:
+    world = World()
+    world.put(node("n1"), pod("web-1", terminating=True))
+    async with world.running():
+        assert world.recorder.told == [("FailedScheduling", "skip schedule deleting pod: default/web-1")]
+        assert world.wire.calls == []
+        assert world.place(pod("web-1")) is Place.GONE
+    assert world.queue.statistics().in_flight == 0
+    assert world.attempts("error") == world.attempts("unschedulable") == 0
+
+
+async def test_a_pod_that_is_assumed_already_is_dropped() -> None:
+    world = World()
+    world.put(node("n1"), pod("web-1"))
+    world.cache.assume_pod(pod("web-1"), "n1")
+    async with world.running():
+        assert world.place(pod("web-1")) is Place.GONE
+        assert (world.wire.calls, world.recorder.told) == ([], [])
+
+
+async def test_a_pod_of_a_profile_that_is_not_there_is_dropped_and_logged() -> None:
+    world = World()
+    stranger = pod("web-1", scheduler="nobody")
+    world.queue._requeuing._gatekeeper.admits = lambda info: True  # type: ignore[method-assign]
+    world.queue.add(stranger)
+    with capture_logs() as logs:
+        async with world.running():
+            assert world.place(stranger) is Place.GONE
+            assert (world.wire.calls, world.recorder.told) == ([], [])
+    assert [(each["log_level"], each["profile"]) for each in logs if each.get("pod") == stranger.key] == [
+        ("error", "nobody")
+    ]
+
+
+# ---------------------------------------------------------------- does not fit, fails
+
+
+async def test_a_pod_that_does_not_fit_waits_and_everybody_is_told_why() -> None:
+    world = World(fits(lambda name: unschedulable("too small")))
+    world.put(node("n1"), node("n2"), pod("web-1"))
+    message = "0/2 nodes are available: 2 too small."
+    with capture_logs() as logs:
+        async with world.running():
+            assert world.place(pod("web-1")) is Place.UNSCHEDULABLE
+            assert world.recorder.told == [("FailedScheduling", message)]
+            assert world.conditions == [("Unschedulable", message)]
+    assert world.attempts("unschedulable") == 1
+    (line,) = [each for each in logs if each["event"].startswith("Unable to schedule pod")]
+    assert (line["log_level"], line["pod"], line["reason"]) == ("info", "default/web-1", message)
+
+
+async def test_without_nodes_the_pod_is_unschedulable_but_backs_off_as_after_an_error() -> None:
+    world = World()
+    world.put(pod("web-1"))
+    async with world.running():
+        assert world.place(pod("web-1")) is Place.ERROR_BACKOFF
+        assert world.conditions == [("Unschedulable", "no nodes available to schedule pods")]
+    assert world.attempts("unschedulable") == 1
+
+
+async def test_a_filter_that_fails_is_an_error_and_the_pod_is_tried_again() -> None:
+    fail = [True]
+    world = World(fits(lambda name: error_status("out of order") if fail[0] else None))
+    world.put(node("n1"), pod("web-1"))
+    with capture_logs() as logs:
+        async with world.running():
+            assert world.place(pod("web-1")) is Place.ERROR_BACKOFF
+            ((reason, message),) = world.conditions
+            assert reason == "SchedulerError"
+            assert "out of order" in message
+            fail[0] = False
+            await anyio.sleep(3.0)
+            assert world.bindings == [("web-1", "n1")]
+    assert (world.attempts("error"), world.attempts("scheduled")) == (1, 1)
+    assert [each["log_level"] for each in logs if each["event"] == "Error scheduling pod; retrying"] == ["error"]
+
+
+async def test_a_status_that_cannot_be_written_is_logged_and_the_loop_goes_on() -> None:
+    world = World(fits(lambda name: unschedulable("no")))
+    world.put(node("n1"), pod("web-1"))
+    answers(world, "/status", InternalError("broken"))
+    with capture_logs() as logs:
+        async with world.running():
+            await anyio.sleep(1.0)
+            assert world.place(pod("web-1")) is Place.UNSCHEDULABLE
+    assert [each["log_level"] for each in logs if each["event"] == "Pod status could not be written"] == ["warning"]
+
+
+# ---------------------------------------------------------------- reserve and permit
+
+
+def recording_reserve(world_story: list[str], name: str, answer: Any = lambda: None) -> type[Any]:
+    def reserved() -> Any:
+        world_story.append(f"reserve {name}")
+        return answer()
+
+    return reserve(name, reserved, lambda: world_story.append(f"unreserve {name}"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "place", "condition", "result"),
+    [
+        (
+            lambda: unschedulable("taken"),
+            Place.UNSCHEDULABLE,
+            ("Unschedulable", "0/1 nodes are available: 1 taken."),
+            "unschedulable",
+        ),
+        (
+            raising(ValueError("boom")),
+            Place.ERROR_BACKOFF,
+            ("SchedulerError", 'running Reserve plugin "Second": boom'),
+            "error",
+        ),
+    ],
+)
+async def test_a_failed_reserve_is_undone_in_reverse(
+    answer: Any, place: Place, condition: tuple[str, str], result: str
+) -> None:
+    story: list[str] = []
+    world = World(
+        recording_reserve(story, "First"), recording_reserve(story, "Second", answer), recording_reserve(story, "Third")
+    )
+    world.put(node("n1"), node("n2"), pod("web-1", nominated="n1"))
+    async with world.running():
+        assert story == ["reserve First", "reserve Second", "unreserve Third", "unreserve Second", "unreserve First"]
+        assert not world.cache.is_assumed("uid-web-1")
+        assert world.cache.statistics()["pods"] == 0
+        assert world.place(pod("web-1")) is place
+        assert world.conditions == [condition]
+        assert world.sent("PATCH", "/status")[0].body["status"]["nominatedNodeName"] is None
+        assert world.bindings == []
+    assert world.attempts(result) == 1
+
+
+async def test_a_permit_rejection_after_another_has_asked_to_wait_wins() -> None:
+    story: list[str] = []
+    world = World(
+        recording_reserve(story, "Room"),
+        permit("Waits", lambda: (WAIT, 10.0)),
+        permit("Rejects", lambda: (unschedulable("not now"), 0.0)),
+    )
+    world.put(node("n1"), pod("web-1"))
+    async with world.running():
+        assert story == ["reserve Room", "unreserve Room"]
+        assert len(world.waiting_pods) == 0
+        assert not world.cache.is_assumed("uid-web-1")
+        info = world.queue.get(pod("web-1"))
+        assert info is not None
+        assert (info.unschedulable_plugins, world.place(pod("web-1"))) == ({"Rejects"}, Place.UNSCHEDULABLE)
+
+
+async def test_a_permit_plugin_that_fails_sends_the_pod_into_backoff() -> None:
+    world = World(permit("Fails", raising(RuntimeError("no answer"))))
+    world.put(node("n1"), pod("web-1"))
+    async with world.running():
+        assert world.place(pod("web-1")) is Place.ERROR_BACKOFF
+        assert world.conditions == [("SchedulerError", 'running Permit plugin "Fails": no answer')]
+
+
+async def test_a_pod_whose_wait_is_ended_by_a_rejection_gives_its_room_back() -> None:
+    story: list[str] = []
+    world = World(recording_reserve(story, "Room"), permit("Waits", lambda: (WAIT, 60.0)))
+    world.put(node("n1"), pod("web-1"))
+    async with world.running():
+        assert world.cache.is_assumed("uid-web-1")
+        assert world.queue.statistics().in_flight == 1
+        waiting = world.waiting_pods.get("uid-web-1")
+        assert waiting is not None
+        waiting.reject("Waits", "the others did not come")
+        await settled()
+        assert story == ["reserve Room", "unreserve Room"]
+        assert not world.cache.is_assumed("uid-web-1")
+        # Its own end is no event for the pod itself: it would come back at once, and wait again.
+        assert world.place(pod("web-1")) is Place.UNSCHEDULABLE
+        assert world.conditions == [("Unschedulable", "0/1 nodes are available: 1 the others did not come.")]
+    assert world.attempts("unschedulable") == 1
+    assert world.queue.statistics().in_flight_events == 0
+
+
+async def test_room_that_a_rejected_pod_gives_back_wakes_others_but_not_itself() -> None:
+    full = [False]
+    world = World(
+        fits(lambda name: unschedulable("full") if full[0] else None, EventRegistration(ASSIGNED_POD_DELETE)),
+        permit("Waits", lambda: (WAIT, 60.0)),
+    )
+    world.put(node("n1"), pod("first"))
+    async with world.running():
+        full[0] = True
+        world.put(pod("second"))
+        await settled()
+        assert world.place(pod("second")) is Place.UNSCHEDULABLE
+        await anyio.sleep(20.0)
+        full[0] = False
+        assert world.waiting_pods.reject("uid-first")
+        await settled()
+        assert world.place(pod("first")) is not Place.ACTIVE
+        assert world.waiting_pods.get("uid-first") is None
+        assert world.waiting_pods.get("uid-second") is not None
+
+
+async def test_a_pod_that_may_go_in_the_end_is_bound() -> None:
+    world = World(permit("Waits", lambda: (WAIT, 60.0)))
+    world.put(node("n1"), pod("web-1"))
+    async with world.running():
+        assert world.bindings == []
+        waiting = world.waiting_pods.get("uid-web-1")
+        assert waiting is not None
+        waiting.allow("Waits")
+        await settled()
+        assert world.bindings == [("web-1", "n1")]
+
+
+async def test_a_pod_that_is_deleted_while_it_waits_leaves_nothing_behind() -> None:
+    world = World(permit("Waits", lambda: (WAIT, 60.0)))
+    world.put(node("n1"), pod("web-1"))
+    async with world.running():
+        world.delete(pod("web-1"))
+        await settled()
+        assert world.cache.statistics()["pods"] == 0
+        assert len(world.waiting_pods) == 0
+        assert world.place(pod("web-1")) is Place.GONE
+        assert world.conditions == []
+    assert world.queue.statistics().in_flight == 0
+
+
+# ---------------------------------------------------------------- binding fails
+
+
+async def test_a_failed_binding_frees_the_room_tells_the_others_and_tries_again() -> None:
+    hints: list[tuple[str, str]] = []
+
+    def hint(waiting: Any, old: Any, new: Any) -> QueueingHint:
+        hints.append((waiting.metadata.name, old.node_name))
+        return QueueingHint.QUEUE
+
+    world = World(
+        fits(
+            lambda name: unschedulable("full") if world.cache.statistics()["pods"] else None,
+            EventRegistration(ASSIGNED_POD_DELETE, hint),
+        )
+    )
+    failing = [True]
+    world.wire.latency_s = 1.0
+    answers(world, "/first/binding", lambda: Conflict("no") if failing[0] else {})
+    world.put(node("n1"), pod("first"), pod("second"))
+    async with world.running():
+        assert world.place(pod("second")) is Place.UNSCHEDULABLE
+        await anyio.sleep(1.0)
+        # The one who failed has not been asked whether its own end helps it.
+        assert hints == [("second", "n1")]
+        assert not world.cache.is_assumed("uid-first")
+        assert world.place(pod("first")) is Place.ERROR_BACKOFF
+        failing[0] = False
+        await anyio.sleep(10.0)
+        assert world.bindings[:2] == [("first", "n1"), ("second", "n1")]
+    (message,) = [message for reason, message in world.conditions if reason == "SchedulerError"]
+    assert message == 'running Bind plugin "Binds": no'
+    assert world.attempts("error") == 1
+
+
+@pytest.mark.parametrize("node_name", ["n1", "n2"])
+async def test_a_binding_that_failed_though_the_pod_is_bound_is_let_be(node_name: str) -> None:
+    story: list[str] = []
+    world = World(recording_reserve(story, "Room"), fits(lambda name: None if name == "n1" else unschedulable("no")))
+    web = pod("web-1")
+
+    def elsewhere() -> Exception:
+        world.put(web.on_node(node_name))
+        return Conflict("already assigned")
+
+    answers(world, "/binding", elsewhere)
+    world.put(node("n1"), node("n2"), web)
+    async with world.running():
+        await settled()
+        assert story == ["reserve Room", "unreserve Room"]
+        cached = world.cache.pod(web.uid)
+        assert cached is not None
+        assert (cached.node_name, world.cache.is_assumed(web.uid)) == (node_name, False)
+        assert world.place(web) is Place.GONE
+        assert world.sent("PATCH") == []
+        assert world.recorder.told == []
+    assert world.queue.statistics().in_flight == 0
+    assert world.attempts("error") == 1
+
+
+async def test_a_pod_that_is_deleted_during_its_binding_is_not_put_back() -> None:
+    world = World()
+    web = pod("web-1")
+
+    def gone() -> Exception:
+        world.delete(web)
+        return Conflict("gone")
+
+    answers(world, "/binding", gone)
+    world.put(node("n1"), web)
+    async with world.running():
+        await settled()
+        assert world.place(web) is Place.GONE
+        assert world.cache.statistics()["pods"] == 0
+        assert world.sent("PATCH") == []
+
+
+async def test_a_pod_that_is_made_anew_during_the_binding_of_its_namesake_is_bound_itself() -> None:
+    world = World()
+    web, again = pod("web-1"), pod("web-1", uid="uid-again")
+
+    def other() -> Any:
+        if world.known[web.key] is web:
+            world.put(again)
+            return Conflict("another one by now")
+        return {}
+
+    answers(world, "/binding", other)
+    world.put(node("n1"), web)
+    async with world.running():
+        await settled()
+        assert [each.body["metadata"]["uid"] for each in world.sent("POST", "/binding")] == ["uid-web-1", "uid-again"]
+        assert world.cache.is_assumed("uid-again")
+        assert not world.cache.is_assumed("uid-web-1")
+        assert world.recorder.told == [("Scheduled", "Successfully assigned default/web-1 to n1")]
+        assert world.sent("PATCH") == []
+
+
+# ---------------------------------------------------------------- preemption
+
+
+def evicting(*victims: Any) -> type[Any]:
+    return post_filter("Preempts", lambda filtered: (PostFilterResult("n1", victims), None))
+
+
+async def test_a_pod_for_which_room_is_made_is_nominated_and_held_back_until_that_is_done() -> None:
+    victim = pod("victim", node="n1")
+    world = World(fits(lambda name: unschedulable("full")), evicting(victim))
+    world.wire.latency_s = 1.0
+    world.put(node("n1"), victim, pod("vip", priority=10))
+    async with world.running():
+        assert world.preemptions.is_preempting("uid-vip")
+        assert world.queue.nominator.node_of("uid-vip") == "n1"
+        await anyio.sleep(5.0)
+        assert [each.path.split("/")[-1] for each in world.sent("DELETE")] == ["victim"]
+        assert not world.preemptions.is_preempting("uid-vip")
+    nominations = [each.body["status"].get("nominatedNodeName") for each in world.sent("PATCH", "/vip/status")]
+    assert nominations == ["n1"]
+    assert world.metrics.value("scheduler_preemption_victims") == 1
+
+
+async def test_victims_that_are_on_their_way_out_already_are_only_waited_for() -> None:
+    victim = pod("victim", node="n1", terminating=True)
+    world = World(fits(lambda name: unschedulable("full")), evicting(victim))
+    world.put(node("n1"), victim, pod("vip", priority=10))
+    async with world.running():
+        assert world.queue.nominator.node_of("uid-vip") == "n1"
+        assert not world.preemptions.is_preempting("uid-vip")
+        assert world.sent("DELETE") == []
+
+
+@pytest.mark.parametrize(("helped", "written"), [(PostFilterResult(""), [None]), (None, [])])
+async def test_a_nomination_is_taken_back_or_left_as_the_plugin_says(helped: Any, written: list[Any]) -> None:
+    world = World(
+        fits(lambda name: unschedulable("full")),
+        post_filter("Preempts", lambda filtered: (helped, unschedulable("no"))),
+    )
+    world.put(node("n1"), pod("web-1", nominated="n1"))
+    async with world.running():
+        pass
+    (patch,) = world.sent("PATCH", "/status")
+    assert [value for key, value in patch.body["status"].items() if key == "nominatedNodeName"] == written
+
+
+async def test_a_preemption_of_many_does_not_stop_the_loop_for_good() -> None:
+    victims = [pod(f"victim-{index}", node="n1") for index in range(400)]
+    world = World(
+        fits(lambda name: unschedulable("full") if "vip" in waiting else None), evicting(*victims), fits_all_others()
+    )
+    waiting = {"vip"}
+    world.wire.latency_s = 0.1
+    world.put(node("n1"), *victims, pod("vip", priority=10))
+    async with world.running():
+        assert world.dispatcher.waiting(Priority.STATUS) > 128
+        waiting.clear()
+        world.put(pod("web-1"))
+        await anyio.sleep(60.0)
+        assert ("web-1", "n1") in world.bindings
+
+
+def fits_all_others() -> type[Any]:
+    return fits(lambda name: None, name="Others")
+
+
+# ---------------------------------------------------------------- backpressure, status and binding in order
+
+
+async def test_the_loop_waits_while_the_api_server_is_behind() -> None:
+    world = World()
+    world.wire.latency_s = 1.0
+    world.put(node("n1", pods=1000, cpu="1000"), *(pod(f"web-{index:03}") for index in range(161)))
+    async with world.running():
+        await settled()
+        assert world.dispatcher.waiting(Priority.BINDING) == 161 - 32
+        world.put(pod("later"))
+        await anyio.sleep(0.5)
+        assert world.place(pod("later")) is Place.ACTIVE
+        await anyio.sleep(10.0)
+        assert world.place(pod("later")) is Place.GONE
+    assert len(world.bindings) == 162
+
+
+async def test_a_status_that_is_still_on_its_way_is_not_overtaken_by_the_binding() -> None:
+    fit = [False]
+    world = World(fits(lambda name: None if fit[0] else unschedulable("no")))
+    world.wire.latency_s = 5.0
+    world.put(node("n1"), pod("web-1"))
+    async with world.running():
+        assert len(world.sent("PATCH", "/status")) == 1
+        fit[0] = True
+        world.put(node("n2"))
+        await anyio.sleep(3.0)
+        assert world.cache.is_assumed("uid-web-1")
+        # The server may take the two in either order: a pod that is bound would be told that it does not fit.
+        assert world.bindings == []
+        await anyio.sleep(3.0)
+        assert len(world.bindings) == 1
+        await anyio.sleep(5.0)
+    assert world.attempts("scheduled") == 1
+
+
+async def test_two_statuses_of_a_pod_are_written_one_after_the_other() -> None:
+    reasons = ["first", "second"]
+    world = World(fits(lambda name: unschedulable(reasons[0])))
+    world.wire.latency_s = 5.0
+    world.put(node("n1"), pod("web-1"))
+    async with world.running():
+        del reasons[0]
+        world.put(node("n2"))
+        await anyio.sleep(3.0)
+        assert world.attempts("unschedulable") == 2
+        assert len(world.conditions) == 1
+        await anyio.sleep(10.0)
+    assert [message.rpartition(" ")[2] for _, message in world.conditions] == ["first.", "second."]
+
+
+# ---------------------------------------------------------------- stop
+
+
+async def test_stopping_waits_for_bindings_under_way_and_begins_no_more() -> None:
+    world = World()
+    world.wire.latency_s = 2.0
+    world.put(node("n1"), pod("web-1"))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(world.loop.run)
+        await settled()
+        assert world.loop.bindings == 1
+        world.loop.stop()
+        world.put(pod("late"))
+        started_s = world.clock.monotonic()
+        await world.loop.wait_ended()
+        assert world.clock.monotonic() - started_s == pytest.approx(2.0, abs=0.1)
+    assert world.bindings == [("web-1", "n1")]
+    assert world.recorder.told == [("Scheduled", "Successfully assigned default/web-1 to n1")]
+    assert world.place(pod("late")) is Place.ACTIVE
+
+
+async def test_a_binding_that_fails_after_the_stop_ends_it_all_the_same() -> None:
+    world = World()
+    world.wire.latency_s = 2.0
+    answers(world, "/binding", Conflict("no"))
+    world.put(node("n1"), pod("web-1"))
+    with capture_logs() as logs:
+        async with world.running():
+            pass
+    assert world.loop.bindings == 0
+    assert world.conditions == [("SchedulerError", 'running Bind plugin "Binds": no')]
+    assert not [each for each in logs if each["event"] == "Pod went astray in the queue"]
+
+
+async def test_the_stop_of_a_loop_that_has_never_run_does_not_wait() -> None:
+    world = World()
+    world.loop.stop()
+    await world.loop.wait_ended()
+
+
+async def test_stopping_a_loop_that_waits_for_the_api_server_ends_it() -> None:
+    world = World()
+    world.wire.latency_s = 1.0
+    world.put(node("n1", pods=1000, cpu="1000"), *(pod(f"web-{index:03}") for index in range(200)))
+    async with world.running():
+        await settled()
+        assert world.dispatcher.waiting(Priority.BINDING) > 128
+    assert world.loop.bindings == 0
+
+
+async def test_a_mistake_of_ours_ends_the_loop_instead_of_being_lost() -> None:
+    world = World()
+    world.put(node("n1"), pod("web-1"))
+    world.cache.snapshot = raising(KeyError("mistake"))  # type: ignore[method-assign]
+    with pytest.RaisesGroup(KeyError):
+        await world.loop.run()
+
+
+async def test_a_change_of_a_pod_during_its_wait_is_what_goes_back_to_the_queue() -> None:
+    world = World(permit("Waits", lambda: (WAIT, 60.0)))
+    web = pod("web-1")
+    world.put(node("n1"), web)
+    async with world.running():
+        newer = changed(web, labels={"tier": "new"})
+        world.put(newer)
+        waiting = world.waiting_pods.get(web.uid)
+        assert waiting is not None
+        waiting.reject("Waits", "no")
+        await settled()
+        info = world.queue.get(web)
+        assert info is not None
+        assert info.pod is newer

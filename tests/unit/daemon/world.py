@@ -1,0 +1,252 @@
+"""A scheduling loop with everything it needs, from small plugins and an API server that is a function."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import anyio
+import msgspec
+
+from podium.binder import (
+    ApiClient,
+    Binder,
+    Event,
+    PodsInPreBind,
+    PreemptionExecutor,
+    PreemptionsUnderWay,
+    WaitingPods,
+)
+from podium.cluster import Cache
+from podium.config import Profile
+from podium.config.types import Plugin as Enabled
+from podium.config.types import Plugins, PluginSet
+from podium.daemon.failures import FailureHandler
+from podium.daemon.handlers import BrokenObjects, NodeHandler, PodHandler
+from podium.daemon.loop import Collaborators, SchedulingLoop
+from podium.daemon.observers import PluginMetrics, QueueMetrics
+from podium.daemon.wakeup import WakeUp
+from podium.framework.cluster_event import EventRegistration
+from podium.framework.interface import BindPlugin, PreEnqueuePlugin
+from podium.framework.runtime import Framework
+from podium.framework.status import Status, unresolvable
+from podium.kube.dispatcher import Dispatcher
+from podium.kube.objects import Node, Pod
+from podium.lib.clock import Clock
+from podium.queues import Place, QueueProfile, SchedulingQueue, build_hint_map
+from podium.telemetry import Metrics
+from tests.unit.binder.builders import Request, Wire
+from tests.unit.framework.profiles import Built, Sort, node_filter
+from tests.virtual_time import LoopClock
+
+PREEMPTION = "Preempts"
+
+
+class Binds(Built, BindPlugin):
+    """Binds through the API, as the default plugin does."""
+
+    async def bind(self, state: Any, pod: Pod, node_name: str) -> Status | None:
+        await self.handle.client.bind(pod, node_name)
+        return None
+
+
+class HoldsBack(Built, PreEnqueuePlugin):
+    """Keeps pods back for which room is being made, as the preemption plugin does."""
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        return unresolvable("making room") if self.handle.preemptions.is_preempting(pod.uid) else None
+
+
+class Handle:
+    """What the plugins get here."""
+
+    def __init__(self, clock: Clock, client: ApiClient, preemptions: PreemptionsUnderWay) -> None:
+        self.clock = clock
+        self.random = Random(1)
+        self.client = client
+        self.preemptions = preemptions
+
+
+class Recorder:
+    """Keeps Events, and tells of them when they come."""
+
+    def __init__(self, story: list[str]) -> None:
+        self.events: list[Event] = []
+        self._story = story
+
+    def record(self, event: Event) -> None:
+        self.events.append(event)
+        self._story.append(event.reason)
+
+    @property
+    def told(self) -> list[tuple[str, str]]:
+        return [(event.reason, event.note) for event in self.events]
+
+
+class World:
+    """Informer, cache, queue, loop. `story` tells in which order plugins and Events came.
+
+    `put` and `delete` are what a watch brings; `wire` is where requests end.
+    """
+
+    def __init__(self, *classes: type[Any], clock: Clock | None = None, names: tuple[str, ...] = ("podium",)) -> None:
+        self.story: list[str] = []
+        self.clock = clock or LoopClock()
+        self.metrics = Metrics()
+        self.known: dict[str, Pod] = {}
+        self.nodes: dict[str, Node] = {}
+        self.wire = Wire()
+        self.dispatcher = Dispatcher(self.wire, self.clock)
+        self.client = ApiClient(self.dispatcher, self.clock)
+        self.recorder = Recorder(self.story)
+        self.cache = Cache(BrokenObjects(self.metrics))
+        self.waiting_pods, self.pods_in_pre_bind = WaitingPods(self.clock), PodsInPreBind()
+        self.preemptions = PreemptionsUnderWay(self.known.get, self.metrics)
+        every = (Sort, HoldsBack, *classes, Binds)
+        self.frameworks = {name: self._framework(name, every) for name in names}
+        self.wake_up = WakeUp()
+        self.queue = self._queue()
+        recorder: Any = self.recorder
+        self.pods = PodHandler(
+            self.cache, self.queue, self.waiting_pods, recorder, self.frameworks.keys(), self.clock, self.metrics
+        )
+        self.node_handler = NodeHandler(self.cache, self.queue, self.clock, self.metrics)
+        self.loop = SchedulingLoop(self._parts(), self.wake_up)
+
+    def _framework(self, name: str, every: tuple[type[Any], ...]) -> Framework:
+        profile = Profile(name, None, Plugins(multi_point=PluginSet(tuple(Enabled(each.name, 0) for each in every))))
+        handle: Any = Handle(self.clock, self.client, self.preemptions)
+        return Framework(profile, {each.name: each for each in every}, handle, PluginMetrics(self.metrics))
+
+    def _queue(self) -> SchedulingQueue:
+        return SchedulingQueue(
+            [
+                QueueProfile(name, framework.pre_enqueue, build_hint_map(framework.plugins.values()))
+                for name, framework in self.frameworks.items()
+            ],
+            next(iter(self.frameworks.values())).queue_sort,
+            self.clock,
+            self.known.get,
+            wake=self.wake_up.ring,
+            observer=QueueMetrics(self.metrics),
+        )
+
+    def _parts(self) -> Collaborators:
+        recorder: Any = self.recorder
+        return Collaborators(
+            frameworks=self.frameworks,
+            cache=self.cache,
+            queue=self.queue,
+            binder=Binder(
+                self.clock,
+                statuses=self.client,
+                events=self.recorder,
+                observer=PluginMetrics(self.metrics),
+                waiting_pods=self.waiting_pods,
+                pods_in_pre_bind=self.pods_in_pre_bind,
+            ),
+            preemption=PreemptionExecutor(
+                self.client,
+                self.recorder,
+                self.preemptions,
+                plugin=PREEMPTION,
+                waiting_pods=self.waiting_pods,
+                pods_in_pre_bind=self.pods_in_pre_bind,
+                nominated_to=self.queue.nominated_pods_for_node,
+                activate=lambda pod: self.queue.activate([pod]),
+            ),
+            nominated=self.queue.nominator,
+            dispatcher=self.dispatcher,
+            recorder=recorder,
+            failures=FailureHandler(self.queue, self.known.get, recorder, self.client, self.metrics, self.clock),
+            metrics=self.metrics,
+            clock=self.clock,
+            percentage_of_nodes_to_score=0,
+        )
+
+    # ------------------------------------------------------------ the cluster
+
+    def put(self, *items: Node | Pod) -> None:
+        """What the API server has now."""
+        for item in items:
+            if isinstance(item, Node):
+                self._put(self.nodes, item, self.node_handler)
+            else:
+                self._put(self.known, item, self.pods)
+
+    @staticmethod
+    def _put(known: dict[str, Any], item: Any, handler: Any) -> None:
+        before = known.get(item.key)
+        known[item.key] = item
+        if before is None:
+            handler.on_add(item)
+        elif before.uid == item.uid:
+            handler.on_update(before, item)
+        else:
+            handler.on_delete(before)
+            handler.on_add(item)
+
+    def delete(self, pod: Pod) -> None:
+        """The pod is gone."""
+        self.pods.on_delete(self.known.pop(pod.key))
+
+    # ------------------------------------------------------------ running
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Schedule, until the block ends."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.loop.run)
+            await settled()
+            yield
+            self.loop.stop()
+            await self.loop.wait_ended()
+
+    # ------------------------------------------------------------ questions
+
+    def place(self, pod: Pod) -> Place:
+        return self.queue.place(pod)
+
+    def attempts(self, result: str) -> float:
+        return self.metrics.value("scheduler_schedule_attempts_total", result=result, profile="podium")
+
+    def sent(self, method: str, ending: str = "") -> list[Request]:
+        """The requests of that method to paths with that ending."""
+        return [each for each in self.wire.requests if each.method == method and each.path.endswith(ending)]
+
+    @property
+    def bindings(self) -> list[tuple[str, str]]:
+        """Pod and node of each binding that was asked for."""
+        return [(each.path.split("/")[-2], each.body["target"]["name"]) for each in self.sent("POST", "/binding")]
+
+    @property
+    def conditions(self) -> list[tuple[str, str]]:
+        """Reason and message of each condition that was written, in order."""
+        return [
+            (condition["reason"], condition["message"])
+            for each in self.sent("PATCH", "/status")
+            for condition in each.body["status"].get("conditions", ())
+        ]
+
+
+async def settled() -> None:
+    """Let everything happen that needs no time to pass."""
+    await anyio.sleep(0.001)
+
+
+def changed(pod: Pod, *, terminating: bool = False, nominated: str | None = None, **metadata: Any) -> Pod:
+    """The pod with other metadata or another nomination."""
+    if terminating:
+        metadata["deletion_timestamp"] = "2026-01-01T00:00:00Z"
+    status = pod.status
+    if nominated is not None:
+        status = msgspec.structs.replace(status, nominated_node_name=nominated)
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, **metadata), status=status)
+
+
+def fits(judge: Callable[[str], Any], *registrations: EventRegistration, name: str = "Fits") -> type[Any]:
+    """A filter that answers by node name; without registrations, every event may help a pod that it rejected."""
+    methods: Mapping[str, Any] = {"events_to_register": lambda self: registrations} if registrations else {}
+    return node_filter(name, judge, **methods)
