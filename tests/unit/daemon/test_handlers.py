@@ -1,0 +1,415 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from podium.binder import failed_scheduling
+from podium.cluster.cache import PodState
+from podium.daemon.handlers import RESOURCE_EVENTS, ResourceHandler
+from podium.framework.cluster_event import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    NODE_DELETE,
+    ActionType,
+    ClusterEvent,
+    EventResource,
+)
+from podium.kube.objects import Pod
+from podium.kube.resource_types import NODES, PODS
+from podium.kube.wire import BrokenObject
+from podium.lib.clock import ManualClock
+from podium.queues import Place
+from tests.builders import node, pod
+from tests.unit.daemon.world import World, changed
+
+OURS = pod("web-1")
+BOUND = OURS.on_node("n1")
+OTHERS = pod("theirs", scheduler="somebody-else")
+BAD_AMOUNT = {"containers": [{"name": "app", "image": "app", "resources": {"requests": {"cpu": "much"}}}]}
+BAD_SELECTOR = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Near", "values": ["b"]}]}]
+        }
+    }
+}
+
+
+@dataclass
+class Told:
+    """What the queue was told, in order, and what the cache said at that moment."""
+
+    calls: list[str] = field(default_factory=list)
+    checks: list[Any] = field(default_factory=list)
+    objects: list[tuple[Any, Any]] = field(default_factory=list)
+    cached: list[bool] = field(default_factory=list)
+
+
+class Watched(World):
+    """A world at rest whose queue is listened to."""
+
+    def __init__(self) -> None:
+        super().__init__(clock=ManualClock())
+        self.told = Told()
+        for name in ("add", "update", "delete", "move_all"):
+            self._listen(name)
+
+    def _listen(self, name: str) -> None:
+        call = getattr(self.queue, name)
+
+        def listened(*args: Any) -> None:
+            told = self.told
+            if name == "move_all":
+                told.calls.append(args[0].label)
+                told.objects.append((args[1], args[2]))
+                told.checks.append(args[3] if len(args) > 3 else None)
+                told.cached.append("n1" in self.cache.node_names())
+            else:
+                told.calls.append(name)
+            call(*args)
+
+        setattr(self.queue, name, listened)
+
+    def calls(self) -> list[str]:
+        """What was told since the last time."""
+        calls, self.told = self.told.calls, Told()
+        return calls
+
+
+@pytest.fixture
+def world() -> Watched:
+    return Watched()
+
+
+def state(world: World, pod: Pod = OURS) -> PodState:
+    return world.cache.state_of(pod.uid)
+
+
+# ---------------------------------------------------------------- nodes
+
+
+def test_a_new_node_is_in_the_cache_before_the_pods_are_told(world: Watched) -> None:
+    new = node("n1")
+    world.put(new)
+    assert world.told.objects == [(None, new)]
+    assert world.told.cached == [True]
+    assert world.calls() == [NODE_ADD.label]
+
+
+def test_a_changed_node_tells_of_each_kind_of_change(world: Watched) -> None:
+    world.put(node("n1"))
+    world.calls()
+    old, new = node("n1"), node("n1", cpu="8", labels={"disk": "ssd"}, taints=["a=b:NoSchedule"])
+    world.put(new)
+    assert world.told.objects == [(old, new)] * 3
+    assert world.calls() == ["NodeUpdateNodeAllocatable", "NodeUpdateNodeLabel", "NodeUpdateNodeTaint"]
+
+
+def test_a_node_that_changes_in_nothing_that_matters_tells_of_nothing(world: Watched) -> None:
+    world.put(node("n1"))
+    world.calls()
+    world.put(node("n1", status={"nodeInfo": {"kubeletVersion": "v9"}}))
+    assert world.calls() == []
+
+
+def test_a_node_that_goes_is_told_of_before_it_leaves_the_cache(world: Watched) -> None:
+    gone = node("n1")
+    world.put(gone)
+    world.calls()
+    world.node_handler.on_delete(gone)
+    assert world.told.objects == [(gone, None)]
+    assert world.told.cached == [True]
+    assert world.calls() == [NODE_DELETE.label]
+    assert list(world.cache.node_names()) == []
+
+
+def test_a_node_that_cannot_be_read_is_reported_once_and_used_when_it_is_mended(world: Watched) -> None:
+    with capture_logs() as logs:
+        world.put(node("n1", cpu="much"))
+        world.put(node("n1", cpu="much", labels={"a": "b"}))
+    assert [each["log_level"] for each in logs] == ["error"]
+    assert world.metrics.value("podium_broken_objects_total", kind="Node") == 1
+    assert world.calls() == []
+    world.put(node("n1", cpu="4", labels={"a": "b"}))
+    assert world.calls() == [NODE_ADD.label]
+    assert list(world.cache.node_names()) == ["n1"]
+
+
+def test_a_node_that_was_broken_when_it_went_comes_back_as_any_other(world: Watched) -> None:
+    broken = node("n1", cpu="much")
+    world.put(broken)
+    world.node_handler.on_delete(broken)
+    world.nodes.clear()
+    world.put(node("n1"))
+    world.calls()
+    world.put(node("n1", labels={"a": "b"}))
+    assert world.calls() == ["NodeUpdateNodeLabel"]
+
+
+# ---------------------------------------------------------------- bound pods
+
+
+@pytest.mark.parametrize("pod_seen", [BOUND, OTHERS.on_node("n1")])
+def test_a_pod_seen_bound_counts_whoever_bound_it(world: Watched, pod_seen: Pod) -> None:
+    world.put(pod_seen)
+    assert world.told.objects == [(None, pod_seen)]
+    assert world.calls() == [ASSIGNED_POD_ADD.label]
+    assert state(world, pod_seen) is PodState.ADDED
+
+
+def test_a_bound_pod_that_changes_is_brought_up_to_date(world: Watched) -> None:
+    world.put(BOUND)
+    world.calls()
+    newer = changed(BOUND, labels={"a": "b"})
+    world.put(newer)
+    assert world.told.objects == [(BOUND, newer)]
+    assert world.calls() == ["AssignedPodUpdatePodLabel"]
+    assert world.cache.pod(BOUND.uid) is newer
+
+
+def test_a_binding_confirms_what_was_assumed_and_ends_the_wait(world: Watched) -> None:
+    world.put(OURS)
+    world.cache.assume_pod(OURS, "n1")
+    world.calls()
+    world.put(BOUND)
+    assert world.told.objects == [(None, BOUND)]
+    assert world.calls() == [ASSIGNED_POD_ADD.label, "delete"]
+    assert state(world) is PodState.ADDED
+    assert world.place(OURS) is Place.GONE
+
+
+def test_another_schedulers_binding_counts_and_leaves_the_queue_alone(world: Watched) -> None:
+    world.put(OTHERS)
+    assert world.calls() == []
+    world.put(OTHERS.on_node("n1"))
+    assert world.calls() == [ASSIGNED_POD_ADD.label]
+    assert state(world, OTHERS) is PodState.ADDED
+
+
+def test_a_bound_pod_that_goes_gives_its_room_back(world: Watched) -> None:
+    world.put(BOUND)
+    world.calls()
+    world.delete(BOUND)
+    assert world.told.objects == [(BOUND, None)]
+    assert world.calls() == [ASSIGNED_POD_DELETE.label]
+    assert state(world) is PodState.UNKNOWN
+
+
+def test_what_the_cache_refuses_is_logged_and_the_pods_are_told_all_the_same(world: Watched) -> None:
+    with capture_logs() as logs:
+        world.pods.on_delete(BOUND)
+    assert [(each["event"], each["pod"]) for each in logs] == [("The cache refused a change", "default/web-1")]
+    assert world.calls() == [ASSIGNED_POD_DELETE.label]
+
+
+# ---------------------------------------------------------------- pods that wait
+
+
+def test_a_new_pod_of_ours_waits_and_one_of_others_does_not(world: Watched) -> None:
+    world.put(OURS, OTHERS)
+    assert world.calls() == ["add"]
+    assert (world.place(OURS), world.place(OTHERS)) == (Place.ACTIVE, Place.GONE)
+    world.put(changed(OTHERS, labels={"a": "b"}))
+    world.delete(OTHERS)
+    assert world.calls() == []
+
+
+def test_a_pod_that_changes_while_it_waits_is_looked_at_anew(world: Watched) -> None:
+    world.put(OURS)
+    newer = changed(OURS, labels={"a": "b"})
+    world.put(newer)
+    assert world.calls() == ["add", "update"]
+    info = world.queue.get(OURS)
+    assert info is not None
+    assert info.pod is newer
+
+
+def test_a_pod_that_goes_while_it_waits_is_forgotten(world: Watched) -> None:
+    world.put(OURS)
+    world.delete(OURS)
+    assert world.calls() == ["add", "delete"]
+    assert world.place(OURS) is Place.GONE
+
+
+def test_an_assumed_pod_that_changes_is_left_alone(world: Watched) -> None:
+    world.put(OURS)
+    world.cache.assume_pod(OURS, "n1")
+    world.calls()
+    world.put(changed(OURS, labels={"a": "b"}, nominated="n1"))
+    assert world.calls() == []
+    assert state(world) is PodState.ASSUMED
+
+
+@pytest.mark.parametrize("how", ["deletion", "end"])
+def test_an_assumed_pod_that_goes_gives_its_room_back_at_once(world: Watched, how: str) -> None:
+    world.put(OURS)
+    world.cache.assume_pod(OURS, "n1")
+    world.calls()
+    if how == "deletion":
+        world.put(changed(OURS, terminating=True))
+    else:
+        world.delete(OURS)
+    ((old, new),) = world.told.objects
+    assert (old.node_name, new) == ("n1", None)
+    assert world.calls() == [*(["delete"] if how == "end" else []), ASSIGNED_POD_DELETE.label]
+    assert state(world) is PodState.UNKNOWN
+
+
+def test_an_assumed_pod_that_waits_at_permit_when_it_goes_is_rejected_and_undone_by_its_binding_cycle(
+    world: Watched,
+) -> None:
+    world.put(OURS)
+    world.cache.assume_pod(OURS, "n1")
+    world.waiting_pods.add(OURS, "n1", {"Gang": 60.0})
+    world.calls()
+    world.put(changed(OURS, terminating=True))
+    assert world.calls() == [ASSIGNED_POD_DELETE.label]
+    assert state(world) is PodState.ASSUMED
+    assert not world.waiting_pods.reject(OURS.uid)
+
+
+def test_an_assumed_pod_whose_deletion_was_known_before_is_left_alone(world: Watched) -> None:
+    old = changed(OURS, terminating=True)
+    world.put(old)
+    world.cache.assume_pod(OURS, "n1")
+    world.calls()
+    world.put(changed(old, labels={"a": "b"}))
+    assert world.calls() == []
+
+
+def nomination_checks(world: Watched) -> Iterator[bool]:
+    (check,) = world.told.checks
+    return (check(pod("other", priority=priority)) for priority in (4, 5, 6))
+
+
+def test_a_nomination_that_ends_is_told_to_pods_of_no_higher_priority(world: Watched) -> None:
+    nominated = pod("web-1", priority=5, nominated="n1")
+    world.put(nominated)
+    world.calls()
+    world.put(changed(nominated, nominated="n2"))
+    assert world.told.objects == [(nominated, None)]
+    assert list(nomination_checks(world)) == [True, True, False]
+    assert world.calls() == ["update", ASSIGNED_POD_DELETE.label]
+
+
+def test_a_nomination_that_stays_or_begins_frees_nothing(world: Watched) -> None:
+    world.put(pod("web-1"))
+    world.put(pod("web-1", nominated="n1"))
+    world.put(pod("web-1", nominated="n1", labels={"a": "b"}))
+    assert world.calls() == ["add", "update", "update"]
+
+
+def test_a_nominated_pod_that_goes_frees_what_was_kept_for_it(world: Watched) -> None:
+    nominated = pod("web-1", priority=5, nominated="n1")
+    world.put(nominated)
+    world.calls()
+    world.delete(nominated)
+    assert list(nomination_checks(world)) == [True, True, False]
+    assert world.calls() == ["delete", ASSIGNED_POD_DELETE.label]
+    assert world.queue.nominator.node_of(nominated.uid) is None
+
+
+# ---------------------------------------------------------------- broken objects
+
+
+def test_a_pod_with_an_amount_that_cannot_be_read_is_reported_once_and_queued_when_it_is_mended(world: Watched) -> None:
+    broken = pod("web-1", spec=BAD_AMOUNT)
+    with capture_logs() as logs:
+        world.put(broken)
+        world.put(changed(broken, labels={"a": "b"}))
+    (line,) = logs
+    assert (line["log_level"], line["object"], line["kind"]) == ("error", "default/web-1", "Pod")
+    assert world.metrics.value("podium_broken_objects_total", kind="Pod") == 1
+    assert world.recorder.events == [failed_scheduling(broken, line["error"])]
+    assert world.place(broken) is Place.GONE
+    world.put(OURS)
+    assert world.place(OURS) is Place.ACTIVE
+
+
+def test_a_waiting_pod_that_breaks_waits_no_longer(world: Watched) -> None:
+    world.put(OURS)
+    world.put(pod("web-1", spec=BAD_AMOUNT))
+    assert world.place(OURS) is Place.GONE
+
+
+def test_a_broken_pod_that_breaks_anew_after_it_was_mended_is_reported_again(world: Watched) -> None:
+    for item in (pod("web-1", spec=BAD_AMOUNT), OURS, pod("web-1", spec=BAD_AMOUNT)):
+        world.put(item)
+    assert world.metrics.value("podium_broken_objects_total", kind="Pod") == 2
+
+
+def test_an_invalid_selector_is_reported_once_and_the_pod_is_tried_all_the_same(world: Watched) -> None:
+    odd = pod("web-1", affinity=BAD_SELECTOR)
+    with capture_logs() as logs:
+        world.put(odd)
+        world.put(changed(odd, labels={"a": "b"}))
+    assert [each["field"].partition("[")[0] for each in logs] == [
+        "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+    ]
+    assert world.place(odd) is Place.ACTIVE
+    assert world.recorder.events == []
+
+
+@pytest.mark.parametrize("spec", [BAD_AMOUNT, {"affinity": BAD_SELECTOR}])
+@pytest.mark.parametrize("how", ["deleted", "bound"])
+def test_nothing_is_remembered_of_broken_pods_that_are_gone(world: Watched, spec: Any, how: str) -> None:
+    for index in range(3):
+        broken = pod(f"web-{index}", spec=spec)
+        world.put(broken)
+        if how == "bound":
+            world.put(broken.on_node("n1"))
+        else:
+            world.delete(broken)
+    assert world.pods._reported == {}
+
+
+def test_an_object_that_does_not_decode_is_reported(world: Watched) -> None:
+    broken = BrokenObject("Pod", "default", "web-1", "u1", "7", "Expected `str`, got `int`")
+    with capture_logs() as logs:
+        world.pods.on_broken(broken)
+    assert [(each["object"], each["detail"]) for each in logs] == [("default/web-1", "Expected `str`, got `int`")]
+    assert world.metrics.value("podium_broken_objects_total", kind="Pod") == 1
+
+
+# ---------------------------------------------------------------- other resources, time taken
+
+
+@pytest.mark.parametrize("resource", RESOURCE_EVENTS.values(), ids=str)
+def test_changes_of_other_kinds_are_events_of_their_resource(world: Watched, resource: EventResource) -> None:
+    handler = ResourceHandler(resource, world.queue, world.clock, world.metrics)
+    handler.on_add("new")  # type: ignore[arg-type]
+    handler.on_update("old", "new")  # type: ignore[arg-type]
+    handler.on_delete("old")  # type: ignore[arg-type]
+    assert world.told.objects == [(None, "new"), ("old", "new"), ("old", None)]
+    actions = (ActionType.ADD, ActionType.UPDATE, ActionType.DELETE)
+    labels = [ClusterEvent(resource, action).label for action in actions]
+    assert world.calls() == labels
+    for label in labels:
+        assert world.metrics.value("scheduler_event_handling_duration_seconds", event=label) == 1
+
+
+def test_pods_and_nodes_have_handlers_of_their_own() -> None:
+    assert not {PODS, NODES} & set(RESOURCE_EVENTS)
+
+
+def test_the_time_each_kind_of_event_takes_is_observed(world: Watched) -> None:
+    world.put(node("n1"), OURS, changed(OURS, labels={"a": "b"}), BOUND, changed(BOUND, labels={"a": "c"}))
+    world.delete(BOUND)
+    world.put(pod("web-2"))
+    world.delete(pod("web-2"))
+    events = {
+        "NodeAdd": 1,
+        "UnschedulablePodAdd": 2,
+        "UnschedulablePodUpdate": 1,
+        "AssignedPodAdd": 1,
+        "AssignedPodUpdate": 1,
+        "AssignedPodDelete": 1,
+        "UnschedulablePodDelete": 1,
+    }
+    seen = {event: world.metrics.value("scheduler_event_handling_duration_seconds", event=event) for event in events}
+    assert seen == events
