@@ -46,7 +46,7 @@ def command(
     verbosity: int,
 ) -> None:
     """Schedule pods until SIGTERM or SIGINT."""
-    from podium.daemon.app import App, Options
+    from podium.daemon.app import App, Options, PartFailed
     from podium.daemon.serving import CertificateError, ServingError
     from podium.framework.status import PluginError
     from podium.kube.credentials import ConnectionConfigError
@@ -68,7 +68,7 @@ def command(
     )
     try:
         event_loop.run(App(good.config, options).run)
-    except* (ConnectionConfigError, ServingError, CertificateError, PluginError, ConfigError) as group:
+    except* (ConnectionConfigError, ServingError, CertificateError, PluginError, ConfigError, PartFailed) as group:
         raise click.ClickException("\n".join(str(error) for error in _flat(group))) from None
 
 

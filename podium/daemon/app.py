@@ -13,7 +13,7 @@ import os
 import platform
 import signal
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from random import Random
@@ -61,6 +61,10 @@ log = get_logger("daemon")
 _DRAIN_S_MAX = 6.0
 _EVENTS_S_MAX = 2.0
 _GC_THRESHOLDS = (100_000, 50, 100)
+
+
+class PartFailed(Exception):  # noqa: N818 - what has happened, as the log says it
+    """A part of the scheduler has ended by a mistake of ours; the log has said which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,7 @@ class App:
             ConnectionConfigError: there is no API server to talk to, or no way to log in.
             ConfigError, PluginError: a profile cannot be built.
             ServingError, CertificateError: the port is taken, or a certificate cannot be used.
+            ExceptionGroup: of `PartFailed`; everything else has been cancelled.
         """
         log.info("Starting podium", version=podium.__version__, python=platform.python_version())
         kubeconfig = self._options.kubeconfig or self._config.client_connection.kubeconfig or None
@@ -281,9 +286,9 @@ class App:
         started: Callable[[], None],
     ) -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._stop_on_signal, name="signals")
-            tasks.start_soon(parts.recorder.run, name="event recorder")
-            tasks.start_soon(informers.run, name="informers")
+            tasks.start_soon(self._supervised, "signals", self._stop_on_signal, name="signals")
+            tasks.start_soon(self._supervised, "event recorder", parts.recorder.run, name="event recorder")
+            tasks.start_soon(self._supervised, "informers", informers.run, name="informers")
             log.info("Waiting for the caches to sync", server=credentials.base_url)
             async with anyio.create_task_group() as synced_or_stopped:
                 synced_or_stopped.start_soon(self._until_synced, informers, synced_or_stopped.cancel_scope)
@@ -293,11 +298,20 @@ class App:
                 _settle_garbage_collector()
                 log.info("Scheduling", profiles=list(parts.frameworks), **parts.cache.statistics())
                 started()
-                tasks.start_soon(loop.run, name="scheduling loop")
+                tasks.start_soon(self._supervised, "scheduling loop", loop.run, name="scheduling loop")
                 await self._stop.wait()
             log.info("Stopping", bindings=loop.bindings)
             await self._drain(loop, parts)
             tasks.cancel_scope.cancel()
+
+    async def _supervised(self, part: str, run: Callable[[], Awaitable[None]]) -> None:
+        """Run a part. Its mistakes are logged, and end the whole: another process starts from what is true."""
+        try:
+            await run()
+        except Exception as error:
+            self.metrics.count_unexpected_error("task", part)
+            log.critical("A part of the scheduler has failed, exiting", part=part, exc_info=error)
+            raise PartFailed(f"the {part} failed: {error}") from error
 
     async def _until_synced(self, informers: InformerSet, waiting: anyio.CancelScope) -> None:
         await informers.wait_synced()

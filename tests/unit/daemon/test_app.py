@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from structlog.testing import capture_logs
+
+from podium.config import default_configuration
+from podium.daemon.app import App, Options, PartFailed
+from podium.daemon.loop import SchedulingLoop
+from podium.kube.credentials import ConnectionConfigError
+from podium.kube.reflector import Reflector
+from podium.sandbox import Sandbox
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def garbage_collection() -> Iterator[None]:
+    """A daemon has the process for itself and settles its collector."""
+    thresholds = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+
+
+@pytest.fixture
+async def sandbox() -> AsyncIterator[Sandbox]:
+    async with Sandbox(kubelets=False) as running:
+        yield running
+
+
+@pytest.fixture
+def app(sandbox: Sandbox, tmp_path: Path) -> App:
+    kubeconfig = tmp_path / "kubeconfig"
+    sandbox.write_kubeconfig(kubeconfig)
+    return App(default_configuration(), Options(kubeconfig=str(kubeconfig), secure_port=0))
+
+
+def create(sandbox: Sandbox, kind: str, **fields: Any) -> None:
+    sandbox.store.create({"apiVersion": "v1", "kind": kind, **fields})
+
+
+async def fail(*_: Any) -> None:
+    await anyio.sleep(0.01)
+    raise KeyError("mistake")
+
+
+async def test_it_starts_when_everything_is_in_sync_and_ends_when_told_to(app: App, sandbox: Sandbox) -> None:
+    for index in range(3):
+        create(sandbox, "Node", metadata={"name": f"n{index}"}, status={"allocatable": {"cpu": "4", "pods": "10"}})
+    assert app._check_synced() == "handlers are not fully synchronized"
+
+    def started() -> None:
+        assert app._check_synced() is app._check_shutdown() is None
+        assert b'scheduler_cache_size{type="nodes"} 3' in app.metrics.render()
+        app.stop()
+
+    with anyio.fail_after(10.0):
+        await app.run(started)
+    assert app._check_shutdown() == "process is shutting down"
+
+
+async def test_told_to_stop_before_it_is_in_sync_it_never_starts(app: App, sandbox: Sandbox) -> None:
+    sandbox.faults.refuse_connections(60.0)
+    started: list[bool] = []
+    with anyio.fail_after(10.0):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(app.run, lambda: started.append(True))
+            await anyio.sleep(0.1)
+            app.stop()
+    assert started == []
+
+
+async def test_told_to_stop_before_it_runs_it_ends_at_once(app: App) -> None:
+    started: list[bool] = []
+    app.stop()
+    with anyio.fail_after(10.0):
+        await app.run(lambda: started.append(True))
+    assert started == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_stops_it(app: App, number: signal.Signals) -> None:
+    with anyio.fail_after(10.0), capture_logs() as logs:
+        await app.run(lambda: os.kill(os.getpid(), number))
+    messages = [(each["event"], each.get("signal")) for each in logs]
+    assert ("Requested to terminate, exiting", number.name) in messages
+    assert messages[-1] == ("Stopped", None)
+
+
+@pytest.mark.parametrize(
+    ("owner", "part"),
+    [(SchedulingLoop, "scheduling loop"), (Reflector, "informers"), (App, "signals")],
+)
+async def test_a_part_that_fails_is_logged_and_ends_it(
+    app: App, monkeypatch: pytest.MonkeyPatch, owner: type[Any], part: str
+) -> None:
+    monkeypatch.setattr(owner, "_stop_on_signal" if owner is App else "run", fail)
+    with anyio.fail_after(10.0), capture_logs() as logs, pytest.RaisesGroup(PartFailed):
+        await app.run()
+    ((level, error),) = [(each["log_level"], each["exc_info"]) for each in logs if each.get("part") == part]
+    assert level == "critical"
+    assert "mistake" in repr(error)
+    assert f'podium_unexpected_errors_total{{where="task",name="{part}"}} 1' in app.metrics.render().decode()
+
+
+async def test_without_an_api_server_to_talk_to_it_says_so(tmp_path: Path) -> None:
+    app = App(default_configuration(), Options(kubeconfig=str(tmp_path / "nowhere"), secure_port=0))
+    with pytest.raises(ConnectionConfigError, match="nowhere"):
+        await app.run()
