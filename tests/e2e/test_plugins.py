@@ -132,6 +132,7 @@ class Breaks(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, Reserve
 
     async def post_bind(self, state, pod, node_name):
         self.at("PostBind", pod)
+        self.handle.record(pod, "Noticed", f"It is on {node_name}.", action="Binding", is_warning=True)
 '''
 FAIL_THE_ATTEMPT = ("PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit", "PreBind")
 
@@ -157,6 +158,11 @@ async def test_a_plugin_that_breaks_is_named_everywhere_and_podium_goes_on(
         await daemon.wait_ready()
         await sandbox_cluster.create(*pods(5))
         await sandbox_cluster.wait_bound([*(f"web-{index}" for index in range(5)), "slow", "postbind"], 40)
+        await sandbox_cluster.wait_events("Noticed", 6)
+        (noticed,) = await sandbox_cluster.events("Noticed", name="web-0")
+        assert noticed["note"] == f"It is on {(await sandbox_cluster.placements())['web-0']}."
+        assert (noticed["type"], noticed["action"]) == ("Warning", "Binding")
+        assert noticed["reportingController"] == "podium"
         for point in FAIL_THE_ATTEMPT:
             told = await sandbox_cluster.wait_condition(point.lower(), "SchedulerError")
             assert '"Breaks"' in told["message"], told

@@ -4,10 +4,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from podium.binder.event import (
+    NOTE_BYTES_MAX,
     ObjectReference,
     deleting_pod_skipped,
     encodable,
     failed_scheduling,
+    noted,
     preempted,
     reference_to,
     scheduled,
@@ -70,3 +72,12 @@ def test_every_note_fits_and_is_utf8(note: str) -> None:
 def test_what_fits_is_not_touched(note: str) -> None:
     assert truncated(note) == note
     assert encodable(note) == note
+
+
+def test_what_a_plugin_notes_is_an_event_of_the_pods_profile():
+    event = noted(pod(), "HeldBack", "n" * 2000, "Permitting", is_warning=True)
+    assert (event.type, event.reason, event.action) == ("Warning", "HeldBack", "Permitting")
+    assert event.reporting_controller == pod().spec.scheduler_name
+    assert event.regarding == reference_to(pod())
+    assert len(event.note) == NOTE_BYTES_MAX
+    assert noted(pod(), "Fine", "", "Permitting", is_warning=False).type == "Normal"
