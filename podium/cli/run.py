@@ -19,12 +19,19 @@ from podium.telemetry import configure_logging, get_logger
 @click.option("--kubeconfig", help="Credentials for the API server; by default those of the pod podium runs in.")
 @click.option("--master", help="The API server's address, in place of the kubeconfig's.")
 @click.option("--bind-address", default="0.0.0.0", show_default=True, help="Where the endpoints listen.")
-@click.option("--secure-port", default=10259, show_default=True, help="Their HTTPS port; 0 serves nothing.")
+@click.option(
+    "--secure-port",
+    type=click.IntRange(0, 65535),
+    default=10259,
+    show_default=True,
+    help="Their HTTPS port; 0 serves nothing.",
+)
 @click.option("--tls-cert-file", default="", help="Their certificate; without it, one is made.")
 @click.option("--tls-private-key-file", default="", help="The key of that certificate.")
 @click.option(
     "--pod-max-in-unschedulable-pods-duration",
     "unschedulable_s",
+    type=click.FloatRange(min=0.0),
     default=300.0,
     show_default=True,
     help="Seconds after which a pod is tried again though nothing has happened.",

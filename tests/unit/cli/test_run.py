@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from podium.cli import run as run_command
+from podium.cli.main import main
+from podium.daemon.app import App, Options, PartFailed
+from podium.daemon.serving import CertificateError, ServingError
+from podium.framework.status import PluginError
+from podium.kube.credentials import ConnectionConfigError
+
+
+class Started:
+    """Takes the place of the daemon; remembers what it was made with."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.options = Options()
+        self.config: Any = None
+        self.error: BaseException | None = None
+        self.logging: dict[str, Any] = {}
+        monkeypatch.setattr(App, "__init__", self._made)
+        monkeypatch.setattr(App, "run", self._run)
+        monkeypatch.setattr(run_command, "configure_logging", lambda **values: self.logging.update(values))
+
+    @property
+    def _made(self) -> Callable[..., None]:
+        def made(_: App, config: Any, options: Options) -> None:
+            self.config, self.options = config, options
+
+        return made
+
+    @property
+    def _run(self) -> Callable[..., Any]:
+        async def run(_: App) -> None:
+            if self.error is not None:
+                raise self.error
+
+        return run
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Started:
+    return Started(monkeypatch)
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["run", *arguments])
+
+
+def test_without_options_the_defaults_are_run(started: Started) -> None:
+    assert invoke().exit_code == 0
+    options = started.options
+    assert (options.bind_address, options.secure_port, options.pod_max_in_unschedulable_s) == ("0.0.0.0", 10259, 300.0)
+    assert (options.kubeconfig, options.master, options.tls_cert_file) == (None, None, "")
+    assert [profile.scheduler_name for profile in started.config.profiles] == ["default-scheduler"]
+    assert "DefaultPreemption" in options.plugins
+    assert started.logging == {"form": None, "verbosity": 2}
+
+
+def test_what_the_options_say_reaches_the_daemon(started: Started) -> None:
+    result = invoke(
+        *("--kubeconfig", "here", "--master", "http://there", "--bind-address", "127.0.0.1", "--secure-port", "0"),
+        *("--tls-cert-file", "cert", "--tls-private-key-file", "key", "--logging-format", "text", "-v", "4"),
+        *("--pod-max-in-unschedulable-pods-duration", "60"),
+    )
+    assert result.exit_code == 0
+    assert started.options == Options(
+        kubeconfig="here",
+        master="http://there",
+        bind_address="127.0.0.1",
+        secure_port=0,
+        tls_cert_file="cert",
+        tls_private_key_file="key",
+        pod_max_in_unschedulable_s=60.0,
+        plugins=started.options.plugins,
+    )
+    assert started.logging == {"form": "console", "verbosity": 4}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionConfigError("no such file"),
+        ServingError("port taken"),
+        CertificateError("not a certificate"),
+        PluginError("bad args"),
+        PartFailed("the scheduling loop failed"),
+    ],
+)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_what_stops_the_daemon_is_told_in_a_line_and_ends_it_with_1(
+    started: Started, error: Exception, wrapped: bool
+) -> None:
+    started.error = ExceptionGroup("outer", [ExceptionGroup("inner", [error])]) if wrapped else error
+    result = invoke()
+    assert (result.exit_code, result.stderr) == (1, f"Error: {error}\n")
+
+
+def test_any_other_error_is_not_swallowed(started: Started) -> None:
+    started.error = KeyError("mistake")
+    result = invoke()
+    assert result.exit_code == 1
+    assert isinstance(result.exception, KeyError)
+
+
+def test_a_configuration_that_cannot_be_used_starts_nothing(started: Started, tmp_path: Path) -> None:
+    started.error = AssertionError("must not be started")
+    path = tmp_path / "config.yaml"
+    path.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: 0\n")
+    result = invoke("--config", str(path))
+    assert result.exit_code == 1
+    assert f"{path}:3: parallelism: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--secure-port", "x"),
+        ("--secure-port", "-1"),
+        ("--secure-port", "65536"),
+        ("--verbosity", "2"),
+        ("-v", "11"),
+        ("--logging-format", "xml"),
+        ("--pod-max-in-unschedulable-pods-duration", "-1"),
+        ("surplus",),
+    ],
+)
+def test_options_that_make_no_sense_are_usage_errors(started: Started, arguments: tuple[str, ...]) -> None:
+    started.error = AssertionError("must not be started")
+    assert invoke(*arguments).exit_code == 2
