@@ -266,7 +266,8 @@ async def test_watches_that_break_while_pods_come_and_go_lose_nothing(
     # What happens now, nobody watches.
     sandbox_cluster.put(*pods(10, "second"))
     store.delete("pods", "goes", "default")
-    sandbox_cluster.put(node("big", cpu="8"))
+    # With room to spare: pods of the second batch may get there before the one that waits for it.
+    sandbox_cluster.put(node("big", cpu="12"))
     names = [*(f"first-{index}" for index in range(10)), *(f"second-{index}" for index in range(10)), "waits"]
     placements = await sandbox_cluster.wait_bound(names)
     assert placements["waits"] == "big"
