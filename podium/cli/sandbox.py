@@ -10,7 +10,9 @@ from podium.cli import event_loop
 
 
 @click.command()
-@click.option("--port", default=0, help="Where to listen on 127.0.0.1; by default a free port.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Where to listen on 127.0.0.1; by default a free port."
+)
 @click.option("--nodes", type=click.IntRange(min=0), default=0, show_default=True, help="Nodes to begin with.")
 @click.option("--write-kubeconfig", type=click.Path(path_type=Path), help="Write a kubeconfig for it to this file.")
 @click.option("--seed", default=0, show_default=True, help="Which nodes.")
@@ -29,6 +31,7 @@ def command(port: int, nodes: int, write_kubeconfig: Path | None, seed: int) -> 
     try:
         event_loop.run(main)
     except OSError as error:
-        raise click.ClickException(f"cannot serve on port {port}: {error.strerror or error}") from error
+        failed = f"write {error.filename}" if error.filename else f"serve on port {port}"
+        raise click.ClickException(f"cannot {failed}: {error.strerror or error}") from error
     except KeyboardInterrupt:
         click.echo("Stopped.")

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from podium.framework.cluster_event import ASSIGNED_POD_DELETE, EventRegistration, QueueingHint
 from podium.framework.interface import PostFilterResult
 from podium.framework.status import Code, Status, error_status, unschedulable
-from podium.kube.api_errors import Conflict, InternalError
+from podium.kube.api_errors import Conflict, InternalError, Invalid, NotFound
 from podium.kube.dispatcher import Priority
 from podium.queues import Place
 from tests.builders import node, pod
@@ -168,6 +168,18 @@ async def test_a_status_that_cannot_be_written_is_logged_and_the_loop_goes_on() 
             await anyio.sleep(1.0)
             assert world.place(pod("web-1")) is Place.UNSCHEDULABLE
     assert [each["log_level"] for each in logs if each["event"] == "Pod status could not be written"] == ["warning"]
+
+
+@pytest.mark.parametrize("answer", [NotFound("gone"), Invalid("another uid")])
+async def test_that_a_pod_is_gone_when_its_status_is_written_alarms_nobody(answer: Exception) -> None:
+    world = World(fits(lambda name: unschedulable("no")))
+    world.put(node("n1"), pod("web-1"))
+    answers(world, "/status", answer)
+    with capture_logs() as logs:
+        async with world.running():
+            await anyio.sleep(1.0)
+    assert len(world.conditions) == 1
+    assert not [each for each in logs if each["log_level"] in ("warning", "error")]
 
 
 # ---------------------------------------------------------------- reserve and permit

@@ -1,56 +1,60 @@
 from __future__ import annotations
 
-import pytest
 from structlog.testing import capture_logs
 
 from podium.daemon.observers import PluginMetrics, QueueMetrics
+from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.runtime import SLOW_PLUGIN_S
 from podium.telemetry import Metrics
 from tests.builders import pod
 
 
-@pytest.fixture
-def metrics() -> Metrics:
-    return Metrics()
+def test_what_enters_and_leaves_the_queue_is_counted() -> None:
+    metrics = Metrics()
+    observer = QueueMetrics(metrics)
+    observer.incoming("active", "Pop")
+    observer.unschedulable_delta("Fits", "podium", 2)
+    observer.unschedulable_delta("Fits", "podium", -1)
+    assert metrics.value("scheduler_queue_incoming_pods_total", queue="active", event="Pop") == 1
+    assert metrics.value("scheduler_unschedulable_pods", plugin="Fits", profile="podium") == 1
 
 
-def test_a_plugin_that_fails_is_counted_and_logged_with_its_name_and_what_it_raised(metrics: Metrics) -> None:
-    error = ValueError("broken")
-    with capture_logs() as entries:
-        PluginMetrics(metrics).plugin_failed("Culprit", "Score", pod("web-1"), error)
-        QueueMetrics(metrics).plugin_failed("Culprit", "PreEnqueue", pod("web-1"), error)
-    assert b'podium_unexpected_errors_total{where="plugin",name="Culprit"} 2' in metrics.render()
-    assert [entry["extension_point"] for entry in entries] == ["Score", "PreEnqueue"]
-    for entry in entries:
-        assert (entry["event"], entry["log_level"]) == ("Plugin failed", "error")
-        assert (entry["plugin"], entry["pod"], entry["exc_info"]) == ("Culprit", "default/web-1", error)
+def test_events_kept_for_pods_in_flight_are_read_when_somebody_asks() -> None:
+    metrics = Metrics()
+    observer = QueueMetrics(metrics)
+    observer.in_flight_events_delta("NodeAdd", 3)
+    observer.in_flight_events_delta("NodeAdd", -1)
+    assert observer.in_flight_events() == {"NodeAdd": 2.0}
+    assert metrics.value("scheduler_inflight_events", event="NodeAdd") == 2
 
 
-def test_a_slow_plugin_is_counted_and_logged_with_its_seconds(metrics: Metrics) -> None:
-    with capture_logs() as entries:
-        PluginMetrics(metrics).plugin_was_slow("Sleepy", "Filter", pod("web-1"), 1.23456)
-    assert metrics.value("podium_slow_plugin_calls_total", plugin="Sleepy", extension_point="Filter") == 1
-    (entry,) = entries
-    assert (entry["event"], entry["log_level"], entry["plugin"]) == ("Slow plugin", "warning", "Sleepy")
-    assert (entry["extension_point"], entry["pod"], entry["seconds"]) == ("Filter", "default/web-1", 1.235)
+def test_a_plugin_that_fails_is_counted_and_logged_with_its_pod() -> None:
+    for observer_of in (QueueMetrics, PluginMetrics):
+        metrics = Metrics()
+        error = KeyError("mistake")
+        with capture_logs() as logs:
+            observer_of(metrics).plugin_failed("Gang", "Permit", pod("web-1"), error)
+        (line,) = logs
+        assert (line["log_level"], line["plugin"], line["extension_point"]) == ("error", "Gang", "Permit")
+        assert (line["pod"], line["exc_info"]) == ("default/web-1", error)
+        assert b'podium_unexpected_errors_total{where="plugin",name="Gang"} 1' in metrics.render()
 
 
-def test_a_hint_that_is_slow_counts_as_a_slow_plugin(metrics: Metrics) -> None:
-    queue = QueueMetrics(metrics)
-    with capture_logs() as entries:
-        queue.hint_executed("Sleepy", "NodeAdd", "Queue", SLOW_PLUGIN_S / 2)
-        queue.hint_executed("Sleepy", "NodeAdd", "Queue", SLOW_PLUGIN_S * 2)
-    assert [entry["event"] for entry in entries] == ["Slow plugin"]
-    assert metrics.value("podium_slow_plugin_calls_total", plugin="Sleepy", extension_point="QueueingHint") == 1
+def test_a_hint_is_observed_and_told_of_where_it_was_slow() -> None:
+    metrics = Metrics()
+    observer = QueueMetrics(metrics)
+    labels = {"plugin": "Fits", "event": "NodeAdd", "hint": "Queue"}
+    with capture_logs() as logs:
+        observer.hint_executed(*labels.values(), seconds=0.0001)
+        assert logs == []
+        observer.hint_executed(*labels.values(), seconds=SLOW_PLUGIN_S * 2)
+    assert [(each["log_level"], each["plugin"]) for each in logs] == [("warning", "Fits")]
+    assert metrics.value("scheduler_queueing_hint_execution_duration_seconds", **labels) == 2
 
 
-def test_what_is_told_for_every_pod_reaches_the_metrics(metrics: Metrics) -> None:
-    told = PluginMetrics(metrics)
-    told.count_evaluations("NodeName", "Filter", "podium", 7)
-    told.observe_extension_point("Filter", "Success", "podium", 0.001)
-    assert (
-        metrics.value(
-            "scheduler_plugin_evaluation_total", plugin="NodeName", extension_point="Filter", profile="podium"
-        )
-        == 7
-    )
+def test_a_pod_that_went_astray_is_logged_with_its_story() -> None:
+    info = QueuedPodInfo(pod("web-1"), 0.0)
+    with capture_logs() as logs:
+        QueueMetrics(Metrics()).gone_astray(info, "in two places")
+    assert [(each["pod"], each["problem"]) for each in logs] == [("default/web-1", "in two places")]
+    assert "story" in logs[0]
