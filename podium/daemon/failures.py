@@ -18,7 +18,7 @@ from podium.framework.diagnosis import FitError
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.runtime import Framework
 from podium.framework.status import Code, PluginError, Status
-from podium.kube.api_errors import ApiError, Invalid, NotFound
+from podium.kube.api_errors import ApiError, NotFound
 from podium.kube.objects import Pod, PodCondition
 from podium.lib.clock import Clock
 from podium.queues import AlreadyQueued, SchedulingQueue
@@ -90,8 +90,8 @@ class FailureHandler:
     async def write(self, write: StatusWrite) -> None:
         """Send a status, after those of the same pod that are on their way.
 
-        What goes wrong is logged and nothing else, the next attempt writes it again. That the pod is gone by now, or
-        another one (`Invalid`, the patch names the uid), is nothing wrong.
+        What goes wrong is logged and nothing else, the next attempt writes it again. That the pod is gone by
+        now is nothing wrong.
         """
         uid, written = write.pod.uid, anyio.Event()
         earlier, self._unwritten[uid] = self._unwritten.get(uid), written
@@ -101,10 +101,8 @@ class FailureHandler:
             await self._client.patch_status(
                 write.pod, condition=write.condition, nominated_node_name=write.nominated_node_name
             )
-        except (NotFound, Invalid) as error:
-            log.debug(
-                "Pod is gone or another one by now, its status is not written", pod=write.pod.key, error=str(error)
-            )
+        except NotFound:
+            log.debug("Pod is gone by now, its status is not written", pod=write.pod.key)
         except ApiError as error:
             log.warning("Pod status could not be written", pod=write.pod.key, error=str(error))
         finally:

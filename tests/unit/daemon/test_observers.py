@@ -43,13 +43,13 @@ def test_a_plugin_that_fails_is_counted_and_logged_with_its_pod() -> None:
 def test_a_hint_is_observed_and_told_of_where_it_was_slow() -> None:
     metrics = Metrics()
     observer = QueueMetrics(metrics)
-    labels = {"plugin": "Fits", "event": "NodeAdd", "hint": "Queue"}
     with capture_logs() as logs:
-        observer.hint_executed(*labels.values(), seconds=0.0001)
+        observer.hint_executed("Fits", "NodeAdd", "Queue", 0.0001)
         assert logs == []
-        observer.hint_executed(*labels.values(), seconds=SLOW_PLUGIN_S * 2)
+        observer.hint_executed("Fits", "NodeAdd", "Queue", SLOW_PLUGIN_S * 2)
     assert [(each["log_level"], each["plugin"]) for each in logs] == [("warning", "Fits")]
-    assert metrics.value("scheduler_queueing_hint_execution_duration_seconds", **labels) == 2
+    family = "scheduler_queueing_hint_execution_duration_seconds"
+    assert metrics.value(family, plugin="Fits", event="NodeAdd", hint="Queue") == 2
 
 
 def test_a_pod_that_went_astray_is_logged_with_its_story() -> None:
