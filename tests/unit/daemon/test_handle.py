@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from podium.binder import WaitingPods
+from podium.binder.event import noted
+from podium.cluster import Cache
+from podium.daemon.handle import PluginHandle
+from podium.kube.informer import InformerSet
+from podium.kube.resource_types import NODES, PODS
+from podium.lib.clock import ManualClock
+from podium.queues import Nominator
+from tests.builders import node, pod
+from tests.unit.daemon.world import Recorder
+
+
+def handle(recorder: Any, cache: Any) -> PluginHandle:
+    clock, random = ManualClock(), Random(1)
+    absent: Any = None
+    informers = InformerSet(absent, clock=clock, random=random)
+    return PluginHandle(
+        clock, random, absent, absent, WaitingPods(clock), Nominator(lambda key: None), recorder, cache, informers
+    )
+
+
+def test_a_kind_that_a_plugin_asks_for_is_watched_once() -> None:
+    lent = handle(None, None)
+    assert lent.lister(PODS) is lent.lister(PODS)
+    lent.lister(NODES)
+    assert list(lent.informers.resources) == [PODS, NODES]
+
+
+def test_what_a_plugin_has_to_say_of_a_pod_becomes_an_event() -> None:
+    recorder = Recorder([])
+    handle(recorder, None).record(pod("web-1"), "Waiting", "for two more", action="Gathering", is_warning=True)
+    assert recorder.events == [noted(pod("web-1"), "Waiting", "for two more", "Gathering", is_warning=True)]
+
+
+def test_the_snapshot_is_the_cache_as_it_is() -> None:
+    cache = Cache(lambda item, error: None)
+    cache.put_node(node("n1"))
+    assert len(handle(None, cache).snapshot()) == 1
