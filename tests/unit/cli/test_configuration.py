@@ -39,3 +39,34 @@ def test_a_feature_gate_changes_what_the_defaults_run() -> None:
 def test_a_feature_gate_that_cannot_be_had_is_named() -> None:
     with pytest.raises(BadConfiguration, match="--feature-gates: unrecognized feature gate: Nothing"):
         usable(None, (), ["Nothing=true"])
+
+
+def test_a_directory_is_named_as_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(BadConfiguration, match=f"{tmp_path}: Is a directory"):
+        usable(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"a: [", b"", b"- a", b"apiVersion: v1\nkind: Pod\n", b"\x00"])
+def test_a_file_that_is_no_configuration_is_refused_by_its_name(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_bytes(content)
+    with pytest.raises(BadConfiguration, match=str(path)):
+        usable(path)
+
+
+def test_every_error_is_a_line_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "parallelism: -1\npodMaxBackoffSeconds: x\n"
+    )
+    with pytest.raises(BadConfiguration) as refused:
+        usable(path)
+    refused.value.show()
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[1] for line in lines] == ["parallelism", "podMaxBackoffSeconds"]
+    assert refused.value.exit_code == 1
+
+
+def test_what_only_a_daemon_needs_does_not_keep_others_from_deciding() -> None:
+    assert usable(None, to_run=False).warnings == ()

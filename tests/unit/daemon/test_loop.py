@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import anyio
@@ -533,6 +534,40 @@ async def test_two_statuses_of_a_pod_are_written_one_after_the_other() -> None:
         assert len(world.conditions) == 1
         await anyio.sleep(10.0)
     assert [message.rpartition(" ")[2] for _, message in world.conditions] == ["first.", "second."]
+
+
+async def test_whatever_fails_along_the_way_every_pod_is_bound_once_in_the_end() -> None:
+    random = Random(7)
+    bound: list[str] = []
+    world = World(
+        fits(lambda name: random.choice([None, None, None, unschedulable("bad luck")])),
+        reserve("Room", lambda: random.choice([None, None, None, unschedulable("bad luck")])),
+        permit("Gang", lambda: random.choice([(None, 0.0), (WAIT, 5.0), (error_status("bad luck"), 0.0)])),
+    )
+    world.wire.latency_s = 0.05
+
+    def reply(request: Request) -> Any:
+        if random.random() < 0.3:
+            raise random.choice([Conflict("bad luck"), InternalError("bad luck"), NotFound("bad luck")])
+        if request.path.endswith("/binding"):
+            name = request.path.split("/")[-2]
+            bound.append(name)
+            world.put(pod(name).on_node(request.body["target"]["name"]))
+        return {}
+
+    world.wire.answer = reply
+    names = [f"web-{index:03}" for index in range(150)]
+    world.put(node("n1", pods=200), *(pod(name) for name in names))
+    with capture_logs() as logs:
+        async with world.running():
+            await anyio.sleep(3600.0)
+    assert sorted(bound) == names
+    assert not [each for each in logs if each["event"] == "Pod went astray in the queue"]
+    queued = world.queue.statistics()
+    assert (queued.in_flight, queued.in_flight_events, queued.active, queued.unschedulable) == (0, 0, 0, 0)
+    assert world.cache.statistics() == {"nodes": 1, "pods": 150, "assumed_pods": 0}
+    assert world.attempts("scheduled") == 150
+    assert (len(world.waiting_pods), world.queue.nominator.node_names()) == (0, ())
 
 
 # ---------------------------------------------------------------- stop
