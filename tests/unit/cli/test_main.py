@@ -13,7 +13,7 @@ def test_every_command_is_listed_and_explains_itself() -> None:
     assert result.exit_code == 0
     for command in ("config", "demo", "evaluate", "run", "sandbox"):
         assert f"\n  {command} " in result.output
-        assert CliRunner().invoke(main, [command, "-h"]).exit_code == 0
+        assert CliRunner().invoke(main, [command, "--help"]).exit_code == 0
 
 
 def test_the_version_is_told() -> None:
