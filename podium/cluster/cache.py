@@ -112,8 +112,8 @@ class Cache:
         try:
             allocatable, allowed_pods = node_allocatable(node)
         except FieldError as error:
-            self._report_once(node, error)
-            self.remove_node(node.name)
+            self._report_once(node.name, node, error)
+            self._drop_node(node.name)
             return False
         is_new = node.name not in self._nodes
         self._nodes[node.name] = node
@@ -125,8 +125,8 @@ class Cache:
 
     def remove_node(self, name: str) -> None:
         """Forget the node; pods on it stay known until they are removed themselves."""
-        if self._nodes.pop(name, None) is not None:
-            self._change(lambda snapshot: snapshot.drop_node(name))
+        self._reported.pop(name, None)
+        self._drop_node(name)
 
     # ------------------------------------------------------------ pods
 
@@ -187,7 +187,6 @@ class Cache:
         """
         self._next(pod, PodEvent.REMOVE)
         self._delete(pod.uid)
-        self._reported.pop(pod.uid, None)
 
     def state_of(self, uid: str) -> PodState:
         """Where the pod stands."""
@@ -242,13 +241,17 @@ class Cache:
         try:
             return footprint(pod)
         except FieldError as error:
-            self._report_once(pod, error)
+            self._report_once(pod.uid, pod, error)
             return footprint_without_requests(pod)
 
-    def _report_once(self, item: Node | Pod, error: FieldError) -> None:
-        if self._reported.get(item.uid) != str(error):
-            self._reported[item.uid] = str(error)
+    def _report_once(self, identity: str, item: Node | Pod, error: FieldError) -> None:
+        if self._reported.get(identity) != str(error):
+            self._reported[identity] = str(error)
             self._report_broken(item, error)
+
+    def _drop_node(self, name: str) -> None:
+        if self._nodes.pop(name, None) is not None:
+            self._change(lambda snapshot: snapshot.drop_node(name))
 
     def _insert(self, state: PodState, pod: Pod) -> None:
         cached = _CachedPod(state, pod, self._footprint(pod))
@@ -260,6 +263,7 @@ class Cache:
     def _delete(self, uid: str) -> None:
         cached = self._pods.pop(uid)
         self._assumed.discard(uid)
+        self._reported.pop(uid, None)
         name = cached.pod.node_name
         on_node = self._on_node[name]
         del on_node[uid]

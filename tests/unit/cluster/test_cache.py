@@ -249,6 +249,21 @@ def test_node_that_breaks_leaves_and_comes_back_when_it_is_mended(cache, broken)
     assert broken.reports == [("n1", "status.allocatable[cpu]")]
 
 
+def test_a_broken_node_that_was_gone_is_reported_anew(cache, broken):
+    for _ in range(2):
+        cache.put_node(node("n1", memory="much"))
+        cache.remove_node("n1")
+    assert broken.reports == [("n1", "status.allocatable[memory]")] * 2
+
+
+def test_a_broken_pod_that_was_forgotten_is_reported_anew(cache, broken):
+    bad = pod("odd", cpu="abc")
+    for _ in range(2):
+        cache.assume_pod(bad, "n1")
+        cache.forget_pod(bad)
+    assert len(broken.reports) == 2
+
+
 def test_node_with_another_fault_is_reported_again(cache, broken):
     cache.put_node(node("n1", cpu="four"))
     cache.put_node(node("n1", memory="much"))
