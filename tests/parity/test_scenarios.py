@@ -27,6 +27,15 @@ def test_no_question_is_left_out():
     assert (len(placements), sum(map(len, placements))) == (80, 3419)
 
 
+def test_preemptions_choose_upstreams_victims_and_node():
+    preemptions = [case for case in all_cases(SCENARIOS) if "postfilter" in case.expected]
+    chosen = [case.expected for case in preemptions if "nominated" in case.expected]
+    assert (len(preemptions), len(chosen), sum(len(each["victims"]) for each in chosen)) == (280, 22, 44)
+    for case in preemptions:
+        for field in ("postfilter", "nominated", "victims"):
+            assert case.answer.get(field) == case.expected.get(field), f"{case.id}: {field}"
+
+
 def test_comparison_notices_a_single_other_score():
     case = next(case for case in all_cases(SCENARIOS) if "scores" in case.expected)
     node, scores = next(iter(case.expected["scores"].items()))
