@@ -7,7 +7,9 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from benchmarks.workloads import NAMESPACE, Json, Workload, node
+from benchmarks.nodes import Json, node
+from benchmarks.pods import NAMESPACE
+from benchmarks.workloads import Workload
 from tests.control_plane.client import Client
 from tests.control_plane.servers import ControlPlane
 

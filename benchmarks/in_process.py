@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 import msgspec
 from rich.table import Table
 
+from benchmarks.nodes import Json, node
 from benchmarks.schedulers import configuration
-from benchmarks.workloads import Workload, node
+from benchmarks.workloads import Workload
 from podium.cluster import Cache
 from podium.config import load
+from podium.daemon.observers import PluginMetrics
 from podium.framework.cycle_state import CycleState
 from podium.framework.runtime import Framework
 from podium.framework.schedule import Suggested, schedule
 from podium.framework.search import NoNominatedPods, Rotation
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
+from podium.kube.resource_types import ALL, KubeObject
 from podium.plugins import IN_TREE
 from podium.telemetry import Metrics
 from podium.testing.handle import StillHandle
 
 NODES = (1_000, 5_000, 15_000)
 
-_SEED = 1
+WARM_UP = 10
+"""Attempts before those that count; more than there are kinds of pods in one workload."""
+
+_TYPES = {each.kind: each.type for each in ALL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +54,25 @@ class Rate:
 
 
 class Engine:
-    """A cache full of nodes and the default profile; `attempt` is what the daemon's loop does between two awaits."""
+    """A cache full of nodes and the default profile; `attempt` is what the daemon's loop does between two awaits.
 
-    def __init__(self, nodes: int) -> None:
+    Args:
+        before: what there is beside the nodes; bound pods go to the cache, the rest to the listers.
+    """
+
+    def __init__(self, nodes: int, before: Iterable[Json] = ()) -> None:
         self._cache = Cache(_no_broken_object)
         for number in range(nodes):
             self._cache.put_node(msgspec.convert(node(number), Node))
+        listed = []
+        for each in decoded(before):
+            if isinstance(each, Pod):
+                self._cache.add_pod(each)
+            else:
+                listed.append(each)
         profile = load(msgspec.json.encode(configuration()).decode(), "benchmark").config.profiles[0]
-        self._framework = Framework(profile, IN_TREE, StillHandle(self._cache.snapshot()), Metrics())
+        handle = StillHandle(self._cache.snapshot(), listed)
+        self._framework = Framework(profile, IN_TREE, handle, PluginMetrics(Metrics()))
         self._rotation = Rotation()
         self._nominated = NoNominatedPods()
         self.placed = 0
@@ -73,23 +90,33 @@ def _no_broken_object(item: Node | Pod, error: FieldError) -> None:
     raise AssertionError(f"{item.key}: {error}")
 
 
+def decoded(objects: Iterable[Json]) -> Iterator[KubeObject]:
+    """As the informers decode them, each with a uid of its own."""
+    for number, wire in enumerate(objects):
+        wire["metadata"]["uid"] = f"{wire['metadata']['name']}-{number}"
+        yield msgspec.convert(wire, _TYPES[wire["kind"]])
+
+
 def pods_of(workload: Workload, count: int) -> list[Pod]:
-    """Decoded as the informer decodes them."""
-    wires = [workload.pod(number) for number in range(count)]
-    for number, wire in enumerate(wires):
-        wire["metadata"]["uid"] = f"uid-{number}"
-    return [msgspec.convert(wire, Pod) for wire in wires]
+    """The measured pods."""
+    return [each for each in decoded(map(workload.pod, range(count))) if isinstance(each, Pod)]
 
 
-def measure(workload: Workload, nodes: int, attempts: int) -> Rate:
-    """One backlog over an empty cluster. The first attempt, which builds columns, is not counted."""
-    engine = Engine(nodes)
-    first, *others = pods_of(workload, attempts + 1)
-    engine.attempt(first)
-    started_s = time.process_time()
-    for pod in others:
+def measure(workload: Workload, nodes: int, attempts: int, running: int | None = None) -> Rate:
+    """One backlog. The first attempts, which build columns, are not counted.
+
+    Args:
+        running: how many pods of its kind run already, by default as many as on a real API server.
+    """
+    count = workload.pods_that_fit(nodes, attempts + WARM_UP)
+    engine = Engine(nodes, workload.objects_before(nodes, count, running))
+    pods = pods_of(workload, count)
+    for pod in pods[:WARM_UP]:
         engine.attempt(pod)
-    return Rate(workload.name, nodes, attempts, time.process_time() - started_s)
+    started_s = time.process_time()
+    for pod in pods[WARM_UP:]:
+        engine.attempt(pod)
+    return Rate(workload.name, nodes, count - WARM_UP, time.process_time() - started_s)
 
 
 def median_rate(rates: Sequence[Rate]) -> Rate:

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from benchmarks.bound_pods import BoundPods
 from benchmarks.cluster import create_nodes, create_pods
-from benchmarks.in_process import Engine, pods_of
+from benchmarks.in_process import WARM_UP, Engine, pods_of
 from benchmarks.measure import wait_bound, wait_quiet
 from benchmarks.schedulers import start_podium
 from benchmarks.workloads import Workload
@@ -45,12 +45,14 @@ class Cost:
 
 def engine_profile(workload: Workload, nodes: int, attempts: int) -> list[Cost]:
     """The loop of `in_process`."""
-    engine = Engine(nodes)
-    first, *others = pods_of(workload, attempts + 1)
-    engine.attempt(first)
+    count = workload.pods_that_fit(nodes, attempts + WARM_UP)
+    engine = Engine(nodes, workload.objects_before(nodes, count))
+    pods = pods_of(workload, count)
+    for pod in pods[:WARM_UP]:
+        engine.attempt(pod)
     profile = cProfile.Profile(time.thread_time)
     with profile:
-        for pod in others:
+        for pod in pods[WARM_UP:]:
             engine.attempt(pod)
     return costs(pstats.Stats(profile))
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from benchmarks.workloads import SCHEDULER_NAME
+from benchmarks.pods import SCHEDULER_NAME
 from tests.control_plane.processes import ServerProcess, free_ports
 from tests.control_plane.servers import ControlPlane
 

@@ -1,151 +1,330 @@
-"""Nodes and pods to measure with, as data: a workload is a row in `WORKLOADS`.
+"""What is measured, as data: a workload is a row in `WORKLOADS`.
 
-Source: kubernetes test/integration/scheduler_perf (templates and sizes), v1.36.2.
+To add one, write a function that makes the pod of a number, and a row. A workload that needs a server or a storm of
+changes beside it gives `beside`; one that asks for a cluster that is not empty gives `before`.
+
+Source: kubernetes test/integration/scheduler_perf (workloads and sizes), v1.36.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any, Final, TypeAlias
 
-Json: TypeAlias = dict[str, Any]
+from benchmarks import nodes, pods
+from benchmarks.nodes import Json
+from benchmarks.pods import HOSTNAME, MARK, ZONE
+from tests.control_plane.servers import ControlPlane
 
-SCHEDULER_NAME: Final = "bench"
-NAMESPACE: Final = "default"
-ZONES: Final = ("zone-a", "zone-b", "zone-c")
+PodOf: TypeAlias = Callable[[int, str], Json]
+"""Makes the pod of a number, which belongs to an app: its label, and what its selectors ask for."""
 
-_REGION = "region-1"
-_RESOURCES: Final = {
-    "cpu": "32",
-    "memory": "128Gi",
-    "ephemeral-storage": "200Gi",
-    "hugepages-1Gi": "0",
-    "hugepages-2Mi": "0",
-    "pods": "110",
-}
-_IMAGES_PER_NODE = 10
-_IMAGE_BYTES = 24_000_000
-_READY_SINCE = "2026-01-01T00:00:00Z"
-_CONDITIONS: Final = (
-    ("MemoryPressure", "False", "KubeletHasSufficientMemory"),
-    ("DiskPressure", "False", "KubeletHasNoDiskPressure"),
-    ("PIDPressure", "False", "KubeletHasSufficientPID"),
-    ("Ready", "True", "KubeletReady"),
-)
+Before: TypeAlias = Callable[[int, int], Iterable[Json]]
+"""Makes the objects, of any kind, that a cluster of so many nodes has before so many pods are measured."""
+
+Beside: TypeAlias = Callable[[ControlPlane, int], AbstractContextManager[Mapping[str, Any]]]
+"""What goes on beside the scheduler, from before its start to after its end, in a cluster of so many nodes.
+
+Gives what is added to the KubeSchedulerConfiguration, such as `{"extenders": [...]}`.
+"""
 
 
-@dataclass(frozen=True, slots=True)
+class Place(Enum):
+    """Where a workload can be measured."""
+
+    API_SERVER = auto()
+    ENGINE = auto()
+
+
+def _nothing(node_count: int, pod_count: int) -> Iterable[Json]:
+    del node_count, pod_count
+    return ()
+
+
+def _alone(plane: ControlPlane, node_count: int) -> AbstractContextManager[Mapping[str, Any]]:
+    del plane, node_count
+    return nullcontext({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Pods of one kind. `spec` is merged over the plain pod's spec, key by key."""
+    """Pods of one kind, and the cluster that they come to.
+
+    `pods` is how many a run has on a real API server unless told otherwise: as many as take kube-scheduler about ten
+    seconds with 5,000 nodes. `running_per_node` pods of the same kind run already. `is_exclusive`: no two pods of an
+    app share a node.
+    """
 
     name: str
     about: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    spec: Mapping[str, Any] = field(default_factory=dict)
+    pod_of: PodOf
+    pods: int
+    running_per_node: float = 0.2
+    is_exclusive: bool = False
+    before: Before = _nothing
+    beside: Beside = _alone
+    places: frozenset[Place] = frozenset(Place)
 
     def pod(self, number: int) -> Json:
-        """The pod of that number, as it is created."""
-        return {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                "name": f"{self.name}-{number:06}",
-                "namespace": NAMESPACE,
-                "labels": {"app": self.name, **self.labels},
+        """The measured pod of that number, as it is created."""
+        return self.pod_of(number, self.name)
+
+    def running(self, node_count: int, count: int, first: int = 0) -> Iterator[Json]:
+        """That many pods of this kind, numbered from `first`, bound to nodes in turn."""
+        for index in range(count):
+            turn, node = divmod(index, node_count)
+            app = f"{self.name}-{turn}" if self.is_exclusive and turn else self.name
+            wire = self.pod_of(first + index, app)
+            wire["metadata"]["name"] = f"running-{index:06}"
+            yield pods.bound(wire, nodes.name(node))
+
+    def objects_before(self, node_count: int, pod_count: int, running_count: int | None = None) -> Iterator[Json]:
+        """Everything but the nodes that is there when the scheduler starts."""
+        count = int(node_count * self.running_per_node) if running_count is None else running_count
+        running = self.running(node_count, count, first=pod_count)
+        return itertools.chain(running, self.before(node_count, pod_count + count))
+
+    def pods_that_fit(self, node_count: int, wanted: int | None = None) -> int:
+        """How many pods a run has in a cluster of that size."""
+        count = wanted or self.pods
+        if not self.is_exclusive:
+            return count
+        return min(count, int(node_count * (0.9 - self.running_per_node)))
+
+
+# ------------------------------------------------------------ pods
+
+
+def _plain(number: int, app: str) -> Json:
+    return pods.pod(f"{app}-{number:06}", app)
+
+
+def _node_affinity(number: int, app: str) -> Json:
+    return pods.pod(f"{app}-{number:06}", app, affinity=pods.zone_is_one_of(*nodes.ZONES[:2]))
+
+
+def _zone_spread(number: int, app: str) -> Json:
+    constraints = pods.spread(app, ZONE, "DoNotSchedule")
+    return pods.pod(f"{app}-{number:06}", app, topologySpreadConstraints=constraints)
+
+
+def _zone_spread_soft(number: int, app: str) -> Json:
+    constraints = pods.spread(app, ZONE, "ScheduleAnyway")
+    return pods.pod(f"{app}-{number:06}", app, topologySpreadConstraints=constraints)
+
+
+def _pod_affinity(number: int, app: str) -> Json:
+    return pods.pod(f"{app}-{number:06}", app, affinity=pods.near(app, ZONE))
+
+
+def _pod_affinity_preferred(number: int, app: str) -> Json:
+    return pods.pod(f"{app}-{number:06}", app, affinity=pods.rather_near(app, ZONE))
+
+
+def _anti_affinity(number: int, app: str) -> Json:
+    return pods.pod(f"{app}-{number:06}", app, affinity=pods.apart(app, HOSTNAME))
+
+
+def _daemon_set(number: int, app: str) -> Json:
+    return pods.pod(f"{app}-{number:06}", app, affinity=pods.node_is(nodes.name(number % _DAEMON_SET_NODES)))
+
+
+_DAEMON_SET_NODES = 500
+_MIXED: Final[tuple[PodOf, ...]] = (
+    _plain,
+    _node_affinity,
+    _zone_spread,
+    _zone_spread_soft,
+    _pod_affinity,
+    _pod_affinity_preferred,
+)
+
+
+def _mixed(number: int, app: str) -> Json:
+    kind = number % len(_MIXED)
+    return _MIXED[kind](number, f"{app}-{kind}")
+
+
+# ------------------------------------------------------------ preemption
+
+_LOW_PRIORITY_PER_NODE = 4
+_CPUS_PER_LOW_PRIORITY_POD = nodes.CPUS / _LOW_PRIORITY_PER_NODE * 0.9
+
+
+def _high_priority(number: int, app: str) -> Json:
+    """Three of the four pods on a node have to go for it."""
+    return pods.pod(f"{app}-{number:06}", app, cpu=f"{int(nodes.CPUS * 0.75)}", priority=10)
+
+
+def _full_of_low_priority(node_count: int, pod_count: int) -> Iterator[Json]:
+    del pod_count
+    for number in range(node_count * _LOW_PRIORITY_PER_NODE):
+        low = pods.pod(f"low-{number:06}", "low", cpu=f"{_CPUS_PER_LOW_PRIORITY_POD:.1f}", priority=0)
+        yield pods.bound(low, nodes.name(number % node_count))
+
+
+# ------------------------------------------------------------ pods that wait and do not go
+
+_WAITING = 2000
+
+
+def _unschedulable(node_count: int, pod_count: int) -> Iterator[Json]:
+    del node_count, pod_count
+    return (
+        _waiting(pods.pod(f"too-big-{number:06}", "too-big", cpu=f"{nodes.CPUS + 1}")) for number in range(_WAITING)
+    )
+
+
+def _gated(node_count: int, pod_count: int) -> Iterator[Json]:
+    del node_count, pod_count
+    gates = [{"name": "benchmark.invalid/hold"}]
+    return (_waiting(pods.pod(f"held-{each:06}", "held", schedulingGates=gates)) for each in range(_WAITING))
+
+
+def _waiting(wire: Json) -> Json:
+    wire["metadata"]["labels"] |= MARK
+    return wire
+
+
+# ------------------------------------------------------------ volumes
+
+_DRIVER = "driver.invalid"
+_VOLUMES_PER_NODE = 39
+_CAPACITY: Final = {"storage": "1Gi"}
+_ACCESS: Final = ["ReadWriteOnce"]
+
+
+def _with_claim(number: int, app: str) -> Json:
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": f"claim-{number:06}"}}
+    return pods.pod(f"{app}-{number:06}", app, volumes=[claim])
+
+
+def _bound_claims(node_count: int, pod_count: int) -> Iterator[Json]:
+    """What the CSI driver tells of each node, and a bound claim with its volume for each pod."""
+    for number in range(node_count):
+        name = nodes.name(number)
+        driver = {"name": _DRIVER, "nodeID": name, "topologyKeys": None, "allocatable": {"count": _VOLUMES_PER_NODE}}
+        yield _object("storage.k8s.io/v1", "CSINode", {"name": name}, spec={"drivers": [driver]})
+    for number in range(pod_count):
+        volume, claim = f"volume-{number:06}", f"claim-{number:06}"
+        yield _object(
+            "v1",
+            "PersistentVolume",
+            {"name": volume},
+            spec={
+                "accessModes": _ACCESS,
+                "capacity": _CAPACITY,
+                "csi": {"driver": _DRIVER, "volumeHandle": volume},
+                "persistentVolumeReclaimPolicy": "Retain",
+                "claimRef": {"kind": "PersistentVolumeClaim", "namespace": pods.NAMESPACE, "name": claim},
             },
-            "spec": {
-                "schedulerName": SCHEDULER_NAME,
-                "terminationGracePeriodSeconds": 0,
-                "containers": [
-                    {
-                        "name": "main",
-                        "image": "registry.invalid/app:1",
-                        "ports": [{"containerPort": 80}],
-                        "resources": {
-                            "requests": {"cpu": "100m", "memory": "500Mi"},
-                            "limits": {"cpu": "100m", "memory": "500Mi"},
-                        },
-                    }
-                ],
-                **self.spec,
+            status={"phase": "Bound"},
+        )
+        yield _object(
+            "v1",
+            "PersistentVolumeClaim",
+            {
+                "name": claim,
+                "namespace": pods.NAMESPACE,
+                "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
             },
-        }
+            spec={"accessModes": _ACCESS, "resources": {"requests": _CAPACITY}, "volumeName": volume},
+            status={"phase": "Bound", "accessModes": _ACCESS, "capacity": _CAPACITY},
+        )
 
 
-def _zone_is_one_of(*zones: str) -> Json:
-    requirement = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": list(zones)}
-    terms = [{"matchExpressions": [requirement]}]
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+def _object(api_version: str, kind: str, metadata: Json, **fields: Json) -> Json:
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
 
+
+# ------------------------------------------------------------ the table
+
+_API_SERVER_ONLY: Final = frozenset({Place.API_SERVER})
 
 WORKLOADS: Final[Mapping[str, Workload]] = {
     each.name: each
     for each in (
-        Workload("plain", "pods with requests and nothing else"),
+        Workload(name="plain", about="requests and nothing else", pod_of=_plain, pods=3000),
         Workload(
-            "node-affinity",
-            "required node affinity to two of three zones",
-            spec={"affinity": _zone_is_one_of("zone-a", "zone-b")},
+            name="node-affinity",
+            about="required node affinity to two of three zones",
+            pod_of=_node_affinity,
+            pods=2500,
+        ),
+        Workload(
+            name="zone-spread",
+            about="spread over zones, DoNotSchedule",
+            pod_of=_zone_spread,
+            pods=2000,
+            running_per_node=1,
+        ),
+        Workload(
+            name="zone-spread-soft",
+            about="spread over zones, ScheduleAnyway",
+            pod_of=_zone_spread_soft,
+            pods=2000,
+            running_per_node=1,
+        ),
+        Workload(
+            name="pod-affinity",
+            about="required affinity to pods of its kind, by zone",
+            pod_of=_pod_affinity,
+            pods=1000,
+            running_per_node=1,
+        ),
+        Workload(
+            name="pod-affinity-preferred",
+            about="preferred affinity to pods of its kind, by zone",
+            pod_of=_pod_affinity_preferred,
+            pods=2000,
+            running_per_node=1,
+        ),
+        Workload(
+            name="anti-affinity",
+            about="required anti-affinity to pods of its kind, by hostname",
+            pod_of=_anti_affinity,
+            pods=1500,
+            is_exclusive=True,
+        ),
+        Workload(name="mixed", about="six kinds in turn", pod_of=_mixed, pods=2000, running_per_node=1),
+        Workload(name="daemon-set", about="each pod names its node", pod_of=_daemon_set, pods=3000),
+        Workload(
+            name="preemption",
+            about="three low-priority pods have to go for each; all nodes are full of them",
+            pod_of=_high_priority,
+            pods=1000,
+            running_per_node=0,
+            is_exclusive=True,
+            before=_full_of_low_priority,
+            places=_API_SERVER_ONLY,
+        ),
+        Workload(
+            name="unschedulable",
+            about=f"plain, while {_WAITING:,} pods wait that fit nowhere",
+            pod_of=_plain,
+            pods=3000,
+            before=_unschedulable,
+            places=_API_SERVER_ONLY,
+        ),
+        Workload(
+            name="gated",
+            about=f"plain, while {_WAITING:,} pods are held by a scheduling gate",
+            pod_of=_plain,
+            pods=3000,
+            before=_gated,
+            places=_API_SERVER_ONLY,
+        ),
+        Workload(
+            name="volumes",
+            about="a bound claim for a CSI volume each",
+            pod_of=_with_claim,
+            pods=2000,
+            running_per_node=0,
+            before=_bound_claims,
         ),
     )
 }
-
-
-def node(number: int) -> Json:
-    """A ready node of about 4 KB, as a kubelet would report it; zones take turns."""
-    name = f"node-{number:05}"
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": name,
-            "labels": {
-                "beta.kubernetes.io/arch": "amd64",
-                "beta.kubernetes.io/os": "linux",
-                "kubernetes.io/arch": "amd64",
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/os": "linux",
-                "node.kubernetes.io/instance-type": "general-32",
-                "topology.kubernetes.io/region": _REGION,
-                "topology.kubernetes.io/zone": ZONES[number % len(ZONES)],
-            },
-            "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
-        },
-        "spec": {"podCIDR": f"10.{number >> 8 & 255}.{number & 255}.0/24", "providerID": f"bench:///{name}"},
-        "status": {
-            "capacity": dict(_RESOURCES),
-            "allocatable": dict(_RESOURCES),
-            "conditions": [_condition(*each) for each in _CONDITIONS],
-            "addresses": [
-                {"type": "InternalIP", "address": f"172.16.{number >> 8 & 255}.{number & 255}"},
-                {"type": "Hostname", "address": name},
-            ],
-            "images": [_image(number % 7 + index) for index in range(_IMAGES_PER_NODE)],
-            "nodeInfo": {
-                "architecture": "amd64",
-                "bootID": "",
-                "containerRuntimeVersion": "containerd://2.2.0",
-                "kernelVersion": "6.12.0",
-                "kubeProxyVersion": "",
-                "kubeletVersion": "v1.36.2",
-                "machineID": "",
-                "operatingSystem": "linux",
-                "osImage": "Linux",
-                "systemUUID": "",
-            },
-        },
-    }
-
-
-def _condition(kind: str, status: str, reason: str) -> Json:
-    times = {"lastHeartbeatTime": _READY_SINCE, "lastTransitionTime": _READY_SINCE}
-    return {"type": kind, "status": status, "reason": reason, "message": f"kubelet reports {reason}", **times}
-
-
-def _image(number: int) -> Json:
-    digest = f"{number:064x}"
-    return {
-        "names": [f"registry.invalid/service-{number}@sha256:{digest}", f"registry.invalid/service-{number}:1"],
-        "sizeBytes": _IMAGE_BYTES * (number + 1),
-    }

@@ -1,13 +1,16 @@
 import pytest
 
 from benchmarks.in_process import Engine, Rate, median_rate, pods_of
-from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads import WORKLOADS, Place
+
+ENGINE = [name for name, workload in WORKLOADS.items() if Place.ENGINE in workload.places]
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("name", ENGINE)
 def test_the_engine_places_every_pod_of_a_workload(name: str) -> None:
-    engine = Engine(nodes=6)
-    for pod in pods_of(WORKLOADS[name], 12):
+    workload = WORKLOADS[name]
+    engine = Engine(20, workload.objects_before(20, 12))
+    for pod in pods_of(workload, 12):
         engine.attempt(pod)
     assert engine.placed == 12
 

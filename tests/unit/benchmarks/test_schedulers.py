@@ -1,7 +1,7 @@
 import json
 
+from benchmarks.pods import SCHEDULER_NAME
 from benchmarks.schedulers import STARTERS, configuration
-from benchmarks.workloads import SCHEDULER_NAME
 from podium.config import load
 
 
