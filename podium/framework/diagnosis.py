@@ -48,6 +48,11 @@ class Rejection:
         verdicts = self.verdicts[kept]
         return Rejection(self.rows[kept], verdicts, self.meanings, _counted(verdicts))
 
+    def without(self, row: int) -> Rejection:
+        """All entries but those of that row."""
+        kept = self.rows != row
+        return self if kept.all() else self.until(kept)
+
     def codes(self) -> IntArray:
         """The status code of each row."""
         distinct = np.array([verdict for verdict, _ in self.counts], np.int64)
@@ -87,6 +92,11 @@ class Diagnosis:
         """Add the status of one node that was looked at alone."""
         self.single[row] = status
         self.blame(status)
+
+    def overrule(self, row: int, status: Status) -> None:
+        """Give a node this status, whatever the filters have found."""
+        self.rejections = [left for each in self.rejections if len((left := each.without(row)).rows)]
+        self.reject_one(row, status)
 
     def blame(self, status: Status) -> None:
         """Remember the plugin of a rejecting status, so that its events bring the pod back."""

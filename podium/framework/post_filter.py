@@ -6,15 +6,22 @@ Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunPostFilterPl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 from podium.cluster import Snapshot
+from podium.config import Extender
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
+from podium.framework.extenders import AskingPostFilterPlugin, Steps
 from podium.framework.interface import FilteredNodes, PostFilterPlugin, PostFilterResult
 from podium.framework.runtime import Framework
 from podium.framework.search import NominatedPods
 from podium.framework.status import Code, Status, demand_status, error_status
 from podium.framework.trials import AfterFiltering
 from podium.kube.objects import Pod
+
+_Outcome: TypeAlias = tuple[PostFilterResult | None, Status | None]
 
 
 def run_post_filter(
@@ -24,7 +31,8 @@ def run_post_filter(
     snapshot: Snapshot,
     nominated: NominatedPods,
     diagnosis: Diagnosis,
-) -> tuple[PostFilterResult | None, Status | None]:
+    extenders: Sequence[Extender] = (),
+) -> Steps[_Outcome]:
     """Let the PostFilter plugins help, in order: the first that succeeds, fails, or says nothing will help, ends it.
 
     Returns:
@@ -35,18 +43,26 @@ def run_post_filter(
         return PostFilterResult(""), None
     started_s = framework.clock.monotonic()
     filtered = AfterFiltering(framework, state, pod, snapshot, nominated, diagnosis)
-    result, status = _in_order(framework, state, pod, snapshot, filtered)
+    result, status = yield from _in_order(framework, state, pod, snapshot, filtered, extenders)
     framework.observe("PostFilter", status, started_s)
     return result, status
 
 
 def _in_order(
-    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
-) -> tuple[PostFilterResult | None, Status | None]:
+    framework: Framework,
+    state: CycleState,
+    pod: Pod,
+    snapshot: Snapshot,
+    filtered: FilteredNodes,
+    extenders: Sequence[Extender],
+) -> Steps[_Outcome]:
     kept: PostFilterResult | None = None
     reasons: list[str] = []
     for plugin in framework.post_filter:
-        result, status = _ask(framework, plugin, state, pod, snapshot, filtered)
+        if extenders and isinstance(plugin, AskingPostFilterPlugin):
+            result, status = yield from _with_extenders(framework, plugin, state, pod, snapshot, filtered, extenders)
+        else:
+            result, status = _alone(framework, plugin, state, pod, snapshot, filtered)
         if status is None or status.code is Code.SUCCESS:
             return result, None
         if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -58,20 +74,40 @@ def _in_order(
     return kept, Status(Code.UNSCHEDULABLE, tuple(reasons), framework.post_filter[0].name)
 
 
-def _ask(
+def _alone(
     framework: Framework,
     plugin: PostFilterPlugin,
     state: CycleState,
     pod: Pod,
     snapshot: Snapshot,
     filtered: FilteredNodes,
-) -> tuple[PostFilterResult | None, Status | None]:
+) -> _Outcome:
     started_s = framework.clock.monotonic()
     try:
         result, status = plugin.post_filter(state, pod, snapshot, filtered)
         return result, demand_status(status)
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-        framework.observer.plugin_failed(plugin.name, "PostFilter", pod, error)
-        return None, error_status(f'running PostFilter plugin "{plugin.name}": {error}')
+        return _failed(framework, plugin, pod, error)
     finally:
         framework.lap(plugin.name, "PostFilter", pod, started_s)
+
+
+def _with_extenders(
+    framework: Framework,
+    plugin: AskingPostFilterPlugin,
+    state: CycleState,
+    pod: Pod,
+    snapshot: Snapshot,
+    filtered: FilteredNodes,
+    extenders: Sequence[Extender],
+) -> Steps[_Outcome]:
+    """As `_alone`. Time that others take to answer does not make the plugin slow."""
+    try:
+        return (yield from plugin.post_filter_asking(state, pod, snapshot, filtered, extenders))
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        return _failed(framework, plugin, pod, error)
+
+
+def _failed(framework: Framework, plugin: PostFilterPlugin, pod: Pod, error: Exception) -> _Outcome:
+    framework.observer.plugin_failed(plugin.name, "PostFilter", pod, error)
+    return None, error_status(f'running PostFilter plugin "{plugin.name}": {error}')

@@ -1,6 +1,7 @@
 """One scheduling attempt: a pure function from pod and snapshot to a decision.
 
-The caller carries the decision out: assume, reserve, permit, bind; or put the pod back, nominate, tell.
+The caller carries the decision out: assume, reserve, permit, bind; or put the pod back, nominate, tell. Where extenders
+have a say, `attempt` yields what they are to be asked; `schedule` is the whole of it where they have none.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (schedulingCycle, schedulePod), v1.36.2.
 """
@@ -10,9 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from podium.cluster import Snapshot
+from podium.cluster import Rows, Snapshot
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis, FitError
+from podium.framework.extenders import (
+    NO_EXTENDERS,
+    Extenders,
+    Steps,
+    choose_at_random,
+    run_unasked,
+    score_by_extenders,
+)
 from podium.framework.interface import PostFilterResult
 from podium.framework.post_filter import run_post_filter
 from podium.framework.runtime import Framework
@@ -61,11 +70,29 @@ def schedule(
     rotation: Rotation,
     percentage_of_nodes_to_score: int,
 ) -> Decision:
-    """Decide where the pod goes.
+    """Decide where the pod goes, by the plugins alone.
+
+    Args: as `attempt`.
+    """
+    return run_unasked(attempt(framework, state, pod, snapshot, nominated, rotation, percentage_of_nodes_to_score))
+
+
+def attempt(
+    framework: Framework,
+    state: CycleState,
+    pod: Pod,
+    snapshot: Snapshot,
+    nominated: NominatedPods,
+    rotation: Rotation,
+    percentage_of_nodes_to_score: int,
+    extenders: Extenders = NO_EXTENDERS,
+) -> Steps[Decision]:
+    """Decide where the pod goes, asking the extenders that are interested in it.
 
     Args:
         percentage_of_nodes_to_score: the configuration's top-level value, for profiles without their own.
         rotation: moved on by the number of nodes that were looked at.
+        snapshot: has to stay as it is until the end.
     """
     if not len(snapshot):
         return Failed(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, error=ScheduleError(NO_NODES)))
@@ -73,15 +100,32 @@ def schedule(
     percentage = percentage_of_nodes_to_score if own is None else own
     diagnosis = Diagnosis(table_size=len(snapshot.nodes))
     try:
-        feasible = find_feasible(framework, state, pod, snapshot, nominated, rotation, percentage, diagnosis)
+        feasible = yield from find_feasible(
+            framework, state, pod, snapshot, nominated, rotation, percentage, diagnosis, extenders
+        )
         if len(feasible.rows) > 1:
-            scores = score_nodes(framework, state, pod, snapshot, feasible.rows)
-            row = int(feasible.rows[choose(scores.total)])
+            position = yield from _best(framework, state, pod, snapshot, feasible.rows, extenders)
+            row = int(feasible.rows[position])
         elif len(feasible.rows) == 1:
             row = int(feasible.rows[0])
         else:
-            helped, status = run_post_filter(framework, state, pod, snapshot, nominated, diagnosis)
+            helped, status = yield from run_post_filter(
+                framework, state, pod, snapshot, nominated, diagnosis, extenders.interested_in(pod)
+            )
             return DoesNotFit(FitError(len(snapshot), diagnosis, status.message if status else ""), helped)
     except ScheduleError as error:
         return Failed(error_status(error))
     return Suggested(snapshot.name(row), row, feasible.examined, len(feasible.rows))
+
+
+def _best(
+    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows, extenders: Extenders
+) -> Steps[int]:
+    """The position of the node that wins."""
+    total = score_nodes(framework, state, pod, snapshot, rows).total
+    asked = extenders.interested_in(pod)
+    if not asked:
+        return choose(total)
+    total, is_scored = yield from score_by_extenders(asked, pod, snapshot, rows, total)
+    position = choose_at_random(total, is_scored, extenders.random)
+    return choose(total) if position is None else position

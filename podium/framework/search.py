@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.cluster.footprint import footprint_as_far_as_readable
+from podium.config import Extender
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis, Rejection
+from podium.framework.extenders import EXTENDER, Extenders, Steps, filter_by_extenders
 from podium.framework.forms import Explain, Filter, active
 from podium.framework.pre_filter import run_pre_filter
 from podium.framework.runtime import Framework
@@ -83,23 +85,27 @@ def find_feasible(
     rotation: Rotation,
     percentage: int,
     diagnosis: Diagnosis,
-) -> Feasible:
+    extenders: Extenders,
+) -> Steps[Feasible]:
     """The nodes the pod fits on; what rejected the others goes into `diagnosis`.
 
     Raises:
-        ScheduleError: a plugin failed.
+        ScheduleError: a plugin failed, or an extender that must not be ignored.
     """
     names = run_pre_filter(framework, state, pod, snapshot, diagnosis)
     if isinstance(names, Status):
         return Feasible(np.empty(0, np.intp), 0)
     judge = Judge(framework, state, pod, snapshot, nominated)
+    asked = extenders.interested_in(pod)
     promised = snapshot.row_of.get(pod.status.nominated_node_name)
     if promised is not None:
         feasible = _only(promised, judge, diagnosis)
+        if feasible is not None and asked:
+            feasible = yield from _only_if_extenders_agree(asked, pod, snapshot, feasible, diagnosis)
         if feasible is not None:
             return feasible
     rows = _worth_a_look(snapshot, names)
-    wanted = count_to_find(len(rows), percentage) if framework.scorers else 1
+    wanted = count_to_find(len(rows), percentage) if framework.scorers or extenders.have_a_say else 1
     started_s = framework.clock.monotonic()
     try:
         found = judge.search(rows, rotation.next_start, wanted, diagnosis)
@@ -108,7 +114,12 @@ def find_feasible(
         rotation.next_start = (rotation.next_start + examined) % max(len(snapshot), 1)
     status = None if len(found) else Status(Code.UNSCHEDULABLE)
     framework.observe("Filter", status, started_s)
-    return Feasible(found, examined)
+    if not asked:
+        return Feasible(found, examined)
+    passed = yield from filter_by_extenders(asked, pod, snapshot, found, diagnosis)
+    if len(passed) < len(found):
+        diagnosis.unschedulable_plugins.add(EXTENDER)
+    return Feasible(passed, len(passed) + diagnosis.rejected_count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +173,17 @@ def _only(row: int, judge: Judge, diagnosis: Diagnosis) -> Feasible | None:
         return Feasible(np.array([row], np.intp), 1)
     diagnosis.reject_one(row, status)
     return None
+
+
+def _only_if_extenders_agree(
+    asked: Sequence[Extender], pod: Pod, snapshot: Snapshot, feasible: Feasible, diagnosis: Diagnosis
+) -> Steps[Feasible | None]:
+    """The node, unless an extender turns it down or fails: then all nodes are looked at."""
+    try:
+        passed = yield from filter_by_extenders(asked, pod, snapshot, feasible.rows, diagnosis)
+    except ScheduleError:
+        return None
+    return feasible if len(passed) else None
 
 
 class Judge:

@@ -1,6 +1,7 @@
 """One scheduling attempt over all nodes, with everything it has found: what people ask for who want to know why.
 
 The same steps as `schedule`, with nothing left out for speed: every node is judged, and every one that fits is scored.
+Extenders are not asked.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from podium.cluster import Snapshot
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
+from podium.framework.extenders import run_unasked
 from podium.framework.interface import PostFilterResult
 from podium.framework.post_filter import run_post_filter
 from podium.framework.runtime import Framework
@@ -58,5 +60,5 @@ def survey(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot
     judged = judge_all(framework, state, pod, snapshot, nominated, diagnosis)
     if len(judged.rows):
         return Survey(judged, diagnosis, score_nodes(framework, state, pod, snapshot, judged.rows), None)
-    result, status = run_post_filter(framework, state, pod, snapshot, nominated, diagnosis)
+    result, status = run_unasked(run_post_filter(framework, state, pod, snapshot, nominated, diagnosis))
     return Survey(judged, diagnosis, None, Help(status, result))

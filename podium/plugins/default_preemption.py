@@ -2,7 +2,8 @@
 
 Runs at: PreEnqueue (waits while room is being made for the pod), PostFilter.
 Verdict: PreEnqueue: UnschedulableAndUnresolvable. PostFilter: Success with the node and the victims; Unschedulable
-where preemption does not help or the pod must not preempt; Error where none helped and a dry run failed.
+where preemption does not help or the pod must not preempt; Error where none helped and a dry run failed, or an
+extender failed.
 Requeue: a pod goes; that never puts the pod back by itself, the plugins that rejected it do.
 Cost: for each node tried, a clone of the plugins' state and one pass of the filters for each pod of lower priority.
 Source: kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go and
@@ -13,24 +14,26 @@ preemption out, from the result. See also `podium.framework.preemption`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from podium.cluster import Rows, Snapshot
+from podium.config import Extender
 from podium.config.args import DefaultPreemptionArgs
 from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis, FitError
+from podium.framework.extenders import AskingPostFilterPlugin, Steps, Victims, narrow_by_extenders
 from podium.framework.interface import (
     FilteredNodes,
     Handle,
-    PostFilterPlugin,
     PostFilterResult,
     PreEnqueuePlugin,
 )
-from podium.framework.preemption import Budgets, Importance, choose, dry_run, errors_of
-from podium.framework.status import Code, Status, error_status, unresolvable, unschedulable
+from podium.framework.preemption import Budgets, Candidate, Importance, choose, dry_run, errors_of
+from podium.framework.status import Code, ScheduleError, Status, error_status, unresolvable, unschedulable
 from podium.kube.objects import Pod
 from podium.kube.resource_types import POD_DISRUPTION_BUDGETS
 
@@ -38,10 +41,11 @@ _PREFIX: Final = "preemption: "
 _WAITING: Final = unresolvable("waiting for the preemption for this pod to be finished")
 _NEVER: Final = unschedulable(f"{_PREFIX}not eligible due to preemptionPolicy=Never.")
 _VICTIMS_LEAVING: Final = unschedulable(f"{_PREFIX}not eligible due to a terminating pod on the nominated node.")
+_NO_CANDIDATE: Final = unschedulable(f"{_PREFIX}no candidate node for preemption")
 _NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 
 
-class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
+class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
     """Finds the node where making room costs least."""
 
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
@@ -56,9 +60,9 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         """Success, unless the pod's victims are still being told to go."""
         return _WAITING if self._preemptions.is_preempting(pod.uid) else None
 
-    def post_filter(
-        self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
-    ) -> tuple[PostFilterResult | None, Status | None]:
+    def post_filter_asking(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes, extenders: Sequence[Extender]
+    ) -> Steps[tuple[PostFilterResult | None, Status | None]]:
         """Success with a node and victims, Unschedulable, or Error."""
         del state
         self._preemptions.attempted()
@@ -73,12 +77,29 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         tried = dry_run(
             filtered, self._rotated(rows), self._wanted(len(rows)), pod, Budgets(self._budgets.list()), importance
         )
+        if tried.candidates and extenders:
+            return (yield from self._among(tried.candidates, pod, snapshot, extenders))
         if tried.candidates:
             best = choose(tried.candidates, importance)
             return PostFilterResult(best.node_name, best.victims), None
         if errors := errors_of(tried.rejected.values()):
             return None, error_status(_PREFIX + errors)
         return _not_helpful(snapshot, tried.rejected)
+
+    def _among(
+        self, candidates: Sequence[Candidate], pod: Pod, snapshot: Snapshot, extenders: Sequence[Extender]
+    ) -> Steps[tuple[PostFilterResult | None, Status | None]]:
+        """The best of the candidates that the extenders agree to."""
+        found = {each.node_name: Victims(each.victims, each.violations) for each in candidates}
+        try:
+            agreed = yield from narrow_by_extenders(extenders, pod, snapshot, found)
+        except ScheduleError as error:
+            return None, error_status(f"{_PREFIX}{error}")
+        if not agreed:
+            return None, _NO_CANDIDATE
+        left = [Candidate(name, each.pods, each.violations) for name, each in agreed.items()]
+        best = choose(left, Importance(self._clock.now()))
+        return PostFilterResult(best.node_name, best.victims), None
 
     @staticmethod
     def _waits_for_victims(pod: Pod, snapshot: Snapshot, filtered: FilteredNodes) -> bool:

@@ -21,6 +21,7 @@ from podium.framework.cluster_event import (
     HintFunction,
     QueueingHint,
 )
+from podium.framework.extenders import EXTENDER
 from podium.framework.interface import (
     FilterPlugin,
     PermitPlugin,
@@ -37,8 +38,6 @@ from podium.queues.observer import QueueObserver
 HintMap: TypeAlias = Mapping[str, Sequence[EventRegistration]]
 """What each plugin of one profile, by name, has registered for."""
 
-EXTENDER = "Extender"
-"""The name under which pods are rejected that an HTTP extender turned down."""
 
 _REJECTING = (
     PreEnqueuePlugin,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
+from podium.framework.extenders import NO_EXTENDERS, run_unasked
 from podium.framework.interface import FilterPlugin, PreFilterExtensions, PreFilterResult
 from podium.framework.search import NoNominatedPods, Rotation, ScheduleError, count_to_find, find_feasible
 from podium.framework.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
@@ -44,7 +45,9 @@ class Search:
         self._profile = profile
 
     def run(self) -> Search:
-        self.found = find_feasible(self._profile, self.state, self._item, self.snapshot, *self._rest)
+        self.found = run_unasked(
+            find_feasible(self._profile, self.state, self._item, self.snapshot, *self._rest, NO_EXTENDERS)
+        )
         return self
 
     @property
@@ -195,7 +198,11 @@ def test_searches_follow_each_other_around_the_nodes():
     profile = framework(rejecting("F", "n1"))
     for _ in range(4):
         starts.append(rotation.next_start)
-        find_feasible(profile, CycleState(), pod(), cluster(4), NoNominatedPods(), rotation, 0, Diagnosis(16))
+        run_unasked(
+            find_feasible(
+                profile, CycleState(), pod(), cluster(4), NoNominatedPods(), rotation, 0, Diagnosis(16), NO_EXTENDERS
+            )
+        )
     assert starts == [0, 2, 3, 0]
 
 
