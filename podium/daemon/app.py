@@ -13,6 +13,7 @@ import os
 import platform
 import signal
 import socket
+import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ from podium.daemon.failures import FailureHandler
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import RESOURCE_EVENTS, BrokenObjects, NodeHandler, PodHandler, ResourceHandler
 from podium.daemon.loop import Collaborators, SchedulingLoop
-from podium.daemon.observers import PluginMetrics, QueueMetrics
+from podium.daemon.observers import PluginMetrics, QueueMetrics, RequestMetrics
 from podium.daemon.serving import Check, Health, Server, ping, serve, serving_context
 from podium.daemon.wakeup import WakeUp
 from podium.framework.interface import Plugin
@@ -130,14 +131,17 @@ class App:
         kubeconfig = self._options.kubeconfig or self._config.client_connection.kubeconfig or None
         credentials = await load(kubeconfig, self._clock, master=self._options.master)
         async with AsyncExitStack() as stack:
-            session = await stack.enter_async_context(ApiSession(credentials))
+            requests = RequestMetrics(
+                self.metrics, urllib.parse.urlsplit(credentials.base_url).netloc.rpartition("@")[2]
+            )
+            session = await stack.enter_async_context(ApiSession(credentials, observer=requests))
             informers = InformerSet(
                 session,
                 clock=self._clock,
                 random=self._random,
                 on_handler_error=lambda resource, _: self.metrics.count_unexpected_error("handler", resource),
             )
-            parts, wake_up = self._wire(session, informers)
+            parts, wake_up = self._wire(session, informers, requests)
             self._loop = SchedulingLoop(parts, wake_up)
             await stack.enter_async_context(self._serve())
             await self._run_tasks(credentials, informers, parts, self._loop, started)
@@ -145,7 +149,9 @@ class App:
 
     # ------------------------------------------------------------ wiring
 
-    def _wire(self, session: ApiSession, informers: InformerSet) -> tuple[Collaborators, WakeUp]:
+    def _wire(
+        self, session: ApiSession, informers: InformerSet, requests: RequestMetrics
+    ) -> tuple[Collaborators, WakeUp]:
         config, clock, metrics = self._config, self._clock, self.metrics
         pods, nodes = informers.informer(PODS), informers.informer(NODES)
         connection = config.client_connection
@@ -154,6 +160,7 @@ class App:
             clock,
             limiter=TokenBucket.for_client(connection.qps, connection.burst, clock),
             event_limiter=TokenBucket.for_client(connection.qps, connection.burst, clock),
+            observer=requests,
         )
         client = ApiClient(dispatcher, clock)
         recorder = EventRecorder(dispatcher, clock, hostname=socket.gethostname())

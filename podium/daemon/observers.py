@@ -14,6 +14,8 @@ from podium.telemetry.metrics import QueueName
 
 log = get_logger("scheduler")
 
+_NO_CODE = "<error>"
+
 
 class PluginMetrics:
     """Implements `podium.framework.runtime.Observer` and `podium.binder.BindingObserver`."""
@@ -39,6 +41,37 @@ class PluginMetrics:
 def _tell_failure(metrics: Metrics, plugin: str, point: str, pod: Pod, error: Exception) -> None:
     metrics.count_unexpected_error("plugin", plugin)
     log.error("Plugin failed", plugin=plugin, extension_point=point, pod=pod.key, exc_info=error)
+
+
+class RequestMetrics:
+    """Implements `podium.kube.session.RequestObserver` and `podium.kube.dispatcher.WriteObserver`.
+
+    Args:
+        host: of the API server, with its port.
+    """
+
+    def __init__(self, metrics: Metrics, host: str) -> None:
+        self._metrics = metrics
+        self._host = host
+
+    def answered(
+        self, method: str, status: int | None, seconds: float, sent_bytes: int, received_bytes: int | None
+    ) -> None:
+        """A request was answered, or was not."""
+        self._metrics.count_request(method, self._host, _NO_CODE if status is None else str(status))
+        self._metrics.observe_request(method, self._host, seconds, sent_bytes, received_bytes)
+
+    def watch_answered(self, status: int | None) -> None:
+        """A watch has begun, or has not."""
+        self._metrics.count_request("GET", self._host, _NO_CODE if status is None else str(status))
+
+    def throttled(self, method: str, seconds: float) -> None:
+        """A write has waited for its turn."""
+        self._metrics.observe_rate_limit(method, self._host, seconds)
+
+    def retried(self, method: str, status: int) -> None:
+        """A write is made again."""
+        self._metrics.count_request_retry(method, self._host, str(status))
 
 
 class QueueMetrics:

@@ -4,7 +4,8 @@ Owns the bound on writes in flight, the client's rate limit and the pause that a
 status, then Events; first come, first served within each. Never looks into a write.
 
 Source: client-go v0.36 rest/request.go and rest/with_retry.go (429: retried up to ten times, as Retry-After says).
-Differs: upstream has a client with a limit of its own for Events; here it is one dispatcher with a second bucket.
+Differs: upstream has a client with a limit of its own for Events; here it is one dispatcher with a second bucket. The
+time that a write has waited includes the wait for others in flight, not only for the client's rate limit.
 """
 
 from __future__ import annotations
@@ -36,6 +37,18 @@ class Requester(Protocol):
         self, method: Method, path: str, body: bytes | None = None, *, content_type: str = ..., deadline_s: float = ...
     ) -> bytes:
         """Make one request and return the answer's body."""
+        ...
+
+
+class WriteObserver(Protocol):
+    """Is told what happens to writes before they go out."""
+
+    def throttled(self, method: str, seconds: float) -> None:
+        """A write has waited so long for its turn."""
+        ...
+
+    def retried(self, method: str, status: int) -> None:
+        """A write is made again after that status."""
         ...
 
 
@@ -96,10 +109,12 @@ class Dispatcher:
         in_flight_max: int = _IN_FLIGHT_MAX,
         limiter: TokenBucket | None = None,
         event_limiter: TokenBucket | None = None,
+        observer: WriteObserver | None = None,
     ) -> None:
         assert in_flight_max > 0, "no write could ever go"
         self._session = session
         self._clock = clock
+        self._observer = observer
         self._in_flight = [0, 0, 0]
         self._in_flight_max = in_flight_max
         self._events_max = max(1, in_flight_max // 2)
@@ -131,6 +146,8 @@ class Dispatcher:
                 return await self._send_once(priority, method, path, body, content_type, deadline_s)
             except TooManyRequests as refused:
                 self.pause(refused.retry_after_s)
+                if self._observer is not None:
+                    self._observer.retried(method, refused.code)
         return await self._send_once(priority, method, path, body, content_type, deadline_s)
 
     def slot(self, priority: Priority) -> Slot:
@@ -187,8 +204,11 @@ class Dispatcher:
     async def _send_once(
         self, priority: Priority, method: Method, path: str, body: bytes | None, content_type: str, deadline_s: float
     ) -> bytes:
+        asked_s = self._clock.monotonic()
         if not self.acquire_nowait(priority):
             await self.wait_turn(priority)
+        if self._observer is not None:
+            self._observer.throttled(method, self._clock.monotonic() - asked_s)
         try:
             return await self._session.request(method, path, body, content_type=content_type, deadline_s=deadline_s)
         finally:

@@ -40,6 +40,7 @@ _ATTEMPT_LABELS = (*((str(n),) for n in range(_ATTEMPTS_SHOWN_MAX + 1)), (f"{_AT
 _ATTEMPT_S = exponential(0.001, 2, 15)
 _EXTENSION_POINT_S = exponential(0.0001, 2, 12)
 _PLUGIN_S = exponential(0.00001, 1.5, 20)
+_MESSAGE_BYTES = Bounds(64, 256, 512, *(float(4**power) for power in range(5, 13)))
 _REQUEST_S = Bounds(0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 
 
@@ -137,6 +138,15 @@ class Metrics:
             _REQUEST_S,
             "verb",
             "host",
+        )
+        self._request_bytes = histogram(
+            "rest_client_request_size_bytes", "Size of requests to the API server.", _MESSAGE_BYTES, "verb", "host"
+        )
+        self._response_bytes = histogram(
+            "rest_client_response_size_bytes", "Size of the API server's answers.", _MESSAGE_BYTES, "verb", "host"
+        )
+        self._request_retries = counter(
+            "rest_client_request_retries_total", "Requests made again.", "code", "verb", "host"
         )
         self._leader = gauge("leader_election_master_status", "1 while this process leads.", "name")
 
@@ -264,10 +274,23 @@ class Metrics:
 
     # API server and process
 
-    def count_request(self, method: str, host: str, code: str, seconds: float) -> None:
+    def count_request(self, method: str, host: str, code: str) -> None:
         """A request was answered; `code` is the HTTP status, or `<error>` if there was no answer."""
         self._requests[code, method, host].add()
-        self._request_s[method, host].observe(seconds)
+
+    def observe_request(
+        self, method: str, host: str, seconds: float, request_bytes: int, response_bytes: int | None
+    ) -> None:
+        """A request that is no watch ended; sizes are those of the bodies, None where there was no answer."""
+        key = (method, host)
+        self._request_s[key].observe(seconds)
+        self._request_bytes[key].observe(request_bytes)
+        if response_bytes is not None:
+            self._response_bytes[key].observe(response_bytes)
+
+    def count_request_retry(self, method: str, host: str, code: str) -> None:
+        """A request is about to be made again after that code."""
+        self._request_retries[code, method, host].add()
 
     def observe_rate_limit(self, method: str, host: str, seconds: float) -> None:
         """A request waited for the client's rate limit."""

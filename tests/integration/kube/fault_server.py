@@ -73,6 +73,9 @@ class Connection:
     def reset(self) -> None:
         self._writer.transport.abort()
 
+    def close(self) -> None:
+        self._writer.close()
+
 
 class Silence(Exception):  # noqa: N818
     """Raised by a fault after which the connection stays open without another byte."""

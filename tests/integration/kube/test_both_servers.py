@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -23,6 +23,7 @@ from podium.sandbox import Sandbox
 from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client, Json
 from tests.control_plane.servers import ControlPlane
+from tests.integration.kube.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -102,12 +103,6 @@ def pod(name: str, **spec: object) -> Json:
         "metadata": {"name": name},
         "spec": {"containers": [{"name": "c", "image": "image"}], **spec},
     }
-
-
-async def eventually(condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(20):
-        while not condition():  # noqa: ASYNC110
-            await anyio.sleep(0.01)
 
 
 async def seen(ours: Ours, *events: tuple[str, str]) -> None:

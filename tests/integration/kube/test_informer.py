@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from random import Random
@@ -33,6 +33,7 @@ from tests.integration.kube.fault_server import (
     silence,
     status,
 )
+from tests.integration.kube.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -97,12 +98,6 @@ async def reflecting(
         group.start_soon(running.informers.run)
         yield running
         group.cancel_scope.cancel()
-
-
-async def eventually(condition: Callable[[], bool]) -> None:
-    with anyio.fail_after(10):
-        while not condition():  # noqa: ASYNC110
-            await anyio.sleep(0.005)
 
 
 def held_by(server: FaultServer) -> dict[str, str]:

@@ -9,7 +9,7 @@ import stat
 import sys
 import textwrap
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,16 @@ import yaml
 
 import podium
 from podium.kube import api_errors
-from podium.kube.api_errors import ApiError, ConnectionLost, OutcomeUnknown, TooManyRequests, Unauthorized, Unreachable
+from podium.kube.api_errors import (
+    ApiError,
+    ConnectionLost,
+    Gone,
+    NotFound,
+    OutcomeUnknown,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
 from podium.kube.credentials import Credentials, in_cluster, load
 from podium.kube.resource_types import PODS
 from podium.kube.session import MERGE_PATCH, ApiSession
@@ -146,6 +155,32 @@ async def test_429_says_how_long_to_wait(server: FaultServer, session: ApiSessio
     with pytest.raises(TooManyRequests) as caught:
         await session.post(BINDING, b"{}")
     assert caught.value.retry_after_s == 7.0
+
+
+async def test_every_request_is_reported(server: FaultServer) -> None:
+    told: list[tuple[Any, ...]] = []
+
+    class Observer:
+        def answered(self, method: str, status: int | None, seconds: float, *sizes: int | None) -> None:
+            assert seconds > 0
+            told.append((method, status, *sizes))
+
+        def watch_answered(self, status: int | None) -> None:
+            told.append(("watch", status))
+
+    server.write_faults.extend([None, status(404, "NotFound"), reset])
+    server.watch_faults.extend([None, status(410, "Expired"), reset, reset])
+    credentials = await load(None, SystemClock(), master=f"http://127.0.0.1:{server.port}")
+    async with ApiSession(credentials, observer=Observer()) as session:
+        for error in (None, NotFound, OutcomeUnknown):
+            with pytest.raises(error) if error else nullcontext():
+                await session.post(BINDING, b"{}")
+        for error in (None, Gone, ConnectionLost):
+            with pytest.raises(error) if error else nullcontext():
+                path = f"{PODS.path}?watch=1&resourceVersion=100"
+                (await session.stream(path, deadline_s=5.0, idle_s_max=5.0)).close()
+    assert told[:3] == [("POST", 201, 2, 36), ("POST", 404, 2, 106), ("POST", None, 2, None)]
+    assert told[3:] == [("watch", 200), ("watch", 410), ("watch", None)]
 
 
 # ---------------------------------------------------------------- credentials in use

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from structlog.testing import capture_logs
 
-from podium.daemon.observers import PluginMetrics, QueueMetrics
+from podium.daemon.observers import PluginMetrics, QueueMetrics, RequestMetrics
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.runtime import SLOW_PLUGIN_S
 from podium.telemetry import Metrics
@@ -58,3 +58,18 @@ def test_a_pod_that_went_astray_is_logged_with_its_story() -> None:
         QueueMetrics(Metrics()).gone_astray(info, "in two places")
     assert [(each["pod"], each["problem"]) for each in logs] == [("default/web-1", "in two places")]
     assert "story" in logs[0]
+
+
+def test_requests_are_counted_by_code_and_measured_unless_they_are_watches() -> None:
+    metrics = Metrics()
+    observer = RequestMetrics(metrics, "api:6443")
+    observer.answered("POST", 201, 0.003, 150, 80)
+    observer.answered("POST", None, 30.0, 150, None)
+    observer.watch_answered(200)
+    observer.watch_answered(None)
+    codes = {("POST", "201"): 1, ("POST", "<error>"): 1, ("GET", "200"): 1, ("GET", "<error>"): 1}
+    for (method, code), count in codes.items():
+        assert metrics.value("rest_client_requests_total", method=method, code=code, host="api:6443") == count
+    for name, count in {"request_duration_seconds": 2, "request_size_bytes": 2, "response_size_bytes": 1}.items():
+        assert metrics.value(f"rest_client_{name}", verb="POST", host="api:6443") == count
+    assert metrics.value("rest_client_request_duration_seconds", verb="GET", host="api:6443") == 0

@@ -179,3 +179,20 @@ async def test_nobody_overtakes_those_who_wait_with_the_same_or_a_higher_priorit
     await waiting
     assert asyncio.get_running_loop().time() == pytest.approx(1.0)
     assert dispatcher.acquire_nowait(EVENT)
+
+
+async def test_waits_and_retries_are_reported() -> None:
+    told: list[tuple[str, str, float]] = []
+
+    class Observer:
+        def throttled(self, method: str, seconds: float) -> None:
+            told.append(("throttled", method, seconds))
+
+        def retried(self, method: str, status: int) -> None:
+            told.append(("retried", method, status))
+
+    wire, clock = Wire(), LoopClock()
+    wire.refusals = [3.0]
+    dispatcher = Dispatcher(wire, clock, limiter=TokenBucket(1.0, 2, clock), observer=Observer())
+    await dispatcher.send(BINDING, "POST", "/a")
+    assert told == [("throttled", "POST", 0.0), ("retried", "POST", 429), ("throttled", "POST", pytest.approx(3.0))]

@@ -29,6 +29,9 @@ UPSTREAM = {
     "rest_client_requests": ("counter", {"code", "method", "host"}, 0),
     "rest_client_request_duration_seconds": ("histogram", {"verb", "host"}, 12),
     "rest_client_rate_limiter_duration_seconds": ("histogram", {"verb", "host"}, 12),
+    "rest_client_request_size_bytes": ("histogram", {"verb", "host"}, 11),
+    "rest_client_response_size_bytes": ("histogram", {"verb", "host"}, 11),
+    "rest_client_request_retries": ("counter", {"code", "verb", "host"}, 0),
     "leader_election_master_status": ("gauge", {"name"}, 0),
 }
 
@@ -59,7 +62,9 @@ def used():
     metrics.read_pending_pods(lambda: {"active": 4, "backoff": 0, "unschedulable": 1, "gated": 0})
     metrics.read_inflight_events(lambda: {"PodPopped": 1})
     metrics.read_cache_size(lambda: {"nodes": 2, "pods": 10, "assumed_pods": 1})
-    metrics.count_request("POST", "127.0.0.1:6443", "201", 0.004)
+    metrics.count_request("POST", "127.0.0.1:6443", "201")
+    metrics.observe_request("POST", "127.0.0.1:6443", 0.004, 200, 100)
+    metrics.count_request_retry("POST", "127.0.0.1:6443", "429")
     metrics.observe_rate_limit("POST", "127.0.0.1:6443", 0)
     metrics.set_leader("kube-scheduler", leads=True)
     metrics.count_unexpected_error("plugin", "NodeName")

@@ -1,0 +1,292 @@
+"""What servers do to connections, byte by byte."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+import pytest
+
+from podium.kube.api_errors import ConnectionLost, Unreachable
+from podium.kube.connections import Answer, ConnectionPool
+from podium.kube.resource_types import PODS
+from tests.integration.kube.fault_server import Fault, FaultServer, Request, Silence, reset, silence
+from tests.integration.kube.waiting import eventually
+
+pytestmark = pytest.mark.anyio
+
+PATH = "/api/v1/namespaces/default/pods/a/binding"
+GOOD = b'{"kind":"Status","status":"Success"}'
+HEAD = b"HTTP/1.1 200 OK\r\n"
+
+
+def raw(content: bytes, then: str = "go on") -> Fault:
+    """Answer with exactly these bytes, then `go on`, `reset` the connection, `close` it or keep `silence`."""
+
+    async def fault(request: Request) -> None:
+        await request.connection.send(content)
+        if then == "close":
+            request.connection.close()
+        elif then == "reset":
+            request.connection.reset()
+        elif then == "silence":
+            raise Silence
+
+    return fault
+
+
+def pool_of(server: FaultServer, **options: Any) -> ConnectionPool:
+    settings = {"server_name": None, "connections_max": 4, "headers": {"User-Agent": "test"}, **options}
+    return ConnectionPool(f"http://127.0.0.1:{server.port}", None, **settings)
+
+
+@pytest.fixture
+async def pool(server: FaultServer) -> AsyncIterator[ConnectionPool]:
+    made = pool_of(server)
+    yield made
+    await made.close()
+
+
+async def post(pool: ConnectionPool, *, deadline_s: float = 5.0) -> Answer:
+    return await pool.request(
+        "POST", PATH, b"{}", content_type="application/json", authorization=None, deadline_s=deadline_s
+    )
+
+
+async def get(pool: ConnectionPool) -> Answer:
+    return await pool.request("GET", PODS.path, None, content_type=None, authorization=None, deadline_s=5.0)
+
+
+def connections_used(server: FaultServer) -> int:
+    return len({id(request.connection) for request in server.requests})
+
+
+async def test_requests_one_after_the_other_share_a_connection(server: FaultServer, pool: ConnectionPool) -> None:
+    for _ in range(3):
+        assert await post(pool) == (201, GOOD, None)
+    assert connections_used(server) == 1
+
+
+async def test_requests_at_the_same_time_have_connections_of_their_own_up_to_the_limit(
+    server: FaultServer, pool: ConnectionPool
+) -> None:
+    async with anyio.create_task_group() as tasks:
+        for _ in range(12):
+            tasks.start_soon(post, pool)
+    assert len(server.requests) == 12
+    assert connections_used(server) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "body"),
+    [
+        (HEAD + b"Content-Length: 5\r\n\r\nhello", b"hello"),
+        (HEAD + b"Content-Length: 0\r\n\r\n", b""),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n", b"hello"),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" + HEAD + b"content-length: 5\r\n\r\nhello", b"hello"),
+    ],
+    ids=["length", "empty", "chunks", "no content", "informational"],
+)
+async def test_an_answer_ends_where_it_says_and_the_connection_goes_on(
+    server: FaultServer, pool: ConnectionPool, content: bytes, body: bytes
+) -> None:
+    server.write_faults.append(raw(content))
+    assert (await post(pool)).body == body
+    assert (await post(pool)).body == GOOD
+    assert connections_used(server) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        HEAD + b"Connection: close\r\nContent-Length: 5\r\n\r\nhello",
+        HEAD + b"Connection: close\r\n\r\nhello",
+        b"HTTP/1.0 200 OK\r\n\r\nhello",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+    ],
+    ids=["said", "without a length", "old without a length", "old"],
+)
+async def test_a_connection_that_the_server_closes_is_not_used_again(
+    server: FaultServer, pool: ConnectionPool, content: bytes
+) -> None:
+    server.write_faults.append(raw(content, "close"))
+    assert (await post(pool)).body == b"hello"
+    assert (await post(pool)).body == GOOD
+    assert connections_used(server) == 2
+
+
+@pytest.mark.parametrize("then", ["reset", "close"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"HTTP/1.1 20",
+        HEAD + b"Content-Le",
+        HEAD + b"Content-Length: 5\r\n\r\nhel",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n",
+    ],
+    ids=["nothing", "first line", "headers", "body", "chunks"],
+)
+async def test_an_answer_that_is_torn_is_no_answer(
+    server: FaultServer, pool: ConnectionPool, content: bytes, then: str
+) -> None:
+    server.write_faults.append(raw(content, then))
+    with pytest.raises(ConnectionLost):
+        await post(pool)
+    assert (await post(pool)).body == GOOD
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"SSH-2.0-OpenSSH\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nhello",
+        HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+    ],
+    ids=["another protocol", "upgrade", "two ends"],
+)
+async def test_what_is_not_http_is_no_answer(server: FaultServer, pool: ConnectionPool, content: bytes) -> None:
+    server.write_faults.append(raw(content, "silence"))
+    with pytest.raises(ConnectionLost):
+        await post(pool)
+    assert (await post(pool)).body == GOOD
+
+
+async def test_an_answer_that_nobody_asked_for_meets_no_request(server: FaultServer, pool: ConnectionPool) -> None:
+    twice = HEAD + b"Content-Length: 5\r\n\r\nfirst" + HEAD + b"Content-Length: 6\r\n\r\nsecond"
+    server.write_faults.append(raw(twice))
+    assert (await post(pool)).body == b"first"
+    assert (await post(pool)).body == GOOD
+    assert connections_used(server) == 2
+
+
+async def test_the_deadline_holds_wherever_the_answer_stops(server: FaultServer, pool: ConnectionPool) -> None:
+    for content in (b"", HEAD, HEAD + b"Content-Length: 5\r\n\r\nhel"):
+        server.write_faults.append(raw(content, "silence"))
+        with pytest.raises(ConnectionLost, match="no answer in time"):
+            await post(pool, deadline_s=0.1)
+    assert (await post(pool)).body == GOOD
+
+
+async def test_a_request_that_finds_no_connection_in_time_was_not_sent(server: FaultServer) -> None:
+    pool = pool_of(server, connections_max=1)
+    server.write_faults.append(silence)
+    async with anyio.create_task_group() as tasks:
+
+        async def unanswered() -> None:
+            with pytest.raises(ConnectionLost):
+                await post(pool, deadline_s=0.3)
+
+        tasks.start_soon(unanswered)
+        await eventually(lambda: server.requests)
+        with pytest.raises(Unreachable, match="no connection became free in time"):
+            await post(pool, deadline_s=0.1)
+    assert len(server.requests) == 1
+    assert (await post(pool)).body == GOOD
+    await pool.close()
+
+
+async def test_a_cancelled_request_takes_its_connection_with_it(server: FaultServer, pool: ConnectionPool) -> None:
+    async def late(request: Request) -> None:
+        await asyncio.sleep(0.05)
+        await request.connection.answer(200, b"late")
+
+    server.write_faults.append(late)
+    with anyio.move_on_after(0.02) as scope:
+        await post(pool)
+    assert scope.cancelled_caught
+    assert (await post(pool)).body == GOOD
+
+
+async def test_a_read_that_meets_a_connection_about_to_close_is_made_again(
+    server: FaultServer, pool: ConnectionPool
+) -> None:
+    await get(pool)
+    server.list_faults.append(reset)
+    assert (await get(pool)).status == 200
+    assert len(server.requests) == 3
+
+
+async def test_a_read_that_breaks_on_a_new_connection_is_not_made_again(
+    server: FaultServer, pool: ConnectionPool
+) -> None:
+    server.list_faults.append(reset)
+    with pytest.raises(ConnectionLost):
+        await get(pool)
+    assert len(server.requests) == 1
+
+
+async def test_a_write_is_never_made_again(server: FaultServer, pool: ConnectionPool) -> None:
+    await post(pool)
+    server.write_faults.append(reset)
+    with pytest.raises(ConnectionLost):
+        await post(pool)
+    assert len(server.requests) == 2
+
+
+async def test_a_connection_that_went_away_while_idle_is_noticed(server: FaultServer, pool: ConnectionPool) -> None:
+    await post(pool)
+    server.requests[0].connection.close()
+    await eventually(lambda: not pool.idle)
+    assert (await post(pool)).body == GOOD
+    assert connections_used(server) == 2
+
+
+async def test_a_retired_pool_ends_what_is_under_way_and_keeps_nothing(
+    server: FaultServer, pool: ConnectionPool
+) -> None:
+    answers: list[Answer] = []
+
+    async def ask() -> None:
+        answers.append(await post(pool))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        await eventually(lambda: server.requests)
+        pool.retire()
+    assert answers == [(201, GOOD, None)]
+    assert not pool.idle
+
+
+async def test_closing_ends_a_request_under_way(server: FaultServer, pool: ConnectionPool) -> None:
+    server.write_faults.append(silence)
+    async with anyio.create_task_group() as tasks:
+
+        async def ask() -> None:
+            with pytest.raises(ConnectionLost):
+                await post(pool)
+
+        tasks.start_soon(ask)
+        await eventually(lambda: server.requests)
+        await pool.close()
+
+
+async def test_requests_say_host_path_and_who_asks(server: FaultServer) -> None:
+    pool = ConnectionPool(
+        f"http://127.0.0.1:{server.port}/clusters/a/",
+        None,
+        server_name=None,
+        connections_max=1,
+        headers={"User-Agent": "test"},
+    )
+    await pool.request("PATCH", "/x?y=1", b"[]", content_type="a/b", authorization="Bearer z", deadline_s=5.0)
+    await pool.close()
+    (request,) = server.requests
+    assert (request.method, request.path, request.query) == ("PATCH", "/clusters/a/x", {"y": "1"})
+    assert request.body == b"[]"
+    assert request.headers == {
+        "host": f"127.0.0.1:{server.port}",
+        "user-agent": "test",
+        "content-type": "a/b",
+        "authorization": "Bearer z",
+        "content-length": "2",
+    }
+
+
+async def test_a_header_cannot_smuggle_another(pool: ConnectionPool) -> None:
+    with pytest.raises(ValueError, match="Authorization"):
+        await pool.request("GET", "/", None, content_type=None, authorization="a\r\nX: y", deadline_s=5.0)
