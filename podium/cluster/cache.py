@@ -108,17 +108,21 @@ class Cache:
 
         Returns:
             Whether it can be scheduled on: False where its allocatable resources cannot be read.
+
+        Cost: 1 us for a heartbeat, which changes nothing here.
         """
+        known = self._nodes.get(node.name)
+        if known is not None and _is_same_node(known, node):
+            return True
         try:
             allocatable, allowed_pods = node_allocatable(node)
         except FieldError as error:
             self._report_once(node.name, node, error)
             self._drop_node(node.name)
             return False
-        is_new = node.name not in self._nodes
         self._nodes[node.name] = node
         self._change(lambda snapshot: snapshot.put_node(node, allocatable, allowed_pods))
-        if is_new:
+        if known is None:
             for cached in self._on_node.get(node.name, {}).values():
                 self._log_add(cached.pod, cached.footprint)
         return True
@@ -291,6 +295,18 @@ class Cache:
         self._log.append(change)
         if len(self._log) >= CHANGES_WAITING_MAX:
             self.snapshot()
+
+
+def _is_same_node(known: Node, node: Node) -> bool:
+    """Whether the two differ in their versions alone."""
+    before, after = known.metadata, node.metadata
+    return (
+        known.status == node.status
+        and known.spec == node.spec
+        and before.labels == after.labels
+        and before.annotations == after.annotations
+        and before.uid == after.uid
+    )
 
 
 def _remove(snapshot: Snapshot, node_name: str, uid: str) -> None:

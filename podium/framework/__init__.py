@@ -7,7 +7,7 @@ What is exported here is what plugins are written against.
 """
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import (
     MAX_NODE_SCORE,
@@ -71,6 +71,7 @@ __all__ = [
     "ReservePlugin",
     "Rows",
     "ScorePlugin",
+    "Sees",
     "Snapshot",
     "Status",
     "TableFilterPlugin",

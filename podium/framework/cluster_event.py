@@ -73,7 +73,7 @@ class EventResource(enum.Enum):
     WILDCARD = "*"
 
 
-_POD_KINDS = frozenset({EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD})
+_POD_KINDS = frozenset({EventResource.POD, EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD})
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,11 @@ class ClusterEvent:
     def label(self) -> str:
         """The name in metrics and logs, such as `NodeAdd` or `AssignedPodUpdatePodLabel`."""
         return self.custom_label or f"{self.resource.value}{_ACTION_LABELS[self.action]}"
+
+    @property
+    def is_about_pods(self) -> bool:
+        """Whether the object that changed is a pod."""
+        return self.resource in _POD_KINDS
 
     @property
     def is_wildcard(self) -> bool:
@@ -128,20 +133,39 @@ HintFunction: TypeAlias = Callable[[Pod, Any, Any], QueueingHint]
 """(pod, old object, new object) → whether the pod may be schedulable now. A failing one counts as QUEUE."""
 
 
+class Sees(enum.Enum):
+    """What a hint looks at of the waiting pod, besides whether the event is about that very pod.
+
+    Pods that are alike in it get the same answer, and the hint is asked for one of them.
+    """
+
+    SPEC = enum.auto()
+    """`pod.spec` and the namespace."""
+    LABELS = enum.auto()
+    """These, and the labels."""
+    ANYTHING = enum.auto()
+
+
 @dataclass(frozen=True, slots=True)
 class EventRegistration:
     """An event that may make pods schedulable which the plugin rejected; without a hint it always does."""
 
     event: ClusterEvent
     hint: HintFunction | None = None
+    sees: Sees = Sees.ANYTHING
 
 
-def on(resource: EventResource, *actions: ActionType, hint: HintFunction | None = None) -> EventRegistration:
+def on(
+    resource: EventResource,
+    *actions: ActionType,
+    hint: HintFunction | None = None,
+    sees: Sees = Sees.ANYTHING,
+) -> EventRegistration:
     """Register for some actions on a resource."""
     combined = ActionType(0)
     for action in actions:
         combined |= action
-    return EventRegistration(ClusterEvent(resource, combined), hint)
+    return EventRegistration(ClusterEvent(resource, combined), hint, sees)
 
 
 _EVERYTHING = (

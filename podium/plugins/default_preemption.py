@@ -22,7 +22,7 @@ import numpy as np
 from podium.cluster import Rows, Snapshot
 from podium.config import Extender
 from podium.config.args import DefaultPreemptionArgs
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis, FitError
 from podium.framework.extenders import AskingPostFilterPlugin, Steps, Victims, narrow_by_extenders
@@ -121,7 +121,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Pods that go, so that a pod held back at PreEnqueue is asked about again."""
-        return (on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_delete),)
+        return (on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_delete, sees=Sees.SPEC),)
 
     def after_pod_delete(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
         """Skip: the plugins that rejected the pod know whether the deletion helps it."""

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import (
     FilteredNodes,
@@ -160,7 +160,10 @@ class DynamicResources(
         """Nodes that may have devices now; the pod's claims have been generated."""
         actions = (ActionType.ADD, ActionType.UPDATE_NODE_LABEL, ActionType.UPDATE_NODE_ALLOCATABLE)
         generated = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
-        return (on(EventResource.NODE, *actions), on(EventResource.POD, generated, hint=self.after_claims_generated))
+        return (
+            on(EventResource.NODE, *actions),
+            on(EventResource.POD, generated, hint=self.after_claims_generated, sees=Sees.SPEC),
+        )
 
     def after_claims_generated(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
         """Queue where it is the pod itself and all its claims exist, which podium knows only if there are none."""

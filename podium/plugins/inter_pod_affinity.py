@@ -24,7 +24,7 @@ from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.affinity_terms import AffinityTerm, PodTerms, pod_terms
 from podium.cluster.carried_terms import Newcomer
 from podium.config.args import InterPodAffinityArgs
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import (
     MAX_NODE_SCORE,
@@ -191,8 +191,14 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         """Pods that come, go or change labels, nodes that come or move."""
         of_pods = (ActionType.ADD, ActionType.DELETE, ActionType.UPDATE_POD_LABEL)
         return (
-            on(EventResource.POD, *of_pods, hint=self.after_pod_change),
-            on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_LABEL, hint=self.after_node_change),
+            on(EventResource.POD, *of_pods, hint=self.after_pod_change, sees=Sees.LABELS),
+            on(
+                EventResource.NODE,
+                ActionType.ADD,
+                ActionType.UPDATE_NODE_LABEL,
+                hint=self.after_node_change,
+                sees=Sees.SPEC,
+            ),
         )
 
     def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:

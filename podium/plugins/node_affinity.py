@@ -16,7 +16,7 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import NodeAffinityArgs
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import (
     FilterPlugin,
@@ -152,7 +152,15 @@ class NodeAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlu
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Nodes that appear or change labels."""
-        return (on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_LABEL, hint=self.after_node_change),)
+        return (
+            on(
+                EventResource.NODE,
+                ActionType.ADD,
+                ActionType.UPDATE_NODE_LABEL,
+                hint=self.after_node_change,
+                sees=Sees.SPEC,
+            ),
+        )
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
         """Queue where the node matches now, and did not match the pod's own demands before."""

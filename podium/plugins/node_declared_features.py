@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import (
     FilterPlugin,
@@ -89,8 +89,8 @@ class NodeDeclaredFeatures(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         """Nodes that appear or declare other features; any update of the pod itself."""
         declared = ActionType.UPDATE_NODE_DECLARED_FEATURE
         return (
-            on(EventResource.NODE, ActionType.ADD, declared, hint=self.after_node_change),
-            on(EventResource.POD, ActionType.UPDATE, hint=self.after_pod_update),
+            on(EventResource.NODE, ActionType.ADD, declared, hint=self.after_node_change, sees=Sees.SPEC),
+            on(EventResource.POD, ActionType.UPDATE, hint=self.after_pod_update, sees=Sees.SPEC),
         )
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:

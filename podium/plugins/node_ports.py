@@ -15,7 +15,7 @@ import numpy as np
 
 from podium.cluster import HostPort, IntArray, NodeInfo, Rows, Snapshot, host_ports
 from podium.cluster.host_ports import ANY_ADDRESS
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, TableFilterPlugin
 from podium.framework.status import SKIP, Status, unschedulable
@@ -72,7 +72,7 @@ class NodePorts(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Pods that go, nodes that appear."""
         return (
-            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion),
+            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion, sees=Sees.SPEC),
             on(EventResource.NODE, ActionType.ADD),
         )
 

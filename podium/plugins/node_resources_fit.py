@@ -19,7 +19,7 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import NodeResourcesFitArgs
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import (
     FilterPlugin,
@@ -171,12 +171,14 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
                 ActionType.DELETE,
                 ActionType.UPDATE_POD_SCALE_DOWN,
                 hint=self.after_pod_change,
+                sees=Sees.SPEC,
             ),
             on(
                 EventResource.NODE,
                 ActionType.ADD,
                 ActionType.UPDATE_NODE_ALLOCATABLE,
                 hint=self.after_node_change,
+                sees=Sees.SPEC,
             ),
         )
 

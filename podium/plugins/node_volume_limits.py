@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, TableFilterPlugin
 from podium.framework.status import SKIP, Status, unresolvable, unschedulable
@@ -177,10 +177,10 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         """Places that are made or given back, claims that appear."""
         return (
             on(EventResource.CSI_NODE, ActionType.ADD),
-            on(EventResource.CSI_NODE, ActionType.UPDATE, hint=self.after_csi_node_update),
-            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion),
+            on(EventResource.CSI_NODE, ActionType.UPDATE, hint=self.after_csi_node_update, sees=Sees.SPEC),
+            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion, sees=Sees.SPEC),
             on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, hint=self.after_claim_added),
-            on(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, hint=self.after_detachment),
+            on(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, hint=self.after_detachment, sees=Sees.SPEC),
         )
 
     def after_csi_node_update(self, pod: Pod, old: CSINode, new: CSINode) -> QueueingHint:

@@ -18,7 +18,7 @@ from typing import Final
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import PodTopologySpreadArgs
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import (
     FilterPlugin,
@@ -158,9 +158,11 @@ class PodTopologySpread(
             ActionType.UPDATE_NODE_LABEL,
             ActionType.UPDATE_NODE_TAINT,
         )
+        # By default constraints select what the owners of the pod do.
+        sees = Sees.ANYTHING if self._defaults.has_any(HARD) else Sees.LABELS
         return (
-            on(EventResource.POD, *of_pods, hint=self.after_pod_change),
-            on(EventResource.NODE, *of_nodes, hint=self.after_node_change),
+            on(EventResource.POD, *of_pods, hint=self.after_pod_change, sees=sees),
+            on(EventResource.NODE, *of_nodes, hint=self.after_node_change, sees=sees),
         )
 
     def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:

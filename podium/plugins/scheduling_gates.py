@@ -9,7 +9,7 @@ Source: kubernetes pkg/scheduler/framework/plugins/schedulinggates/scheduling_ga
 
 from __future__ import annotations
 
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.interface import Handle, PreEnqueuePlugin
 from podium.framework.status import Status, unresolvable
 from podium.kube.objects import Pod
@@ -33,7 +33,7 @@ class SchedulingGates(PreEnqueuePlugin):
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """The gates of a pod are gone."""
         eliminated = ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
-        return (on(EventResource.POD, eliminated, hint=self.after_gates_eliminated),)
+        return (on(EventResource.POD, eliminated, hint=self.after_gates_eliminated, sees=Sees.SPEC),)
 
     def after_gates_eliminated(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
         """Queue where it is the pod itself."""

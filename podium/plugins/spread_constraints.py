@@ -151,6 +151,10 @@ class DefaultConstraints:
                 "StatefulSet": handle.lister(resource_types.STATEFUL_SETS),
             }
 
+    def has_any(self, action: str) -> bool:
+        """Whether any pod gets constraints of that `whenUnsatisfiable`."""
+        return bool(self._by_action[action])
+
     def constraints(self, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
         """The constraints of that `whenUnsatisfiable`; none where nothing says which pods belong together."""
         constraints = self._by_action[action]

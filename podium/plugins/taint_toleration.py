@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import (
     FilterPlugin,
@@ -116,8 +116,14 @@ class TaintToleration(TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScor
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Nodes that appear or lose taints, tolerations that are added to the pod."""
         return (
-            on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_TAINT, hint=self.after_node_change),
-            on(EventResource.POD, ActionType.UPDATE_POD_TOLERATION, hint=self.after_toleration_change),
+            on(
+                EventResource.NODE,
+                ActionType.ADD,
+                ActionType.UPDATE_NODE_TAINT,
+                hint=self.after_node_change,
+                sees=Sees.SPEC,
+            ),
+            on(EventResource.POD, ActionType.UPDATE_POD_TOLERATION, hint=self.after_toleration_change, sees=Sees.SPEC),
         )
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:

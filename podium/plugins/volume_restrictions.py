@@ -16,7 +16,7 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.volumes_in_use import ClaimKey, disk_key
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import (
     FilterPlugin,
@@ -160,9 +160,9 @@ class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Pods that go, nodes and claims that appear."""
         return (
-            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion),
+            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion, sees=Sees.SPEC),
             on(EventResource.NODE, ActionType.ADD),
-            on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, hint=self.after_claim_added),
+            on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, hint=self.after_claim_added, sees=Sees.SPEC),
         )
 
     def after_pod_deletion(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:

@@ -19,7 +19,7 @@ import numpy as np
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.labels import ABSENT
 from podium.cluster.snapshot import BoolArray
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, on
+from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, TableFilterPlugin
 from podium.framework.status import SKIP, Status, unresolvable
@@ -151,15 +151,22 @@ class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Classes, nodes, claims and volumes that appear or change."""
         return (
-            on(EventResource.STORAGE_CLASS, ActionType.ADD, hint=self.after_class_added),
+            on(EventResource.STORAGE_CLASS, ActionType.ADD, hint=self.after_class_added, sees=Sees.SPEC),
             on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_LABEL),
             on(
                 EventResource.PERSISTENT_VOLUME_CLAIM,
                 ActionType.ADD,
                 ActionType.UPDATE,
                 hint=self.after_claim_change,
+                sees=Sees.SPEC,
             ),
-            on(EventResource.PERSISTENT_VOLUME, ActionType.ADD, ActionType.UPDATE, hint=self.after_volume_change),
+            on(
+                EventResource.PERSISTENT_VOLUME,
+                ActionType.ADD,
+                ActionType.UPDATE,
+                hint=self.after_volume_change,
+                sees=Sees.SPEC,
+            ),
         )
 
     def after_class_added(self, pod: Pod, old: StorageClass | None, new: StorageClass) -> QueueingHint:

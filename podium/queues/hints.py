@@ -20,6 +20,7 @@ from podium.framework.cluster_event import (
     EventResource,
     HintFunction,
     QueueingHint,
+    Sees,
 )
 from podium.framework.extenders import EXTENDER
 from podium.framework.interface import (
@@ -76,6 +77,14 @@ def _with_taints(registrations: Sequence[EventRegistration]) -> Sequence[EventRe
     return tuple(registrations)
 
 
+def _plugins_that_see(sees: Sees, hint_map: HintMap) -> frozenset[str]:
+    return frozenset(
+        plugin
+        for plugin, registrations in hint_map.items()
+        if any(each.hint is not None and each.sees is sees for each in registrations)
+    )
+
+
 class Strategy(enum.Enum):
     """How to put a pod back after an event."""
 
@@ -88,15 +97,21 @@ class Strategy(enum.Enum):
 class Interest:
     """An event, and who cares about it.
 
-    `hints` holds, by profile and then by plugin, the hint functions to ask; None stands for one that always queues.
+    `hints` holds, by profile and then by plugin, the registrations that match.
     `plugins` are the names of all who care, whatever the profile.
+    `particular` are, by profile, those with a hint whose answer may be another for each pod.
     """
 
     event: ClusterEvent
     label: str
     is_wildcard: bool
-    hints: Mapping[str, Mapping[str, tuple[HintFunction | None, ...]]]
+    hints: Mapping[str, Mapping[str, tuple[EventRegistration, ...]]]
     plugins: tuple[str, ...]
+    particular: Mapping[str, frozenset[str]]
+
+    def tells_apart(self, profile: str, rejectors: frozenset[str]) -> bool:
+        """Whether pods of one class, rejected by these plugins, have to be asked about one by one."""
+        return not self.particular[profile].isdisjoint(rejectors)
 
 
 class Hints:
@@ -119,15 +134,20 @@ class Hints:
         return known
 
     def _work_out(self, event: ClusterEvent) -> Interest:
-        hints: dict[str, Mapping[str, tuple[HintFunction | None, ...]]] = {}
+        hints: dict[str, Mapping[str, tuple[EventRegistration, ...]]] = {}
         for profile, hint_map in self._maps.items():
             matching = {
-                plugin: tuple(each.hint for each in registrations if each.event.matches(event))
+                plugin: tuple(each for each in registrations if each.event.matches(event))
                 for plugin, registrations in hint_map.items()
             }
-            hints[profile] = {plugin: functions for plugin, functions in matching.items() if functions}
+            hints[profile] = {plugin: found for plugin, found in matching.items() if found}
         plugins = tuple(dict.fromkeys(plugin for by_plugin in hints.values() for plugin in by_plugin))
-        return Interest(event, event.label, event.is_wildcard, hints, plugins)
+        particular = {profile: _plugins_that_see(Sees.ANYTHING, by_plugin) for profile, by_plugin in hints.items()}
+        return Interest(event, event.label, event.is_wildcard, hints, plugins, particular)
+
+    def label_readers(self) -> Mapping[str, frozenset[str]]:
+        """By profile, the plugins with a hint that sees the labels of pods."""
+        return {profile: _plugins_that_see(Sees.LABELS, hint_map) for profile, hint_map in self._maps.items()}
 
     def strategy(self, info: QueuedPodInfo, interest: Interest, old: Any, new: Any) -> Strategy:
         """Whether, and how soon, the event is worth another try of the pod."""
@@ -138,10 +158,10 @@ class Hints:
             is_anothers = new is not None and new.uid != info.pod.uid
             return Strategy.SKIP if is_anothers else Strategy.AFTER_BACKOFF
         strategy = Strategy.SKIP
-        for plugin, functions in interest.hints[info.pod.spec.scheduler_name].items():
+        for plugin, registrations in interest.hints[info.pod.spec.scheduler_name].items():
             is_pending = plugin in pending
             is_news = is_pending or (strategy is Strategy.SKIP and plugin in unschedulable)
-            if not is_news or not self._queues(plugin, functions, info, interest, old, new):
+            if not is_news or not self._queues(plugin, registrations, info, interest, old, new):
                 continue
             if is_pending:
                 return Strategy.IMMEDIATELY
@@ -153,14 +173,14 @@ class Hints:
     def _queues(
         self,
         plugin: str,
-        functions: tuple[HintFunction | None, ...],
+        registrations: tuple[EventRegistration, ...],
         info: QueuedPodInfo,
         interest: Interest,
         old: Any,
         new: Any,
     ) -> bool:
         return any(
-            function is None or self._ask(plugin, function, info, interest.label, old, new) for function in functions
+            each.hint is None or self._ask(plugin, each.hint, info, interest.label, old, new) for each in registrations
         )
 
     def _ask(self, plugin: str, function: HintFunction, info: QueuedPodInfo, label: str, old: Any, new: Any) -> bool:

@@ -7,7 +7,7 @@ where a pod belongs: the scheduling queue does.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -34,7 +34,13 @@ class SortsByKey(Protocol):
 class QueuedPods:
     """Every pod that waits, each in exactly one place."""
 
-    def __init__(self, queue_sort: QueueSortPlugin, backoff: PodBackoff, clock: Clock) -> None:
+    def __init__(
+        self,
+        queue_sort: QueueSortPlugin,
+        backoff: PodBackoff,
+        clock: Clock,
+        label_readers: Mapping[str, frozenset[str]],
+    ) -> None:
         self._backoff = backoff
         self._clock = clock
         self._places: dict[str, Place] = {}
@@ -42,7 +48,7 @@ class QueuedPods:
         self.active: _Heap = KeyedHeap(_key, sort_key)
         self.backing_off: _Heap = KeyedHeap(_key, lambda info: (expiration_s(info), sort_key(info)))
         self.backing_off_after_error: _Heap = KeyedHeap(_key, expiration_s)
-        self.unschedulable = UnschedulablePods()
+        self.unschedulable = UnschedulablePods(label_readers)
         self._homes: dict[Place, _Heap | UnschedulablePods] = {
             Place.ACTIVE: self.active,
             Place.BACKOFF: self.backing_off,

@@ -26,6 +26,7 @@ from podium.framework.queued_pod import QueuedPodInfo
 from podium.kube.objects import ObjectMeta, Pod
 from podium.lib.clock import Clock
 from podium.queues.changes import pod_changes
+from podium.queues.event_moves import EventMoves, PreCheck
 from podium.queues.flush_timers import BackoffTimer, LeftoverTimer
 from podium.queues.gating import Gatekeeper
 from podium.queues.hints import Hints, Interest, Strategy
@@ -77,7 +78,7 @@ class SchedulingQueue:
         self._times = times
         self._observer = observer
         self._hints = Hints({each.scheduler_name: each.hints for each in profiles}, clock, observer)
-        self._queued = QueuedPods(queue_sort, times.backoff, clock)
+        self._queued = QueuedPods(queue_sort, times.backoff, clock, self._hints.label_readers())
         self._in_flight = InFlightPods(observer)
         self._backoff_timer = BackoffTimer(clock)
         self._leftover_timer = LeftoverTimer(clock)
@@ -86,6 +87,7 @@ class SchedulingQueue:
         self.scheduling_cycle = 0
         gatekeeper = Gatekeeper({each.scheduler_name: each.pre_enqueue for each in profiles}, observer)
         self._requeuing = Requeuing(self._queued, gatekeeper, self.nominator, clock, observer, wake)
+        self._moves = EventMoves(self._queued.unschedulable, self._hints, self._requeuing)
 
     # ------------------------------------------------------------ pods come, change and go
 
@@ -222,33 +224,21 @@ class SchedulingQueue:
         event: ClusterEvent,
         old: Any = None,
         new: Any = None,
-        pre_check: Callable[[Pod], bool] | None = None,
+        pre_check: PreCheck | None = None,
     ) -> None:
         """The cluster has changed: put back every unschedulable pod that may be schedulable now.
 
         Args:
-            pre_check: Limits which pods are looked at.
+            pre_check: Limits which pods are put back.
 
-        Cost: next to nothing where no plugin cares; otherwise in proportion to the pods rejected by those that do.
+        Cost: next to nothing where no plugin cares; otherwise see `EventMoves.move_all`.
         """
         interest = self._hints.interest(event)
-        if interest.is_wildcard:
-            pods: Iterable[QueuedPodInfo] = tuple(self._queued.unschedulable)
-        elif interest.plugins:
-            pods = self._queued.unschedulable.rejected_by(interest.plugins)
-        else:
-            return
-        if pre_check is not None:
-            pods = [info for info in pods if pre_check(info.pod)]
-        self._move_pods(pods, interest, old, new)
+        if interest.plugins or interest.is_wildcard:
+            self._moves.move_all(interest, old, new, pre_check)
+            self._record(interest, old, new)
 
-    def _move_pods(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: Any, new: Any) -> None:
-        for info in pods:
-            if info.is_gated and info.gating_plugin not in interest.plugins:
-                continue
-            strategy = self._hints.strategy(info, interest, old, new)
-            if strategy is not Strategy.SKIP:
-                self._requeuing.requeue(info, strategy, interest.label)
+    def _record(self, interest: Interest, old: Any, new: Any) -> None:
         if self._in_flight:
             self._in_flight.record(interest, old, new)
 
@@ -293,7 +283,9 @@ class SchedulingQueue:
         if leftover:
             for info in leftover:
                 info.was_flushed_from_unschedulable = True
-            self._move_pods(leftover, self._hints.interest(UNSCHEDULABLE_TIMEOUT), None, None)
+            interest = self._hints.interest(UNSCHEDULABLE_TIMEOUT)
+            self._moves.move_pods(leftover, interest)
+            self._record(interest, None, None)
 
     def close(self) -> None:
         """Hand out no more pods."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from podium.cluster import Cache, CacheError, HostPort
@@ -168,6 +169,23 @@ def test_updated_pod_counts_with_its_new_requests(cache):
     cache.update_pod(pod("web", cpu="2", node="n1"))
     assert requested(cache, "n1") == 2000
     assert cache.snapshot().host_ports.conflicting_rows(PORT) == []
+
+
+def test_a_heartbeat_of_a_node_changes_nothing(cache):
+    first = node("n1", images={"app": 1})
+    cache.put_node(first)
+    metadata = replace(first.metadata, resource_version="2")
+    cache.put_node(replace(node("n1", images={"app": 1}), metadata=metadata))
+    assert cache.snapshot().nodes[0] is first
+    for changed in (
+        node("n1", images={"app": 2}),
+        node("n1", labels={"disk": "ssd"}),
+        node("n1", unschedulable=True),
+        node("n1", uid="another"),
+        replace(first, metadata=replace(metadata, annotations={"a": "b"})),
+    ):
+        cache.put_node(changed)
+        assert cache.snapshot().nodes[0] is changed
 
 
 def test_pods_of_a_node_that_comes_later_count_from_then_on(cache):

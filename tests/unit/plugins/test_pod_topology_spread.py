@@ -7,13 +7,14 @@ import pytest
 
 from podium.cluster import Snapshot
 from podium.config.args import LIST_DEFAULTING, PodTopologySpreadArgs, TopologySpreadConstraint
-from podium.framework.cluster_event import QueueingHint
+from podium.framework.cluster_event import QueueingHint, Sees
 from podium.framework.cycle_state import CycleState
 from podium.framework.status import SKIP, Code, Status, unresolvable, unschedulable
 from podium.kube import resource_types
 from podium.kube.objects import Node, Pod
 from podium.kube.workload_objects import ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.plugins.pod_topology_spread import PodTopologySpread
+from podium.plugins.spread_constraints import HARD
 from tests.builders import ZONE_LABEL, node, pod
 from tests.unit.plugins.clusters import StillHandle, snapshot_of
 
@@ -203,6 +204,12 @@ def owned(api_version: str, kind: str, **labels: str) -> Pod:
 
 
 BUSY = snapshot_of(*zoned(a="1", b="2"), *(web(f"x{index}", node="a") for index in range(9)))
+
+
+def test_hints_are_asked_about_every_pod_where_its_owner_has_a_say() -> None:
+    listed = PodTopologySpreadArgs((TopologySpreadConstraint(1, ZONE_LABEL, HARD),), LIST_DEFAULTING)
+    for args, sees in ((None, Sees.LABELS), (listed, Sees.ANYTHING)):
+        assert {each.sees for each in plugin(args).events_to_register()} == {sees}
 
 
 def test_pods_of_a_service_spread_by_default() -> None:

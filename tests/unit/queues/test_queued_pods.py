@@ -28,7 +28,7 @@ class LowestFirst(ByPriority):
 
 
 def queued(queue_sort: QueueSortPlugin) -> QueuedPods:
-    return QueuedPods(queue_sort, PodBackoff(), ManualClock())
+    return QueuedPods(queue_sort, PodBackoff(), ManualClock(), {})
 
 
 def info(name: str, *, priority: int = 0, at_s: float = 0.0, failures: int = 0, errors: int = 0) -> QueuedPodInfo:
@@ -79,7 +79,7 @@ def test_the_order_survives_pods_that_leave_change_and_return(steps: list[tuple[
 @pytest.mark.parametrize("queue_sort", [ByPriority(), ByAge()])
 def test_backoffs_are_completed_by_second_then_in_the_order_of_the_active_queue(queue_sort: QueueSortPlugin) -> None:
     clock = ManualClock(1000.0)
-    pods = QueuedPods(queue_sort, PodBackoff(), clock)
+    pods = QueuedPods(queue_sort, PodBackoff(), clock, {})
     waiting = [
         info("next-second", priority=9, at_s=1001.0, failures=1),
         info("low", at_s=1000.9, failures=1),

@@ -167,7 +167,7 @@ class Simulation(RuleBasedStateMachine):
 
     @rule(event=st.sampled_from(["NodeAdd", "NodeLabel", "PodDelete"]), parity=st.integers(0, 1))
     def happen(self, event: str, parity: int) -> None:
-        self.bench.queue.move_all(EVENTS[event], None, parity)
+        self.bench.queue.move_all(EVENTS[event], None, parity if event == "NodeLabel" else None)
         self.model.happen(event, parity)
 
     @precondition(lambda self: self.model.pods)

@@ -1,0 +1,77 @@
+"""What an event does to the pods that wait for one.
+
+Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (movePodsToActiveOrBackoffQueue), v1.36.2.
+Differs: hints are asked for one pod of each class, see `podium.queues.unschedulable_pods`; the answers are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
+
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.kube.objects import Pod
+from podium.queues.hints import Hints, Interest, Strategy
+from podium.queues.requeuing import Requeuing
+from podium.queues.unschedulable_pods import PodClass, UnschedulablePods
+
+PreCheck: TypeAlias = Callable[[Pod], bool]
+_Move: TypeAlias = tuple[QueuedPodInfo, Strategy]
+
+
+class EventMoves:
+    """Puts unschedulable pods back for which an event may have made room."""
+
+    def __init__(self, unschedulable: UnschedulablePods, hints: Hints, requeuing: Requeuing) -> None:
+        self._unschedulable = unschedulable
+        self._hints = hints
+        self._requeuing = requeuing
+
+    def move_all(self, interest: Interest, old: Any, new: Any, pre_check: PreCheck | None) -> None:
+        """Look at every pod that the event may concern and that passes the check.
+
+        Cost: a hint for each class of pods that plugins rejected which care; then in proportion to the pods that move.
+        """
+        if interest.is_wildcard:
+            moves = self._one_by_one(self._unschedulable, interest, old, new)
+        else:
+            classes = self._unschedulable.rejected_by(interest.plugins)
+            moves = (move for alike in classes for move in self._of_class(alike, interest, old, new))
+        self._requeue(moves, interest, pre_check)
+
+    def move_pods(self, pods: Iterable[QueuedPodInfo], interest: Interest) -> None:
+        """Look at these pods only."""
+        self._requeue(self._one_by_one(pods, interest, None, None), interest, None)
+
+    def _requeue(self, moves: Iterable[_Move], interest: Interest, pre_check: PreCheck | None) -> None:
+        # All answers come before the first move: a pod that ends up in another class must not be asked about again.
+        for info, strategy in tuple(moves):
+            if pre_check is None or pre_check(info.pod):
+                self._requeuing.requeue(info, strategy, interest.label)
+
+    def _one_by_one(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: Any, new: Any) -> Iterator[_Move]:
+        for info in pods:
+            if info.is_gated and info.gating_plugin not in interest.plugins:
+                continue
+            strategy = self._hints.strategy(info, interest, old, new)
+            if strategy is not Strategy.SKIP:
+                yield info, strategy
+
+    def _of_class(self, alike: PodClass, interest: Interest, old: Any, new: Any) -> Iterable[_Move]:
+        if alike.gating_plugin and alike.gating_plugin not in interest.plugins:
+            return ()
+        pods = alike.pods
+        if interest.tells_apart(alike.spec.scheduler_name, alike.rejectors):
+            return self._one_by_one(pods.values(), interest, old, new)
+        own = pods.get((old or new).key) if interest.event.is_about_pods and (old or new) is not None else None
+        if own is None:
+            return self._alike(pods.values(), interest, old, new)
+        others = [info for info in pods.values() if info is not own]
+        return (*self._one_by_one((own,), interest, old, new), *self._alike(others, interest, old, new))
+
+    def _alike(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: Any, new: Any) -> Iterable[_Move]:
+        """What holds for the first holds for all."""
+        for first in pods:
+            strategy = self._hints.strategy(first, interest, old, new)
+            return () if strategy is Strategy.SKIP else ((info, strategy) for info in pods)
+        return ()

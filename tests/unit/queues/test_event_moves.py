@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+from msgspec.structs import replace as changed
+
+from podium.config import ARGS_BY_PLUGIN, args
+from podium.framework.cluster_event import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    NODE_DELETE,
+    ActionType,
+    ClusterEvent,
+    EventResource,
+    QueueingHint,
+    Sees,
+    on,
+)
+from podium.framework.interface import Plugin, PreEnqueuePlugin
+from podium.framework.status import Status, unresolvable
+from podium.kube.objects import Node, Pod
+from podium.lib.clock import ManualClock
+from podium.plugins import IN_TREE
+from podium.queues import Place, QueueProfile, SchedulingQueue, build_hint_map, node_changes, pod_changes
+from podium.testing.random_clusters import random_cluster
+from tests.builders import node
+from tests.builders import pod as built_pod
+from tests.unit.plugins.clusters import StillHandle
+from tests.unit.queues.builders import PROFILE, Bench, ByPriority, Recorder, Rejecter, pod
+
+Event = tuple[ClusterEvent, Any, Any]
+
+SCALE_DOWN = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_SCALE_DOWN)
+
+
+# ---------------------------------------------------------------- how often hints are asked
+
+
+class Asked:
+    """A hint that notes for which pods it is asked."""
+
+    def __init__(self, answer: QueueingHint = QueueingHint.SKIP, raises: bool = False) -> None:
+        self.pods: list[str] = []
+        self._answer = answer
+        self._raises = raises
+
+    def __call__(self, pod: Pod, old: Any, new: Any) -> QueueingHint:
+        self.pods.append(pod.metadata.name)
+        if self._raises:
+            raise LookupError("no such node")
+        return self._answer
+
+
+def rejecting(hint: Asked, sees: Sees, *actions: ActionType, name: str = "Fit") -> Rejecter:
+    return Rejecter(name, on(EventResource.NODE, ActionType.ADD, hint=hint, sees=sees), on_pods(hint, sees))
+
+
+def on_pods(hint: Asked, sees: Sees) -> Any:
+    return on(EventResource.POD, ActionType.DELETE, ActionType.UPDATE_POD_SCALE_DOWN, hint=hint, sees=sees)
+
+
+def rejected_by_fit(bench: Bench, *pods: Pod) -> None:
+    for each in pods:
+        bench.rejected(each, "Fit")
+    bench.advance(5)
+
+
+@pytest.mark.parametrize(
+    ("sees", "asked"),
+    [(Sees.SPEC, ["a", "c"]), (Sees.LABELS, ["a", "b", "c"]), (Sees.ANYTHING, ["a", "b", "b2", "c"])],
+)
+def test_a_hint_is_asked_about_one_pod_of_those_that_it_cannot_tell_apart(sees: Sees, asked: list[str]) -> None:
+    hint = Asked()
+    bench = Bench(rejecting(hint, sees))
+    rejected_by_fit(bench, pod("a"), pod("b", labels={"x": "y"}), pod("b2", labels={"x": "y"}), pod("c", priority=1))
+    bench.queue.move_all(NODE_ADD, None, node("n1"))
+    assert hint.pods == asked
+
+
+def test_what_helps_one_pod_helps_all_that_are_alike() -> None:
+    bench = Bench(rejecting(Asked(QueueingHint.QUEUE), Sees.SPEC))
+    pods = [pod(name) for name in "abc"]
+    rejected_by_fit(bench, *pods)
+    bench.queue.move_all(NODE_ADD, None, node("n1"))
+    assert [bench.place(each) for each in pods] == [Place.ACTIVE] * 3
+    assert bench.recorder.hints == [("Fit", "NodeAdd", "Queue")]
+
+
+def test_a_hint_that_fails_puts_all_that_are_alike_back_and_is_reported_once() -> None:
+    bench = Bench(rejecting(Asked(raises=True), Sees.SPEC))
+    pods = [pod(name) for name in "abc"]
+    rejected_by_fit(bench, *pods)
+    bench.queue.move_all(NODE_ADD, None, node("n1"))
+    assert [bench.place(each) for each in pods] == [Place.ACTIVE] * 3
+    assert len(bench.recorder.failures) == 1
+
+
+def test_a_pod_that_the_event_is_about_is_asked_about_by_itself() -> None:
+    hint = Asked()
+    bench = Bench(rejecting(hint, Sees.SPEC))
+    pods = [pod(name) for name in "abc"]
+    rejected_by_fit(bench, *pods)
+    bench.queue.move_all(ASSIGNED_POD_DELETE, pods[1], None)
+    bench.queue.move_all(SCALE_DOWN, pods[0], pods[0])
+    assert hint.pods == ["b", "a", "a", "b"]
+
+
+def test_the_only_pod_of_its_kind_may_be_what_the_event_is_about() -> None:
+    hint = Asked()
+    bench = Bench(rejecting(hint, Sees.SPEC))
+    rejected_by_fit(bench, web := pod())
+    bench.queue.move_all(ASSIGNED_POD_DELETE, web, None)
+    assert hint.pods == ["web-1"]
+
+
+def test_a_pod_that_becomes_gated_by_an_event_is_asked_about_once() -> None:
+    hint = Asked(QueueingHint.QUEUE)
+
+    class Late(PreEnqueuePlugin):
+        def __init__(self) -> None:
+            self.is_closed = False
+
+        def pre_enqueue(self, pod: Pod) -> Status | None:
+            return unresolvable("closed") if self.is_closed else None
+
+        def events_to_register(self) -> Sequence[Any]:
+            return (on(EventResource.NODE, ActionType.ADD),)
+
+    bench = Bench(rejecting(hint, Sees.SPEC), late := Late())
+    rejected_by_fit(bench, web := pod())
+    late.is_closed = True
+    bench.queue.move_all(NODE_ADD, None, node("n1"))
+    assert bench.place(web) is Place.GATED
+    info = bench.queue.get(web)
+    assert info is not None
+    assert [line.event for line in info.story.lines].count("NodeAdd") == 1
+
+
+# ---------------------------------------------------------------- the same answers as one by one
+
+
+def in_tree_plugins() -> list[Plugin]:
+    """Every plugin in the tree."""
+    plugins = []
+    for name, kind in IN_TREE.items():
+        known = ARGS_BY_PLUGIN.get(name)
+        plugins.append(kind(args.RawArgs(None) if known is None else known(), StillHandle()))
+    return plugins
+
+
+def queue_of(plugins: Sequence[Plugin], *, one_by_one: bool) -> SchedulingQueue:
+    hints: Mapping[str, Any] = build_hint_map(plugins)
+    if one_by_one:
+        hints = {name: [replace(each, sees=Sees.ANYTHING) for each in found] for name, found in hints.items()}
+    gates = [each for each in plugins if isinstance(each, PreEnqueuePlugin)]
+    return SchedulingQueue(
+        [QueueProfile(PROFILE, gates, hints)],
+        ByPriority(),
+        ManualClock(1000.0),
+        lambda key: None,
+        wake=lambda: None,
+        observer=Recorder(),
+    )
+
+
+def some_pods(random: Random, templates: Sequence[Pod], count: int) -> list[Pod]:
+    """Replicas of the templates that differ in what replicas differ in."""
+    pods = []
+    for index in range(count):
+        template = random.choice(templates)
+        labels = dict(template.metadata.labels)
+        if random.random() < 0.3:
+            labels["app"] = random.choice(("web", "db", "cache"))
+        namespace = random.choice(("default", "default", "other"))
+        metadata = changed(
+            template.metadata, name=f"web-{index}", uid=f"uid-web-{index}", labels=labels, namespace=namespace
+        )
+        pods.append(changed(template, metadata=metadata))
+    return pods
+
+
+def some_event(random: Random, nodes: Sequence[Node], placed: Sequence[Pod], waiting: Sequence[Pod]) -> list[Event]:
+    """One change of the cluster, which may be several events."""
+    before, after = random.choice(nodes), random.choice(nodes)
+    after = changed(after, metadata=changed(after.metadata, name=before.name))
+    kind = random.randrange(7)
+    if kind == 0:
+        return [(NODE_ADD, None, after)]
+    if kind == 1:
+        return [(NODE_DELETE, before, None)]
+    if kind in (2, 3):
+        return [(event, before, after) for event in node_changes(before, after)]
+    old = random.choice(waiting).on_node("n0") if random.random() < 0.3 else random.choice(placed)
+    if kind == 4:
+        return [(ASSIGNED_POD_ADD, None, old)]
+    if kind == 5:
+        return [(ASSIGNED_POD_DELETE, old, None)]
+    other = random.choice(placed)
+    new = changed(old, spec=other.spec, metadata=changed(old.metadata, labels=other.metadata.labels))
+    return [(event, old, new) for event in pod_changes(old, new)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_asking_about_one_of_each_kind_gives_the_answers_of_asking_about_every_pod(seed: int) -> None:
+    random = Random(seed)
+    clusters = [random_cluster(random) for _ in range(6)]
+    nodes = [each for cluster in clusters for each in cluster.nodes]
+    placed = [each for cluster in clusters for each in cluster.placed]
+    templates = [each for cluster in clusters for each in cluster.incoming]
+    plugins = in_tree_plugins()
+    names = sorted(build_hint_map(plugins))
+    queues = [queue_of(plugins, one_by_one=one_by_one) for one_by_one in (False, True)]
+    waiting = some_pods(random, random.sample(templates, 3), 60)
+    kinds = [random.sample(names, random.choice((1, 1, 2))) for _ in range(4)]
+    rejectors = {each.uid: random.choice(kinds) for each in waiting}
+    moved = 0
+    for queue in queues:
+        for each in waiting:
+            queue.add(each)
+    for _ in range(40):
+        reject_all(queues, rejectors)
+        for event, old, new in some_event(random, nodes, placed, waiting):
+            for queue in queues:
+                queue.move_all(event, old, new)
+            places = [[queue.place(each) for each in waiting] for queue in queues]
+            assert places[0] == places[1], (event, old, new)
+            moved += sum(place is Place.BACKOFF for place in places[0])
+    assert moved > 0
+    asked = [len(queue._observer.hints) for queue in queues]  # type: ignore[attr-defined]
+    assert asked[0] < asked[1]
+
+
+def reject_all(queues: Sequence[SchedulingQueue], rejectors: Mapping[str, Sequence[str]]) -> None:
+    """Try whatever can be tried; in vain."""
+    for queue in queues:
+        while (info := queue.pop()) is not None:
+            names = rejectors[info.pod.uid]
+            info.unschedulable_plugins, info.pending_plugins, info.gating_plugin = set(names), set(), ""
+            queue.add_unschedulable_if_not_present(info)
+
+
+def test_replicas_with_other_labels_are_told_apart_by_what_pods_keep_away_from() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}}
+    shy = built_pod("shy", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
+    assert moved_by_the_end_of(shy.on_node("n1"), "InterPodAffinity", {}) == ["db"]
+
+
+def test_replicas_with_other_labels_are_told_apart_where_they_spread_by_label() -> None:
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {},
+        "matchLabelKeys": ["app"],
+    }
+    spreads = {"topologySpreadConstraints": [constraint]}
+    placed = built_pod("placed", labels={"app": "db"}).on_node("n1")
+    assert moved_by_the_end_of(placed, "PodTopologySpread", spreads) == ["db"]
+
+
+def moved_by_the_end_of(placed: Pod, rejector: str, spec: Mapping[str, Any]) -> list[str]:
+    """Which of the replicas web and db, that the plugin has rejected, are tried again when the pod goes."""
+    queue = queue_of(in_tree_plugins(), one_by_one=False)
+    waiting = [built_pod(name, labels={"app": name}, spec=spec) for name in ("web", "db")]
+    assert waiting[0].spec is waiting[1].spec
+    for each in waiting:
+        queue.add(each)
+    reject_all([queue], {each.uid: [rejector] for each in waiting})
+    queue.move_all(ASSIGNED_POD_DELETE, placed, None)
+    return [each.metadata.name for each in waiting if queue.place(each) is Place.BACKOFF]
