@@ -7,23 +7,29 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
 
-from benchmarks import api_server, in_process, machine, profiles, report
+from benchmarks import api_server, in_process, machine, profiles, report, targets
+from benchmarks.endpoints import NotReadyError
+from benchmarks.etcd import EtcdError
 from benchmarks.measure import Run, StallError
 from benchmarks.schedulers import STARTERS
-from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads import WORKLOADS, Place
 from tests.control_plane import catalogue
 from tests.control_plane.builder import BuildError, obtain
+from tests.control_plane.locate import Binaries
+from tests.control_plane.processes import StartError
 from tests.control_plane.progress import Progress
 
 RESULTS: Final = Path(__file__).parent / "results"
 BOTH: Final = "both"
+ALL: Final = "all"
 
-_console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+_console = Console(highlight=False, width=None if sys.stdout.isatty() else 180)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,9 +39,12 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         COMMANDS[options.what](options)
-    except (BuildError, StallError) as problem:
+    except (BuildError, StartError, NotReadyError, StallError, EtcdError) as problem:
         print(problem, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("Interrupted; what was measured before is in the file of results.", file=sys.stderr)
+        return 130
     return 0
 
 
@@ -50,13 +59,17 @@ def parser() -> argparse.ArgumentParser:
         help="api-server: podium and kube-scheduler on a real API server; in-process: podium's engine alone; "
         "profile: where podium's time goes (default: %(default)s)",
     )
-    arguments.add_argument("--workload", nargs="+", default=["plain"], choices=WORKLOADS, help="kinds of pods")
+    arguments.add_argument("--workload", nargs="+", choices=[*WORKLOADS, ALL], metavar="NAME", help=_workload_help())
     arguments.add_argument("--nodes", nargs="+", type=positive, help="sizes of the cluster")
-    arguments.add_argument("--pods", type=positive, default=3000, help="pods of each run (default: %(default)s)")
+    arguments.add_argument("--pods", type=positive, help="pods of each run, by default as many as suit the workload")
     arguments.add_argument("--repeat", type=positive, default=3, help="runs of each kind (default: %(default)s)")
     arguments.add_argument("--scheduler", default=BOTH, choices=[*STARTERS, BOTH])
     arguments.add_argument("--json", type=Path, help="where to write the figures, by default benchmarks/results/")
     return arguments
+
+
+def _workload_help() -> str:
+    return "; ".join(f"{each.name}: {each.about}" for each in WORKLOADS.values()) + f"; or {ALL}"
 
 
 def positive(text: str) -> int:
@@ -67,56 +80,82 @@ def positive(text: str) -> int:
     return number
 
 
+# ------------------------------------------------------------ on a real API server
+
+
+def sizes(options: argparse.Namespace) -> list[api_server.Size]:
+    """Those that have targets, unless told otherwise."""
+    if options.workload is None and options.nodes is None:
+        return [api_server.Size(each.workload, each.nodes, options.pods) for each in targets.TARGETS]
+    return [
+        api_server.Size(name, nodes, options.pods)
+        for nodes in options.nodes or [5_000]
+        for name in chosen(options, Place.API_SERVER, ["plain"])
+    ]
+
+
+def chosen(options: argparse.Namespace, place: Place, default: list[str]) -> list[str]:
+    """The names of the workloads."""
+    wanted = options.workload or default
+    return [name for name, each in WORKLOADS.items() if (name in wanted or ALL in wanted) and place in each.places]
+
+
 def measure_on_api_server(options: argparse.Namespace) -> None:
     """Both schedulers in turn, or one of them."""
     schedulers = list(STARTERS) if options.scheduler == BOTH else [options.scheduler]
-    nodes = options.nodes or [1_000, 5_000]
-    plan = api_server.Plan(options.workload, nodes, options.pods, options.repeat, schedulers)
-    binaries = obtain(Progress())
-    versions = {tool.name: catalogue.required_version(tool) for tool in catalogue.TOOLS if tool.name != "kubectl"}
-    where = machine.describe(versions)
+    plan = api_server.Plan(sizes(options), options.repeat, schedulers)
+    binaries, where = _control_plane()
     runs: list[Run] = []
     for run in api_server.measure(plan, binaries, _tell):
         runs.append(run)
         # After each, so that a run that fails late does not take the others with it.
         _write(report.as_json(runs, where), options.json or RESULTS / "api-server.json")
     figures = report.medians(runs)
-    _console.print(report.table(figures, machine.cores()))
-    _console.print(f"{where['cpu']}, {where['cores']} cores; {plan.pods:,} pods, medians of {plan.repeat}")
+    _console.print(report.table(figures, where["cores"]))
+    _console.print(f"{where['cpu']}, {where['cores']} cores; medians of {plan.repeat}")
     for note in report.notes(figures):
         _console.print(f"! {note}")
+    _show(list(targets.on_api_server(figures, where["cores"])))
+
+
+def _control_plane() -> tuple[Binaries, dict[str, Any]]:
+    """What to run, and what it is run on."""
+    versions = {tool.name: catalogue.required_version(tool) for tool in catalogue.TOOLS if tool.name != "kubectl"}
+    return obtain(Progress()), machine.describe(versions)
+
+
+# ------------------------------------------------------------ the engine alone
 
 
 def measure_in_process(options: argparse.Namespace) -> None:
     """The engine alone."""
     rates = []
-    for name in options.workload:
+    for name in chosen(options, Place.ENGINE, [ALL]):
         for nodes in options.nodes or in_process.NODES:
-            runs = [in_process.measure(WORKLOADS[name], nodes, options.pods) for _ in range(options.repeat)]
+            attempts = options.pods or in_process.ATTEMPTS
+            runs = [in_process.measure(WORKLOADS[name], nodes, attempts) for _ in range(options.repeat)]
             rates.append(in_process.median_rate(runs))
+            _tell(f"{name}, {nodes:,} nodes: {rates[-1].attempts_per_s:,.0f} attempts/s")
     _console.print(in_process.table(rates))
-    content = {"machine": machine.describe(), "rates": [_rate(each) for each in rates]}
-    _write(content, options.json or RESULTS / "in-process.json")
-
-
-def _rate(each: in_process.Rate) -> dict[str, Any]:
-    return {
-        "workload": each.workload,
-        "nodes": each.nodes,
-        "attempts": each.attempts,
-        "attempts_per_s": each.attempts_per_s,
+    _show(in_process.checks(rates))
+    content = {
+        "machine": machine.describe(),
+        "rates": [{**asdict(each), "attempts_per_s": each.attempts_per_s} for each in rates],
     }
+    _write(content, options.json or RESULTS / "in-process.json")
 
 
 def profile(options: argparse.Namespace) -> None:
     """The engine alone, then the daemon."""
-    for name in options.workload:
+    for name in options.workload or ["plain"]:
         for nodes in options.nodes or [5_000]:
             workload, about = WORKLOADS[name], f"{name}, {nodes:,} nodes"
-            engine = profiles.engine_profile(workload, nodes, options.pods)
-            _console.print(profiles.table(f"The engine alone, {about}", engine, options.pods))
-            daemon = profiles.daemon_profile(workload, nodes, options.pods, obtain(Progress()))
-            _console.print(profiles.table(f"The daemon, {about}", daemon, options.pods))
+            pods = workload.pods_that_fit(nodes, options.pods)
+            if Place.ENGINE in workload.places:
+                engine = profiles.engine_profile(workload, nodes, pods)
+                _console.print(profiles.table(f"The engine alone, {about}", engine, pods))
+            daemon = profiles.daemon_profile(workload, nodes, pods, obtain(Progress()))
+            _console.print(profiles.table(f"The daemon, {about}", daemon, pods))
 
 
 COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
@@ -124,6 +163,11 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "in-process": measure_in_process,
     "profile": profile,
 }
+
+
+def _show(checks: list[targets.Check]) -> None:
+    if checks:
+        _console.print(targets.table(checks))
 
 
 def _tell(text: str) -> None:

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import groupby
 
-import anyio
-
-from benchmarks.cluster import create_nodes
+from benchmarks.cluster import cluster
 from benchmarks.measure import Run, run
 from benchmarks.workloads import WORKLOADS
 from tests.control_plane.locate import Binaries
-from tests.control_plane.servers import ControlPlane
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """One workload in a cluster of one size. `pods` is None for as many as the workload has by itself."""
+
+    workload: str
+    nodes: int
+    pods: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to measure."""
 
-    workloads: Sequence[str]
-    nodes: Sequence[int]
-    pods: int
+    sizes: Sequence[Size]
     repeat: int
     schedulers: Sequence[str]
 
     @property
     def run_count(self) -> int:
-        return len(self.workloads) * len(self.nodes) * self.repeat * len(self.schedulers)
+        return len(self.sizes) * self.repeat * len(self.schedulers)
 
 
 def turns(schedulers: Sequence[str], repeat: int) -> Iterator[str]:
@@ -38,27 +42,30 @@ def turns(schedulers: Sequence[str], repeat: int) -> Iterator[str]:
 
 
 def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iterator[Run]:
-    """Every run of the plan, as it is done; a control plane of its own for each size, so that etcd stays small."""
+    """Every run of the plan, as it is done; a control plane of its own for each number of nodes."""
     number = 0
-    for nodes in plan.nodes:
-        tell(f"{nodes:,} nodes: starting a control plane and creating them")
-        plane = ControlPlane.start(binaries)
-        try:
-            anyio.run(partial(create_nodes, plane, nodes))
-            for name in plan.workloads:
+    for nodes, sizes in groupby(sorted(plan.sizes, key=_nodes), key=_nodes):
+        tell(f"{nodes:,} nodes: starting a control plane")
+        with cluster(binaries, nodes) as plane:
+            for size in sizes:
+                workload = WORKLOADS[size.workload]
+                pods = workload.pods_that_fit(nodes, size.pods)
                 for scheduler in turns(plan.schedulers, plan.repeat):
                     number += 1
-                    done = run(plane, WORKLOADS[name], nodes, plan.pods, scheduler)
+                    done = run(plane, workload, nodes, pods, scheduler)
                     tell(f"run {number} of {plan.run_count}: {summary(done)}")
                     yield done
-        finally:
-            plane.stop()
+
+
+def _nodes(size: Size) -> int:
+    return size.nodes
 
 
 def summary(done: Run) -> str:
     """One run in one line."""
     return (
-        f"{done.workload}, {done.nodes:,} nodes, {done.scheduler}: {done.pods_per_s:,.0f} pods/s, "
+        f"{done.workload}, {done.nodes:,} nodes, {done.scheduler}: {done.pods:,} pods in {done.interval_s:.1f} s, "
+        f"{done.pods_per_s:,.0f} pods/s, "
         f"{done.cpu_ms_per_pod:.2f} CPU ms per pod ({done.cpu_ms_per_pod_with_tail:.2f} until quiet), "
         f"API server and etcd {done.servers_cores:.2f} cores, other processes {done.others_cores:.2f}"
     )

@@ -1,7 +1,8 @@
 """Counts pods as they are bound, from outside the scheduler and for next to no CPU time.
 
-A watch of metadata only, for pods that have a node: the API server tells of a pod when its binding is written. The
-bytes are read in batches and never parsed; a JSON watch in Python would take CPU time from those who are measured.
+A watch of metadata only, for measured pods that have a node: the API server tells of a pod when its binding is
+written. The bytes are read in batches and never parsed; a JSON watch in Python would take CPU time from those who are
+measured.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import socket
 import ssl
 from types import TracebackType
 from typing import Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlencode, urlsplit
 
-from benchmarks.cluster import PODS
+from benchmarks.pods import MARK, NAMESPACE
 
 _READ_BYTES = 1 << 18
 _TIMEOUT_S = 10.0
@@ -57,7 +58,7 @@ class BoundPods:
         self._socket.close()
 
     def count(self) -> int:
-        """How many pods with a node there are; does not wait, but for a new watch where the API server ended this one.
+        """How many measured pods have a node; does not wait, but for a new watch where the API server ended this one.
 
         It ends watches that it cannot serve fast enough. A new one begins with all pods that are bound already.
         """
@@ -92,10 +93,18 @@ class BoundPods:
         self._added.feed(body)
 
     def _request(self) -> bytes:
-        selector = quote("spec.nodeName!=", safe="")
+        query = {
+            "watch": "true",
+            "timeoutSeconds": "3600",
+            "fieldSelector": "spec.nodeName!=",
+            "labelSelector": ",".join(f"!{label}" for label in MARK),
+            # What is there already comes first, and is no older than now: nothing of the run before.
+            "sendInitialEvents": "true",
+            "resourceVersionMatch": "NotOlderThan",
+        }
         # HTTP/1.0, so that the answer is not cut into chunks.
         lines = (
-            f"GET {PODS}?watch=true&timeoutSeconds=3600&fieldSelector={selector} HTTP/1.0",
+            f"GET /api/v1/namespaces/{NAMESPACE}/pods?{urlencode(query)} HTTP/1.0",
             f"Host: {self._address.netloc}",
             f"Authorization: Bearer {self._token}",
             f"Accept: {_METADATA_ONLY}",

@@ -2,62 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
 
-import anyio
-
-from benchmarks.nodes import Json, node
-from benchmarks.pods import NAMESPACE
+from benchmarks.etcd import Etcd
+from benchmarks.nodes import node
+from benchmarks.processor_time import wait_quiet
 from benchmarks.workloads import Workload
-from tests.control_plane.client import Client
+from tests.control_plane.locate import Binaries
 from tests.control_plane.servers import ControlPlane
 
-PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
-NODES = "/api/v1/nodes"
-EVENTS = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
+EVENTS: Final = "events"
 
-_CONNECTIONS = 32
-
-
-@asynccontextmanager
-async def admin_of(plane: ControlPlane) -> AsyncIterator[Client]:
-    """A client that may do anything."""
-    async with Client(plane.url, token=plane.admin_token, tls=plane.ssl_context()) as client:
-        yield client
+# An idle API server spends about a fiftieth of a core.
+_QUIET_SERVER_CPU_S = 0.05
 
 
-async def create_nodes(plane: ControlPlane, count: int) -> None:
-    """Nodes 0 to count - 1, ready at once: the API server keeps the status that a node is created with."""
-    await _create(plane, NODES, count, node)
+@contextmanager
+def cluster(binaries: Binaries, nodes: int) -> Iterator[ControlPlane]:
+    """A control plane with that many ready nodes and nothing else."""
+    plane = ControlPlane.start(binaries)
+    try:
+        with Etcd(plane.etcd_address) as etcd:
+            etcd.put(map(node, range(nodes)))
+        yield plane
+    finally:
+        plane.stop()
 
 
-async def create_pods(plane: ControlPlane, workload: Workload, count: int) -> None:
-    """Pods 0 to count - 1, waiting for their scheduler."""
-    await _create(plane, PODS, count, workload.pod)
+def prepare(plane: ControlPlane, etcd: Etcd, workload: Workload, nodes: int, pods: int) -> None:
+    """Leave nothing of the run before; then so many pods wait, in the cluster that their workload asks for."""
+    etcd.delete_all_but_nodes()
+    etcd.put(workload.objects_before(nodes, pods))
+    etcd.put(map(workload.pod, range(pods)))
+    settle(plane)
 
 
-async def delete_pods(plane: ControlPlane) -> None:
-    """Every pod, bound or not, and the Events about them."""
-    async with admin_of(plane) as client:
-        await client.delete(PODS)
-        await client.delete(EVENTS)
-
-
-async def count_events(plane: ControlPlane) -> int:
-    """How many Event objects there are."""
-    async with admin_of(plane) as client:
-        page = await client.get(EVENTS, limit="1")
-        return len(page["items"]) + int(page["metadata"].get("remainingItemCount", 0))
-
-
-async def _create(plane: ControlPlane, path: str, count: int, build: Callable[[int], Json]) -> None:
-    numbers = iter(range(count))
-
-    async def create_next(client: Client) -> None:
-        for number in numbers:
-            await client.create(path, build(number))
-
-    async with admin_of(plane) as client, anyio.create_task_group() as tasks:
-        for _ in range(_CONNECTIONS):
-            tasks.start_soon(create_next, client)
+def settle(plane: ControlPlane) -> None:
+    """Wait until the API server has read what was written behind its back."""
+    assert plane.apiserver is not None
+    wait_quiet(plane.apiserver, _QUIET_SERVER_CPU_S)

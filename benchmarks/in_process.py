@@ -6,13 +6,15 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Final
 
 import msgspec
 from rich.table import Table
 
 from benchmarks.nodes import Json, node
 from benchmarks.schedulers import configuration
-from benchmarks.workloads import Workload
+from benchmarks.targets import Check, at_least
+from benchmarks.workloads import WARM_UP, Workload
 from podium.cluster import Cache
 from podium.config import load
 from podium.daemon.observers import PluginMetrics
@@ -27,10 +29,18 @@ from podium.plugins import IN_TREE
 from podium.telemetry import Metrics
 from podium.testing.handle import StillHandle
 
-NODES = (1_000, 5_000, 15_000)
+NODES: Final = (1_000, 5_000, 15_000)
+ATTEMPTS: Final = 2_000
 
-WARM_UP = 10
-"""Attempts before those that count; more than there are kinds of pods in one workload."""
+# Attempts per second on one core, by workload and nodes.
+_TARGETS: Final = {
+    ("plain", 5_000): 5_000,
+    ("zone-spread", 5_000): 2_000,
+    ("zone-spread-soft", 5_000): 2_000,
+    ("pod-affinity", 5_000): 2_000,
+    ("pod-affinity-preferred", 5_000): 2_000,
+    ("plain", 15_000): 3_000,
+}
 
 _TYPES = {each.kind: each.type for each in ALL}
 
@@ -108,7 +118,7 @@ def measure(workload: Workload, nodes: int, attempts: int, running: int | None =
     Args:
         running: how many pods of its kind run already, by default as many as on a real API server.
     """
-    count = workload.pods_that_fit(nodes, attempts + WARM_UP)
+    count = workload.pods_that_fit(nodes, attempts) + WARM_UP
     engine = Engine(nodes, workload.objects_before(nodes, count, running))
     pods = pods_of(workload, count)
     for pod in pods[:WARM_UP]:
@@ -123,6 +133,15 @@ def median_rate(rates: Sequence[Rate]) -> Rate:
     """The rate of the median run; all are of one workload and size."""
     first = rates[0]
     return Rate(first.workload, first.nodes, first.attempts, median(each.cpu_s for each in rates))
+
+
+def checks(rates: Sequence[Rate]) -> list[Check]:
+    """Those that have a target."""
+    return [
+        at_least(f"{each.workload}, {each.nodes:,} nodes", each.attempts_per_s, target, " attempts/s")
+        for each in rates
+        if (target := _TARGETS.get((each.workload, each.nodes)))
+    ]
 
 
 def table(rates: Sequence[Rate]) -> Table:

@@ -16,10 +16,15 @@ ZONE: Final = "topology.kubernetes.io/zone"
 HOSTNAME: Final = "kubernetes.io/hostname"
 
 _IMAGE: Final = "registry.invalid/app:1"
+# What admission adds to every pod.
+_TOLERATIONS: Final = [
+    {"key": f"node.kubernetes.io/{trouble}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    for trouble in ("not-ready", "unreachable")
+]
 
 
 def pod(name: str, app: str, *, cpu: str = "100m", memory: str = "500Mi", **spec: Any) -> Json:
-    """A pod of one container that waits for the scheduler under test.
+    """A pod of one container that waits for the scheduler under test, as it is after admission.
 
     Args:
         spec: goes into the pod's spec as it is.
@@ -40,8 +45,12 @@ def pod(name: str, app: str, *, cpu: str = "100m", memory: str = "500Mi", **spec
             # So that a pod that is deleted goes at once: no kubelet is there to end it.
             "terminationGracePeriodSeconds": 0,
             "containers": [container],
+            "priority": 0,
+            "preemptionPolicy": "PreemptLowerPriority",
+            "tolerations": _TOLERATIONS,
             **spec,
         },
+        "status": {"phase": "Pending", "qosClass": "Guaranteed"},
     }
 
 
@@ -49,7 +58,7 @@ def bound(wire: Json, node: str) -> Json:
     """The pod as it is when it runs on that node. `MARK` tells it from those that are measured."""
     wire["metadata"]["labels"] |= MARK
     wire["spec"]["nodeName"] = node
-    wire["status"] = {"phase": "Running"}
+    wire["status"] |= {"phase": "Running"}
     return wire
 
 

@@ -12,6 +12,9 @@ from typing import Self
 from tests.control_plane.processes import ServerProcess
 from tests.control_plane.servers import ControlPlane
 
+_QUIET_WINDOW_S = 0.5
+_QUIET_CPU_S = 0.02
+_QUIET_S_MAX = 30.0
 _USER, _NICE, _SYSTEM, _IRQ, _SOFT_IRQ = 0, 1, 2, 5, 6
 
 
@@ -50,3 +53,12 @@ def peak_rss_bytes(status: str) -> int:
     found = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
     assert found is not None, "no VmHWM line"
     return int(found.group(1)) * 1024
+
+
+def wait_quiet(process: ServerProcess, cpu_s_max: float = _QUIET_CPU_S) -> None:
+    """Poll until the process spends next to no CPU time: it has nothing left to do."""
+    deadline_s = time.monotonic() + _QUIET_S_MAX
+    spent_s = -1.0
+    while (now_s := process.cpu_s()) - spent_s > cpu_s_max and time.monotonic() < deadline_s:
+        spent_s = now_s
+        time.sleep(_QUIET_WINDOW_S)

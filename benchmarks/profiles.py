@@ -9,21 +9,20 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
-import anyio
 from rich.table import Table
 
 from benchmarks.bound_pods import BoundPods
-from benchmarks.cluster import create_nodes, create_pods
-from benchmarks.in_process import WARM_UP, Engine, pods_of
-from benchmarks.measure import wait_bound, wait_quiet
+from benchmarks.cluster import cluster, prepare
+from benchmarks.etcd import Etcd
+from benchmarks.in_process import Engine, pods_of
+from benchmarks.measure import wait_bound
+from benchmarks.processor_time import wait_quiet
 from benchmarks.schedulers import start_podium
-from benchmarks.workloads import Workload
+from benchmarks.workloads import WARM_UP, Workload
 from tests.control_plane.locate import Binaries
-from tests.control_plane.servers import ControlPlane
 
 FUNCTIONS_SHOWN: Final = 25
 
@@ -45,7 +44,7 @@ class Cost:
 
 def engine_profile(workload: Workload, nodes: int, attempts: int) -> list[Cost]:
     """The loop of `in_process`."""
-    count = workload.pods_that_fit(nodes, attempts + WARM_UP)
+    count = workload.pods_that_fit(nodes, attempts) + WARM_UP
     engine = Engine(nodes, workload.objects_before(nodes, count))
     pods = pods_of(workload, count)
     for pod in pods[:WARM_UP]:
@@ -59,22 +58,21 @@ def engine_profile(workload: Workload, nodes: int, attempts: int) -> list[Cost]:
 
 def daemon_profile(workload: Workload, nodes: int, pods: int, binaries: Binaries) -> list[Cost]:
     """A backlog on a real API server, from when podium is in sync until it is quiet."""
-    plane = ControlPlane.start(binaries)
-    try:
-        anyio.run(partial(create_nodes, plane, nodes))
-        anyio.run(partial(create_pods, plane, workload, pods))
+    with cluster(binaries, nodes) as plane, Etcd(plane.etcd_address) as etcd:
+        prepare(plane, etcd, workload, nodes, pods)
         output = plane.directory / "daemon.prof"
         command = (sys.executable, "-m", "benchmarks.profiled_run", str(output))
-        with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound:
-            process = start_podium(plane, command)
+        with (
+            workload.beside(plane, nodes) as more,
+            BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound,
+        ):
+            scheduler = start_podium(plane, more, command)
             try:
-                wait_bound(bound, process, pods)
-                wait_quiet(process)
+                wait_bound(bound, scheduler.process, pods)
+                wait_quiet(scheduler.process)
             finally:
-                process.stop()
+                scheduler.process.stop()
         return costs(pstats.Stats(str(output)))
-    finally:
-        plane.stop()
 
 
 def costs(stats: pstats.Stats) -> list[Cost]:

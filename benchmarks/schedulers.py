@@ -10,7 +10,7 @@ import yaml
 
 from benchmarks.pods import SCHEDULER_NAME
 from tests.control_plane.processes import ServerProcess, free_ports
-from tests.control_plane.servers import ControlPlane
+from tests.control_plane.servers import ControlPlane, Scheduler
 
 PODIUM: Final = "podium"
 KUBE_SCHEDULER: Final = "kube-scheduler"
@@ -29,28 +29,32 @@ def configuration() -> dict[str, Any]:
     }
 
 
-def start_podium(plane: ControlPlane, command: Sequence[str] = _RUN_PODIUM) -> ServerProcess:
+def start_podium(
+    plane: ControlPlane, more: Mapping[str, Any] | None = None, command: Sequence[str] = _RUN_PODIUM
+) -> Scheduler:
     """Starts podium as its users do, and returns at once.
 
     Args:
+        more: what is added to the configuration.
         command: what to put before the options of `podium run`.
     """
     port = free_ports(1)[0]
     kubeconfig = plane.kubeconfig()
     config = plane.directory / f"podium-{port}.yaml"
-    content = configuration()
+    content = {**configuration(), **(more or {})}
     content["clientConnection"]["kubeconfig"] = str(kubeconfig)
     config.write_text(yaml.safe_dump(content))
     options = ["--config", config, "--kubeconfig", kubeconfig, "--bind-address", "127.0.0.1", "--secure-port", port]
-    return ServerProcess(PODIUM, [*command, *map(str, options)], plane.directory / f"podium-{port}.log")
+    process = ServerProcess(PODIUM, [*command, *map(str, options)], plane.directory / f"podium-{port}.log")
+    return Scheduler(process, f"https://127.0.0.1:{port}")
 
 
-def start_kube_scheduler(plane: ControlPlane) -> ServerProcess:
+def start_kube_scheduler(plane: ControlPlane, more: Mapping[str, Any] | None = None) -> Scheduler:
     """Starts the real kube-scheduler."""
-    return plane.start_scheduler(configuration()).process
+    return plane.start_scheduler({**configuration(), **(more or {})})
 
 
-STARTERS: Final[Mapping[str, Callable[[ControlPlane], ServerProcess]]] = {
+STARTERS: Final[Mapping[str, Callable[[ControlPlane, Mapping[str, Any]], Scheduler]]] = {
     PODIUM: start_podium,
     KUBE_SCHEDULER: start_kube_scheduler,
 }

@@ -33,6 +33,10 @@ Gives what is added to the KubeSchedulerConfiguration, such as `{"extenders": [.
 """
 
 
+WARM_UP: Final = 20
+"""Attempts of the engine alone before those that count; more than there are kinds of pods in one workload."""
+
+
 class Place(Enum):
     """Where a workload can be measured."""
 
@@ -93,7 +97,7 @@ class Workload:
         count = wanted or self.pods
         if not self.is_exclusive:
             return count
-        return min(count, int(node_count * (0.9 - self.running_per_node)))
+        return min(count, int(node_count * (1 - self.running_per_node)) - WARM_UP)
 
 
 # ------------------------------------------------------------ pods
@@ -163,29 +167,30 @@ def _high_priority(number: int, app: str) -> Json:
 def _full_of_low_priority(node_count: int, pod_count: int) -> Iterator[Json]:
     del pod_count
     for number in range(node_count * _LOW_PRIORITY_PER_NODE):
-        low = pods.pod(f"low-{number:06}", "low", cpu=f"{_CPUS_PER_LOW_PRIORITY_POD:.1f}", priority=0)
+        low = pods.pod(f"low-{number:06}", "low", cpu=f"{_CPUS_PER_LOW_PRIORITY_POD:.1f}")
         yield pods.bound(low, nodes.name(number % node_count))
 
 
 # ------------------------------------------------------------ pods that wait and do not go
 
-_WAITING = 2000
+_HELD = 2000
+_TOO_BIG = 500
 
 
 def _unschedulable(node_count: int, pod_count: int) -> Iterator[Json]:
+    """Of a high priority, so that they are tried before all others, and could preempt."""
     del node_count, pod_count
-    return (
-        _waiting(pods.pod(f"too-big-{number:06}", "too-big", cpu=f"{nodes.CPUS + 1}")) for number in range(_WAITING)
-    )
+    for number in range(_TOO_BIG):
+        yield _marked(pods.pod(f"too-big-{number:06}", "too-big", cpu=f"{nodes.CPUS + 1}", priority=10))
 
 
 def _gated(node_count: int, pod_count: int) -> Iterator[Json]:
     del node_count, pod_count
     gates = [{"name": "benchmark.invalid/hold"}]
-    return (_waiting(pods.pod(f"held-{each:06}", "held", schedulingGates=gates)) for each in range(_WAITING))
+    return (_marked(pods.pod(f"held-{each:06}", "held", schedulingGates=gates)) for each in range(_HELD))
 
 
-def _waiting(wire: Json) -> Json:
+def _marked(wire: Json) -> Json:
     wire["metadata"]["labels"] |= MARK
     return wire
 
@@ -304,7 +309,7 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
         ),
         Workload(
             name="unschedulable",
-            about=f"plain, while {_WAITING:,} pods wait that fit nowhere",
+            about=f"plain, after {_TOO_BIG:,} pods that fit nowhere",
             pod_of=_plain,
             pods=3000,
             before=_unschedulable,
@@ -312,7 +317,7 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
         ),
         Workload(
             name="gated",
-            about=f"plain, while {_WAITING:,} pods are held by a scheduling gate",
+            about=f"plain, while {_HELD:,} pods are held by a scheduling gate",
             pod_of=_plain,
             pods=3000,
             before=_gated,

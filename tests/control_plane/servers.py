@@ -67,6 +67,11 @@ class ControlPlane:
         return f"https://127.0.0.1:{self._port}"
 
     @property
+    def etcd_address(self) -> str:
+        """Where etcd listens for clients, in plain text: host and port."""
+        return f"127.0.0.1:{self._etcd_port}"
+
+    @property
     def admin_token(self) -> str:
         return ADMIN_TOKEN
 

@@ -1,6 +1,6 @@
 from collections import Counter
 
-from benchmarks.api_server import Plan, turns
+from benchmarks.api_server import Plan, Size, turns
 
 
 def test_everybody_runs_once_per_repeat() -> None:
@@ -16,4 +16,5 @@ def test_one_scheduler_alone_just_repeats() -> None:
 
 
 def test_a_plan_knows_how_many_runs_it_is() -> None:
-    assert Plan(["plain", "node-affinity"], [1000, 5000], 100, 3, ["a", "b"]).run_count == 24
+    sizes = [Size("plain", 500), Size("plain", 5000), Size("node-affinity", 5000, 10)]
+    assert Plan(sizes, 3, ["a", "b"]).run_count == 18

@@ -1,6 +1,6 @@
 import pytest
 
-from benchmarks.in_process import Engine, Rate, median_rate, pods_of
+from benchmarks.in_process import Engine, Rate, checks, median_rate, pods_of
 from benchmarks.workloads import WORKLOADS, Place
 
 ENGINE = [name for name, workload in WORKLOADS.items() if Place.ENGINE in workload.places]
@@ -24,3 +24,8 @@ def test_a_rate_is_attempts_per_second_of_cpu() -> None:
 def test_the_median_rate_is_that_of_the_run_in_the_middle() -> None:
     rates = [Rate("plain", 1000, 10, cpu_s) for cpu_s in (3.0, 1.0, 2.0)]
     assert median_rate(rates) == Rate("plain", 1000, 10, 2.0)
+
+
+def test_rates_are_held_against_their_targets() -> None:
+    fast, slow = Rate("plain", 5000, 6000, cpu_s=1.0), Rate("plain", 5000, 4000, cpu_s=1.0)
+    assert [each.is_met for each in checks([fast, slow, Rate("plain", 1000, 1, cpu_s=1.0)])] == [True, False]

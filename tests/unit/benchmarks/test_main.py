@@ -2,13 +2,28 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import parser
+from benchmarks.__main__ import chosen, parser, sizes
+from benchmarks.api_server import Size
+from benchmarks.targets import TARGETS
+from benchmarks.workloads import Place
 
 
-def test_without_arguments_both_schedulers_are_measured_with_plain_pods() -> None:
+def test_without_arguments_everything_that_has_a_target_is_measured_with_both_schedulers() -> None:
     options = parser().parse_args([])
-    assert (options.what, options.scheduler, options.workload, options.repeat) == ("api-server", "both", ["plain"], 3)
-    assert options.json is None
+    assert (options.what, options.scheduler, options.repeat, options.json) == ("api-server", "both", 3, None)
+    assert [(each.workload, each.nodes) for each in sizes(options)] == [(each.workload, each.nodes) for each in TARGETS]
+
+
+def test_sizes_are_every_workload_in_every_cluster() -> None:
+    options = parser().parse_args(["--workload", "gated", "plain", "--nodes", "10", "20", "--pods", "7"])
+    assert sizes(options) == [Size(name, nodes, pods=7) for nodes in (10, 20) for name in ("plain", "gated")]
+
+
+def test_all_workloads_are_those_that_the_place_has() -> None:
+    options = parser().parse_args(["in-process", "--workload", "all"])
+    engine, server = chosen(options, Place.ENGINE, []), chosen(options, Place.API_SERVER, [])
+    assert "plain" in engine
+    assert "gated" in set(server) - set(engine)
 
 
 def test_sizes_are_many_words() -> None:

@@ -1,0 +1,115 @@
+"""What a scheduler tells of itself over HTTPS: whether it is ready, and its metrics."""
+
+from __future__ import annotations
+
+import http.client
+import math
+import ssl
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.control_plane.credentials import ADMIN_TOKEN
+from tests.control_plane.servers import Scheduler
+
+ATTEMPT: Final = "scheduler_scheduling_attempt_duration_seconds"
+"""From the queue to the end of the binding cycle."""
+ALGORITHM: Final = "scheduler_scheduling_algorithm_duration_seconds"
+"""The decision alone."""
+
+_HEADERS = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
+_READY_S_MAX = 300.0
+_POLL_S = 0.02
+_TIMEOUT_S = 10.0
+
+
+class NotReadyError(Exception):
+    """The scheduler ended, or did not get ready in time."""
+
+
+def get(scheduler: Scheduler, path: str) -> str:
+    """The body."""
+    connection = _connection(scheduler)
+    try:
+        connection.request("GET", path, headers=_HEADERS)
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()
+
+
+def wait_ready(scheduler: Scheduler) -> None:
+    """Poll /readyz until all informers have synced. Raises: NotReadyError."""
+    process = scheduler.process
+    deadline_s = time.monotonic() + _READY_S_MAX
+    connection = _connection(scheduler)
+    try:
+        while not _is_ready(connection):
+            if not process.is_running or time.monotonic() > deadline_s:
+                raise NotReadyError(f"{process.name} is not ready:\n{process.log_tail()}")
+            time.sleep(_POLL_S)
+    finally:
+        connection.close()
+
+
+def _connection(scheduler: Scheduler) -> http.client.HTTPSConnection:
+    # The certificate is self-signed, in memory, and of no interest.
+    context = ssl._create_unverified_context()
+    return http.client.HTTPSConnection(urlsplit(scheduler.url).netloc, timeout=_TIMEOUT_S, context=context)
+
+
+def _is_ready(connection: http.client.HTTPSConnection) -> bool:
+    """Over one connection as long as it holds: a handshake for each poll would take CPU time from the scheduler."""
+    try:
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        connection.close()
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Cumulative counts by upper bound, the last of which is infinite. Units: seconds."""
+
+    bounds: tuple[float, ...]
+    counts: tuple[float, ...]
+
+    @property
+    def total(self) -> float:
+        return self.counts[-1] if self.counts else 0.0
+
+    def quantile(self, share: float) -> float:
+        """As Prometheus estimates it: a straight line within the bucket. NaN where there is nothing."""
+        if not self.total:
+            return math.nan
+        rank = share * self.total
+        lower_s, below = 0.0, 0.0
+        for bound, count in zip(self.bounds, self.counts, strict=True):
+            if count >= rank:
+                if math.isinf(bound):
+                    break
+                return lower_s + (bound - lower_s) * (rank - below) / (count - below)
+            lower_s, below = bound, count
+        return lower_s
+
+
+def histogram(page: str, name: str) -> Histogram:
+    """One histogram of a page of metrics, all labels together."""
+    counts: dict[float, float] = {}
+    for labels, value in _samples(page, f"{name}_bucket"):
+        bound = float(labels["le"])
+        counts[bound] = counts.get(bound, 0.0) + value
+    return Histogram(tuple(sorted(counts)), tuple(counts[bound] for bound in sorted(counts)))
+
+
+def _samples(page: str, name: str) -> Iterable[tuple[dict[str, str], float]]:
+    for family in text_string_to_metric_families(page):
+        for sample in family.samples:
+            if sample.name == name:
+                yield sample.labels, sample.value

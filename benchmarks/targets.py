@@ -1,0 +1,94 @@
+"""What podium is to reach, and whether it does: ratios to kube-scheduler, attempts per second, growth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.table import Table
+
+from benchmarks.report import Figures, ratios
+from benchmarks.schedulers import PODIUM
+
+BOUND_P99_MS_MAX: Final = 5.0
+
+_BUSY = 0.9
+_SERVERS_SHARE = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a workload's ratios podium : kube-scheduler are to be on a real API server."""
+
+    workload: str
+    nodes: int
+    pods_per_s_min: float
+    cpu_max: float
+
+
+TARGETS: Final = (
+    Target("plain", 500, 1.0, 0.7),
+    Target("plain", 5_000, 1.5, 0.5),
+    Target("node-affinity", 5_000, 1.5, 0.5),
+    Target("zone-spread", 5_000, 2.0, 0.4),
+    Target("zone-spread-soft", 5_000, 2.0, 0.4),
+    Target("pod-affinity-preferred", 5_000, 2.0, 0.4),
+    Target("anti-affinity", 5_000, 2.0, 0.4),
+    Target("pod-affinity", 5_000, 3.0, 0.25),
+    Target("preemption", 5_000, 2.0, 0.5),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One target beside what was measured."""
+
+    about: str
+    target: str
+    measured: str
+    is_met: bool
+
+
+def at_least(about: str, measured: float, target: float, unit: str = "") -> Check:
+    return Check(about, f"≥ {target:,g}{unit}", f"{measured:,.3g}{unit}", measured >= target)
+
+
+def at_most(about: str, measured: float, target: float, unit: str = "") -> Check:
+    return Check(about, f"≤ {target:,g}{unit}", f"{measured:,.3g}{unit}", measured <= target)
+
+
+def on_api_server(figures: Sequence[Figures], cores: int) -> Iterator[Check]:
+    """The ratios of whatever was measured and has a target. CPU time counts until all Events are written."""
+    compared = {(each.workload, each.nodes): each for each in ratios(figures)}
+    of_podium = {(each.workload, each.nodes): each for each in figures if each.scheduler == PODIUM}
+    for target in TARGETS:
+        size = (target.workload, target.nodes)
+        if size in compared:
+            about = f"{target.workload}, {target.nodes:,} nodes: "
+            ratio, podium = compared[size], of_podium[size]
+            yield _throughput(about, ratio.pods_per_s, target.pods_per_s_min, podium, cores)
+            yield at_most(f"{about}CPU per pod, Events included", ratio.cpu_ms_per_pod_with_tail, target.cpu_max, "×")
+            yield at_most(f"{about}p99 of an attempt", podium.attempt_p99_ms, BOUND_P99_MS_MAX, " ms")
+
+
+def _throughput(about: str, ratio: float, target: float, podium: Figures, cores: int) -> Check:
+    """pods/s count where the scheduler is the limit; where API server and etcd have all the CPU, they are."""
+    plain = at_least(f"{about}pods/s", ratio, target, "×")
+    servers_are_the_limit = (
+        podium.machine_cores >= _BUSY * cores and podium.servers_cores >= _SERVERS_SHARE * podium.machine_cores
+    )
+    if plain.is_met or not servers_are_the_limit:
+        return plain
+    measured = f"{plain.measured}, API server and etcd saturated ({podium.servers_cores:.2f} of {cores} cores)"
+    return Check(plain.about, plain.target, measured, is_met=True)
+
+
+def table(checks: Iterable[Check]) -> Table:
+    """What people read."""
+    shown = Table(title="Targets", title_justify="left")
+    for heading in ("", "target", "measured", ""):
+        shown.add_column(heading)
+    for each in checks:
+        shown.add_row(each.about, each.target, each.measured, "met" if each.is_met else "[bold red]missed[/]")
+    return shown
