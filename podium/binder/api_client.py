@@ -28,7 +28,7 @@ from podium.kube.api_errors import (
     Unavailable,
     Unreachable,
 )
-from podium.kube.dispatcher import Dispatcher, Priority
+from podium.kube.dispatcher import Compose, Dispatcher, Priority
 from podium.kube.objects import Pod, PodCondition
 from podium.kube.resource_types import ObjectT, ResourceType
 from podium.kube.session import JSON, STRATEGIC_MERGE_PATCH, Method
@@ -136,6 +136,13 @@ class ApiClient:
         await self._patch_status(pod, patch)
         return True
 
+    async def send_status(self, pod: Pod, compose: Compose) -> None:
+        """Patch the pod's status with what `compose` says when the turn of the write has come.
+
+        Raises: as `patch_status`.
+        """
+        await self._patch_status(pod, compose)
+
     async def remove_condition(self, pod: Pod, kind: str) -> None:
         """Take the condition of that type away.
 
@@ -159,11 +166,11 @@ class ApiClient:
             return False
         return True
 
-    async def _patch_status(self, pod: Pod, patch: bytes) -> None:
+    async def _patch_status(self, pod: Pod, patch: bytes | Compose) -> None:
         await self._retry("PATCH", _path(pod) + "/status", patch, STRATEGIC_MERGE_PATCH, _STATUS_RETRIED)
 
     async def _retry(
-        self, method: Method, path: str, body: bytes, content_type: str, retried: tuple[type[ApiError], ...]
+        self, method: Method, path: str, body: bytes | Compose, content_type: str, retried: tuple[type[ApiError], ...]
     ) -> None:
         """Make a write that may as well be made twice, up to four times."""
         failure: ApiError | None = None

@@ -41,6 +41,7 @@ from podium.daemon.handlers import RESOURCE_EVENTS, BrokenObjects, NodeHandler, 
 from podium.daemon.loop import Collaborators, SchedulingLoop
 from podium.daemon.observers import PluginMetrics, QueueMetrics, RequestMetrics
 from podium.daemon.serving import Check, Health, Server, ping, serve, serving_context
+from podium.daemon.status_writes import StatusWrites
 from podium.daemon.wakeup import WakeUp
 from podium.framework.interface import Plugin
 from podium.framework.runtime import Framework
@@ -208,7 +209,8 @@ class App:
             nominated=queue.nominator,
             dispatcher=dispatcher,
             recorder=recorder,
-            failures=FailureHandler(queue, pods.get, recorder, client, metrics, clock),
+            statuses=StatusWrites(client, clock),
+            failures=FailureHandler(queue, pods.get, recorder, metrics, clock),
             metrics=metrics,
             clock=clock,
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,

@@ -10,16 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-import anyio
-
-from podium.binder import ApiClient, EventRecorder, failed_scheduling, not_scheduled
+from podium.binder import EventRecorder, failed_scheduling, not_scheduled
+from podium.daemon.status_writes import StatusWrite
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import FitError
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.runtime import Framework
 from podium.framework.status import Code, PluginError, Status
-from podium.kube.api_errors import ApiError, NotFound
-from podium.kube.objects import Pod, PodCondition
+from podium.kube.objects import Pod
 from podium.lib.clock import Clock
 from podium.queues import AlreadyQueued, SchedulingQueue
 from podium.telemetry import Metrics, get_logger
@@ -41,15 +39,6 @@ class Attempt:
     started_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class StatusWrite:
-    """What to write into a pod's status. A nominated node of None leaves it as it is, "" clears it."""
-
-    pod: Pod
-    condition: PodCondition
-    nominated_node_name: str | None
-
-
 class FailureHandler:
     """Puts pods back and tells the world; the caller sends the status that `handle` returns.
 
@@ -62,17 +51,14 @@ class FailureHandler:
         queue: SchedulingQueue,
         lookup: Callable[[str], Pod | None],
         recorder: EventRecorder,
-        client: ApiClient,
         metrics: Metrics,
         clock: Clock,
     ) -> None:
         self._queue = queue
         self._lookup = lookup
         self._recorder = recorder
-        self._client = client
         self._metrics = metrics
         self._clock = clock
-        self._unwritten: dict[str, anyio.Event] = {}
 
     def does_not_fit(self, attempt: Attempt, error: FitError, nominated_node_name: str | None) -> StatusWrite | None:
         """No node fits, or the one that was chosen rejected the pod: it waits for an event that may change that.
@@ -86,34 +72,6 @@ class FailureHandler:
     def failed(self, attempt: Attempt, status: Status) -> StatusWrite | None:
         """Something went wrong: the pod is tried again after its backoff."""
         return self._handle(attempt, status, None, "")
-
-    async def write(self, write: StatusWrite) -> None:
-        """Send a status, after those of the same pod that are on their way.
-
-        What goes wrong is logged and nothing else, the next attempt writes it again. That the pod is gone by
-        now is nothing wrong.
-        """
-        uid, written = write.pod.uid, anyio.Event()
-        earlier, self._unwritten[uid] = self._unwritten.get(uid), written
-        try:
-            if earlier is not None:
-                await earlier.wait()
-            await self._client.patch_status(
-                write.pod, condition=write.condition, nominated_node_name=write.nominated_node_name
-            )
-        except NotFound:
-            log.debug("Pod is gone by now, its status is not written", pod=write.pod.key)
-        except ApiError as error:
-            log.warning("Pod status could not be written", pod=write.pod.key, error=str(error))
-        finally:
-            if self._unwritten.get(uid) is written:
-                del self._unwritten[uid]
-            written.set()
-
-    async def wait_written(self, uid: str) -> None:
-        """Wait until no status of the pod is on its way; at once where there is none."""
-        while (written := self._unwritten.get(uid)) is not None:
-            await written.wait()
 
     def _handle(
         self, attempt: Attempt, status: Status, error: FitError | None, nominated_node_name: str | None

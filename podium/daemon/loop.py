@@ -26,7 +26,8 @@ from podium.binder import (
     deleting_pod_skipped,
 )
 from podium.cluster import Cache, CacheError
-from podium.daemon.failures import Attempt, FailureHandler, StatusWrite
+from podium.daemon.failures import Attempt, FailureHandler
+from podium.daemon.status_writes import StatusWrite, StatusWrites
 from podium.daemon.wakeup import WakeUp
 from podium.framework.cluster_event import ASSIGNED_POD_DELETE
 from podium.framework.cycle_state import CycleState
@@ -64,6 +65,7 @@ class Collaborators:
     dispatcher: Dispatcher
     recorder: EventRecorder
     failures: FailureHandler
+    statuses: StatusWrites
     metrics: Metrics
     clock: Clock
     percentage_of_nodes_to_score: int
@@ -219,7 +221,7 @@ class SchedulingLoop:
             tasks.start_soon(self._write_status, write, name="status patch")
 
     async def _write_status(self, write: StatusWrite) -> None:
-        await self._parts.failures.write(write)
+        await self._parts.statuses.write(write)
         self._progress.ring()
 
     # ------------------------------------------------------------ binding cycle
@@ -231,7 +233,7 @@ class SchedulingLoop:
         )
         try:
             # What an earlier attempt has to say must not reach the server after the binding: it is no longer true.
-            await parts.failures.wait_written(pod.uid)
+            await parts.statuses.settle(pod.uid)
             outcome = await parts.binder.bind_pod(instruction)
         finally:
             self._bindings -= 1

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from podium.kube.api_errors import TooManyRequests
 from podium.kube.rate_limit import TokenBucket
@@ -50,6 +51,10 @@ class WriteObserver(Protocol):
     def retried(self, method: str, status: int) -> None:
         """A write is made again after that status."""
         ...
+
+
+Compose: TypeAlias = Callable[[], bytes | None]
+"""Says at the last moment what to write; None if nothing is to be written any more."""
 
 
 class Priority(IntEnum):
@@ -129,7 +134,7 @@ class Dispatcher:
         priority: Priority,
         method: Method,
         path: str,
-        body: bytes | None = None,
+        body: bytes | Compose | None = None,
         *,
         content_type: str = JSON,
         deadline_s: float = _DEADLINE_S,
@@ -137,6 +142,7 @@ class Dispatcher:
         """Make a write when its turn comes, and again after a 429, which did nothing.
 
         Args:
+            body: may be composed when the turn has come.
             deadline_s: for each request, not for the wait before it.
 
         Raises: as `ApiSession.request`; `TooManyRequests` only after ten retries.
@@ -202,7 +208,13 @@ class Dispatcher:
         self._let_go()
 
     async def _send_once(
-        self, priority: Priority, method: Method, path: str, body: bytes | None, content_type: str, deadline_s: float
+        self,
+        priority: Priority,
+        method: Method,
+        path: str,
+        body: bytes | Compose | None,
+        content_type: str,
+        deadline_s: float,
     ) -> bytes:
         asked_s = self._clock.monotonic()
         if not self.acquire_nowait(priority):
@@ -210,6 +222,10 @@ class Dispatcher:
         if self._observer is not None:
             self._observer.throttled(method, self._clock.monotonic() - asked_s)
         try:
+            if callable(body):
+                body = body()
+                if body is None:
+                    return b""
             return await self._session.request(method, path, body, content_type=content_type, deadline_s=deadline_s)
         finally:
             self.release(priority)

@@ -27,6 +27,7 @@ from podium.daemon.failures import FailureHandler
 from podium.daemon.handlers import BrokenObjects, NodeHandler, PodHandler
 from podium.daemon.loop import Collaborators, SchedulingLoop
 from podium.daemon.observers import PluginMetrics, QueueMetrics
+from podium.daemon.status_writes import StatusWrites
 from podium.daemon.wakeup import WakeUp
 from podium.framework.cluster_event import EventRegistration
 from podium.framework.interface import BindPlugin, PreEnqueuePlugin
@@ -160,7 +161,8 @@ class World:
             nominated=self.queue.nominator,
             dispatcher=self.dispatcher,
             recorder=recorder,
-            failures=FailureHandler(self.queue, self.known.get, recorder, self.client, self.metrics, self.clock),
+            statuses=StatusWrites(self.client, self.clock),
+            failures=FailureHandler(self.queue, self.known.get, recorder, self.metrics, self.clock),
             metrics=self.metrics,
             clock=self.clock,
             percentage_of_nodes_to_score=0,

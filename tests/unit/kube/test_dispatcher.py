@@ -196,3 +196,20 @@ async def test_waits_and_retries_are_reported() -> None:
     dispatcher = Dispatcher(wire, clock, limiter=TokenBucket(1.0, 2, clock), observer=Observer())
     await dispatcher.send(BINDING, "POST", "/a")
     assert told == [("throttled", "POST", 0.0), ("retried", "POST", 429), ("throttled", "POST", pytest.approx(3.0))]
+
+
+async def test_a_body_may_be_composed_when_the_turn_has_come_and_be_nothing_any_more() -> None:
+    wire = Wire()
+    dispatcher = Dispatcher(wire, LoopClock(), in_flight_max=1)
+    composed: list[float] = []
+
+    def compose() -> bytes | None:
+        composed.append(asyncio.get_running_loop().time())
+        return b"{}" if len(composed) == 1 else None
+
+    async with anyio.create_task_group() as group:
+        for path in ("/first", "/second"):
+            group.start_soon(dispatcher.send, STATUS, "PATCH", path, compose)
+    assert [path for _, path in wire.started] == ["/first"]
+    assert composed == pytest.approx([0.0, 1.0])
+    assert dispatcher.statistics().in_flight == 0

@@ -1,0 +1,116 @@
+"""The status of pods that were not bound, on its way to the API server.
+
+Owns the order of what is written of one pod, and that only the latest is. Never decides what to write.
+
+Source: kubernetes pkg/scheduler/backend/api_dispatcher/call_queue.go, v1.36.2: a waiting call for a pod is replaced by
+its next one, and dropped when the pod is bound. That is behind a feature gate there, and off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import anyio
+
+from podium.binder import ApiClient, status_patch
+from podium.kube.api_errors import ApiError, NotFound
+from podium.kube.objects import Pod, PodCondition
+from podium.lib.clock import Clock
+from podium.telemetry import get_logger
+
+log = get_logger("scheduler")
+
+
+@dataclass(frozen=True, slots=True)
+class StatusWrite:
+    """What to write into a pod's status. A nominated node of None leaves it as it is, "" clears it."""
+
+    pod: Pod
+    condition: PodCondition
+    nominated_node_name: str | None
+
+    def in_place_of(self, earlier: StatusWrite | None) -> StatusWrite:
+        """This write and what it leaves standing of one that has not got through."""
+        if earlier is None or self.nominated_node_name is not None:
+            return self
+        return replace(self, nominated_node_name=earlier.nominated_node_name)
+
+    def patch(self, now_s: float) -> bytes | None:
+        """What to send; None where it would change nothing."""
+        return status_patch(self.pod, now_s, condition=self.condition, nominated_node_name=self.nominated_node_name)
+
+
+@dataclass(slots=True, eq=False)
+class _OnItsWay:
+    """The writes of one pod: `waiting` may still be replaced, what `has_begun` may have reached the API server."""
+
+    waiting: StatusWrite | None
+    has_begun: bool = False
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    ended: anyio.Event = field(default_factory=anyio.Event)
+
+
+class StatusWrites:
+    """Sends statuses, one after the other for each pod.
+
+    Invariant: a status that has not begun when the next one comes, or the pod is about to be bound, is never sent.
+    """
+
+    def __init__(self, client: ApiClient, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._on_their_way: dict[str, _OnItsWay] = {}
+
+    async def write(self, write: StatusWrite) -> None:
+        """Send a status; returns at once where an earlier one of the pod is on its way, which this one then follows.
+
+        What goes wrong is logged and nothing else, the next attempt writes it again. That the pod is gone by
+        now is nothing wrong.
+        """
+        uid = write.pod.uid
+        earlier = self._on_their_way.get(uid)
+        if earlier is not None:
+            earlier.waiting = write.in_place_of(earlier.waiting)
+            return
+        mine = self._on_their_way[uid] = _OnItsWay(write)
+        try:
+            with mine.scope:
+                while mine.waiting is not None:
+                    if mine.waiting.patch(self._clock.now()) is None:
+                        break
+                    await self._send(mine, mine.waiting.pod)
+        finally:
+            if self._on_their_way.get(uid) is mine:
+                del self._on_their_way[uid]
+            mine.ended.set()
+
+    async def settle(self, uid: str) -> None:
+        """Take back what has not begun, and wait for the end of what has; at once where there is nothing."""
+        mine = self._on_their_way.get(uid)
+        if mine is None:
+            return
+        mine.waiting = None
+        if mine.has_begun:
+            await mine.ended.wait()
+        else:
+            del self._on_their_way[uid]
+            mine.scope.cancel()
+
+    async def _send(self, mine: _OnItsWay, pod: Pod) -> None:
+        sent: StatusWrite | None = None
+
+        def compose() -> bytes | None:
+            nonlocal sent
+            mine.has_begun = True
+            if mine.waiting is not None:
+                sent, mine.waiting = mine.waiting.in_place_of(sent), None
+            return sent.patch(self._clock.now()) if sent is not None else None
+
+        try:
+            await self._client.send_status(pod, compose)
+        except NotFound:
+            log.debug("Pod is gone by now, its status is not written", pod=pod.key)
+        except ApiError as error:
+            log.warning("Pod status could not be written", pod=pod.key, error=str(error))
+        finally:
+            mine.has_begun = False

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+from structlog.testing import capture_logs
+
+from podium.binder import ApiClient, not_scheduled
+from podium.daemon.status_writes import StatusWrite, StatusWrites
+from podium.framework.status import unschedulable
+from podium.kube.api_errors import InternalError, NotFound
+from podium.kube.dispatcher import Dispatcher, Priority
+from podium.kube.objects import Pod
+from tests.builders import pod
+from tests.unit.binder.builders import Wire
+from tests.unit.daemon.world import settled
+from tests.virtual_time import VIRTUAL_TIME, LoopClock
+
+pytestmark = pytest.mark.anyio
+
+WEB = pod("web-1")
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> object:
+    return VIRTUAL_TIME
+
+
+class Writing:
+    """Statuses on their way over a wire on which one write takes a second, and no other goes beside it."""
+
+    def __init__(self) -> None:
+        clock = LoopClock()
+        self.wire = Wire()
+        self.wire.latency_s = 1.0
+        self.dispatcher = Dispatcher(self.wire, clock, in_flight_max=1)
+        self.statuses = StatusWrites(ApiClient(self.dispatcher, clock), clock)
+
+    async def bind_another(self) -> None:
+        await self.dispatcher.send(Priority.BINDING, "POST", "/binding", b"{}")
+
+    @property
+    def sent(self) -> list[tuple[str, Any]]:
+        """Message and nominated node of each status."""
+        statuses = [each.body["status"] for each in self.wire.requests if each.method == "PATCH"]
+        return [(each["conditions"][0]["message"], each.get("nominatedNodeName", "-")) for each in statuses]
+
+
+def told(message: str, nominated: str | None = None, item: Pod = WEB) -> StatusWrite:
+    return StatusWrite(item, not_scheduled(item, unschedulable(message)), nominated)
+
+
+async def test_a_status_that_waits_is_taken_back_when_its_pod_is_about_to_be_bound() -> None:
+    writing = Writing()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(writing.bind_another)
+        tasks.start_soon(writing.statuses.write, told("no"))
+        await settled()
+        assert writing.dispatcher.waiting(Priority.STATUS) == 1
+        with anyio.fail_after(0.0):
+            await writing.statuses.settle(WEB.uid)
+        await settled()
+        assert writing.dispatcher.waiting(Priority.STATUS) == 0
+    assert writing.sent == []
+
+
+async def test_a_status_that_has_begun_is_waited_for_but_what_would_follow_it_is_not_sent() -> None:
+    writing = Writing()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(writing.statuses.write, told("no"))
+        await settled()
+        await writing.statuses.write(told("still no"))
+        await writing.statuses.settle(WEB.uid)
+        assert anyio.current_time() == pytest.approx(1.0, abs=0.01)
+    assert writing.sent == [("no", "-")]
+
+
+async def test_there_may_be_nothing_to_settle() -> None:
+    await Writing().statuses.settle("nobody")
+
+
+async def test_after_it_was_settled_a_pod_has_its_statuses_written_again() -> None:
+    writing = Writing()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(writing.bind_another)
+        tasks.start_soon(writing.statuses.write, told("no"))
+        await settled()
+        await writing.statuses.settle(WEB.uid)
+        tasks.start_soon(writing.statuses.write, told("binding failed"))
+    assert writing.sent == [("binding failed", "-")]
+
+
+@pytest.mark.parametrize(
+    ("nominations", "sent"), [((None, None), "-"), (("n1", None), "n1"), (("n1", "n2"), "n2"), (("n1", ""), "-")]
+)
+async def test_of_statuses_that_wait_only_the_last_is_sent(nominations: tuple[Any, Any], sent: str) -> None:
+    writing = Writing()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(writing.bind_another)
+        for message, nominated in zip(("first", "second"), nominations, strict=True):
+            tasks.start_soon(writing.statuses.write, told(message, nominated))
+        await settled()
+        assert writing.dispatcher.waiting(Priority.STATUS) == 1
+    assert writing.sent == [("second", sent)]
+
+
+async def test_a_status_follows_the_one_that_has_begun() -> None:
+    writing = Writing()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(writing.statuses.write, told("first", "n1"))
+        await settled()
+        tasks.start_soon(writing.statuses.write, told("second"))
+    assert writing.sent == [("first", "n1"), ("second", "-")]
+
+
+async def test_what_is_tried_again_is_the_latest_status() -> None:
+    writing = Writing()
+    failures = [InternalError("etcd is away")]
+
+    def reply(request: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return {}
+
+    writing.wire.answer = reply
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(writing.statuses.write, told("first", "n1"))
+        await settled()
+        await writing.statuses.write(told("second"))
+    assert writing.sent == [("first", "n1"), ("second", "n1")]
+
+
+async def test_a_status_that_changes_nothing_takes_no_turn() -> None:
+    writing = Writing()
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no"}
+    known = pod("web-1", status={"conditions": [condition]})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(writing.bind_another)
+        await settled()
+        with anyio.fail_after(0.0):
+            await writing.statuses.write(told("no", item=known))
+
+
+@pytest.mark.parametrize(("error", "levels"), [(NotFound("gone"), ["debug"]), (InternalError("away"), ["warning"])])
+async def test_a_status_that_cannot_be_written_is_logged(error: Exception, levels: list[str]) -> None:
+    writing = Writing()
+
+    def reply(request: Any) -> Any:
+        raise error
+
+    writing.wire.answer = reply
+    with capture_logs() as logs:
+        await writing.statuses.write(told("no"))
+    assert [each["log_level"] for each in logs] == levels
