@@ -102,6 +102,8 @@ class NodeHandler(_Measured):
     def _update(self, old: Node, new: Node) -> None:
         was_unusable = new.name in self._unusable
         if not self._put(new):
+            if not was_unusable:
+                self._queue.move_all(NODE_DELETE, old, None)
             return
         if was_unusable:
             self._queue.move_all(NODE_ADD, None, new)
@@ -119,8 +121,9 @@ class NodeHandler(_Measured):
         return is_usable
 
     def _delete(self, node: Node) -> None:
+        if node.name not in self._unusable:
+            self._queue.move_all(NODE_DELETE, node, None)
         self._unusable.discard(node.name)
-        self._queue.move_all(NODE_DELETE, node, None)
         self._cache.remove_node(node.name)
 
 

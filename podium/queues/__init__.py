@@ -9,8 +9,8 @@ from podium.queues.changes import node_changes, pod_changes
 from podium.queues.hints import HintMap, build_hint_map
 from podium.queues.nominator import Nominator
 from podium.queues.observer import QueueObserver, SilentObserver
+from podium.queues.ordering import SortsByKey
 from podium.queues.places import PLACES, Move, Place
-from podium.queues.queued_pods import SortsByKey
 from podium.queues.scheduling_queue import SchedulingQueue
 from podium.queues.values import AlreadyQueued, QueueProfile, QueueStatistics, QueueTimes
 

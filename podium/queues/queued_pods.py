@@ -6,10 +6,8 @@ where a pod belongs: the scheduling queue does.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Mapping
+from typing import TypeAlias
 
 from podium.framework.interface import QueueSortPlugin
 from podium.framework.queued_pod import QueuedPodInfo
@@ -17,18 +15,12 @@ from podium.lib.clock import Clock
 from podium.lib.heap import KeyedHeap
 from podium.lib.state_table import InvalidTransition
 from podium.queues.backoff import PodBackoff
+from podium.queues.observer import QueueObserver
+from podium.queues.ordering import PodOrder
 from podium.queues.places import PLACES, Move, Place
 from podium.queues.unschedulable_pods import UnschedulablePods
 
 _Heap: TypeAlias = KeyedHeap[QueuedPodInfo]
-
-
-@runtime_checkable
-class SortsByKey(Protocol):
-    """What a QueueSort plugin may offer beside `less`: heaps are several times faster with a key."""
-
-    def sort_key(self, info: QueuedPodInfo) -> Any:
-        """Orders pods as `less` does."""
 
 
 class QueuedPods:
@@ -40,11 +32,12 @@ class QueuedPods:
         backoff: PodBackoff,
         clock: Clock,
         label_readers: Mapping[str, frozenset[str]],
+        observer: QueueObserver,
     ) -> None:
         self._backoff = backoff
         self._clock = clock
         self._places: dict[str, Place] = {}
-        sort_key, expiration_s = _sort_key_of(queue_sort), backoff.expiration_s
+        sort_key, expiration_s = PodOrder(queue_sort, observer), backoff.expiration_s
         self.active: _Heap = KeyedHeap(_key, sort_key)
         self.backing_off: _Heap = KeyedHeap(_key, lambda info: (expiration_s(info), sort_key(info)))
         self.backing_off_after_error: _Heap = KeyedHeap(_key, expiration_s)
@@ -120,21 +113,3 @@ class QueuedPods:
 
 def _key(info: QueuedPodInfo) -> str:
     return info.pod.key
-
-
-def _sort_key_of(queue_sort: QueueSortPlugin) -> Callable[[QueuedPodInfo], Any]:
-    """The plugin's own sort key, unless it is inherited and `less` is not: then the two may disagree."""
-    if isinstance(queue_sort, SortsByKey) and _depth(queue_sort, "sort_key") <= _depth(queue_sort, "less"):
-        return queue_sort.sort_key
-
-    def compare(a: QueuedPodInfo, b: QueuedPodInfo) -> int:
-        return -1 if queue_sort.less(a, b) else int(queue_sort.less(b, a))
-
-    comparable = functools.cmp_to_key(compare)
-    # A heap leaves entries behind that it compares later still: they must not change with the pod.
-    return lambda info: comparable(replace(info))
-
-
-def _depth(plugin: object, method: str) -> int:
-    """How far up the classes of the plugin the method is defined."""
-    return next((depth for depth, cls in enumerate(type(plugin).__mro__) if method in vars(cls)), 0)

@@ -78,7 +78,7 @@ class SchedulingQueue:
         self._times = times
         self._observer = observer
         self._hints = Hints({each.scheduler_name: each.hints for each in profiles}, clock, observer)
-        self._queued = QueuedPods(queue_sort, times.backoff, clock, self._hints.label_readers())
+        self._queued = QueuedPods(queue_sort, times.backoff, clock, self._hints.label_readers(), observer)
         self._in_flight = InFlightPods(observer)
         self._backoff_timer = BackoffTimer(clock)
         self._leftover_timer = LeftoverTimer(clock)

@@ -58,27 +58,42 @@ class Report:
     text: str
 
 
-async def report(
-    endpoint: str, checks: Mapping[str, Check], *, verbose: bool = False, exclude: Collection[str] = ()
-) -> Report:
-    """Run all checks of an endpoint but those excluded, and summarise."""
-    lines = []
-    failed: dict[str, str] = {}
-    for name, check in checks.items():
-        if name in exclude:
-            lines.append(f"[+]{name} excluded: ok")
-        elif (reason := await _outcome(check)) is None:
-            lines.append(f"[+]{name} ok")
-        else:
-            lines.append(f"[-]{name} failed: reason withheld")
-            failed[name] = reason
-    if unknown := sorted(set(exclude) - set(checks)):
-        quoted = ", ".join(f'"{name}"' for name in unknown)
-        lines.append(f"warn: some health checks cannot be excluded: no matches for {quoted}")
-    if failed:
-        log.info("Health check failed", endpoint=endpoint, reasons=failed)
-        return Report(False, "\n".join([*lines, f"{endpoint} check failed"]) + "\n")
-    return Report(True, "\n".join([*lines, f"{endpoint} check passed"]) + "\n" if verbose else "ok")
+class Endpoint:
+    """The checks of one endpoint and how they stood when they were last run, so that only changes are logged."""
+
+    def __init__(self, name: str, checks: Mapping[str, Check]) -> None:
+        self._name = name
+        self._checks = checks
+        self._failing: dict[str, str] = {}
+
+    async def report(self, *, verbose: bool = False, exclude: Collection[str] = ()) -> Report:
+        """Run all checks but those excluded, and summarise."""
+        lines = []
+        reasons: dict[str, str | None] = {}
+        for name, check in self._checks.items():
+            if name in exclude:
+                lines.append(f"[+]{name} excluded: ok")
+                continue
+            reasons[name] = await _outcome(check)
+            lines.append(f"[+]{name} ok" if reasons[name] is None else f"[-]{name} failed: reason withheld")
+        if unknown := sorted(set(exclude) - set(self._checks)):
+            quoted = ", ".join(f'"{name}"' for name in unknown)
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {quoted}")
+        self._log_changes(reasons)
+        if any(reason is not None for reason in reasons.values()):
+            return Report(False, "\n".join([*lines, f"{self._name} check failed"]) + "\n")
+        return Report(True, "\n".join([*lines, f"{self._name} check passed"]) + "\n" if verbose else "ok")
+
+    def _log_changes(self, reasons: Mapping[str, str | None]) -> None:
+        failing = {name: reason for name, reason in reasons.items() if reason is not None}
+        news = {name: reason for name, reason in failing.items() if self._failing.get(name) != reason}
+        mended = [name for name in reasons if name in self._failing and name not in failing]
+        if news:
+            log.info("Health check failed", endpoint=self._name, reasons=news)
+        if mended:
+            log.info("Health check passes again", endpoint=self._name, checks=mended)
+        unasked = {name: reason for name, reason in self._failing.items() if name not in reasons}
+        self._failing = unasked | failing
 
 
 async def report_one(check: Check) -> Report:

@@ -27,7 +27,7 @@ import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from podium.daemon.serving.health import Check, Health, Report, report, report_one
+from podium.daemon.serving.health import Check, Endpoint, Health, Report, report_one
 from podium.telemetry import CONTENT_TYPE, Metrics, get_logger
 
 log = get_logger("serving")
@@ -108,7 +108,7 @@ def application(
     app = web.Application(middlewares=middlewares, client_max_size=_BODY_BYTES_MAX)
     app.on_response_prepare.append(_set_headers)
     for endpoint, checks in health.endpoints().items():
-        app.router.add_get(f"/{endpoint}", _summary_handler(endpoint, checks))
+        app.router.add_get(f"/{endpoint}", _summary_handler(Endpoint(endpoint, checks)))
         app.router.add_get(f"/{endpoint}/{{check}}", _check_handler(checks))
 
     async def show_metrics(_: web.Request) -> web.Response:
@@ -127,12 +127,10 @@ def application(
     return app
 
 
-def _summary_handler(endpoint: str, checks: Mapping[str, Check]) -> Handler:
+def _summary_handler(endpoint: Endpoint) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         query = request.query
-        return _response(
-            await report(endpoint, checks, verbose="verbose" in query, exclude=query.getall("exclude", []))
-        )
+        return _response(await endpoint.report(verbose="verbose" in query, exclude=query.getall("exclude", [])))
 
     return handle
 

@@ -140,6 +140,15 @@ def test_a_node_that_cannot_be_read_is_reported_once_and_used_when_it_is_mended(
     assert list(world.cache.node_names()) == ["n1"]
 
 
+def test_a_node_that_breaks_goes_as_far_as_waiting_pods_are_concerned(world: Watched) -> None:
+    world.put(whole := node("n1"), broken := node("n1", cpu="much"))
+    assert world.calls() == [NODE_ADD.label, NODE_DELETE.label]
+    assert world.told.objects[-1] == (whole, None)
+    world.put(node("n1", cpu="more"))
+    world.node_handler.on_delete(broken)
+    assert world.calls() == []
+
+
 def test_a_node_that_was_broken_when_it_went_comes_back_as_any_other(world: Watched) -> None:
     broken = node("n1", cpu="much")
     world.put(broken)

@@ -3,7 +3,7 @@ import pytest
 import structlog
 
 from podium.daemon.serving import CheckError, Health, ping
-from podium.daemon.serving.health import report, report_one
+from podium.daemon.serving.health import Endpoint, report_one
 from tests.virtual_time import VIRTUAL_TIME
 
 pytestmark = pytest.mark.anyio
@@ -31,18 +31,20 @@ async def hangs():
 
 
 async def test_an_endpoint_whose_checks_pass_says_ok():
-    answer = await report("healthz", {"ping": ping, "slow": answers_late})
+    answer = await Endpoint("healthz", {"ping": ping, "slow": answers_late}).report()
     assert (answer.is_healthy, answer.text) == (True, "ok")
 
 
 async def test_verbose_lists_the_checks():
-    answer = await report("healthz", {"ping": ping}, verbose=True)
+    answer = await Endpoint("healthz", {"ping": ping}).report(verbose=True)
     assert (answer.is_healthy, answer.text) == (True, "[+]ping ok\nhealthz check passed\n")
 
 
 async def test_a_failure_lists_the_checks_and_logs_the_reasons_it_withholds():
     with structlog.testing.capture_logs() as logged:
-        answer = await report("readyz", {"ping": ping, "sched-handler-sync": not_synced, "leaderElection": lease_lost})
+        answer = await Endpoint(
+            "readyz", {"ping": ping, "sched-handler-sync": not_synced, "leaderElection": lease_lost}
+        ).report()
     assert not answer.is_healthy
     assert answer.text == (
         "[+]ping ok\n"
@@ -57,13 +59,33 @@ async def test_a_failure_lists_the_checks_and_logs_the_reasons_it_withholds():
     }
 
 
+async def test_a_failure_is_logged_when_it_begins_changes_and_ends():
+    reasons = {"sync": None, "lease": None}
+    endpoint = Endpoint("readyz", {"sync": lambda: reasons["sync"], "lease": lambda: reasons["lease"]})
+
+    async def logged(**said):
+        reasons.update(said)
+        with structlog.testing.capture_logs() as logs:
+            await endpoint.report()
+            await endpoint.report(exclude=["lease"])
+        return [(entry["event"], entry.get("reasons") or entry["checks"]) for entry in logs]
+
+    assert await logged() == []
+    assert await logged(sync="not yet") == [("Health check failed", {"sync": "not yet"})]
+    assert await logged() == []
+    assert await logged(lease="lost") == [("Health check failed", {"lease": "lost"})]
+    assert await logged(sync="never") == [("Health check failed", {"sync": "never"})]
+    assert await logged(sync=None, lease=None) == [("Health check passes again", ["sync", "lease"])]
+    assert await logged() == []
+
+
 async def test_an_excluded_check_is_not_run():
-    answer = await report("readyz", {"ping": ping, "sync": not_synced}, verbose=True, exclude=["sync"])
+    answer = await Endpoint("readyz", {"ping": ping, "sync": not_synced}).report(verbose=True, exclude=["sync"])
     assert answer.text == "[+]ping ok\n[+]sync excluded: ok\nreadyz check passed\n"
 
 
 async def test_excluding_what_is_not_there_is_warned_about():
-    answer = await report("livez", {"ping": ping}, verbose=True, exclude=["nope", "else"])
+    answer = await Endpoint("livez", {"ping": ping}).report(verbose=True, exclude=["nope", "else"])
     assert 'warn: some health checks cannot be excluded: no matches for "else", "nope"\n' in answer.text
     assert answer.is_healthy
 

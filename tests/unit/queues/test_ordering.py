@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.framework.interface import QueueSortPlugin
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.kube.objects import Pod
+from podium.queues import Place
+from tests.unit.queues.builders import Bench, ByPriority, WithoutArgs, pod
+
+
+class ByRank(WithoutArgs, QueueSortPlugin):
+    """Fails for pods without a rank, as somebody's plugin may for want of a label."""
+
+    def less(self, a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
+        return rank(a) < rank(b)
+
+
+class ByRankKey(ByRank):
+    def sort_key(self, info: QueuedPodInfo) -> Any:
+        return rank(info)
+
+
+class ByRankOrNothing(ByRank):
+    """Has a key for every pod, but not keys that can be compared."""
+
+    def sort_key(self, info: QueuedPodInfo) -> Any:
+        return rank(info) if "rank" in info.pod.metadata.labels else None
+
+
+class WithoutRivals(WithoutArgs, QueueSortPlugin):
+    """Fails where two pods of one team meet."""
+
+    def less(self, a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
+        if a.pod is not b.pod and a.pod.metadata.labels == b.pod.metadata.labels:
+            raise LookupError("rivals")
+        return a.pod.metadata.labels["team"] < b.pod.metadata.labels["team"]
+
+
+def rank(info: QueuedPodInfo) -> int:
+    return int(info.pod.metadata.labels["rank"])
+
+
+def ranked(name: str, number: int) -> Pod:
+    return pod(name, labels={"rank": str(number)})
+
+
+@pytest.mark.parametrize("queue_sort", [ByRank(), ByRankKey(), ByRankOrNothing()])
+def test_pods_that_the_plugin_cannot_order_come_last_by_priority_and_age(queue_sort: QueueSortPlugin) -> None:
+    bench = Bench(queue_sort=queue_sort)
+    for each in (
+        ranked("third", 3),
+        pod("low"),
+        ranked("first", 1),
+        pod("high", priority=9),
+        pod("young"),
+        ranked("second", 2),
+    ):
+        bench.add(each)
+        bench.clock.advance(1)
+    assert bench.popped_names() == ["first", "second", "third", "high", "low", "young"]
+    assert {plugin for plugin, point, _ in bench.recorder.failures if point == "QueueSort"} == {queue_sort.name}
+
+
+def test_a_plugin_that_fails_for_the_first_pod_orders_the_others() -> None:
+    bench = Bench(queue_sort=ByRankKey())
+    bench.add(pod("none"), ranked("b", 2), ranked("a", 1))
+    assert bench.popped_names() == ["a", "b", "none"]
+
+
+def test_two_pods_that_the_plugin_cannot_compare_are_ordered_by_priority() -> None:
+    bench = Bench(queue_sort=WithoutRivals())
+    for name, team, priority in (("low", "red", 1), ("high", "red", 5), ("blue", "blue", 0), ("mid", "red", 3)):
+        bench.add(pod(name, labels={"team": team}, priority=priority))
+    assert bench.popped_names() == ["blue", "high", "mid", "low"]
+    assert ("WithoutRivals", "QueueSort", "rivals") in bench.recorder.failures
+
+
+def test_no_pod_is_lost_to_a_plugin_that_always_fails() -> None:
+    class Broken(ByPriority):
+        def sort_key(self, info: QueuedPodInfo) -> tuple[int, float]:
+            raise LookupError("no such thing")
+
+    bench = Bench(queue_sort=Broken())
+    bench.add(*(pods := [pod(f"web-{index}", priority=index % 3) for index in range(9)]))
+    bench.reject(bench.pop(), "Fit")
+    bench.reject(bench.pop())
+    bench.update(pods[0], pod("web-0", priority=7))
+    bench.queue.activate(pods)
+    assert {bench.place(each) for each in pods} == {Place.ACTIVE}
+    assert bench.popped_names()[0] == "web-0"
+    assert bench.queue.pop() is None
