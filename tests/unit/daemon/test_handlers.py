@@ -142,8 +142,8 @@ def test_a_node_that_cannot_be_read_is_reported_once_and_used_when_it_is_mended(
 
 def test_a_node_that_breaks_goes_as_far_as_waiting_pods_are_concerned(world: Watched) -> None:
     world.put(whole := node("n1"), broken := node("n1", cpu="much"))
-    assert world.calls() == [NODE_ADD.label, NODE_DELETE.label]
     assert world.told.objects[-1] == (whole, None)
+    assert world.calls() == [NODE_ADD.label, NODE_DELETE.label]
     world.put(node("n1", cpu="more"))
     world.node_handler.on_delete(broken)
     assert world.calls() == []
