@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from io import BufferedReader, FileIO, RawIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 import orjson
 
+from podium.cli import files
 from podium.cli.configuration import Usable, plugin_option, usable
 
 if TYPE_CHECKING:
     from podium.whatif import Evaluator
 
-_GZIP = b"\x1f\x8b"
-
 
 @click.command()
-@click.argument("files", nargs=-1, metavar="[SCENARIOS]...")
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIOS]...")
 @click.option("-f", "--cluster", "clusters", multiple=True, metavar="FILE", help="Objects of a cluster. Repeatable.")
 @click.option("--pod", "pod_file", metavar="FILE", help="The pod that asks where it would go.")
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", help="How to answer about a pod.")
 def command(
-    files: tuple[str, ...],
+    scenarios: tuple[str, ...],
     clusters: tuple[str, ...],
     pod_file: str | None,
     config: Path | None,
@@ -51,25 +46,22 @@ def command(
     answers recorded scenarios: one JSON object a line, with the objects, the configuration and the pod.
     """  # noqa: D301
     good = usable(config, plugins, to_run=False)
-    if pod_file is not None and not files:
+    if pod_file is not None and not scenarios:
         _answer_pod(clusters, pod_file, good, output, any_scheduler=config is None)
-    elif files and pod_file is None and not clusters:
-        _answer_scenarios(files, good)
+    elif scenarios and pod_file is None and not clusters:
+        _answer_scenarios(scenarios, good)
     else:
         raise click.UsageError("give either files of scenarios, or a cluster with -f and a pod with --pod")
 
 
-def _answer_scenarios(files: tuple[str, ...], good: Usable) -> None:
+def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
     from podium.whatif import Evaluator
 
     evaluator = Evaluator(good.plugins, good.config)
     out = sys.stdout.buffer
-    for name in files:
-        try:
-            with _opened(name) as lines:
-                _answer_lines(evaluator, lines, name, out)
-        except (OSError, EOFError) as error:
-            raise click.ClickException(f"{name}: {getattr(error, 'strerror', None) or error}") from error
+    for name in names:
+        with files.reported(name), files.opened(name) as lines:
+            _answer_lines(evaluator, lines, name, out)
 
 
 def _answer_lines(evaluator: Evaluator, lines: BinaryIO, name: str, out: BinaryIO) -> None:
@@ -84,7 +76,9 @@ def _answer_pod(clusters: tuple[str, ...], pod_file: str, good: Usable, output: 
     from podium.whatif import Question, WhatIfError
 
     try:
-        question = Question.read([(name, _content(name)) for name in clusters], (pod_file, _content(pod_file)))
+        question = Question.read(
+            [(name, files.content(name)) for name in clusters], (pod_file, files.content(pod_file))
+        )
         answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler)
     except (WhatIfError, ScheduleError, PluginError) as error:
         raise click.ClickException(str(error)) from error
@@ -92,25 +86,3 @@ def _answer_pod(clusters: tuple[str, ...], pod_file: str, good: Usable, output: 
         click.echo(orjson.dumps(answer.to_json()))
     else:
         print_table(answer)
-
-
-def _content(name: str) -> bytes:
-    try:
-        with _opened(name) as file:
-            return file.read()
-    except (OSError, EOFError) as error:
-        raise click.ClickException(f"{name}: {getattr(error, 'strerror', None) or error}") from error
-
-
-@contextmanager
-def _opened(name: str) -> Iterator[BinaryIO]:
-    """The file, or standard input for `-`; unpacked if it is packed."""
-    with ExitStack() as stack:
-        raw = sys.stdin.buffer if name == "-" else stack.enter_context(FileIO(name))
-        file = BufferedReader(cast("RawIOBase", raw))
-        if file.peek(2)[:2] == _GZIP:
-            yield cast("BinaryIO", stack.enter_context(gzip.open(file)))
-        else:
-            yield cast("BinaryIO", file)
-        if name == "-":
-            file.detach()

@@ -88,11 +88,15 @@ class _CachedPod:
 class Cache:
     """Pods by UID and nodes by name, as the API server and the scheduler's own decisions have them.
 
+    Args:
+        footprint_of: what a pod takes up on its node; raises FieldError where that cannot be read.
+
     Invariant: every pod that is assumed or added counts on exactly one node name, whether or not that node exists.
     """
 
-    def __init__(self, report_broken: ReportBroken) -> None:
+    def __init__(self, report_broken: ReportBroken, footprint_of: Callable[[Pod], Footprint] = footprint) -> None:
         self._report_broken = report_broken
+        self._footprint_of = footprint_of
         self._reported: dict[str, str] = {}
         self._pods: dict[str, _CachedPod] = {}
         self._on_node: dict[str, dict[str, _CachedPod]] = {}
@@ -243,7 +247,7 @@ class Cache:
 
     def _footprint(self, pod: Pod) -> Footprint:
         try:
-            return footprint(pod)
+            return self._footprint_of(pod)
         except FieldError as error:
             self._report_once(pod.uid, pod, error)
             return footprint_without_requests(pod)

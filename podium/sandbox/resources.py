@@ -74,6 +74,7 @@ RESOURCES: tuple[ResourceType, ...] = (
     _type("v1", "persistentvolumes", "PersistentVolume", short="pv", sub="status", cluster=True),
     _type("v1", "pods", "Pod", short="po", sub="binding eviction status", every=True),
     _type("v1", "replicationcontrollers", "ReplicationController", short="rc", sub="status", every=True),
+    _type("v1", "resourcequotas", "ResourceQuota", short="quota", sub="status"),
     _type("v1", "secrets", "Secret"),
     _type("v1", "serviceaccounts", "ServiceAccount", short="sa"),
     _type("v1", "services", "Service", short="svc", sub="status", every=True),

@@ -1,0 +1,138 @@
+"""Where the objects of an estimate come from: files, an API server, or recorded cases. Read here, judged elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import click
+import msgspec
+
+from podium.cli import event_loop, files
+from podium.estimator.errors import EstimateError
+from podium.estimator.member import READ, Gates, MemberCluster
+from podium.kube.api_errors import ApiError
+from podium.kube.credentials import ConnectionConfigError, load
+from podium.kube.errors import FieldError
+from podium.kube.objects import Node, Pod
+from podium.kube.resource_types import PODS, ResourceType
+from podium.kube.session import ApiSession
+from podium.lib.clock import SystemClock
+from podium.whatif import Manifest, ManifestError, read_manifest
+from podium.whatif.admission import Admission
+from podium.whatif.files import read_objects
+from podium.whatif.manifests import resource_of
+
+_PAGE = 500
+_KINDS: Mapping[tuple[str, str], ResourceType[Any]] = {(each.group, each.kind): each for each in READ}
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A pod such as the workload makes, and the name of its priority class."""
+
+    pod: Pod
+    priority_class_name: str
+
+
+def member_of(manifests: Iterable[Any], gates: Gates, name: str = "") -> MemberCluster:
+    """The member cluster of these objects.
+
+    Raises:
+        ManifestError: one cannot be read.
+    """
+    found = []
+    for manifest in manifests:
+        resource = _kind_of(manifest)
+        if resource is not None:
+            found.append(read_manifest(manifest, resource))
+    member = MemberCluster(name, _refuse_broken, gates)
+    for item in sorted(found, key=lambda item: (item.metadata.namespace, item.metadata.name)):
+        member.put(item)
+    return member
+
+
+def manifests_in(names: Sequence[str]) -> list[Manifest]:
+    """The objects in files, their gaps filled as an API server does.
+
+    Raises:
+        ManifestError: a file cannot be read.
+    """
+    found = [each.manifest for name in names for each in read_objects(files.content(name), name)]
+    admission = Admission(found)
+    return [admission.admit(each, resource) if (resource := resource_of(each)) else each for each in found]
+
+
+def manifests_of_cluster(
+    kubeconfig: str | None, context: str | None, resources: Sequence[ResourceType[Any]]
+) -> list[Manifest]:
+    """The objects of a running cluster, as it has them now.
+
+    Raises:
+        click.ClickException: the cluster cannot be reached, or refuses.
+    """
+
+    async def fetch() -> list[Manifest]:
+        credentials = await load(kubeconfig=kubeconfig, context=context, clock=SystemClock())
+        async with ApiSession(credentials) as session:
+            return [item for resource in resources for item in await _listed(session, resource)]
+
+    try:
+        return event_loop.run(fetch)
+    except (ConnectionConfigError, ApiError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def workload_in(name: str) -> Workload:
+    """The workload in a file: a pod, or something with a pod template.
+
+    Raises:
+        ManifestError: there is no such thing in it, or more than one.
+    """
+    found = [each for each in read_objects(files.content(name), name) if _template(each.manifest) is not None]
+    if len(found) != 1:
+        raise ManifestError(f"{name}: expected one pod or workload with a pod template, found {len(found)}")
+    manifest = found[0].manifest
+    template = _template(manifest)
+    assert template is not None
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    metadata = {**manifest.get("metadata", {}), "labels": labels, "ownerReferences": []}
+    spec = {**(template.get("spec") or {})}
+    spec.pop("nodeName", None)
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    return Workload(read_manifest(Admission([]).admit(pod, PODS), PODS), str(spec.get("priorityClassName") or ""))
+
+
+def _kind_of(manifest: Any) -> ResourceType[Any] | None:
+    if not isinstance(manifest, dict):
+        return None
+    return _KINDS.get((str(manifest.get("apiVersion", "")).rpartition("/")[0], str(manifest.get("kind", ""))))
+
+
+def _template(manifest: Manifest) -> Mapping[str, Any] | None:
+    spec = manifest.get("spec")
+    if not isinstance(spec, dict):
+        return None
+    if manifest.get("kind") == "Pod":
+        return manifest
+    template = spec.get("template") or ((spec.get("jobTemplate") or {}).get("spec") or {}).get("template")
+    return template if isinstance(template, dict) else None
+
+
+async def _listed(session: ApiSession, resource: ResourceType[Any]) -> list[Manifest]:
+    version = resource.path.strip("/").removeprefix("apis/").removeprefix("api/").rpartition("/")[0]
+    items: list[Manifest] = []
+    token = ""
+    while True:
+        query = f"?limit={_PAGE}" + (f"&continue={quote(token)}" if token else "")
+        page = msgspec.json.decode(await session.request("GET", resource.path + query))
+        items += ({**item, "apiVersion": version, "kind": resource.kind} for item in page.get("items") or ())
+        token = page.get("metadata", {}).get("continue") or ""
+        if not token:
+            return items
+
+
+def _refuse_broken(item: Node | Pod, error: FieldError) -> None:
+    raise EstimateError(f"{type(item).__name__} {item.key}: {error}") from error

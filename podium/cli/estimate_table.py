@@ -1,0 +1,38 @@
+"""An estimate as a person reads it: a line for each node where that was asked for, then the number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_WIDTH_PIPED = 200
+
+
+def print_answer(answer: Mapping[str, Any]) -> None:
+    """Print to standard output; what is piped is not cut to the width of a terminal."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_WIDTH_PIPED)
+    if "nodes" in answer:
+        console.print(_nodes(answer["nodes"]))
+    console.print(Text.assemble((f"{answer['replicas']:,}", "bold green"), " replicas fit"))
+    if "general_replicas" in answer:
+        console.print(
+            Text.assemble((f"{answer['general_replicas']:,}", "bold"), " by the Cluster's summary and models")
+        )
+
+
+def _nodes(nodes: list[Mapping[str, Any]]) -> Table:
+    """The nodes that take most first."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("NODE", overflow="fold")
+    table.add_column("REPLICAS", justify="right")
+    table.add_column("LIMITED BY", overflow="fold")
+    for node in sorted(nodes, key=lambda node: (-node["replicas"], node["node"])):
+        table.add_row(node["node"], f"{node['replicas']:,}", node["limit"], style="" if node["replicas"] else "dim")
+    return table

@@ -1,0 +1,47 @@
+"""Files that commands are given: standard input for `-`, unpacked where they are packed."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from io import BufferedReader, FileIO, RawIOBase
+from typing import BinaryIO, cast
+
+import click
+
+_GZIP = b"\x1f\x8b"
+
+
+def content(name: str) -> bytes:
+    """All of a file.
+
+    Raises:
+        click.ClickException: it cannot be read.
+    """
+    with reported(name), opened(name) as file:
+        return file.read()
+
+
+@contextmanager
+def reported(name: str) -> Iterator[None]:
+    """Errors of reading the file, as errors of the command."""
+    try:
+        yield
+    except (OSError, EOFError) as error:
+        raise click.ClickException(f"{name}: {getattr(error, 'strerror', None) or error}") from error
+
+
+@contextmanager
+def opened(name: str) -> Iterator[BinaryIO]:
+    """The file, or standard input for `-`; unpacked if it is packed."""
+    with ExitStack() as stack:
+        raw = sys.stdin.buffer if name == "-" else stack.enter_context(FileIO(name))
+        file = BufferedReader(cast("RawIOBase", raw))
+        if file.peek(2)[:2] == _GZIP:
+            yield cast("BinaryIO", stack.enter_context(gzip.open(file)))
+        else:
+            yield cast("BinaryIO", file)
+        if name == "-":
+            file.detach()

@@ -1,0 +1,97 @@
+"""Amounts of resources as the estimator counts them: whole units, rounded up one by one.
+
+Owns what a replica demands and what a running pod takes away from its node, by the simpler rules of Karmada. Never
+compares.
+
+Units: cpu in thousandths of a core, everything else as counted by its quantity.
+Source: karmada pkg/util/resource.go, v1.18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from podium.cluster import Footprint
+from podium.kube.errors import FieldError
+from podium.kube.objects import Pod, PodSpec, RawQuantity, ResourceList, once_per_spec
+from podium.kube.quantity import Quantity, QuantityError, milli_value, parse, value
+from podium.kube.resource_names import CPU, is_counted_resource
+
+
+class Demand(NamedTuple):
+    """An amount of one resource, more than 0."""
+
+    resource: str
+    amount: int
+
+
+def exact(raw: RawQuantity, path: str) -> Quantity:
+    """The number that a quantity stands for.
+
+    Raises:
+        FieldError: it cannot be read.
+    """
+    try:
+        return parse(raw)
+    except QuantityError as error:
+        raise FieldError(path, str(error)) from error
+
+
+def whole_units(resource: str, raw: RawQuantity, path: str) -> int:
+    """The amount in the resource's units, rounded up.
+
+    Raises:
+        FieldError: it cannot be read.
+    """
+    try:
+        return milli_value(raw) if resource == CPU else value(raw)
+    except QuantityError as error:
+        raise FieldError(path, str(error)) from error
+
+
+def counted(amounts: ResourceList, path: str) -> dict[str, int]:
+    """The amounts of those resources that are held against nodes. The number of pods is none of them.
+
+    Raises:
+        FieldError: one cannot be read.
+    """
+    return {
+        name: whole_units(name, raw, f"{path}[{name}]") for name, raw in amounts.items() if is_counted_resource(name)
+    }
+
+
+def demands(request: ResourceList) -> tuple[Demand, ...]:
+    """What each replica takes of the resources that are held against nodes.
+
+    Raises:
+        FieldError: an amount cannot be read.
+    """
+    return tuple(Demand(name, amount) for name, amount in counted(request, "resourceRequest").items() if amount > 0)
+
+
+@once_per_spec
+def _taken(spec: PodSpec) -> Mapping[str, int]:
+    total: dict[str, int] = {}
+    for index, container in enumerate(spec.containers):
+        _add(total, counted(container.resources.requests, f"spec.containers[{index}].resources.requests"))
+    for index, container in enumerate(spec.init_containers):
+        requests = counted(container.resources.requests, f"spec.initContainers[{index}].resources.requests")
+        for name, amount in requests.items():
+            total[name] = max(total.get(name, 0), amount)
+    _add(total, counted(spec.overhead, "spec.overhead"))
+    return total
+
+
+def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def upstream_footprint(pod: Pod) -> Footprint:
+    """What upstream takes a running pod to take up: sidecars count as init containers do, pod level not at all.
+
+    Raises:
+        FieldError: an amount of the pod cannot be read.
+    """
+    return Footprint(_taken(pod.spec), 0, 0, ())

@@ -1,0 +1,79 @@
+"""Which nodes a replica may run on, by row.
+
+Owns compiled node claims: selector, required affinity and tolerations, held against each distinct label value and set
+of taints once, and remembered from one question to the next. Never looks at resources.
+
+Cost: one gather per label that the claim names and one for taints.
+Source: karmada pkg/estimator/server/nodes/filter.go, v1.18.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from podium.cluster import Rows, Snapshot
+from podium.cluster.snapshot import BoolArray
+from podium.estimator.requirements import NodeClaim
+from podium.kube.objects import Taint
+from podium.kube.selectors import compile_node_selector
+from podium.kube.tolerations import is_tolerated
+from podium.plugins.lookup import Lookup
+from podium.plugins.node_matching import RowSelector
+from podium.plugins.node_unschedulable import CORDONED
+from podium.plugins.taint_toleration import is_repelled
+
+_CLAIMS_MAX: Final = 1024
+_NO_CLAIM: Final = NodeClaim()
+
+_encode = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+class CompiledClaim:
+    """One claim, ready for rows. A term that cannot be read matches no node; terms that are empty neither."""
+
+    def __init__(self, claim: NodeClaim) -> None:
+        affinity = claim.hard_node_affinity
+        matcher = None if affinity is None else compile_node_selector(affinity)
+        self._selector = RowSelector(claim.node_selector, matcher)
+        self._tolerates_cordon = is_tolerated(claim.tolerations, CORDONED)
+        self._repelled: Lookup[tuple[Taint, ...], np.bool_] = Lookup(
+            lambda taints: is_repelled(claim.tolerations, taints), np.bool_
+        )
+
+    def matched(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+        """Which rows the selector and the affinity leave."""
+        return self._selector.matching(snapshot, rows)
+
+    def tolerated(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+        """Which rows have no taint that keeps the replica away, and are not cordoned against it."""
+        tolerated: BoolArray = ~self._repelled.over(snapshot.taint_sets).take(snapshot.taint_set.take(rows))
+        return tolerated if self._tolerates_cordon else tolerated & ~snapshot.unschedulable.take(rows)
+
+    def allowed(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+        """Which rows the replica may run on."""
+        tolerated = self.tolerated(snapshot, rows)
+        return tolerated if self._selector.everything else tolerated & self.matched(snapshot, rows)
+
+
+class Claims:
+    """Compiled claims by content; those that were asked about last are kept."""
+
+    def __init__(self) -> None:
+        self._compiled: OrderedDict[bytes, CompiledClaim] = OrderedDict()
+
+    def compiled(self, claim: NodeClaim | None) -> CompiledClaim:
+        """The claim ready for rows; none at all claims nothing and tolerates nothing."""
+        claim = claim or _NO_CLAIM
+        key = _encode(claim)
+        known = self._compiled.get(key)
+        if known is None:
+            known = self._compiled[key] = CompiledClaim(claim)
+            if len(self._compiled) > _CLAIMS_MAX:
+                self._compiled.popitem(last=False)
+        else:
+            self._compiled.move_to_end(key)
+        return known

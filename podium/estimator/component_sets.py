@@ -1,0 +1,155 @@
+"""How many whole sets of components fit, first fit.
+
+Every component in turn goes to the first nodes that take some of it, a set after the other, until one finds no room.
+What has been placed of that last set stays placed.
+
+Cost: proportional to the number of components, and of nodes on which one of them ends; not to the number of sets. Sets
+that lie on the same nodes as the one before are placed all at once.
+Source: karmada pkg/estimator/scheduling_simulator_components.go, v1.18.
+Differs: a set with a negative number of replicas never fits; upstream gives its capacity back. A set that takes
+nothing fits without limit, at once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from podium.estimator.amounts import Demand, demands
+from podium.estimator.requirements import MAX_INT32, AssumedWorkload, Component
+from podium.estimator.room import ReducedRoom, Room, fitting
+
+_Column: TypeAlias = list[int]
+
+
+@dataclass(slots=True)
+class _Placing:
+    """One component under way.
+
+    Invariant: no node before `nodes[at]` takes another replica.
+    """
+
+    replicas: int
+    need: tuple[tuple[_Column, int], ...]
+    nodes: Sequence[int]
+    at: int = 0
+
+    def fits(self, node: int) -> int:
+        """How many replicas the node takes."""
+        return min(column[node] // amount for column, amount in self.need)
+
+    def first_node(self) -> int | None:
+        """The first node that takes a replica."""
+        while self.at < len(self.nodes):
+            node = self.nodes[self.at]
+            if self.fits(node):
+                return node
+            self.at += 1
+        return None
+
+    def take(self, node: int, replicas: int) -> None:
+        """Place replicas on a node."""
+        for column, amount in self.need:
+            column[node] -= amount * replicas
+
+    def place(self) -> bool:
+        """Place all replicas, as many on each node as it takes; False where not all of them find room."""
+        left = self.replicas
+        while left:
+            node = self.first_node()
+            if node is None:
+                return False
+            here = min(left, self.fits(node))
+            self.take(node, here)
+            left -= here
+        return True
+
+
+def placed_sets(room: ReducedRoom, components: Iterable[Component | None], sets_max: int = MAX_INT32) -> int:
+    """Place as many whole sets as fit, `sets_max` at most, and take what they need off the room.
+
+    Raises:
+        FieldError: an amount cannot be read.
+    """
+    wanted = [component for component in components if component is not None]
+    if any(component.replicas < 0 for component in wanted):
+        return 0
+    placings = [_placing(room, component) for component in wanted if component.replicas > 0]
+    if not placings:
+        return sets_max
+    sets = 0
+    while sets < sets_max:
+        alike = min(_sets_on_the_same_nodes(placings), sets_max - sets)
+        if alike:
+            for placing in placings:
+                placing.take(placing.nodes[placing.at], placing.replicas * alike)
+            sets += alike
+        elif all(placing.place() for placing in placings):
+            sets += 1
+        else:
+            break
+    return sets
+
+
+def max_available_sets(
+    room: Room,
+    components: Sequence[Component | None],
+    assumed: Iterable[AssumedWorkload] = (),
+    sets_max: int = MAX_INT32,
+) -> int:
+    """How many whole sets fit beside what is assumed to be on its way.
+
+    Raises:
+        FieldError: an amount cannot be read.
+    """
+    return placed_sets(without_assumed(room, assumed, components), components, sets_max)
+
+
+def without_assumed(
+    room: Room, assumed: Iterable[AssumedWorkload], components: Iterable[Component | None] = ()
+) -> ReducedRoom:
+    """The room with each assumed workload placed once, as far as it finds room.
+
+    Args:
+        components: what is to be placed afterwards.
+
+    Raises:
+        FieldError: an amount cannot be read.
+    """
+    workloads = [workload.components for workload in assumed]
+    every = [each for group in (components, *workloads) for each in group if each is not None]
+    reduced = ReducedRoom(room, {demand.resource for each in every for demand in _demands(each)})
+    for group in workloads:
+        placed_sets(reduced, group, sets_max=1)
+    return reduced
+
+
+def _demands(component: Component) -> tuple[Demand, ...]:
+    needed = component.replica_requirements
+    return demands(needed.resource_request) if needed is not None else ()
+
+
+def _placing(room: ReducedRoom, component: Component) -> _Placing:
+    needed, requirements = _demands(component), component.replica_requirements
+    claim = requirements.node_claim if requirements is not None else None
+    nodes = np.flatnonzero(fitting(room, needed, claim)).tolist()
+    need = ((room.pods, 1), *((room.amounts[resource], amount) for resource, amount in needed))
+    return _Placing(component.replicas, need, nodes)
+
+
+def _sets_on_the_same_nodes(placings: Iterable[_Placing]) -> int:
+    """How many of the next sets lie with each component on the one node that is its first now."""
+    taken: dict[tuple[int, int], int] = defaultdict(int)
+    columns: dict[int, _Column] = {}
+    for placing in placings:
+        node = placing.first_node()
+        if node is None:
+            return 0
+        for column, amount in placing.need:
+            columns[id(column)] = column
+            taken[id(column), node] += amount * placing.replicas
+    return min(columns[column][node] // amount for (column, node), amount in taken.items())

@@ -1,0 +1,66 @@
+"""How many replicas each node takes, and what keeps it from taking more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podium.cluster import Snapshot
+from podium.estimator.amounts import demands
+from podium.estimator.claims import Claims
+from podium.estimator.requirements import Requirements
+from podium.estimator.room import ClusterRoom, fitting
+from podium.kube.objects import Node, Taint, Toleration
+from podium.kube.tolerations import is_tolerated
+from podium.plugins.node_unschedulable import CORDONED
+from podium.plugins.taint_toleration import is_repelled
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEstimate:
+    """One node's part. `limit` is what runs out first, or what keeps every replica away."""
+
+    node: str
+    replicas: int
+    limit: str
+
+
+def explained(snapshot: Snapshot, claims: Claims, requirements: Requirements | None) -> list[NodeEstimate]:
+    """Every node, in the order in which they are looked at.
+
+    Cost: a look at each node.
+
+    Raises:
+        FieldError: an amount cannot be read.
+    """
+    room = ClusterRoom(snapshot, claims)
+    wanted = demands(requirements.resource_request) if requirements is not None else ()
+    claim = requirements.node_claim if requirements is not None else None
+    compiled = claims.compiled(claim)
+    rows = snapshot.order
+    matched, tolerated = compiled.matched(snapshot, rows), compiled.tolerated(snapshot, rows)
+    counts = fitting(room, wanted, claim).tolist()
+    bounds = {"pods": room.free_pods().tolist()}
+    bounds |= {resource: (room.free(resource) // amount).tolist() for resource, amount in wanted}
+    tolerations = claim.tolerations if claim is not None else ()
+    found = []
+    for place, row in enumerate(rows.tolist()):
+        node = snapshot.nodes[row]
+        assert node is not None
+        if not tolerated[place]:
+            limit = _repelling(node, tolerations)
+        elif not matched[place]:
+            limit = "affinity"
+        else:
+            limit = min(bounds, key=lambda name: bounds[name][place])
+        found.append(NodeEstimate(node.name, counts[place], limit))
+    return found
+
+
+def _repelling(node: Node, tolerations: tuple[Toleration, ...]) -> str:
+    if node.spec.unschedulable and not is_tolerated(tolerations, CORDONED):
+        return "cordoned"
+    return next(f"taint {_text(taint)}" for taint in node.spec.taints if is_repelled(tolerations, (taint,)))
+
+
+def _text(taint: Taint) -> str:
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"

@@ -1,0 +1,276 @@
+"""The general estimator: how many replicas fit, going by what Karmada's Cluster object says.
+
+Owns the sums over a resource summary, and what the grades of nodes add to them. Never sees a node: taints and affinity
+play no part.
+
+Source: karmada pkg/estimator/client/general.go, v1.18; for the older semantics of models v1.17 and v1.11.
+Differs: answers beyond int32 saturate. By the v1.17 semantics a request for nothing is bounded by pods alone; upstream
+overflows.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from podium.estimator.amounts import Demand, counted, exact, whole_units
+from podium.estimator.cluster_objects import AllocatableModeling, Cluster, ResourceModel, ResourceSummary
+from podium.estimator.component_sets import max_available_sets
+from podium.estimator.grades import quantity_format
+from podium.estimator.replicas import max_available_replicas
+from podium.estimator.requirements import AssumedWorkload, Component, Requirements, saturated
+from podium.estimator.room import StandInRoom
+from podium.kube.objects import RawQuantity, ResourceList
+from podium.kube.quantity import Quantity
+from podium.kube.resource_names import CPU, PODS
+
+PODS_PER_NODE = 110
+"""How many pods a node of a grade is taken to run."""
+
+
+class ModelsSemantics(enum.Enum):
+    """How the grades of nodes bound an estimate: the release that last did it so."""
+
+    CURRENT = "current"
+    V1_17 = "v1.17"
+    V1_11 = "v1.11"
+
+
+class ModelsError(Exception):
+    """The cluster's models say nothing about the question."""
+
+
+def general_replicas(
+    cluster: Cluster,
+    requirements: Requirements | None,
+    assumed: Sequence[AssumedWorkload] = (),
+    semantics: ModelsSemantics = ModelsSemantics.CURRENT,
+) -> int:
+    """How many replicas the cluster has room for, all nodes taken together.
+
+    Raises:
+        FieldError: an amount cannot be read.
+    """
+    summary = cluster.status.resource_summary
+    if summary is None:
+        return 0
+    on_the_way = _assumed_amounts(assumed, _units)
+    pods = _free_pods(summary) - on_the_way.pop(PODS, 0)
+    if pods <= 0:
+        return 0
+    if requirements is None:
+        return saturated(pods)
+    if summary.allocatable_modelings:
+        try:
+            return saturated(min(replicas_by_models(cluster, requirements, assumed, semantics), pods))
+        except ModelsError:
+            pass
+    return saturated(min(_replicas_by_summary(summary, requirements, on_the_way), pods))
+
+
+def replicas_by_models(
+    cluster: Cluster,
+    requirements: Requirements,
+    assumed: Sequence[AssumedWorkload] = (),
+    semantics: ModelsSemantics = ModelsSemantics.CURRENT,
+) -> int:
+    """How many replicas fit on nodes that have exactly what their grade begins with.
+
+    Raises:
+        ModelsError: there are no models, or, by an older semantics, they do not list a resource of the request.
+        FieldError: an amount cannot be read.
+    """
+    if semantics is ModelsSemantics.CURRENT:
+        return max_available_replicas(_room(cluster), requirements, assumed)
+    return _replicas_by_compliant_grades(cluster, requirements, semantics)
+
+
+def general_sets(
+    cluster: Cluster, components: Sequence[Component | None], assumed: Sequence[AssumedWorkload] = ()
+) -> int:
+    """How many sets of components the cluster has room for, all nodes taken together.
+
+    Raises:
+        FieldError: an amount cannot be read.
+    """
+    summary = cluster.status.resource_summary
+    if summary is None:
+        return 0
+    on_the_way = _assumed_amounts(assumed, _by_format)
+    pods = _free_pods(summary) - on_the_way.pop(PODS, 0)
+    if pods <= 0:
+        return 0
+    there = [component for component in components if component is not None]
+    pods_per_set = sum(component.replicas for component in there)
+    if pods_per_set <= 0:
+        return saturated(pods)
+    sets = saturated(pods // pods_per_set)
+    for name, amount in _amounts(there, _by_format).items():
+        if amount > 0:
+            left = _left_by_format(summary, name) - on_the_way.get(name, 0)
+            if left <= 0:
+                return 0
+            sets = min(sets, left // amount)
+    if not summary.allocatable_modelings:
+        return sets
+    try:
+        return max_available_sets(_room(cluster), there, assumed, sets)
+    except ModelsError:
+        return sets
+
+
+# ---------------------------------------------------------------- the summary
+
+
+def _free_pods(summary: ResourceSummary) -> int:
+    bound, taken = summary.allocatable.get(PODS, 0), (summary.allocated, summary.allocating)
+    return whole_units(PODS, bound, PODS) - sum(whole_units(PODS, each.get(PODS, 0), PODS) for each in taken)
+
+
+def _replicas_by_summary(summary: ResourceSummary, requirements: Requirements, on_the_way: Mapping[str, int]) -> int:
+    counts = []
+    for name, raw in requirements.resource_request.items():
+        wanted = exact(raw, f"resourceRequest[{name}]")
+        if wanted.value <= 0:
+            continue
+        if name not in summary.allocatable:
+            return 0
+        taken = on_the_way.get(name, 0)
+        left = _left(summary, name) + Quantity(-taken, -3 if name == CPU else 0, wide=False)
+        if left.value <= 0:
+            return 0
+        counts.append(left.milli_value // wanted.milli_value if name == CPU else left.value // wanted.value)
+    return min(counts, default=_free_pods(summary))
+
+
+def _left(summary: ResourceSummary, name: str) -> Quantity:
+    left = exact(summary.allocatable[name], f"allocatable[{name}]")
+    for taken in (summary.allocated, summary.allocating):
+        if name in taken:
+            amount = exact(taken[name], name)
+            left += Quantity(-amount.unscaled, amount.exponent, amount.wide)
+    return left
+
+
+def _left_by_format(summary: ResourceSummary, name: str) -> int:
+    """What is left, in thousandths unless it is written in powers of 1024: what upstream compares for sets."""
+    if name not in summary.allocatable:
+        return 0
+    form = quantity_format(summary.allocatable[name])
+    left = exact(summary.allocatable[name], f"allocatable[{name}]")
+    for taken in (summary.allocated, summary.allocating):
+        if name in taken:
+            if not left.unscaled:
+                form = quantity_format(taken[name])
+            amount = exact(taken[name], name)
+            left += Quantity(-amount.unscaled, amount.exponent, amount.wide)
+    return left.value if form == "BinarySI" else left.milli_value
+
+
+def _by_format(name: str, raw: RawQuantity) -> int:
+    amount = exact(raw, f"resourceRequest[{name}]")
+    return amount.value if quantity_format(raw) == "BinarySI" else amount.milli_value
+
+
+def _units(name: str, raw: RawQuantity) -> int:
+    return whole_units(name, raw, f"resourceRequest[{name}]")
+
+
+def _amounts(components: Iterable[Component], measure: Callable[[str, RawQuantity], int]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for component in components:
+        requests: ResourceList = (
+            component.replica_requirements.resource_request if component.replica_requirements is not None else {}
+        )
+        for name, raw in requests.items():
+            total[name] += measure(name, raw) * component.replicas
+    return total
+
+
+def _assumed_amounts(assumed: Iterable[AssumedWorkload], measure: Callable[[str, RawQuantity], int]) -> Counter[str]:
+    """What is on its way, the pods themselves included."""
+    components = [
+        each for workload in assumed for each in workload.components if each is not None and each.replicas > 0
+    ]
+    total = _amounts(components, measure)
+    total[PODS] += sum(each.replicas for each in components)
+    return total
+
+
+# ---------------------------------------------------------------- models
+
+
+def _room(cluster: Cluster) -> StandInRoom:
+    """As many stand-in nodes of each grade as there are nodes, each with what the grade begins with."""
+    models, summary = cluster.spec.resource_models, cluster.status.resource_summary
+    if summary is None:
+        raise ModelsError("resource summary is nil")
+    if not models:
+        raise ModelsError("no resource models defined")
+    count_of: Counter[int] = Counter()
+    for modeling in summary.allocatable_modelings:
+        if modeling.count < 0:
+            raise ModelsError(f"negative node count for grade {modeling.grade}")
+        count_of[modeling.grade] += modeling.count
+    size_of = {model.grade: _beginning(model) for model in models}
+    return StandInRoom([size for grade, size in sorted(size_of.items()) for _ in range(count_of[grade])], PODS_PER_NODE)
+
+
+def _beginning(model: ResourceModel) -> dict[str, int]:
+    return counted({each.name: each.min for each in model.ranges}, f"resourceModels[{model.grade}]")
+
+
+def _replicas_by_compliant_grades(cluster: Cluster, requirements: Requirements, semantics: ModelsSemantics) -> int:
+    """The replicas of all grades from the first on that complies with the request."""
+    models, summary = cluster.spec.resource_models, cluster.status.resource_summary
+    if summary is None or not models:
+        raise ModelsError("no resource models defined")
+    wanted = [
+        Demand(name, amount)
+        for name, raw in requirements.resource_request.items()
+        if (amount := whole_units(name, raw, f"resourceRequest[{name}]")) > 0
+    ]
+    sizes = [
+        {each.name: whole_units(each.name, each.min, "resourceModels") for each in model.ranges} for model in models
+    ]
+    for name, _ in wanted:
+        if any(name not in size for size in sizes):
+            raise ModelsError(f"the models do not list {name}")
+    if not wanted:
+        return _free_pods(summary)
+    if semantics is ModelsSemantics.V1_17:
+        first, at_least = _first_that_holds(sizes, wanted), 0
+    else:
+        first, at_least = _first_that_may_hold(sizes, wanted), 1
+    return _replicas_from(first, sizes, summary.allocatable_modelings, wanted, at_least)
+
+
+def _first_that_holds(sizes: Sequence[Mapping[str, int]], wanted: Iterable[Demand]) -> int:
+    """The first grade that begins with no less than the request; one past the last where there is none."""
+    return max(
+        next((index for index, size in enumerate(sizes) if size[name] >= amount), len(sizes)) for name, amount in wanted
+    )
+
+
+def _first_that_may_hold(sizes: Sequence[Mapping[str, int]], wanted: Iterable[Demand]) -> int:
+    """The grade within which the request lies."""
+    return max(
+        next((index for index, size in enumerate(sizes) if size[name] > amount), len(sizes)) - 1
+        for name, amount in wanted
+    )
+
+
+def _replicas_from(
+    first: int,
+    sizes: Sequence[Mapping[str, int]],
+    modelings: Sequence[AllocatableModeling],
+    wanted: Sequence[Demand],
+    at_least: int,
+) -> int:
+    """Grades and counts are matched by their place, as those releases did."""
+    total = 0
+    for size, modeling in list(zip(sizes, modelings, strict=False))[max(first, 0) :]:
+        each = min(size[name] // amount for name, amount in wanted)
+        total += max(each, at_least) * modeling.count
+    return total

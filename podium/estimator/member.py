@@ -1,0 +1,210 @@
+"""A member cluster: what an estimate needs of it, kept up to date as objects come and go, and the answers.
+
+Owns nodes and pods in columns with upstream's footprints, quotas, deployments and replica sets. Never does I/O.
+
+Source: karmada pkg/estimator/server estimate.go and server.go, framework/runtime, v1.18.
+Differs: the columns are brought up to date in place, where upstream copies all nodes for every question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from podium.cluster import Cache, Snapshot
+from podium.cluster.cache import PodState, ReportBroken
+from podium.estimator.amounts import upstream_footprint
+from podium.estimator.claims import Claims
+from podium.estimator.component_sets import max_available_sets
+from podium.estimator.errors import EstimateError
+from podium.estimator.explain import NodeEstimate, explained
+from podium.estimator.quota import RESOURCE_QUOTAS, ResourceQuota, replicas_within, sets_within
+from podium.estimator.replicas import max_available_replicas
+from podium.estimator.requirements import (
+    MAX_INT32,
+    AssumedWorkload,
+    Component,
+    ObjectReference,
+    ReplicaRequirements,
+)
+from podium.estimator.room import ClusterRoom
+from podium.estimator.workloads import (
+    DEPLOYMENT_KIND,
+    DEPLOYMENTS,
+    REPLICA_SETS,
+    Deployment,
+    TemplatedReplicaSet,
+    controller_uid,
+    unschedulable_pods,
+)
+from podium.kube.errors import FieldError
+from podium.kube.objects import Node, Pod
+from podium.kube.resource_types import NODES, PODS, KubeObject, ResourceType
+
+READ: Final[tuple[ResourceType[Any], ...]] = (NODES, PODS, RESOURCE_QUOTAS, DEPLOYMENTS, REPLICA_SETS)
+"""What an estimate needs of a cluster."""
+
+_ENDED: Final = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """Upstream's feature gates of the estimator server."""
+
+    resource_quota_estimate: bool = False
+    scheduling_overcommit_protection: bool = False
+
+
+class MemberCluster:
+    """One member cluster.
+
+    Args:
+        report_broken: told of objects that cannot be read in full.
+    """
+
+    def __init__(self, name: str, report_broken: ReportBroken, gates: Gates = Gates()) -> None:
+        self.name = name
+        self.quotas: dict[str, ResourceQuota] = {}
+        self.deployments: dict[str, Deployment] = {}
+        self.replica_sets: dict[str, TemplatedReplicaSet] = {}
+        self._gates = gates
+        self._cache = Cache(report_broken, upstream_footprint)
+        self._claims = Claims()
+        self._pods_of: dict[str, dict[str, Pod]] = {}
+
+    # ------------------------------------------------------------ changes
+
+    def put(self, item: KubeObject) -> None:
+        """Add an object of one of the kinds that are read. A pod that has ended plays no part."""
+        match item:
+            case Node():
+                self.put_node(item)
+            case Pod():
+                if item.status.phase not in _ENDED:
+                    self.put_pod(item)
+            case ResourceQuota():
+                self.quotas[item.key] = item
+            case Deployment():
+                self.deployments[item.key] = item
+            case TemplatedReplicaSet():
+                self.replica_sets[item.key] = item
+            case _:
+                raise AssertionError(f"an estimate does not need {item.key}")
+
+    def put_node(self, node: Node) -> None:
+        """Add a node or bring it up to date."""
+        self._cache.put_node(node)
+
+    def drop_node(self, name: str) -> None:
+        """Forget a node."""
+        self._cache.remove_node(name)
+
+    def put_pod(self, pod: Pod) -> None:
+        """Add a pod that has not ended, or bring it up to date."""
+        if pod.node_name:
+            if self._cache.state_of(pod.uid) is PodState.ADDED:
+                self._cache.update_pod(pod)
+            else:
+                self._cache.add_pod(pod)
+        owner = controller_uid(pod.metadata)
+        if owner is not None:
+            self._pods_of.setdefault(owner, {})[pod.uid] = pod
+
+    def drop_pod(self, pod: Pod) -> None:
+        """Forget a pod."""
+        if self._cache.state_of(pod.uid) is PodState.ADDED:
+            self._cache.remove_pod(pod)
+        owner = controller_uid(pod.metadata)
+        if owner is not None and owner in self._pods_of:
+            self._pods_of[owner].pop(pod.uid, None)
+            if not self._pods_of[owner]:
+                del self._pods_of[owner]
+
+    # ------------------------------------------------------------ answers
+
+    def snapshot(self) -> Snapshot:
+        """The nodes as they are now; valid until the next call."""
+        return self._cache.snapshot()
+
+    def room(self) -> ClusterRoom:
+        """What is free on the nodes as they are now."""
+        return ClusterRoom(self.snapshot(), self._claims)
+
+    def max_available_replicas(
+        self, requirements: ReplicaRequirements | None, assumed: Sequence[AssumedWorkload] = ()
+    ) -> int:
+        """How many replicas the cluster has room for.
+
+        Raises:
+            EstimateError: an amount cannot be read.
+        """
+        if not len(self.snapshot()):
+            return 0
+        assumed = self._honoured(assumed)
+        try:
+            by_nodes = max_available_replicas(self.room(), requirements, assumed)
+            if not self._gates.resource_quota_estimate:
+                return by_nodes
+            return min(by_nodes, replicas_within(self.quotas.values(), requirements, assumed))
+        except FieldError as error:
+            raise EstimateError(f"failed to estimate replicas: {error}") from error
+
+    def explain_replicas(self, requirements: ReplicaRequirements | None) -> list[NodeEstimate]:
+        """Every node's part in `max_available_replicas`. Quotas are not shown: they bound the sum.
+
+        Raises:
+            EstimateError: an amount cannot be read.
+        """
+        try:
+            return explained(self.snapshot(), self._claims, requirements)
+        except FieldError as error:
+            raise EstimateError(f"failed to estimate replicas: {error}") from error
+
+    def max_available_component_sets(
+        self,
+        components: Sequence[Component | None],
+        namespace: str = "",
+        assumed: Sequence[AssumedWorkload] = (),
+    ) -> int:
+        """How many whole sets of the components the cluster has room for.
+
+        Raises:
+            EstimateError: an amount cannot be read.
+        """
+        if not len(self.snapshot()):
+            return 0
+        assumed = self._honoured(assumed)
+        try:
+            by_nodes = max_available_sets(self.room(), components, assumed) if components else MAX_INT32
+            if not self._gates.resource_quota_estimate:
+                return by_nodes
+            return min(by_nodes, sets_within(self.quotas.values(), namespace, components, assumed))
+        except FieldError as error:
+            raise EstimateError(f"failed to estimate component sets: {error}") from error
+
+    def unschedulable_replicas(self, workload: ObjectReference | None, threshold_s: float, now_s: float) -> int:
+        """How many replicas of a deployment nobody could place for longer than the threshold.
+
+        Raises:
+            EstimateError: there is no such workload, or it is of another kind.
+        """
+        if workload is None:
+            raise EstimateError("resource is nil")
+        key = f"{workload.namespace}/{workload.name}"
+        if workload.kind != DEPLOYMENT_KIND:
+            raise EstimateError(f"kind({workload.kind}) of workload({key}) is not supported")
+        deployment = self.deployments.get(key)
+        if deployment is None:
+            raise EstimateError(f'deployments.apps "{key}" not found')
+        return unschedulable_pods(
+            deployment, self.replica_sets.values(), self._pods_owned_by_any_of(deployment), threshold_s, now_s
+        )
+
+    def _pods_owned_by_any_of(self, deployment: Deployment) -> Iterable[Pod]:
+        for each in self.replica_sets.values():
+            if controller_uid(each.metadata) == deployment.metadata.uid:
+                yield from self._pods_of.get(each.metadata.uid, {}).values()
+
+    def _honoured(self, assumed: Sequence[AssumedWorkload]) -> Sequence[AssumedWorkload]:
+        return assumed if self._gates.scheduling_overcommit_protection else ()

@@ -1,0 +1,202 @@
+"""How much the resource quotas of a namespace leave.
+
+Owns which quotas count a replica and how often its request goes into what they have left. Never looks at nodes.
+Like upstream, and unlike Kubernetes, it takes a quota to count a pod where any of its scopes matches.
+
+Source: karmada pkg/estimator/server/framework/plugins/resourcequota/resourcequota.go, v1.18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from podium.estimator.amounts import Demand, demands, exact
+from podium.estimator.requirements import MAX_INT32, AssumedWorkload, Component, ReplicaRequirements
+from podium.kube.errors import FieldError
+from podium.kube.objects import LabelSelector, LabelSelectorRequirement, NamespacedObject, ResourceList, Value
+from podium.kube.quantity import Quantity
+from podium.kube.resource_names import CPU, MEMORY, is_extended_resource
+from podium.kube.resource_types import ResourceType
+from podium.kube.selectors import compile_selector
+
+_REQUESTS: Final = "requests."
+_PRIORITY_CLASS: Final = "PriorityClass"
+
+
+class ScopedResourceSelectorRequirement(Value, frozen=True):
+    """A scope, and for which of its values the quota counts."""
+
+    scope_name: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class ScopeSelector(Value, frozen=True):
+    """Scopes with values."""
+
+    match_expressions: tuple[ScopedResourceSelectorRequirement, ...] = ()
+
+
+class ResourceQuotaSpec(Value, frozen=True):
+    """Whom the quota counts."""
+
+    scopes: tuple[str, ...] = ()
+    scope_selector: ScopeSelector | None = None
+
+
+class ResourceQuotaStatus(Value, frozen=True):
+    """What the quota allows, and what of it is used."""
+
+    hard: ResourceList = {}
+    used: ResourceList = {}
+
+
+class ResourceQuota(NamespacedObject, frozen=True):
+    """A bound on what the pods of a namespace request together."""
+
+    spec: ResourceQuotaSpec = ResourceQuotaSpec()
+    status: ResourceQuotaStatus = ResourceQuotaStatus()
+
+
+RESOURCE_QUOTAS: Final = ResourceType("ResourceQuota", "/api/v1/resourcequotas", ResourceQuota)
+
+
+def replicas_within(
+    quotas: Iterable[ResourceQuota], requirements: ReplicaRequirements | None, assumed: Sequence[AssumedWorkload] = ()
+) -> int:
+    """How many replicas the quotas allow, MAX_INT32 where none bounds them.
+
+    An empty namespace stands for all of them.
+
+    Raises:
+        FieldError: an amount cannot be read.
+    """
+    if requirements is None:
+        return MAX_INT32
+    namespace, wanted = requirements.namespace, demands(requirements.resource_request)
+    on_the_way = _components_in(namespace, assumed)
+    bound = MAX_INT32
+    for quota in quotas:
+        if namespace and quota.metadata.namespace != namespace:
+            continue
+        selectors = _selectors(quota)
+        if selectors and not _counts(selectors, requirements.priority_class_name):
+            continue
+        bound = min(bound, _divided(quota, wanted, _counted(selectors, on_the_way)))
+    return bound
+
+
+def sets_within(
+    quotas: Iterable[ResourceQuota],
+    namespace: str,
+    components: Sequence[Component | None],
+    assumed: Sequence[AssumedWorkload] = (),
+) -> int:
+    """How many sets the quotas of the namespace allow, MAX_INT32 where none bounds them.
+
+    Raises:
+        FieldError: an amount cannot be read.
+    """
+    if not namespace or not components:
+        return MAX_INT32
+    on_the_way = _components_in(namespace, assumed)
+    bound = MAX_INT32
+    for quota in quotas:
+        if quota.metadata.namespace == namespace and (counted := _counted(_selectors(quota), components)):
+            together = [Demand(name, amount) for name, amount in _sum(counted).items() if amount > 0]
+            bound = min(bound, _divided(quota, together, _counted(_selectors(quota), on_the_way)))
+    return bound
+
+
+# ---------------------------------------------------------------- scopes
+
+
+def _selectors(quota: ResourceQuota) -> list[ScopedResourceSelectorRequirement]:
+    found = [ScopedResourceSelectorRequirement(scope_name=scope, operator="Exists") for scope in quota.spec.scopes]
+    selector = quota.spec.scope_selector
+    return [*found, *selector.match_expressions] if selector is not None else found
+
+
+def _counts(selectors: Iterable[ScopedResourceSelectorRequirement], priority_class: str) -> bool:
+    return any(_matches(each, priority_class) for each in selectors)
+
+
+def _matches(selector: ScopedResourceSelectorRequirement, priority_class: str) -> bool:
+    """Whether the scope holds; of all scopes only the priority class is known of a replica."""
+    if selector.scope_name != _PRIORITY_CLASS:
+        return False
+    requirement = LabelSelectorRequirement(key=_PRIORITY_CLASS, operator=selector.operator, values=selector.values)
+    try:
+        compiled = compile_selector(LabelSelector(match_expressions=(requirement,)))
+    except FieldError:
+        return False
+    return compiled.matches({_PRIORITY_CLASS: priority_class} if priority_class else {})
+
+
+def _components_in(namespace: str, assumed: Iterable[AssumedWorkload]) -> list[Component]:
+    return [
+        component
+        for workload in assumed
+        if workload.namespace == namespace
+        for component in workload.components
+        if component is not None and component.replica_requirements is not None
+    ]
+
+
+def _counted(
+    selectors: Sequence[ScopedResourceSelectorRequirement], components: Iterable[Component | None]
+) -> list[Component | None]:
+    """The components that a quota with these scopes counts; all where it has no scope."""
+    if not selectors:
+        return list(components)
+    return [
+        each
+        for each in components
+        if each is not None
+        and each.replica_requirements is not None
+        and _counts(selectors, each.replica_requirements.priority_class_name)
+    ]
+
+
+# ---------------------------------------------------------------- amounts
+
+
+def _sum(components: Iterable[Component | None]) -> dict[str, int]:
+    """What one replica set of every component requests of those resources that quotas know."""
+    total: dict[str, int] = {}
+    for component in components:
+        if component is None or component.replica_requirements is None:
+            continue
+        for name, amount in demands(component.replica_requirements.resource_request):
+            if name in (CPU, MEMORY) or is_extended_resource(name):
+                total[name] = total.get(name, 0) + amount * component.replicas
+    return total
+
+
+def _divided(quota: ResourceQuota, wanted: Iterable[Demand], on_the_way: Iterable[Component | None]) -> int:
+    """How often the demands go into what the quota leaves beside what is on its way."""
+    free = _free(quota)
+    for name, amount in _sum(on_the_way).items():
+        if name in free:
+            free[name] -= amount
+            if free[name] < 0:
+                return 0
+    return min((max(free[name], 0) // amount for name, amount in wanted if name in free), default=MAX_INT32)
+
+
+def _free(quota: ResourceQuota) -> dict[str, int]:
+    """What is left by resource, where both a bound and its use are known; `requests.X` goes before `X`."""
+    hard, used = quota.status.hard, quota.status.used
+    free: dict[str, int] = {}
+    for name in sorted(hard, key=lambda name: name.startswith(_REQUESTS)):
+        plain = name.removeprefix(_REQUESTS)
+        if name in used and (plain in (CPU, MEMORY) or is_extended_resource(plain)):
+            left = _left(hard, used, name)
+            free[plain] = left.milli_value if plain == CPU else left.value
+    return free
+
+
+def _left(hard: Mapping[str, str | int | float], used: Mapping[str, str | int | float], name: str) -> Quantity:
+    taken = exact(used[name], f"status.used[{name}]")
+    return exact(hard[name], f"status.hard[{name}]") + Quantity(-taken.unscaled, taken.exponent, taken.wide)

@@ -1,0 +1,36 @@
+"""How many replicas of one kind fit.
+
+Source: karmada pkg/estimator/server/framework/plugins/noderesource/noderesource.go, v1.18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podium.cluster import IntArray
+from podium.estimator.amounts import demands
+from podium.estimator.component_sets import without_assumed
+from podium.estimator.requirements import AssumedWorkload, Requirements, saturated
+from podium.estimator.room import Room, fitting
+
+
+def replicas_by_node(room: Room, requirements: Requirements | None) -> IntArray:
+    """How many replicas each node takes; without requirements a replica takes a pod's place and claims no node.
+
+    Raises:
+        FieldError: an amount cannot be read.
+    """
+    if requirements is None:
+        return fitting(room, (), None)
+    return fitting(room, demands(requirements.resource_request), requirements.node_claim)
+
+
+def max_available_replicas(
+    room: Room, requirements: Requirements | None, assumed: Sequence[AssumedWorkload] = ()
+) -> int:
+    """How many replicas fit beside what is assumed to be on its way.
+
+    Raises:
+        FieldError: an amount cannot be read.
+    """
+    return saturated(int(replicas_by_node(without_assumed(room, assumed) if assumed else room, requirements).sum()))

@@ -1,0 +1,125 @@
+"""Deployments and their replica sets, and how many of a deployment's pods nobody could place.
+
+Owns finding the replica set that a deployment is rolling out. Never asks why a pod could not be placed.
+
+Source: karmada pkg/estimator/server/replica/replica.go and pkg/util/lifted/deployment.go, v1.18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from podium.estimator.errors import EstimateError
+from podium.kube.errors import FieldError
+from podium.kube.objects import LabelSelector, NamespacedObject, ObjectMeta, Pod, Value
+from podium.kube.quantity import QuantityError, parse
+from podium.kube.resource_types import ResourceType
+from podium.kube.selectors import compile_selector
+from podium.kube.times import parse_time
+
+DEPLOYMENT_KIND: Final = "Deployment"
+_HASH_LABEL: Final = "pod-template-hash"
+_AMOUNTS: Final = frozenset({"requests", "limits", "overhead"})
+
+
+class TemplatedSpec(Value, frozen=True):
+    """What makes pods; the template is kept as it came."""
+
+    selector: LabelSelector | None = None
+    template: dict[str, Any] = {}
+
+
+class Deployment(NamespacedObject, frozen=True):
+    """A deployment."""
+
+    spec: TemplatedSpec = TemplatedSpec()
+
+
+class TemplatedReplicaSet(NamespacedObject, frozen=True):
+    """A replica set with its template."""
+
+    spec: TemplatedSpec = TemplatedSpec()
+
+
+DEPLOYMENTS: Final = ResourceType("Deployment", "/apis/apps/v1/deployments", Deployment)
+REPLICA_SETS: Final = ResourceType("ReplicaSet", "/apis/apps/v1/replicasets", TemplatedReplicaSet)
+
+
+def unschedulable_pods(
+    deployment: Deployment,
+    replica_sets: Iterable[TemplatedReplicaSet],
+    pods: Iterable[Pod],
+    threshold_s: float,
+    now_s: float,
+) -> int:
+    """How many pods of the deployment's newest template have been unschedulable for longer than the threshold.
+
+    Raises:
+        EstimateError: the deployment's selector cannot be read.
+    """
+    newest = new_replica_set(deployment, replica_sets)
+    if newest is None:
+        return 0
+    try:
+        selector = compile_selector(deployment.spec.selector)
+    except FieldError as error:
+        raise EstimateError(f"deployment {deployment.key}: spec.selector: {error}") from error
+    long_ago_s = now_s - max(threshold_s, 0.0)
+    return sum(
+        pod.metadata.namespace == deployment.metadata.namespace
+        and controller_uid(pod.metadata) == newest.metadata.uid
+        and selector.matches(pod.metadata.labels)
+        and _is_unschedulable_since_before(pod, long_ago_s)
+        for pod in pods
+    )
+
+
+def new_replica_set(deployment: Deployment, replica_sets: Iterable[TemplatedReplicaSet]) -> TemplatedReplicaSet | None:
+    """The oldest of the deployment's own replica sets whose template is the deployment's."""
+    template = _plain(deployment.spec.template)
+    own = [
+        each
+        for each in replica_sets
+        if each.metadata.namespace == deployment.metadata.namespace
+        and controller_uid(each.metadata) == deployment.metadata.uid
+        and _plain(each.spec.template) == template
+    ]
+    return min(own, key=lambda each: (each.metadata.creation_timestamp or "", each.metadata.name), default=None)
+
+
+def controller_uid(metadata: ObjectMeta) -> str | None:
+    """The UID of the object that controls this one."""
+    return next((owner.uid for owner in metadata.owner_references if owner.controller), None)
+
+
+def _is_unschedulable_since_before(pod: Pod, moment_s: float) -> bool:
+    condition = pod.status.condition("PodScheduled")
+    if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
+        return False
+    try:
+        return condition.last_transition_time is None or parse_time(condition.last_transition_time) < moment_s
+    except ValueError:
+        return False
+
+
+def _plain(content: Any, field: str = "") -> Any:
+    """A template as it is compared: without the hash and what is empty, amounts as numbers."""
+    if isinstance(content, list):
+        return [_plain(each) for each in content]
+    if not isinstance(content, dict):
+        return content
+    if field in _AMOUNTS:
+        return {name: _number(raw) for name, raw in content.items()}
+    plain = {
+        name: _plain(value, name) for name, value in content.items() if not (field == "labels" and name == _HASH_LABEL)
+    }
+    return {name: value for name, value in plain.items() if value not in (None, {}, [])}
+
+
+def _number(raw: Any) -> Any:
+    try:
+        exact = parse(raw)
+    except QuantityError:
+        return raw
+    return exact.unscaled * 10 ** (exact.exponent + 9) if exact.exponent >= -9 else raw

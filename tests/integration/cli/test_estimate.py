@@ -1,0 +1,26 @@
+"""`podium estimate` asks a running cluster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.integration.cli.conftest import Podium, Start, read_until
+
+
+def test_estimate_of_a_running_cluster_names_every_node(start: Start, podium: Podium, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    read_until(start("sandbox", "--nodes", "3", "--write-kubeconfig", kubeconfig), ["Serving on"])
+    asked = ("estimate", "--requests", "cpu=1", "--explain", "--output", "json")
+    done = podium(*asked, "--feature-gates", "ResourceQuotaEstimate=true", "--kubeconfig", kubeconfig)
+    assert done.stderr == ""
+    answer = json.loads(done.stdout)
+    assert len(answer["nodes"]) == 3
+    assert answer["replicas"] == sum(node["replicas"] for node in answer["nodes"]) > 0
+
+
+def test_cluster_that_cannot_be_reached_is_a_plain_message(podium: Podium, tmp_path: Path) -> None:
+    done = podium("estimate", "--kubeconfig", tmp_path / "none")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert str(tmp_path / "none") in done.stderr

@@ -1,0 +1,115 @@
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from podium.cli.main import main
+
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n1"},
+    "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": 110}},
+}
+CORDONED = {**NODE, "metadata": {"name": "n2"}, "spec": {"unschedulable": True}}
+CONTAINER = {"name": "c", "resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": "1", "memory": "2Gi"}}}
+DEPLOYMENT = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "namespace": "shop"},
+    "spec": {"template": {"spec": {"containers": [CONTAINER]}}},
+}
+QUOTA = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "q", "namespace": "shop"},
+    "status": {"hard": {"cpu": "1"}, "used": {"cpu": "0"}},
+}
+CLUSTER = {
+    "apiVersion": "cluster.karmada.io/v1alpha1",
+    "kind": "Cluster",
+    "metadata": {"name": "m"},
+    "status": {"resourceSummary": {"allocatable": {"cpu": "3", "memory": "9Gi", "pods": "9"}}},
+}
+
+
+def _run(*arguments, stdin=None):
+    return CliRunner().invoke(main, ["estimate", *map(str, arguments)], input=stdin, catch_exceptions=False)
+
+
+def _written(path, *objects):
+    path.write_text("\n---\n".join(json.dumps(each) for each in objects))
+    return path
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    return _written(tmp_path / "cluster.yaml", NODE, CORDONED, QUOTA)
+
+
+def test_table_says_for_each_node_how_many_fit_and_what_limits_them(cluster, tmp_path):
+    result = _run("-f", cluster, "--workload", _written(tmp_path / "web.yaml", DEPLOYMENT), "--explain")
+    assert result.exit_code == 0
+    lines = [" ".join(line.split()) for line in result.output.splitlines() if line.strip()]
+    assert lines[0] == "NODE REPLICAS LIMITED BY"
+    assert lines[2:] == ["n1 4 memory", "n2 0 cordoned", "4 replicas fit"]
+
+
+def test_json_has_the_same(cluster):
+    result = _run("-f", "-", "--requests", "cpu=1500m", "--explain", "--output", "json", stdin=cluster.read_text())
+    assert json.loads(result.output) == {
+        "replicas": 2,
+        "nodes": [{"node": "n1", "replicas": 2, "limit": "cpu"}, {"node": "n2", "replicas": 0, "limit": "cordoned"}],
+    }
+
+
+def test_without_a_request_a_replica_takes_a_pods_place(cluster):
+    assert _run("-f", cluster).output == "110 replicas fit\n"
+
+
+def test_quota_bounds_a_workload_of_its_namespace_with_the_gate(cluster, tmp_path):
+    workload = _written(tmp_path / "web.yaml", DEPLOYMENT)
+    result = _run("-f", cluster, "--workload", workload, "--feature-gates", "ResourceQuotaEstimate=true")
+    assert result.output == "2 replicas fit\n"
+
+
+def test_karmadas_cluster_object_gives_the_general_estimate_too(cluster, tmp_path):
+    result = _run("-f", cluster, "--requests", "cpu=1", "--cluster-object", _written(tmp_path / "m.yaml", CLUSTER))
+    assert result.output == "4 replicas fit\n3 by the Cluster's summary and models\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--requests", "cpu"], "--requests: cpu: expected NAME=AMOUNT"),
+        (["--requests", "cpu=lots"], 'resourceRequest[cpu]: "lots" has the unknown suffix'),
+        (["--feature-gates", "Quota=true"], "unknown gate 'Quota'"),
+        (["--feature-gates", "ResourceQuotaEstimate=1"], "expected true or false, got '1'"),
+        (["--kubeconfig", "x"], "give either files with -f, or a running cluster"),
+        (["--cases", "x"], "--cases brings its own clusters"),
+        (["--requests", "cpu=1", "--workload", "x"], "give either --workload or --requests"),
+        (["--workload", "/no/such/file"], "/no/such/file: No such file or directory"),
+    ],
+)
+def test_mistake_is_named(cluster, arguments, text):
+    result = _run("-f", cluster, *arguments)
+    assert result.exit_code != 0
+    assert text in " ".join(result.output.split())
+
+
+def test_files_without_what_is_needed_are_named(cluster, tmp_path):
+    assert (
+        "cluster.yaml: expected one pod or workload with a pod template, found 0"
+        in _run("-f", cluster, "--workload", cluster).output
+    )
+    assert "no nodes" in _run("-f", _written(tmp_path / "web.yaml", DEPLOYMENT)).output
+
+
+def test_case_that_cannot_be_read_is_an_answer_too(tmp_path):
+    path = tmp_path / "cases.jsonl"
+    good = {"id": "m", "objects": [NODE], "requirements": {"resourceRequest": {"cpu": "1"}}}
+    path.write_text(f"{{\n{json.dumps(good)}\n")
+    first, second = map(json.loads, _run("--cases", path).output.splitlines())
+    assert first["id"] == f"{path}:1"
+    assert first["error"].startswith("not a case: ")
+    assert second == {"id": "m", "replicas": 4, "general_replicas": 0}

@@ -1,0 +1,81 @@
+"""Members and questions in few words."""
+
+from __future__ import annotations
+
+from podium.estimator.cluster_objects import Cluster
+from podium.estimator.member import Gates, MemberCluster
+from podium.estimator.requirements import (
+    AssumedWorkload,
+    Component,
+    ComponentReplicaRequirements,
+    NodeClaim,
+    ReplicaRequirements,
+)
+
+
+def refuse(item, error):
+    raise AssertionError(f"{item.key}: {error}")
+
+
+def member(*objects, **gates):
+    """A member cluster of these objects."""
+    made = MemberCluster("member1", refuse, Gates(**gates))
+    for each in objects:
+        made.put(each)
+    return made
+
+
+def amounts(cpu=None, memory=None, **others):
+    named = {"cpu": cpu, "memory": memory, "example.com/gpu": others.pop("gpu", None)}
+    return {name: amount for name, amount in {**named, **others}.items() if amount is not None}
+
+
+def asking(cpu=None, memory=None, *, claim=None, namespace="", priority_class="", **others):
+    """What a replica needs."""
+    return ReplicaRequirements(
+        resource_request=amounts(cpu, memory, **others),
+        node_claim=claim,
+        namespace=namespace,
+        priority_class_name=priority_class,
+    )
+
+
+def part(replicas, cpu=None, memory=None, *, claim=None, priority_class="", **others):
+    """A component of a set."""
+    needed = ComponentReplicaRequirements(
+        resource_request=amounts(cpu, memory, **others), node_claim=claim, priority_class_name=priority_class
+    )
+    return Component(name="part", replicas=replicas, replica_requirements=needed)
+
+
+def assumed(*components, namespace="default"):
+    """A workload on its way."""
+    return AssumedWorkload(namespace=namespace, components=components)
+
+
+def claim(**fields):
+    return NodeClaim(**fields)
+
+
+def cluster(models=(), counts=(), **summary):
+    """Karmada's Cluster: models as lists of (name, min), one for each grade, and how many nodes are of each."""
+    from msgspec import convert
+
+    return convert(
+        {
+            "spec": {
+                "resourceModels": [
+                    {"grade": grade, "ranges": [{"name": name, "min": low, "max": "0"} for name, low in model.items()]}
+                    for grade, model in enumerate(models)
+                ]
+            },
+            "status": {
+                "resourceSummary": {
+                    "allocatable": {"pods": "1000"},
+                    "allocatableModelings": [{"grade": grade, "count": count} for grade, count in enumerate(counts)],
+                    **summary,
+                }
+            },
+        },
+        Cluster,
+    )

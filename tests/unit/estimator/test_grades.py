@@ -1,0 +1,75 @@
+import pytest
+from msgspec import convert
+
+from podium.estimator.cluster_objects import ResourceModel
+from podium.estimator.grades import default_models, fault_of, grade_nodes, standardised
+from tests.builders import node, pod
+from tests.unit.estimator.members import member
+
+INT64_MAX = str(2**63 - 1)
+
+
+def _models(*bounds, names=("cpu",)):
+    """Grades of these (min, max)."""
+    return [
+        convert({"grade": grade, "ranges": [{"name": name, "min": low, "max": high} for name in names]}, ResourceModel)
+        for grade, (low, high) in enumerate(bounds)
+    ]
+
+
+def _grades(*objects, **options):
+    found = grade_nodes(member(*objects).snapshot(), default_models(), **options)
+    return {each.grade: each.count for each in found if each.count}
+
+
+def test_default_models_are_valid_and_nine():
+    assert len(default_models()) == 9
+    assert fault_of(default_models()) is None
+    assert standardised(default_models()) == default_models()
+
+
+@pytest.mark.parametrize(("cpu", "memory", "grade"), [("500m", "2Gi", 0), ("1500m", "10Gi", 1), ("64", "4Gi", 1)])
+def test_node_is_of_the_lowest_grade_of_its_resources(cpu, memory, grade):
+    assert _grades(node("n1", cpu=cpu, memory=memory)) == {grade: 1}
+
+
+def test_running_pods_lower_the_grade_and_a_node_in_debt_has_none():
+    debtor = [node("n2", cpu="1", memory="64Gi"), pod("big", cpu="2", node="n2")]
+    assert _grades(node("n1", cpu="4", memory="64Gi"), pod("p", cpu="3", node="n1"), *debtor) == {1: 1}
+
+
+def test_node_without_a_free_pod_slot_hides_those_behind_it_as_upstream():
+    objects = [node("a", pods=1), pod(node="a"), node("b", cpu="4", memory="64Gi")]
+    assert _grades(*objects) == {}
+    assert _grades(*objects, lose_nodes=False) == {3: 1}
+
+
+def test_standard_models_are_in_order_and_have_no_end():
+    turned = standardised(reversed(_models(("1", "2"), ("2", "4"))))
+    assert [(each.ranges[0].min, each.ranges[0].max) for each in turned] == [("0", "2"), ("2", INT64_MAX)]
+
+
+@pytest.mark.parametrize(
+    ("models", "fault"),
+    [
+        ([*_models(("0", "1")), *_models(("1", INT64_MAX))], "The grade of each models should not be the same"),
+        (
+            [*_models(("0", "1")), *_models(("0", "1"), ("1", INT64_MAX), names=("cpu", "memory"))[1:]],
+            "The number of resource types should be the same",
+        ),
+        (_models(("0", "0")), "The max value of each resource must be greater than the min value"),
+        (_models(("1", INT64_MAX)), "The min value of each resource in the first model should be 0"),
+        (
+            [*_models(("0", "1")), *_models(("0", "1"), ("1", INT64_MAX), names=("memory",))[1:]],
+            "The resource types of each models should be the same",
+        ),
+        (_models(("0", "1"), ("2", INT64_MAX)), "Model intervals for resources must be contiguous and non-overlapping"),
+        (
+            _models(("0", "1"), ("1000m", INT64_MAX)),
+            "Model intervals for resources must be contiguous and non-overlapping",
+        ),
+        (_models(("0", "1"), ("1", "2")), "The max value of each resource in the last model should be MaxInt64"),
+    ],
+)
+def test_fault_is_told_in_upstreams_words(models, fault):
+    assert fault_of(models) == fault
