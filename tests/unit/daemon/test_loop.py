@@ -620,6 +620,21 @@ async def test_stopping_a_loop_that_waits_for_the_api_server_ends_it() -> None:
     assert world.loop.bindings == 0
 
 
+async def test_a_loop_that_waits_for_the_api_server_goes_on_when_no_more_than_64_requests_wait() -> None:
+    world = World()
+    world.wire.latency_s = 1.0
+    pods = [pod(f"web-{index:03}") for index in range(300)]
+    world.put(node("n1", pods=1000, cpu="1000"), *pods[:200])
+    async with world.running():
+        await settled()
+        world.put(*pods[200:])
+        # 32 are made each second: after three, 72 wait, after four, 40.
+        await anyio.sleep(3.5)
+        assert (world.loop.bindings, world.dispatcher.waiting(Priority.BINDING)) == (104, 72)
+        await anyio.sleep(1.0)
+        assert (world.loop.bindings, world.dispatcher.waiting(Priority.BINDING)) == (172, 140)
+
+
 async def test_a_mistake_of_ours_ends_the_loop_instead_of_being_lost() -> None:
     world = World()
     world.put(node("n1"), pod("web-1"))
