@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from benchmarks import api_server, in_process, machine, profiles, report, targets
+from benchmarks import api_server, in_process, machine, profiles, report, start_up, targets
 from benchmarks.endpoints import NotReadyError
 from benchmarks.etcd import EtcdError
 from benchmarks.measure import Run, StallError
@@ -56,7 +56,8 @@ def parser() -> argparse.ArgumentParser:
         nargs="?",
         default="api-server",
         choices=COMMANDS,
-        help="api-server: podium and kube-scheduler on a real API server; in-process: podium's engine alone; "
+        help="api-server: podium and kube-scheduler on a real API server; "
+        "start-up: their sync with a large cluster; in-process: podium's engine alone; "
         "profile: where podium's time goes (default: %(default)s)",
     )
     arguments.add_argument("--workload", nargs="+", choices=[*WORKLOADS, ALL], metavar="NAME", help=_workload_help())
@@ -100,10 +101,14 @@ def chosen(options: argparse.Namespace, place: Place, default: list[str]) -> lis
     return [name for name, each in WORKLOADS.items() if (name in wanted or ALL in wanted) and place in each.places]
 
 
+def schedulers(options: argparse.Namespace) -> list[str]:
+    """Those to run."""
+    return list(STARTERS) if options.scheduler == BOTH else [options.scheduler]
+
+
 def measure_on_api_server(options: argparse.Namespace) -> None:
     """Both schedulers in turn, or one of them."""
-    schedulers = list(STARTERS) if options.scheduler == BOTH else [options.scheduler]
-    plan = api_server.Plan(sizes(options), options.repeat, schedulers)
+    plan = api_server.Plan(sizes(options), options.repeat, schedulers(options))
     binaries, where = _control_plane()
     runs: list[Run] = []
     for run in api_server.measure(plan, binaries, _tell):
@@ -122,6 +127,21 @@ def _control_plane() -> tuple[Binaries, dict[str, Any]]:
     """What to run, and what it is run on."""
     versions = {tool.name: catalogue.required_version(tool) for tool in catalogue.TOOLS if tool.name != "kubectl"}
     return obtain(Progress()), machine.describe(versions)
+
+
+def measure_start_up(options: argparse.Namespace) -> None:
+    """Both schedulers in turn, or one of them, get in sync with a large cluster."""
+    nodes, pods = (options.nodes or [start_up.NODES])[0], options.pods or start_up.PODS
+    plan = start_up.Plan(nodes, pods, options.repeat, schedulers(options))
+    binaries, where = _control_plane()
+    starts = []
+    for each in start_up.measure(plan, binaries, _tell):
+        starts.append(each)
+        content = {"machine": where, "starts": [asdict(each) for each in starts]}
+        _write(content, options.json or RESULTS / "start-up.json")
+    figures = start_up.medians(starts)
+    _console.print(start_up.table(figures))
+    _show(list(start_up.checks(figures)))
 
 
 # ------------------------------------------------------------ the engine alone
@@ -160,6 +180,7 @@ def profile(options: argparse.Namespace) -> None:
 
 COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "api-server": measure_on_api_server,
+    "start-up": measure_start_up,
     "in-process": measure_in_process,
     "profile": profile,
 }

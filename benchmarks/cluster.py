@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from benchmarks.etcd import Etcd
-from benchmarks.nodes import node
+from benchmarks.nodes import Json, node
 from benchmarks.processor_time import wait_quiet
 from benchmarks.workloads import Workload
 from tests.control_plane.locate import Binaries
@@ -20,12 +20,12 @@ _QUIET_SERVER_CPU_S = 0.05
 
 
 @contextmanager
-def cluster(binaries: Binaries, nodes: int) -> Iterator[ControlPlane]:
+def cluster(binaries: Binaries, nodes: int, build: Callable[[int], Json] = node) -> Iterator[ControlPlane]:
     """A control plane with that many ready nodes and nothing else."""
     plane = ControlPlane.start(binaries)
     try:
         with Etcd(plane.etcd_address) as etcd:
-            etcd.put(map(node, range(nodes)))
+            etcd.put(map(build, range(nodes)))
         yield plane
     finally:
         plane.stop()

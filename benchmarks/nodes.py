@@ -66,7 +66,7 @@ def node(number: int) -> Json:
                 {"type": "InternalIP", "address": f"172.16.{number >> 8 & 255}.{number & 255}"},
                 {"type": "Hostname", "address": own},
             ],
-            "images": [_image(number % 7 + index) for index in range(_IMAGES_PER_NODE)],
+            "images": [image(number % 7 + index) for index in range(_IMAGES_PER_NODE)],
             "nodeInfo": {
                 "architecture": "amd64",
                 "bootID": "",
@@ -88,7 +88,7 @@ def _condition(kind: str, status: str, reason: str) -> Json:
     return {"type": kind, "status": status, "reason": reason, "message": f"kubelet reports {reason}", **times}
 
 
-def _image(number: int) -> Json:
+def image(number: int) -> Json:
     digest = f"{number:064x}"
     return {
         "names": [f"registry.invalid/service-{number}@sha256:{digest}", f"registry.invalid/service-{number}:1"],

@@ -30,11 +30,11 @@ class Reading:
     machine_s: float
 
     @classmethod
-    def take(cls, scheduler: ServerProcess, plane: ControlPlane) -> Self:
+    def take(cls, scheduler: ServerProcess | None, plane: ControlPlane) -> Self:
         servers = plane.cpu_s()
         return cls(
             clock_s=time.monotonic(),
-            scheduler_s=scheduler.cpu_s(),
+            scheduler_s=0.0 if scheduler is None else scheduler.cpu_s(),
             apiserver_s=servers["kube-apiserver"],
             etcd_s=servers["etcd"],
             harness_s=time.process_time(),
@@ -50,9 +50,18 @@ def busy_s(stat: str) -> float:
 
 def peak_rss_bytes(status: str) -> int:
     """The most memory a process has had, from the text of its /proc/<pid>/status."""
-    found = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
-    assert found is not None, "no VmHWM line"
-    return int(found.group(1)) * 1024
+    return _kilobytes(status, "VmHWM") * 1024
+
+
+def rss_bytes(status: str) -> int:
+    """The memory that a process has, from the text of its /proc/<pid>/status."""
+    return _kilobytes(status, "VmRSS") * 1024
+
+
+def _kilobytes(status: str, name: str) -> int:
+    found = re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
+    assert found is not None, f"no {name} line"
+    return int(found.group(1))
 
 
 def wait_quiet(process: ServerProcess, cpu_s_max: float = _QUIET_CPU_S) -> None:

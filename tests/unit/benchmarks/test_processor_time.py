@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from benchmarks.processor_time import busy_s, peak_rss_bytes
+from benchmarks.processor_time import busy_s, peak_rss_bytes, rss_bytes
 
 
 def test_busy_time_leaves_out_idle_waiting_and_stolen_time() -> None:
@@ -12,4 +12,6 @@ def test_busy_time_leaves_out_idle_waiting_and_stolen_time() -> None:
 
 
 def test_peak_memory_is_the_high_water_mark() -> None:
-    assert peak_rss_bytes("Name:\tx\nVmPeak:\t  999 kB\nVmHWM:\t    12 kB\nVmRSS:\t     3 kB\n") == 12 * 1024
+    status = "Name:\tx\nVmPeak:\t  999 kB\nVmHWM:\t    12 kB\nVmRSS:\t     3 kB\n"
+    assert peak_rss_bytes(status) == 12 * 1024
+    assert rss_bytes(status) == 3 * 1024

@@ -1,0 +1,150 @@
+"""How long a scheduler takes to get in sync with a large cluster that is at rest, and what memory that needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from rich.table import Table
+
+from benchmarks import realistic
+from benchmarks.api_server import turns
+from benchmarks.cluster import cluster, settle
+from benchmarks.endpoints import wait_ready
+from benchmarks.etcd import Etcd
+from benchmarks.processor_time import Reading, peak_rss_bytes, rss_bytes, wait_quiet
+from benchmarks.schedulers import KUBE_SCHEDULER, PODIUM, STARTERS
+from benchmarks.targets import Check, at_most
+from tests.control_plane.locate import Binaries
+from tests.control_plane.servers import ControlPlane
+
+NODES: Final = 5_000
+PODS: Final = 50_000
+
+_READY_S_MAX = 5.0
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class StartUp:
+    """One start, from the process's beginning until it says that it is ready, and at rest after that.
+
+    `servers_cores` are API server and etcd, `machine_cores` everything that the machine did meanwhile.
+    """
+
+    scheduler: str
+    nodes: int
+    pods: int
+    until_ready_s: float
+    cpu_s: float
+    servers_cores: float
+    machine_cores: float
+    peak_rss_mib: float
+    rss_mib: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to measure."""
+
+    nodes: int
+    pods: int
+    repeat: int
+    schedulers: Sequence[str]
+
+
+def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iterator[StartUp]:
+    """Every start of the plan, as it is done, on one control plane."""
+    tell(f"{plan.nodes:,} nodes and {plan.pods:,} pods: starting a control plane and filling it")
+    with cluster(binaries, plan.nodes, realistic.node) as plane:
+        with Etcd(plane.etcd_address) as etcd:
+            etcd.put(realistic.running_pod(number, plan.nodes) for number in range(plan.pods))
+        settle(plane)
+        for number, scheduler in enumerate(turns(plan.schedulers, plan.repeat), start=1):
+            done = start(plane, plan, scheduler)
+            tell(
+                f"start {number} of {plan.repeat * len(plan.schedulers)}: {scheduler} was ready after "
+                f"{done.until_ready_s:.1f} s, {done.cpu_s:.1f} s of CPU, with {done.peak_rss_mib:,.0f} MiB"
+            )
+            yield done
+
+
+def start(plane: ControlPlane, plan: Plan, name: str) -> StartUp:
+    """Raises: NotReadyError."""
+    before = Reading.take(None, plane)
+    scheduler = STARTERS[name](plane, {})
+    process = scheduler.process
+    try:
+        wait_ready(scheduler)
+        after = Reading.take(process, plane)
+        wait_quiet(process)
+        status = Path(f"/proc/{process.pid}/status").read_text()
+    finally:
+        process.stop()
+    # The next one is not to start while the API server still tidies up after this one.
+    settle(plane)
+    seconds = after.clock_s - before.clock_s
+    return StartUp(
+        scheduler=name,
+        nodes=plan.nodes,
+        pods=plan.pods,
+        until_ready_s=seconds,
+        cpu_s=after.scheduler_s,
+        servers_cores=(after.apiserver_s + after.etcd_s - before.apiserver_s - before.etcd_s) / seconds,
+        machine_cores=(after.machine_s - before.machine_s) / seconds,
+        peak_rss_mib=peak_rss_bytes(status) / _MIB,
+        rss_mib=rss_bytes(status) / _MIB,
+    )
+
+
+def medians(starts: Iterable[StartUp]) -> list[StartUp]:
+    """One for each scheduler, each figure on its own."""
+    groups: dict[str, list[StartUp]] = {}
+    for each in starts:
+        groups.setdefault(each.scheduler, []).append(each)
+    return [_median(group) for group in groups.values()]
+
+
+def _median(group: Sequence[StartUp]) -> StartUp:
+    first = group[0]
+    return StartUp(
+        scheduler=first.scheduler,
+        nodes=first.nodes,
+        pods=first.pods,
+        until_ready_s=median(each.until_ready_s for each in group),
+        cpu_s=median(each.cpu_s for each in group),
+        servers_cores=median(each.servers_cores for each in group),
+        machine_cores=median(each.machine_cores for each in group),
+        peak_rss_mib=median(each.peak_rss_mib for each in group),
+        rss_mib=median(each.rss_mib for each in group),
+    )
+
+
+def checks(figures: Iterable[StartUp]) -> Iterator[Check]:
+    """Those that can be judged by what was measured."""
+    by_scheduler = {each.scheduler: each for each in figures}
+    podium, other = by_scheduler.get(PODIUM), by_scheduler.get(KUBE_SCHEDULER)
+    if podium is None:
+        return
+    about = f"start with {podium.nodes:,} nodes and {podium.pods:,} pods: "
+    if (podium.nodes, podium.pods) == (NODES, PODS):
+        yield at_most(f"{about}ready", podium.until_ready_s, _READY_S_MAX, " s")
+    if other is not None:
+        yield at_most(f"{about}peak memory", podium.peak_rss_mib / other.peak_rss_mib, 1.0, "×")
+
+
+def table(figures: Sequence[StartUp]) -> Table:
+    """What people read."""
+    about = f"Start-up with {figures[0].nodes:,} nodes and {figures[0].pods:,} running pods"
+    shown = Table(title=about, title_justify="left")
+    shown.add_column("scheduler")
+    for heading in ("ready after s", "CPU s", "API server + etcd cores", "whole machine", "peak MiB", "MiB at rest"):
+        shown.add_column(heading, justify="right")
+    for each in figures:
+        cells = (each.until_ready_s, each.cpu_s, each.servers_cores, each.machine_cores)
+        memory = (each.peak_rss_mib, each.rss_mib)
+        shown.add_row(each.scheduler, *(f"{cell:.2f}" for cell in cells), *(f"{cell:,.0f}" for cell in memory))
+    return shown

@@ -1,0 +1,44 @@
+import io
+from dataclasses import replace
+
+from rich.console import Console
+
+from benchmarks.start_up import NODES, PODS, StartUp, checks, medians, table
+
+PODIUM = StartUp(
+    scheduler="podium",
+    nodes=NODES,
+    pods=PODS,
+    until_ready_s=4.0,
+    cpu_s=3.0,
+    servers_cores=0.5,
+    machine_cores=1.5,
+    peak_rss_mib=300.0,
+    rss_mib=250.0,
+)
+OTHER = replace(PODIUM, scheduler="kube-scheduler", until_ready_s=6.0, peak_rss_mib=400.0)
+
+
+def test_each_figure_is_the_median_of_its_own_by_scheduler() -> None:
+    starts = [PODIUM, OTHER, replace(PODIUM, until_ready_s=9.0, cpu_s=1.0), replace(PODIUM, cpu_s=2.0)]
+    podium, other = medians(starts)
+    assert (podium.scheduler, podium.until_ready_s, podium.cpu_s) == ("podium", 4.0, 2.0)
+    assert other == OTHER
+
+
+def test_readiness_is_held_against_five_seconds_and_memory_against_the_other() -> None:
+    assert [each.is_met for each in checks([PODIUM, OTHER])] == [True, True]
+    slow_and_large = replace(PODIUM, until_ready_s=5.1, peak_rss_mib=401.0)
+    assert [each.is_met for each in checks([slow_and_large, OTHER])] == [False, False]
+
+
+def test_a_smaller_cluster_has_no_limit_of_time() -> None:
+    assert list(checks([replace(PODIUM, pods=10)])) == []
+    assert list(checks([OTHER])) == []
+
+
+def test_the_table_has_a_row_for_each_scheduler() -> None:
+    output = io.StringIO()
+    Console(file=output, width=120).print(table([PODIUM, OTHER]))
+    rows = [line for line in output.getvalue().splitlines() if line.startswith("│")]
+    assert [row.split("│")[1].strip() for row in rows] == ["podium", "kube-scheduler"]
