@@ -40,7 +40,7 @@ from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import RESOURCE_EVENTS, BrokenObjects, NodeHandler, PodHandler, ResourceHandler
 from podium.daemon.loop import Collaborators, SchedulingLoop
 from podium.daemon.observers import PluginMetrics, QueueMetrics, RequestMetrics
-from podium.daemon.serving import Check, Health, Server, ping, serve, serving_context
+from podium.daemon.serving import Check, Health, Server, ping, queue_page, serve, serving_context
 from podium.daemon.status_writes import StatusWrites
 from podium.daemon.wakeup import WakeUp
 from podium.framework.interface import Plugin
@@ -144,7 +144,7 @@ class App:
             )
             parts, wake_up = self._wire(session, informers, requests)
             self._loop = SchedulingLoop(parts, wake_up)
-            await stack.enter_async_context(self._serve())
+            await stack.enter_async_context(self._serve(parts.queue))
             await self._run_tasks(credentials, informers, parts, self._loop, started)
         log.info("Stopped")
 
@@ -266,7 +266,7 @@ class App:
         self.metrics.read_pending_pods(pending)
         self.metrics.read_cache_size(cache.statistics)
 
-    def _serve(self) -> AbstractAsyncContextManager[Server]:
+    def _serve(self, queue: SchedulingQueue) -> AbstractAsyncContextManager[Server]:
         options = self._options
         checks: dict[str, Check] = {"shutdown": self._check_shutdown, "sched-handler-sync": self._check_synced}
         return serve(
@@ -276,6 +276,7 @@ class App:
             Health(readyz={"ping": ping, **checks}),
             self.metrics,
             lambda: effective_configuration(self._config),
+            pages={"/debug/queue": queue_page(queue.listing)},
         )
 
     def _check_synced(self) -> str | None:

@@ -93,6 +93,16 @@ class ClusterEvent:
         return self.custom_label or f"{self.resource.value}{_ACTION_LABELS[self.action]}"
 
     @property
+    def description(self) -> str:
+        """The resource and each of the actions, such as `Node Add, UpdateNodeLabel`."""
+        left, labels = self.action, []
+        for action in (ActionType.ALL, ActionType.ADD, ActionType.DELETE, ActionType.UPDATE, *_ACTION_LABELS):
+            if left and action in left:
+                labels.append(_ACTION_LABELS[action])
+                left &= ~action
+        return f"{self.resource.value} {', '.join(labels)}"
+
+    @property
     def is_about_pods(self) -> bool:
         """Whether the object that changed is a pod."""
         return self.resource in _POD_KINDS

@@ -7,6 +7,7 @@ never reads a clock that was not passed in, never knows a plugin by its class.
 from podium.queues.backoff import PodBackoff
 from podium.queues.changes import node_changes, pod_changes
 from podium.queues.hints import HintMap, build_hint_map
+from podium.queues.listing import ListedPod, NextTry, QueueListing
 from podium.queues.nominator import Nominator
 from podium.queues.observer import QueueObserver, SilentObserver
 from podium.queues.ordering import SortsByKey
@@ -18,10 +19,13 @@ __all__ = [
     "PLACES",
     "AlreadyQueued",
     "HintMap",
+    "ListedPod",
     "Move",
+    "NextTry",
     "Nominator",
     "Place",
     "PodBackoff",
+    "QueueListing",
     "QueueObserver",
     "QueueProfile",
     "QueueStatistics",

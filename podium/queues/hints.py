@@ -145,6 +145,11 @@ class Hints:
         particular = {profile: _plugins_that_see(Sees.ANYTHING, by_plugin) for profile, by_plugin in hints.items()}
         return Interest(event, event.label, event.is_wildcard, hints, plugins, particular)
 
+    def events_of(self, plugin: str, profile: str) -> tuple[str, ...]:
+        """What the plugin has registered for, in words."""
+        registrations = self._maps.get(profile, {}).get(plugin, ())
+        return tuple(dict.fromkeys(each.event.description for each in registrations))
+
     def label_readers(self) -> Mapping[str, frozenset[str]]:
         """By profile, the plugins with a hint that sees the labels of pods."""
         return {profile: _plugins_that_see(Sees.LABELS, hint_map) for profile, hint_map in self._maps.items()}

@@ -6,7 +6,8 @@ where a pod belongs: the scheduling queue does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TypeAlias
 
 from podium.framework.interface import QueueSortPlugin
@@ -59,6 +60,10 @@ class QueuedPods:
         place = self._places.get(key)
         return self._homes[place].get(key) if place is not None else None
 
+    def __iter__(self) -> Iterator[QueuedPodInfo]:
+        """Every waiting pod, in no particular order."""
+        return chain(self.active, self.backing_off, self.backing_off_after_error, self.unschedulable)
+
     def move(self, info: QueuedPodInfo, move: Move, event: str, *, coming_from: Place = Place.GONE) -> Place:
         """Take the pod from where it is to where the move leads.
 
@@ -98,6 +103,10 @@ class QueuedPods:
     def is_backing_off(self, info: QueuedPodInfo) -> bool:
         """Whether the pod has to wait for its backoff now."""
         return self._backoff.is_backing_off(info, self._clock.now())
+
+    def backoff_ends_s(self, info: QueuedPodInfo) -> float:
+        """The first moment at which the pod no longer backs off."""
+        return self._backoff.expiration_s(info) + 1.0
 
     def backoff_completed(self) -> QueuedPodInfo | None:
         """A pod that has backed off for long enough; those with errors come last."""

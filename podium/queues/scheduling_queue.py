@@ -31,6 +31,7 @@ from podium.queues.flush_timers import BackoffTimer, LeftoverTimer
 from podium.queues.gating import Gatekeeper
 from podium.queues.hints import Hints, Interest, Strategy
 from podium.queues.in_flight import InFlightPods
+from podium.queues.listing import QueueListing
 from podium.queues.nominator import Nominator, PodLookup
 from podium.queues.observer import QueueObserver, SilentObserver
 from podium.queues.places import PLACES, Move, Place
@@ -87,6 +88,9 @@ class SchedulingQueue:
         self.scheduling_cycle = 0
         gatekeeper = Gatekeeper({each.scheduler_name: each.pre_enqueue for each in profiles}, observer)
         self._requeuing = Requeuing(self._queued, gatekeeper, self.nominator, clock, observer, wake)
+        self.listing = QueueListing(
+            self._queued, self._in_flight, self.nominator, self._hints, clock, times.unschedulable_max_s
+        )
         self._moves = EventMoves(self._queued.unschedulable, self._hints, self._requeuing)
 
     # ------------------------------------------------------------ pods come, change and go

@@ -6,6 +6,7 @@ given checks, and what to show, by the daemon.
 
 from podium.daemon.serving.certificates import CertificateError, KeyPair, load, self_signed, serving_context
 from podium.daemon.serving.health import Check, CheckError, Health, Report, ping
+from podium.daemon.serving.queue_page import queue_page
 from podium.daemon.serving.server import Server, ServingError, serve
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "ServingError",
     "load",
     "ping",
+    "queue_page",
     "self_signed",
     "serve",
     "serving_context",

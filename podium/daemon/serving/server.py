@@ -1,7 +1,7 @@
 """Serves the endpoints over HTTPS.
 
 /healthz, /livez and /readyz with `?verbose`, `?exclude=<check>` and /<endpoint>/<check>; /metrics, where DELETE starts
-the metrics again; /configz. Anything else is 404.
+the metrics again; /configz; the pages that the daemon adds, such as /debug/queue. Anything else is 404.
 
 Nobody is asked who they are: /metrics and /configz are open to whoever reaches the port. They hold no secrets, but
 names of nodes and plugins; restrict the bind address or the network where that matters. Delegated authentication and
@@ -20,6 +20,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -34,6 +35,9 @@ log = get_logger("serving")
 
 Configz = Callable[[], Mapping[str, Any]]
 """The configuration in effect, as its v1 document."""
+
+Pages = Mapping[str, Handler]
+"""Path → what answers it."""
 
 _STOP_S_MAX = 5.0
 # Within it requests may end by themselves; what is left of the limit is for cancelling them.
@@ -65,6 +69,7 @@ async def serve(
     metrics: Metrics,
     configz: Configz,
     *,
+    pages: Pages = MappingProxyType({}),
     middlewares: Sequence[Middleware] = (),
     listener: socket.socket | None = None,
 ) -> AsyncIterator[Server]:
@@ -73,6 +78,7 @@ async def serve(
     Args:
         bind_address: an IP address; `::` takes IPv4 too.
         port: 0 serves nothing.
+        pages: what else is served, by path; answers GET.
         middlewares: run before each handler, the first outermost.
         listener: a socket that is bound already, instead of address and port; closed at the end.
 
@@ -85,7 +91,7 @@ async def serve(
         listener = _listen(bind_address, port)
     address, port = listener.getsockname()[:2]
     runner = web.AppRunner(
-        application(health, metrics, configz, middlewares=middlewares),
+        application(health, metrics, configz, pages=pages, middlewares=middlewares),
         access_log_format='%a "%r" %s %b %Tf',
         keepalive_timeout=_KEEPALIVE_S,
         shutdown_timeout=_DRAIN_S_MAX,
@@ -102,14 +108,22 @@ async def serve(
 
 
 def application(
-    health: Health, metrics: Metrics, configz: Configz, *, middlewares: Sequence[Middleware] = ()
+    health: Health,
+    metrics: Metrics,
+    configz: Configz,
+    *,
+    pages: Pages = MappingProxyType({}),
+    middlewares: Sequence[Middleware] = (),
 ) -> web.Application:
     """The endpoints, for whoever brings a server."""
     app = web.Application(middlewares=middlewares, client_max_size=_BODY_BYTES_MAX)
     app.on_response_prepare.append(_set_headers)
-    for endpoint, checks in health.endpoints().items():
-        app.router.add_get(f"/{endpoint}", _summary_handler(Endpoint(endpoint, checks)))
-        app.router.add_get(f"/{endpoint}/{{check}}", _check_handler(checks))
+    app.add_routes(_routes(health, metrics, configz, pages))
+    return app
+
+
+def _routes(health: Health, metrics: Metrics, configz: Configz, pages: Pages) -> list[web.RouteDef]:
+    """Every path that is served, and by what."""
 
     async def show_metrics(_: web.Request) -> web.Response:
         return web.Response(body=metrics.render(), headers={"Content-Type": CONTENT_TYPE})
@@ -121,10 +135,16 @@ def application(
     async def show_configz(_: web.Request) -> web.Response:
         return web.Response(body=orjson.dumps({"componentconfig": configz()}), content_type="application/json")
 
-    app.router.add_get("/metrics", show_metrics)
-    app.router.add_delete("/metrics", reset_metrics)
-    app.router.add_get("/configz", show_configz)
-    return app
+    routes = [
+        web.get("/metrics", show_metrics),
+        web.delete("/metrics", reset_metrics),
+        web.get("/configz", show_configz),
+        *(web.get(path, handler) for path, handler in pages.items()),
+    ]
+    for endpoint, checks in health.endpoints().items():
+        routes.append(web.get(f"/{endpoint}", _summary_handler(Endpoint(endpoint, checks))))
+        routes.append(web.get(f"/{endpoint}/{{check}}", _check_handler(checks)))
+    return routes
 
 
 def _summary_handler(endpoint: Endpoint) -> Handler:

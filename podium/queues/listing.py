@@ -1,0 +1,116 @@
+"""What somebody may want to know of the pods that wait: where each is, why, and when it is tried next.
+
+Pure reading. Never changes the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.kube.objects import Pod
+from podium.lib.clock import Clock
+from podium.lib.story import Line
+from podium.queues.hints import Hints
+from podium.queues.in_flight import InFlightPods
+from podium.queues.nominator import Nominator
+from podium.queues.places import Place
+from podium.queues.queued_pods import QueuedPods
+
+
+@dataclass(frozen=True, slots=True)
+class NextTry:
+    """When a pod is tried next: at a time, or when one of its plugins sees an event, whichever comes first.
+
+    Attributes:
+        at_s: in seconds since the epoch; None where no time is set.
+        events: plugin → the events it has registered for.
+        may_be_sooner: whether it is taken early once no other pod waits.
+    """
+
+    at_s: float | None
+    events: Mapping[str, tuple[str, ...]]
+    may_be_sooner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPod:
+    """A pod that waits or is being tried, as it is now. Units: seconds since the epoch."""
+
+    pod: Pod
+    place: Place
+    nominated_node_name: str
+    attempts: int
+    queued_s: float
+    first_tried_s: float | None
+    unschedulable_plugins: tuple[str, ...]
+    pending_plugins: tuple[str, ...]
+    gating_plugin: str
+    next_try: NextTry | None
+    story: tuple[Line, ...]
+
+
+class QueueListing:
+    """Tells of pods one by one, so that who asks about thousands can let others run in between.
+
+    Cost: 0.1 us for each pod in `infos`, 0.3 us for its place, 10 us for what is listed of it.
+    """
+
+    def __init__(
+        self,
+        queued: QueuedPods,
+        in_flight: InFlightPods,
+        nominator: Nominator,
+        hints: Hints,
+        clock: Clock,
+        unschedulable_max_s: float,
+    ) -> None:
+        self._queued = queued
+        self._in_flight = in_flight
+        self._nominator = nominator
+        self._hints = hints
+        self._clock = clock
+        self._unschedulable_max_s = unschedulable_max_s
+
+    def infos(self) -> list[QueuedPodInfo]:
+        """All pods that wait or are being tried, in no particular order."""
+        return [*self._queued, *self._in_flight.pods()]
+
+    def place(self, info: QueuedPodInfo) -> Place:
+        """Where the pod is by now; GONE if it is neither waiting nor being tried any more."""
+        if self._queued.get(info.pod.key) is info:
+            return self._queued.place(info.pod.key)
+        return Place.IN_FLIGHT if info.pod.uid in self._in_flight else Place.GONE
+
+    def listed(self, info: QueuedPodInfo) -> ListedPod:
+        """What there is to say of the pod."""
+        place = self.place(info)
+        return ListedPod(
+            pod=info.pod,
+            place=place,
+            nominated_node_name=self._nominator.node_of(info.pod.uid) or "",
+            attempts=info.attempts,
+            queued_s=info.timestamp_s,
+            first_tried_s=info.initial_attempt_timestamp_s,
+            unschedulable_plugins=tuple(sorted(info.unschedulable_plugins)),
+            pending_plugins=tuple(sorted(info.pending_plugins)),
+            gating_plugin=info.gating_plugin,
+            next_try=self._next_try(info, place),
+            story=info.story.lines,
+        )
+
+    def _next_try(self, info: QueuedPodInfo, place: Place) -> NextTry | None:
+        """None for a pod that is not waiting."""
+        if place in (Place.IN_FLIGHT, Place.GONE):
+            return None
+        if place is Place.ACTIVE:
+            return NextTry(self._clock.now(), {})
+        if place in (Place.BACKOFF, Place.ERROR_BACKOFF):
+            # The second in which the backoff runs out still counts as backing off.
+            return NextTry(self._queued.backoff_ends_s(info), {}, may_be_sooner=place is Place.BACKOFF)
+        plugins = (info.gating_plugin,) if info.gating_plugin else sorted(info.rejector_plugins)
+        events = {plugin: self._hints.events_of(plugin, info.pod.spec.scheduler_name) for plugin in plugins}
+        # Pods that are gated stay so until an event, however long that takes.
+        at_s = None if info.gating_plugin else info.timestamp_s + self._unschedulable_max_s
+        return NextTry(at_s, events)

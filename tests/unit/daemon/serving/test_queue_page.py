@@ -1,0 +1,163 @@
+"""The page over HTTP, without TLS."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from podium.daemon.serving import Health
+from podium.daemon.serving.queue_page import queue_page
+from podium.daemon.serving.server import application
+from podium.framework.cluster_event import NODE_ADD, ActionType, EventResource, on
+from podium.queues import Place
+from podium.telemetry import Metrics
+from tests.unit.queues.builders import Bench, Rejecter, pod
+
+pytestmark = pytest.mark.anyio
+
+FIT = Rejecter("Fit", on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_TAINT))
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@asynccontextmanager
+async def asking(bench: Bench) -> AsyncIterator[TestClient[Any, Any]]:
+    pages = {"/debug/queue": queue_page(bench.queue.listing)}
+    app = application(Health(), Metrics(), dict, pages=pages)
+    async with TestClient(TestServer(app)) as client:
+        yield client
+
+
+def mixed() -> Bench:
+    """A pod in every place."""
+    bench = Bench(FIT)
+    bench.add(pod("backoff"))
+    info = bench.pop()
+    bench.queue.move_all(NODE_ADD)
+    assert bench.reject(info, "Fit") is Place.BACKOFF
+    bench.rejected(pod("failed", priority=9))
+    bench.rejected(pod("rejected", priority=9, nominated="n1"), "Fit")
+    bench.add(pod("gated", gates=["a"]), pod("active"), pod("tried", priority=9))
+    bench.pop()
+    return bench
+
+
+async def test_every_pod_is_told_of_with_its_place_its_reasons_and_its_next_try() -> None:
+    async with asking(mixed()) as client, client.get("/debug/queue") as answer:
+        content = await answer.json()
+    pods = {each["name"]: each for each in content["pods"]}
+    assert content["continue"] == ""
+    assert {name: each["queue"] for name, each in pods.items()} == {
+        "active": "active",
+        "backoff": "backoff",
+        "failed": "error backoff",
+        "gated": "gated",
+        "rejected": "unschedulable",
+        "tried": "in flight",
+    }
+    assert pods["rejected"] == {
+        "namespace": "default",
+        "name": "rejected",
+        "uid": "uid-rejected",
+        "schedulerName": "podium",
+        "priority": 9,
+        "queue": "unschedulable",
+        "nominatedNodeName": "n1",
+        "attempts": 1,
+        "queuedAt": "1970-01-01T00:16:40.000000Z",
+        "firstTriedAt": "1970-01-01T00:16:40.000000Z",
+        "unschedulablePlugins": ["Fit"],
+        "pendingPlugins": [],
+        "gatingPlugin": "",
+        "nextTry": {
+            "at": "1970-01-01T00:21:40.000000Z",
+            "mayBeSooner": False,
+            "onEvents": {"Fit": ["Node Add, UpdateNodeTaint"]},
+            "text": "when an event of Fit: Node Add, UpdateNodeTaint; at 1970-01-01T00:21:40Z at the latest",
+        },
+        "story": [
+            {
+                "at": "1970-01-01T00:16:40.000000Z",
+                "event": event,
+                "from": before,
+                "to": after,
+                "plugin": "",
+            }
+            for event, before, after in (
+                ("UnschedulablePodAdd", "gone", "active"),
+                ("Pop", "active", "in flight"),
+                ("ScheduleAttemptFailure", "in flight", "unschedulable"),
+            )
+        ],
+    }
+    assert pods["tried"]["nextTry"] is None
+    assert pods["gated"]["nextTry"]["text"] == "when an event of Gates: none"
+    assert pods["backoff"]["nextTry"]["text"] == "1970-01-01T00:16:42Z, or when no other pod waits"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"), [("?output=table", {}), ("", {"Accept": "text/plain"}), ("?output=table&limit=6", {})]
+)
+async def test_the_table_has_a_line_for_each_pod(path: str, headers: dict[str, str]) -> None:
+    async with asking(mixed()) as client, client.get(f"/debug/queue{path}", headers=headers) as answer:
+        lines = (await answer.text()).splitlines()
+    assert [line.split()[1] for line in lines] == ["NAME", "active", "backoff", "failed", "gated", "rejected", "tried"]
+    assert lines[1].split() == ["default", "active", "active", "0", "0", "-", "-", "-", "-", "1970-01-01T00:16:40Z"]
+    assert lines[6].endswith("being tried")
+
+
+async def test_the_table_of_one_pod_has_its_story() -> None:
+    async with asking(mixed()) as client, client.get("/debug/queue?output=table&pod=gated") as answer:
+        lines = (await answer.text()).splitlines()
+    assert lines[3:] == [
+        "default/gated, uid-gated:",
+        "  1970-01-01T00:16:40.000000Z UnschedulablePodAdd: gone -> gated (Gates)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("pod=active", ["active"]),
+        ("namespace=other", []),
+        ("namespace=default&queue=error%20backoff", ["failed"]),
+        ("queue=in%20flight", ["tried"]),
+        ("limit=2", ["active", "backoff"]),
+        ("continue=default/gated/uid-gated", ["rejected", "tried"]),
+    ],
+)
+async def test_pods_are_chosen_and_paged(query: str, names: list[str]) -> None:
+    async with asking(mixed()) as client, client.get(f"/debug/queue?{query}") as answer:
+        assert [each["name"] for each in (await answer.json())["pods"]] == names
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=5001", "limit=many", "queue=nowhere", "output=yaml"])
+async def test_a_question_that_makes_no_sense_is_refused(query: str) -> None:
+    async with asking(mixed()) as client, client.get(f"/debug/queue?{query}") as answer:
+        assert answer.status == 400
+        assert (await answer.text()).startswith(query.partition("=")[0])
+
+
+async def test_pages_lead_through_thousands_of_pods_each_once() -> None:
+    bench = Bench()
+    bench.add(*(pod(f"web-{number:04}") for number in range(1234)))
+    seen: list[str] = []
+    after = ""
+    async with asking(bench) as client:
+        while True:
+            async with client.get(f"/debug/queue?limit=500&continue={after}") as answer:
+                content = await answer.json()
+            seen += [each["name"] for each in content["pods"]]
+            after = content["continue"]
+            if not after:
+                break
+        async with client.get("/debug/queue?output=table") as answer:
+            assert (await answer.text()).endswith("\nThere are more: continue=default/web-0499/uid-web-0499\n")
+    assert seen == [f"web-{number:04}" for number in range(1234)]

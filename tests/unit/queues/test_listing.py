@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from podium.framework.cluster_event import ActionType, EventResource, on
+from podium.framework.interface import Plugin
+from podium.kube.objects import Pod
+from podium.queues import ListedPod, NextTry, Place
+from tests.unit.queues.builders import Bench, Gates, Rejecter, pod
+
+FIT = Rejecter(
+    "Fit",
+    on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_LABEL, ActionType.UPDATE_NODE_TAINT),
+    on(EventResource.POD, ActionType.DELETE),
+)
+CLAIMS = Rejecter("Claims", on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, ActionType.UPDATE))
+
+
+class AnyUpdateGates(Gates):
+    name = "Gates"
+    events_to_register = Plugin.events_to_register  # type: ignore[assignment]
+
+
+def everything(bench: Bench) -> list[ListedPod]:
+    return [bench.queue.listing.listed(info) for info in bench.queue.listing.infos()]
+
+
+def listed(bench: Bench, item: Pod) -> ListedPod:
+    (found,) = [each for each in everything(bench) if each.pod is item]
+    return found
+
+
+def test_an_active_pod_is_tried_now() -> None:
+    bench = Bench()
+    bench.add(web := pod(nominated="n1"))
+    bench.clock.advance(2)
+    found = listed(bench, web)
+    assert (found.place, found.attempts, found.nominated_node_name) == (Place.ACTIVE, 0, "n1")
+    assert (found.queued_s, found.first_tried_s) == (1000, 1000)
+    assert found.next_try == NextTry(1002, {})
+
+
+def test_a_rejected_pod_waits_for_events_of_all_its_rejectors_or_for_the_flush() -> None:
+    bench = Bench(FIT, CLAIMS)
+    bench.rejected(web := pod(), "Fit", pending=["Claims"])
+    found = listed(bench, web)
+    assert (found.unschedulable_plugins, found.pending_plugins) == (("Fit",), ("Claims",))
+    events = {
+        "Fit": ("Node Add, UpdateNodeLabel, UpdateNodeTaint", "Pod Delete"),
+        "Claims": ("PersistentVolumeClaim Add, Update",),
+    }
+    assert found.next_try == NextTry(1300, events)
+    assert [line.event for line in found.story] == ["UnschedulablePodAdd", "Pop", "ScheduleAttemptFailure"]
+
+
+def test_a_gated_pod_waits_for_its_gate_alone() -> None:
+    bench = Bench(FIT, AnyUpdateGates())
+    bench.add(web := pod(gates=["a"]))
+    found = listed(bench, web)
+    assert (found.place, found.gating_plugin, found.first_tried_s) == (Place.GATED, "Gates", None)
+    assert found.next_try is not None
+    assert found.next_try.at_s is None
+    assert list(found.next_try.events) == ["Gates"]
+    assert found.next_try.events["Gates"][:2] == ("Pod All", "Node All")
+
+
+def test_a_pod_backs_off_until_the_second_after_its_backoff_and_after_a_rejection_perhaps_less() -> None:
+    bench = Bench(FIT)
+    bench.rejected(failed := pod("failed"))
+    bench.rejected(rejected := pod("rejected"), "Fit")
+    bench.queue.activate([rejected])
+    info = bench.pop()
+    bench.queue.move_all(FIT.events_to_register()[1].event)
+    assert bench.reject(info, "Fit") is Place.BACKOFF
+    assert listed(bench, failed).next_try == NextTry(1002, {})
+    assert listed(bench, rejected).next_try == NextTry(1003, {}, may_be_sooner=True)
+    bench.clock.advance(1)
+    bench.queue.run_due_timers()
+    assert bench.place(failed) is Place.ERROR_BACKOFF
+    bench.clock.advance(1)
+    bench.queue.run_due_timers()
+    assert bench.place(failed) is Place.ACTIVE
+
+
+def test_a_pod_that_is_being_tried_has_no_next_try() -> None:
+    bench = Bench()
+    bench.add(web := pod())
+    bench.pop()
+    assert (listed(bench, web).place, listed(bench, web).next_try) == (Place.IN_FLIGHT, None)
+
+
+def test_a_pod_that_was_made_anew_during_its_attempt_is_listed_twice() -> None:
+    bench = Bench()
+    bench.add(pod(uid="old"))
+    bench.pop()
+    bench.add(pod(uid="new"))
+    assert [(each.pod.uid, each.place) for each in everything(bench)] == [
+        ("new", Place.ACTIVE),
+        ("old", Place.IN_FLIGHT),
+    ]
+
+
+def test_a_pod_that_has_gone_since_is_told_of_as_gone() -> None:
+    bench = Bench()
+    bench.add(web := pod(), other := pod("other"))
+    (first, second) = bench.queue.listing.infos()
+    bench.queue.delete(web)
+    bench.pop()
+    bench.queue.done(other.uid)
+    assert [bench.queue.listing.listed(each).place for each in (first, second)] == [Place.GONE, Place.GONE]
+    assert bench.queue.listing.listed(first).next_try is None
