@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from benchmarks import api_server, in_process, machine, profiles, report, start_up, targets
+from benchmarks import api_server, growth, in_process, machine, profiles, report, start_up, targets
 from benchmarks.endpoints import NotReadyError
 from benchmarks.etcd import EtcdError
 from benchmarks.measure import Run, StallError
@@ -58,6 +58,7 @@ def parser() -> argparse.ArgumentParser:
         choices=COMMANDS,
         help="api-server: podium and kube-scheduler on a real API server; "
         "start-up: their sync with a large cluster; in-process: podium's engine alone; "
+        "growth: its cost in larger and larger clusters; "
         "profile: where podium's time goes (default: %(default)s)",
     )
     arguments.add_argument("--workload", nargs="+", choices=[*WORKLOADS, ALL], metavar="NAME", help=_workload_help())
@@ -153,16 +154,27 @@ def measure_in_process(options: argparse.Namespace) -> None:
     for name in chosen(options, Place.ENGINE, [ALL]):
         for nodes in options.nodes or in_process.NODES:
             attempts = options.pods or in_process.ATTEMPTS
-            runs = [in_process.measure(WORKLOADS[name], nodes, attempts) for _ in range(options.repeat)]
-            rates.append(in_process.median_rate(runs))
+            rates.append(in_process.measure(WORKLOADS[name], nodes, attempts, options.repeat))
             _tell(f"{name}, {nodes:,} nodes: {rates[-1].attempts_per_s:,.0f} attempts/s")
     _console.print(in_process.table(rates))
     _show(in_process.checks(rates))
-    content = {
-        "machine": machine.describe(),
-        "rates": [{**asdict(each), "attempts_per_s": each.attempts_per_s} for each in rates],
-    }
-    _write(content, options.json or RESULTS / "in-process.json")
+    _write(_rates(rates), options.json or RESULTS / "in-process.json")
+
+
+def measure_growth(options: argparse.Namespace) -> None:
+    """The engine alone in larger and larger clusters."""
+    workloads = [WORKLOADS[name] for name in chosen(options, Place.ENGINE, [ALL])]
+    found = []
+    for rates in growth.measure_all(workloads, options.pods or growth.ATTEMPTS, options.repeat, _tell):
+        found.append(rates)
+        _write(_rates([rate for each in found for rate in each]), options.json or RESULTS / "growth.json")
+    _console.print(growth.table(found))
+    _show(list(growth.checks(found)))
+
+
+def _rates(rates: list[in_process.Rate]) -> dict[str, Any]:
+    listed = [{**asdict(each), "attempts_per_s": each.attempts_per_s} for each in rates]
+    return {"machine": machine.describe(), "rates": listed}
 
 
 def profile(options: argparse.Namespace) -> None:
@@ -182,6 +194,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "api-server": measure_on_api_server,
     "start-up": measure_start_up,
     "in-process": measure_in_process,
+    "growth": measure_growth,
     "profile": profile,
 }
 

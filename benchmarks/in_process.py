@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
 from typing import Final
@@ -51,6 +53,7 @@ class Rate:
 
     workload: str
     nodes: int
+    running: int
     attempts: int
     cpu_s: float
 
@@ -112,27 +115,40 @@ def pods_of(workload: Workload, count: int) -> list[Pod]:
     return [each for each in decoded(map(workload.pod, range(count))) if isinstance(each, Pod)]
 
 
-def measure(workload: Workload, nodes: int, attempts: int, running: int | None = None) -> Rate:
-    """One backlog. The first attempts, which build columns, are not counted.
+def measure(workload: Workload, nodes: int, attempts: int, repeat: int, running: int | None = None) -> Rate:
+    """The median of some backlogs, one after the other in one cluster. The first attempts build columns: not counted.
 
     Args:
         running: how many pods of its kind run already, by default as many as on a real API server.
     """
-    count = workload.pods_that_fit(nodes, attempts) + WARM_UP
+    attempts = workload.pods_that_fit(nodes, attempts * repeat) // repeat
+    count = WARM_UP + attempts * repeat
     engine = Engine(nodes, workload.objects_before(nodes, count, running))
     pods = pods_of(workload, count)
-    for pod in pods[:WARM_UP]:
-        engine.attempt(pod)
+    with _settled_garbage_collector():
+        _cpu_s(engine, pods[:WARM_UP])
+        spent_s = [_cpu_s(engine, pods[start : start + attempts]) for start in range(WARM_UP, count, attempts)]
+    if running is None:
+        running = workload.running_count(nodes)
+    return Rate(workload.name, nodes, running, attempts, median(spent_s))
+
+
+def _cpu_s(engine: Engine, pods: Sequence[Pod]) -> float:
     started_s = time.process_time()
-    for pod in pods[WARM_UP:]:
+    for pod in pods:
         engine.attempt(pod)
-    return Rate(workload.name, nodes, count - WARM_UP, time.process_time() - started_s)
+    return time.process_time() - started_s
 
 
-def median_rate(rates: Sequence[Rate]) -> Rate:
-    """The rate of the median run; all are of one workload and size."""
-    first = rates[0]
-    return Rate(first.workload, first.nodes, first.attempts, median(each.cpu_s for each in rates))
+@contextmanager
+def _settled_garbage_collector() -> Iterator[None]:
+    """As the daemon does after its sync: keep the collector from walking over the cluster again and again."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def checks(rates: Sequence[Rate]) -> list[Check]:
@@ -148,9 +164,9 @@ def table(rates: Sequence[Rate]) -> Table:
     """What people read."""
     shown = Table(title="podium's engine alone, one core", title_justify="left")
     shown.add_column("workload")
-    for heading in ("nodes", "attempts", "attempts/s", "µs per attempt"):
+    for heading in ("nodes", "running pods", "attempts", "attempts/s", "µs per attempt"):
         shown.add_column(heading, justify="right")
     for each in rates:
-        figures = (each.nodes, each.attempts, each.attempts_per_s, each.us_per_attempt)
+        figures = (each.nodes, each.running, each.attempts, each.attempts_per_s, each.us_per_attempt)
         shown.add_row(each.workload, *(f"{figure:,.0f}" for figure in figures))
     return shown

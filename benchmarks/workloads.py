@@ -77,18 +77,23 @@ class Workload:
         """The measured pod of that number, as it is created."""
         return self.pod_of(number, self.name)
 
+    def running_count(self, node_count: int) -> int:
+        """How many pods of this kind run in a cluster of that size, unless told otherwise."""
+        return int(node_count * self.running_per_node)
+
     def running(self, node_count: int, count: int, first: int = 0) -> Iterator[Json]:
         """That many pods of this kind, numbered from `first`, bound to nodes in turn."""
         for index in range(count):
             turn, node = divmod(index, node_count)
-            app = f"{self.name}-{turn}" if self.is_exclusive and turn else self.name
+            # As one app, so many of them would leave no room for the measured pods.
+            app = f"{self.name}-{turn}" if self.is_exclusive and index >= self.running_count(node_count) else self.name
             wire = self.pod_of(first + index, app)
             wire["metadata"]["name"] = f"running-{index:06}"
             yield pods.bound(wire, nodes.name(node))
 
     def objects_before(self, node_count: int, pod_count: int, running_count: int | None = None) -> Iterator[Json]:
         """Everything but the nodes that is there when the scheduler starts."""
-        count = int(node_count * self.running_per_node) if running_count is None else running_count
+        count = self.running_count(node_count) if running_count is None else running_count
         running = self.running(node_count, count, first=pod_count)
         return itertools.chain(running, self.before(node_count, pod_count + count))
 
