@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,8 +15,11 @@ from podium.estimator.errors import EstimateError
 
 if TYPE_CHECKING:
     from podium.estimator.cluster_objects import Cluster
-    from podium.estimator.member import Gates, MemberCluster
+    from podium.estimator.member import Gates
     from podium.estimator.requirements import ReplicaRequirements
+    from podium.kube.objects import Pod
+    from podium.kube.resource_types import ResourceType
+    from podium.whatif import Manifest
 
 _GATE_NAMES = {
     "ResourceQuotaEstimate": "resource_quota_estimate",
@@ -40,6 +44,13 @@ _GATE_NAMES = {
     help="The last Karmada release whose reading of resource models counts.",
 )
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="ResourceQuotaEstimate.")
+@click.option(
+    "--mode",
+    type=click.Choice(["parity", "accurate"]),
+    default="parity",
+    show_default=True,
+    help="Karmada's own number, or what podium would bind.",
+)
 @click.option("--explain", is_flag=True, help="Show for each node how many fit, and what limits them.")
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", help="How to answer.")
 def command(
@@ -53,6 +64,7 @@ def command(
     cluster_object: str | None,
     models_semantics: str,
     feature_gates: str,
+    mode: str,
     explain: bool,
     output: str,
 ) -> None:
@@ -63,6 +75,8 @@ def command(
     kubectl get nodes,pods,quota -A -o yaml | podium estimate -f - --requests cpu=500m,memory=1Gi
 
     Without --workload and --requests a replica takes no more than a pod's place.
+
+    In accurate mode the scheduler's own filters count, pods that wait take their place first, and nobody is preempted.
 
     \b
     podium estimate --cases FILE
@@ -77,14 +91,21 @@ def command(
         raise click.UsageError("--cases brings its own clusters and questions")
     if clusters and (kubeconfig or context):
         raise click.UsageError("give either files with -f, or a running cluster with --kubeconfig and --context")
+    if mode == "accurate" and (cases is not None or explain or feature_gates):
+        raise click.UsageError("--cases, --explain and --feature-gates go with --mode parity")
     gates = gates_of(feature_gates)
     try:
         if cases is not None:
             _answer_cases(cases, gates)
             return
-        wanted = _requirements(workload, requests, namespace)
-        member = _member(clusters, kubeconfig, context, gates)
-        answer = _answer(member, wanted, cluster_object, models_semantics, explain=explain)
+        wanted, replica = _question(workload, requests, namespace)
+        manifests = _manifests(clusters, kubeconfig, context, _kinds(mode, gates))
+        if mode == "accurate":
+            answer = _accurate(manifests, replica)
+        else:
+            answer = _parity(manifests, wanted, gates, explain=explain)
+        if cluster_object is not None:
+            answer["general_replicas"] = _general(cluster_object, wanted, models_semantics)
     except (EstimateError, WhatIfError) as error:
         raise click.ClickException(str(error)) from error
     if output == "json":
@@ -114,8 +135,10 @@ def gates_of(text: str) -> Gates:
     return Gates(**chosen)
 
 
-def _requirements(workload: str | None, requests: str | None, namespace: str) -> ReplicaRequirements | None:
+def _question(workload: str | None, requests: str | None, namespace: str) -> tuple[ReplicaRequirements | None, Pod]:
+    """What a replica needs, and a pod such as it would be."""
     from podium.cli.estimate_source import workload_in
+    from podium.estimator.accurate import replica_of
     from podium.estimator.requirements import ReplicaRequirements
     from podium.estimator.template import requirements_of
     from podium.kube.errors import FieldError
@@ -123,50 +146,71 @@ def _requirements(workload: str | None, requests: str | None, namespace: str) ->
     if workload is not None:
         found = workload_in(workload)
         try:
-            return requirements_of(found.pod, found.priority_class_name)
+            return requirements_of(found.pod, found.priority_class_name), found.pod
         except FieldError as error:
             raise EstimateError(f"{workload}: {error}") from error
     if requests is None:
-        return None
+        return None, replica_of(ReplicaRequirements(namespace=namespace))
     amounts = dict(part.partition("=")[::2] for part in requests.split(",") if part)
     if empty := [name for name, amount in amounts.items() if not amount]:
         raise click.UsageError(f"--requests: {empty[0]}: expected NAME=AMOUNT")
-    return ReplicaRequirements(resource_request={**amounts}, namespace=namespace)
+    wanted = ReplicaRequirements(resource_request={**amounts}, namespace=namespace)
+    return wanted, replica_of(wanted)
 
 
-def _member(clusters: tuple[str, ...], kubeconfig: str | None, context: str | None, gates: Gates) -> MemberCluster:
-    from podium.cli.estimate_source import manifests_in, manifests_of_cluster, member_of
+def _kinds(mode: str, gates: Gates) -> Sequence[ResourceType[Any]]:
+    """What has to be read of a running cluster."""
     from podium.estimator.quota import RESOURCE_QUOTAS
-    from podium.kube.resource_types import NODES, PODS
+    from podium.kube import resource_types
 
-    needed = (NODES, PODS, *((RESOURCE_QUOTAS,) if gates.resource_quota_estimate else ()))
-    manifests = manifests_in(clusters) if clusters else manifests_of_cluster(kubeconfig, context, needed)
-    member = member_of(manifests, gates)
-    if not len(member.snapshot()):
+    if mode == "accurate":
+        return resource_types.ALL
+    quotas = (RESOURCE_QUOTAS,) if gates.resource_quota_estimate else ()
+    return resource_types.NODES, resource_types.PODS, *quotas
+
+
+def _manifests(
+    clusters: tuple[str, ...], kubeconfig: str | None, context: str | None, kinds: Sequence[ResourceType[Any]]
+) -> list[Manifest]:
+    from podium.cli.estimate_source import manifests_in, manifests_of_cluster
+
+    manifests = manifests_in(clusters) if clusters else manifests_of_cluster(kubeconfig, context, kinds)
+    if not any(each.get("kind") == "Node" for each in manifests):
         raise EstimateError("no nodes: nothing can be estimated")
-    return member
+    return manifests
 
 
-def _answer(
-    member: MemberCluster,
-    wanted: ReplicaRequirements | None,
-    cluster_object: str | None,
-    models_semantics: str,
-    *,
-    explain: bool,
+def _parity(
+    manifests: Sequence[Manifest], wanted: ReplicaRequirements | None, gates: Gates, *, explain: bool
 ) -> dict[str, Any]:
-    from podium.estimator.general import ModelsSemantics, general_replicas
+    from podium.cli.estimate_source import member_of
 
+    member = member_of(manifests, gates)
     answer: dict[str, Any] = {"replicas": member.max_available_replicas(wanted)}
-    if cluster_object is not None:
-        cluster = _cluster_in(cluster_object)
-        answer["general_replicas"] = general_replicas(cluster, wanted, semantics=ModelsSemantics(models_semantics))
     if explain:
         answer["nodes"] = [
             {"node": each.node, "replicas": each.replicas, "limit": each.limit}
             for each in member.explain_replicas(wanted)
         ]
     return answer
+
+
+def _accurate(manifests: Sequence[Manifest], replica: Pod) -> dict[str, Any]:
+    from podium.cli.estimate_source import still_cluster
+    from podium.estimator.accurate import accurate_replicas
+
+    engine, waiting = still_cluster(manifests, replica)
+    return {"replicas": accurate_replicas(engine, replica, waiting)}
+
+
+def _general(cluster_object: str, wanted: ReplicaRequirements | None, models_semantics: str) -> int:
+    from podium.estimator.general import ModelsSemantics, general_replicas
+    from podium.kube.errors import FieldError
+
+    try:
+        return general_replicas(_cluster_in(cluster_object), wanted, semantics=ModelsSemantics(models_semantics))
+    except FieldError as error:
+        raise EstimateError(f"{cluster_object}: {error}") from error
 
 
 def _cluster_in(name: str) -> Cluster:

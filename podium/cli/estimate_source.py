@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -11,16 +11,20 @@ import click
 import msgspec
 
 from podium.cli import event_loop, files
+from podium.cluster import CacheError
+from podium.config import default_configuration
+from podium.estimator.accurate import Engine
 from podium.estimator.errors import EstimateError
 from podium.estimator.member import READ, Gates, MemberCluster
-from podium.kube.api_errors import ApiError
+from podium.kube.api_errors import ApiError, NotFound
 from podium.kube.credentials import ConnectionConfigError, load
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.resource_types import PODS, ResourceType
 from podium.kube.session import ApiSession
 from podium.lib.clock import SystemClock
-from podium.whatif import Manifest, ManifestError, read_manifest
+from podium.plugins import IN_TREE
+from podium.whatif import Manifest, ManifestError, StillCluster, World, read_manifest
 from podium.whatif.admission import Admission
 from podium.whatif.files import read_objects
 from podium.whatif.manifests import resource_of
@@ -85,6 +89,26 @@ def manifests_of_cluster(
         raise click.ClickException(str(error)) from error
 
 
+def still_cluster(manifests: Iterable[Manifest], replica: Pod) -> tuple[Engine, list[Pod]]:
+    """The cluster of these objects as the scheduler sees it, and the pods that wait in it.
+
+    Whatever scheduler the replica and the waiting pods name, podium's defaults decide on them.
+
+    Raises:
+        WhatIfError: an object cannot be read.
+    """
+    config = default_configuration()
+    profile = replace(config.profiles[0], scheduler_name=replica.spec.scheduler_name)
+    world = World.of(manifests)
+    try:
+        cluster = StillCluster(replace(config, profiles=(profile,)), world, IN_TREE)
+    except CacheError as error:
+        raise ManifestError(str(error)) from error
+    framework = cluster.framework_for(replica)
+    engine = Engine(cluster.cache, cluster.nominated, framework, cluster.percentage_of_nodes_to_score)
+    return engine, [pod for pod in world.objects(PODS).values() if not pod.node_name and not pod.is_terminating]
+
+
 def workload_in(name: str) -> Workload:
     """The workload in a file: a pod, or something with a pod template.
 
@@ -127,7 +151,10 @@ async def _listed(session: ApiSession, resource: ResourceType[Any]) -> list[Mani
     token = ""
     while True:
         query = f"?limit={_PAGE}" + (f"&continue={quote(token)}" if token else "")
-        page = msgspec.json.decode(await session.request("GET", resource.path + query))
+        try:
+            page = msgspec.json.decode(await session.request("GET", resource.path + query))
+        except NotFound:  # an older cluster does not serve every kind
+            return items
         items += ({**item, "apiVersion": version, "kind": resource.kind} for item in page.get("items") or ())
         token = page.get("metadata", {}).get("continue") or ""
         if not token:

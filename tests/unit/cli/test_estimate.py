@@ -73,6 +73,18 @@ def test_quota_bounds_a_workload_of_its_namespace_with_the_gate(cluster, tmp_pat
     assert result.output == "2 replicas fit\n"
 
 
+def test_accurate_mode_knows_of_ports_and_of_pods_that_wait(tmp_path):
+    port = {**CONTAINER, "ports": [{"containerPort": 80, "hostPort": 80}]}
+    web = {**DEPLOYMENT, "spec": {"template": {"spec": {"containers": [port]}}}}
+    waiting = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "w"}, "spec": {"containers": [port]}}
+    nodes = [{**NODE, "metadata": {"name": f"n{index}"}} for index in range(3)]
+    files = ("-f", _written(tmp_path / "cluster.yaml", *nodes, waiting))
+    asked = (*files, "--workload", _written(tmp_path / "web.yaml", web))
+    assert _run(*asked).output == "12 replicas fit\n"
+    assert _run(*asked, "--mode", "accurate").output == "2 replicas fit\n"
+    assert _run(*files, "--mode", "accurate", "--requests", "memory=4Gi").output == "5 replicas fit\n"
+
+
 def test_karmadas_cluster_object_gives_the_general_estimate_too(cluster, tmp_path):
     result = _run("-f", cluster, "--requests", "cpu=1", "--cluster-object", _written(tmp_path / "m.yaml", CLUSTER))
     assert result.output == "4 replicas fit\n3 by the Cluster's summary and models\n"
@@ -88,6 +100,7 @@ def test_karmadas_cluster_object_gives_the_general_estimate_too(cluster, tmp_pat
         (["--kubeconfig", "x"], "give either files with -f, or a running cluster"),
         (["--cases", "x"], "--cases brings its own clusters"),
         (["--requests", "cpu=1", "--workload", "x"], "give either --workload or --requests"),
+        (["--mode", "accurate", "--explain"], "go with --mode parity"),
         (["--workload", "/no/such/file"], "/no/such/file: No such file or directory"),
     ],
 )

@@ -1,0 +1,201 @@
+"""How many replicas podium itself would bind: the scheduler's own filters, with what waits in the queue placed first.
+
+Owns trying replicas out on a cluster and leaving it as it was. Where replicas do not mind each other the count is read
+off the columns; where they do (affinity, spreading, host ports, volumes, devices) they are placed one by one, as the
+scheduler would.
+
+Cost: one pass over the nodes for replicas that do not mind each other, else one scheduling attempt for each.
+Differs: Karmada has no such estimate. Nobody is preempted for a replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from podium.cluster import Cache
+from podium.estimator.errors import EstimateError
+from podium.estimator.requirements import ReplicaRequirements, saturated
+from podium.framework.cycle_state import CycleState
+from podium.framework.diagnosis import Diagnosis
+from podium.framework.runtime import Framework
+from podium.framework.schedule import Failed, Suggested, schedule
+from podium.framework.search import Rotation, judge_all
+from podium.framework.status import Code, ScheduleError
+from podium.kube.objects import (
+    Affinity,
+    Container,
+    NodeAffinity,
+    ObjectMeta,
+    Pod,
+    PodSpec,
+    ResourceRequirements,
+    once_per_spec,
+)
+from podium.kube.requests import filter_requests
+from podium.plugins import IN_TREE
+from podium.queues import Nominator
+
+PLACED_MAX: Final = 10_000
+"""How many replicas are placed one by one; a larger answer than this is never given for those."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A cluster that stands still during an estimate, and the profile that decides on it."""
+
+    cache: Cache
+    nominated: Nominator
+    framework: Framework
+    percentage_of_nodes_to_score: int
+
+
+def accurate_replicas(engine: Engine, replica: Pod, waiting: Iterable[Pod] = (), most: int = PLACED_MAX) -> int:
+    """How many pods like the replica would be bound, after those that wait already.
+
+    Args:
+        waiting: pods without a node; the scheduler tries them first, by priority and age.
+        most: where to stop when replicas are placed one by one.
+
+    Raises:
+        EstimateError: an attempt failed for another reason than that the pod does not fit.
+    """
+    if not len(engine.cache.snapshot()):
+        return 0
+    trial = _Trial(engine)
+    try:
+        for pod in sorted(waiting, key=_turn):
+            trial.place(pod)
+        if trial.is_gated(replica):
+            return 0
+        if _is_alone(replica.spec) and trial.is_without_surprises():
+            return saturated(trial.count(replica))
+        return trial.place_many(replica, most)
+    except ScheduleError as error:
+        raise EstimateError(f"failed to estimate replicas: {error}") from error
+    finally:
+        trial.undo()
+
+
+def replica_of(requirements: ReplicaRequirements | None, name: str = "replica") -> Pod:
+    """A pod that needs what the requirements say, for a workload of which nothing else is known."""
+    needed = requirements or ReplicaRequirements()
+    claim = needed.node_claim
+    affinity = claim.hard_node_affinity if claim is not None else None
+    spec = PodSpec(
+        containers=(Container(name="replica", resources=ResourceRequirements(requests=needed.resource_request)),),
+        node_selector=claim.node_selector if claim is not None else {},
+        tolerations=claim.tolerations if claim is not None else (),
+        affinity=Affinity(node_affinity=NodeAffinity(required=affinity)) if affinity is not None else None,
+    )
+    return Pod(metadata=ObjectMeta(name=name, namespace=needed.namespace, uid=name), spec=spec)
+
+
+def _turn(pod: Pod) -> tuple[int, str, str]:
+    return -pod.priority, pod.metadata.creation_timestamp or "", pod.key
+
+
+@once_per_spec
+def _is_alone(spec: PodSpec) -> bool:
+    """Whether a replica takes nothing but amounts, so that no replica bars another from a node with room."""
+    affinity = spec.affinity
+    terms = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
+    containers = (*spec.containers, *spec.init_containers)
+    return not (
+        any(each is not None and each.required for each in terms)
+        or any(each.when_unsatisfiable != "ScheduleAnyway" for each in spec.topology_spread_constraints)
+        or any(port.host_port for container in containers for port in container.ports)
+        or spec.volumes
+        or spec.resource_claims
+        or spec.scheduling_group is not None
+    )
+
+
+class _Trial:
+    """Pods placed for the time of one estimate."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._rotation = Rotation()
+        self._placed: list[tuple[CycleState, Pod, str]] = []
+
+    def is_gated(self, pod: Pod) -> bool:
+        """Whether the queue would hold the pod back."""
+        statuses = (plugin.pre_enqueue(pod) for plugin in self._engine.framework.pre_enqueue)
+        return any(status is not None and status.code is not Code.SUCCESS for status in statuses)
+
+    def is_without_surprises(self) -> bool:
+        """Whether nothing but podium's own plugins decides, and no room is promised to anyone."""
+        framework = self._engine.framework
+        plugins = framework.plugins.keys()
+        return plugins <= IN_TREE.keys() and not framework.permit and not self._engine.nominated.node_names()
+
+    def count(self, replica: Pod) -> int:
+        """How often the replica goes onto the nodes that take it at all."""
+        snapshot = self._engine.cache.snapshot()
+        diagnosis = Diagnosis(table_size=len(snapshot.nodes))
+        rows = judge_all(
+            self._engine.framework, CycleState(), replica, snapshot, self._engine.nominated, diagnosis
+        ).rows
+        counts = snapshot.allowed_pods.take(rows) - snapshot.pod_count.take(rows)
+        for resource, amount in filter_requests(replica.spec).items():
+            if amount > 0:
+                left = snapshot.allocatable(resource).take(rows) - snapshot.requested(resource).take(rows)
+                np.minimum(counts, left // amount, out=counts)
+        return int(counts.sum())
+
+    def place_many(self, replica: Pod, most: int) -> int:
+        """Place replicas until one finds no node."""
+        for number in range(most):
+            if not self.place(_numbered(replica, number)):
+                return number
+        return most
+
+    def place(self, pod: Pod) -> bool:
+        """One attempt; whether the pod found a node."""
+        if self.is_gated(pod):
+            return False
+        engine, state = self._engine, CycleState()
+        decision = schedule(
+            engine.framework,
+            state,
+            pod,
+            engine.cache.snapshot(),
+            engine.nominated,
+            self._rotation,
+            engine.percentage_of_nodes_to_score,
+        )
+        if isinstance(decision, Failed):
+            raise ScheduleError(decision.status.message)
+        return isinstance(decision, Suggested) and self._take(state, pod, decision.node_name)
+
+    def _take(self, state: CycleState, pod: Pod, node_name: str) -> bool:
+        framework, cache = self._engine.framework, self._engine.cache
+        cache.assume_pod(pod, node_name)
+        self._placed.append((state, pod, node_name))
+        status = framework.run_reserve(state, pod, node_name)
+        if status is None:
+            status = framework.run_permit(state, pod, node_name).status
+        if status is not None:
+            self._take_back(*self._placed.pop())
+        return status is None
+
+    def _take_back(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        self._engine.framework.run_unreserve(state, pod, node_name)
+        self._engine.cache.forget_pod(pod)
+
+    def undo(self) -> None:
+        """Leave the cluster as it was."""
+        while self._placed:
+            self._take_back(*self._placed.pop())
+
+
+def _numbered(replica: Pod, number: int) -> Pod:
+    metadata = msgspec.structs.replace(
+        replica.metadata, name=f"{replica.metadata.name}-{number}", uid=f"{replica.uid}-{number}"
+    )
+    return Pod(metadata=metadata, spec=replica.spec)

@@ -1,0 +1,64 @@
+"""`podium estimate --mode accurate` says how many replicas podium then binds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.e2e.cluster import Cluster, SandboxCluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.objects import HOSTNAME, node, pod
+
+pytestmark = pytest.mark.anyio
+
+ZONE = "topology.kubernetes.io/zone"
+SELECTOR = {"matchLabels": {"app": "web"}}
+APART = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [{"labelSelector": SELECTOR, "topologyKey": HOSTNAME}]
+    }
+}
+SPREAD = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": SELECTOR}
+
+
+async def _estimate(cluster: Cluster, workload: Path) -> int:
+    command = [sys.executable, "-m", "podium", "estimate", "--mode", "accurate", "--output", "json"]
+    done = await anyio.run_process([*command, "--kubeconfig", str(cluster.kubeconfig), "--workload", str(workload)])
+    return int(json.loads(done.stdout)["replicas"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [({}, 12), ({"affinity": APART}, 6), ({"topologySpreadConstraints": [SPREAD]}, 9)],
+    ids=["plain", "anti-affinity", "spread"],
+)
+async def test_that_many_replicas_are_bound_and_one_more_stays_pending(
+    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path, spec: dict[str, Any], expected: int
+) -> None:
+    sizes = {"a": ("3", "3", "3"), "b": ("1", "1", "2")}
+    await sandbox_cluster.create(
+        *(
+            node(f"{zone}-{index}", cpu=cpu, labels={ZONE: zone})
+            for zone, cpus in sizes.items()
+            for index, cpu in enumerate(cpus)
+        )
+    )
+    await sandbox_cluster.create(pod("waiting", cpu="1"))
+    template = pod("web", cpu="1", **spec)
+    template["metadata"]["labels"] = {"app": "web"}
+    (tmp_path / "web.yaml").write_text(json.dumps(template))
+    answer = await _estimate(sandbox_cluster, tmp_path / "web.yaml")
+
+    daemon = await start(sandbox_cluster)
+    await sandbox_cluster.wait_bound(["waiting"])
+    names = [f"web-{index}" for index in range(answer + 1)]
+    for name in names:
+        await sandbox_cluster.create({**template, "metadata": {**template["metadata"], "name": name}})
+    await sandbox_cluster.wait_condition(names[-1])
+    assert (await sandbox_cluster.placements()).keys() == {"waiting", *names[:-1]}
+    assert await daemon.attempts("scheduled") == answer + 1 == expected + 1

@@ -1,0 +1,65 @@
+"""Replicas tried out on clusters that stand still, and the same replicas bound one by one."""
+
+from __future__ import annotations
+
+from random import Random
+
+import msgspec
+
+from podium.config import default_configuration
+from podium.estimator.accurate import Engine, accurate_replicas
+from podium.kube.objects import Pod
+from podium.kube.resource_types import NODES, PODS
+from podium.plugins import IN_TREE
+from podium.testing.random_clusters import random_cluster
+from podium.whatif import StillCluster, World
+from podium.whatif.sequence import place_in_turn
+from tests.builders import pod
+
+CONFIG = default_configuration()
+SCHEDULER = CONFIG.profiles[0].scheduler_name
+
+
+def still(*objects):
+    return StillCluster(CONFIG, World((PODS if isinstance(each, Pod) else NODES, each) for each in objects), IN_TREE)
+
+
+def estimate(cluster, replica, waiting=(), **options):
+    engine = Engine(
+        cluster.cache, cluster.nominated, cluster.framework_for(replica), cluster.percentage_of_nodes_to_score
+    )
+    return accurate_replicas(engine, replica, waiting, **options)
+
+
+def ours(item, **spec):
+    """The pod as one of the default scheduler's that preempts nobody."""
+    changed = msgspec.structs.replace(item.spec, scheduler_name=SCHEDULER, preemption_policy="Never", **spec)
+    return Pod(metadata=item.metadata, spec=changed, status=item.status, node_name=item.node_name)
+
+
+def replica(name="web", **fields):
+    return ours(pod(name, **fields))
+
+
+def bound(objects, waiting, template, count):
+    """How many of so many replicas find a node after those that wait."""
+    cluster = still(*objects)
+    replicas = [
+        Pod(metadata=msgspec.structs.replace(template.metadata, name=f"r{index}", uid=f"r{index}"), spec=template.spec)
+        for index in range(count)
+    ]
+    for each in (*waiting, *replicas):
+        cluster.world.put_pod(each)
+    first = sorted(waiting, key=lambda each: (-each.priority, each.key))
+    placements = place_in_turn(cluster, [*first, *replicas])
+    return sum("node" in each for each in placements[len(waiting) :])
+
+
+def hold(seed):
+    """Compare on one random cluster; returns the estimate."""
+    drawn = random_cluster(Random(seed))
+    template, *waiting = map(ours, drawn.incoming)
+    objects = [*drawn.nodes, *drawn.placed]
+    answer = estimate(still(*objects), template, waiting)
+    assert bound(objects, waiting, template, answer + 1) == answer
+    return answer
