@@ -1,13 +1,14 @@
 """Carrying decisions out: one task per pod through permit, prebind, bind and postbind; status and Events.
 
 Owns the order of a binding cycle, the pods waiting at Permit, what an answer to a binding means, how victims are made
-to go, and Events on their way out. Never decides where a pod goes and never undoes a decision: the daemon does, from
-the outcome. Knows neither queues nor plugins.
+to go, how extenders are asked, and Events on their way out. Never decides where a pod goes and never undoes a decision:
+the daemon does, from the outcome. Knows neither queues nor plugins.
 """
 
 from podium.binder.api_client import ApiClient
 from podium.binder.binding_cycle import (
     Binder,
+    BindingExtenders,
     BindingObserver,
     BindingPlugins,
     BindOutcome,
@@ -26,6 +27,7 @@ from podium.binder.event import (
     scheduled,
 )
 from podium.binder.event_recorder import EventRecorder, RecorderStatistics
+from podium.binder.extender_pool import ExtenderPool
 from podium.binder.pods_in_pre_bind import PodInPreBind, PodsInPreBind
 from podium.binder.preemption import Preemption, PreemptionExecutor, PreemptionsUnderWay
 from podium.binder.status_patch import not_scheduled, status_patch
@@ -38,11 +40,13 @@ __all__ = [
     "BindPod",
     "Binder",
     "BindingEvent",
+    "BindingExtenders",
     "BindingObserver",
     "BindingPlugins",
     "BindingStage",
     "Event",
     "EventRecorder",
+    "ExtenderPool",
     "ObjectReference",
     "PodInPreBind",
     "PodsInPreBind",

@@ -117,6 +117,13 @@ class ApiClient:
                 raise
             await self._settle(pod, node_name, path, body, error)
 
+    async def is_bound(self, pod: Pod, node_name: str) -> bool:
+        """Whether the pod is bound to the node by now; False where it is not bound.
+
+        Raises: `NotFound`, `Conflict` as `bind`; `OutcomeUnknown` where the pod cannot be read.
+        """
+        return await self._is_bound(pod, node_name, _path(pod), OutcomeUnknown("the pod may be bound"))
+
     async def patch_status(
         self, pod: Pod, *, condition: PodCondition | None = None, nominated_node_name: str | None = None
     ) -> bool:

@@ -4,8 +4,8 @@ Owns the order of the steps and the words of their failures. Never undoes anythi
 unreserves, forgets and requeues, from the outcome.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (bindingCycle) and framework/runtime/framework.go, v1.36.2.
-Differs: an extender that binds is a plugin at the head of the bind plugins; an extension point without plugins is not
-measured; a pod that is stopped during PreBind fails with the cause alone, without the name of a plugin.
+Differs: an extension point without plugins is not measured; a pod that is stopped during PreBind fails with the cause
+alone, without the name of a plugin.
 """
 
 from __future__ import annotations
@@ -60,6 +60,13 @@ class Recorder(Protocol):
 
     def record(self, event: Event) -> None:
         """Take the Event and return at once."""
+
+
+class BindingExtenders(Protocol):
+    """The extenders that bind; `ExtenderPool` is one."""
+
+    def bind(self, pod: Pod, node_name: str) -> Awaitable[Status | None]:
+        """Have the pod bound by an extender; Skip where none does."""
 
 
 class BindingObserver(Protocol):
@@ -139,6 +146,7 @@ class Binder:
         observer: BindingObserver,
         waiting_pods: WaitingPods,
         pods_in_pre_bind: PodsInPreBind,
+        extenders: BindingExtenders | None = None,
     ) -> None:
         self.clock = clock
         self.statuses = statuses
@@ -146,6 +154,7 @@ class Binder:
         self.observer = observer
         self.waiting_pods = waiting_pods
         self.pods_in_pre_bind = pods_in_pre_bind
+        self.extenders = extenders
 
     async def bind_pod(self, instruction: BindPod) -> BindOutcome:
         """Take the pod through its binding cycle. Raises nothing but cancellation."""
@@ -297,6 +306,17 @@ class _BindingCycle:
 
     async def _bind(self) -> Status | None:
         self._move(BindingEvent.BIND_STARTED)
+        instruction, extenders = self._instruction, self._binder.extenders
+        status: Status | None = SKIP
+        if extenders is not None:
+            status = await extenders.bind(instruction.pod, instruction.node_name)
+        if status is SKIP:
+            status = await self._bind_by_plugin()
+        if status is None:
+            self._move(BindingEvent.BIND_SUCCEEDED)
+        return status
+
+    async def _bind_by_plugin(self) -> Status | None:
         started_s = self._binder.clock.monotonic()
         status: Status | None = SKIP
         for plugin in self._instruction.plugins.bind:
@@ -304,8 +324,6 @@ class _BindingCycle:
             if status is None or status.code is not Code.SKIP:
                 break
         self._report("Bind", status, started_s)
-        if status is None:
-            self._move(BindingEvent.BIND_SUCCEEDED)
         return status
 
     async def _call(self, method: AsyncMethod, plugin: Plugin, point: str) -> Status | None:

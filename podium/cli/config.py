@@ -21,6 +21,7 @@ from podium.cli.configuration import (
 from podium.config import (
     ConfigError,
     ConfigGates,
+    Extender,
     KubeSchedulerConfiguration,
     PluginRegistry,
     default_configuration,
@@ -46,6 +47,25 @@ def check(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) 
         click.echo(f"{file}: warning: {warning}", err=True)
     names = ", ".join(profile.scheduler_name for profile in good.config.profiles)
     click.echo(f"{file}: good, profiles: {names}")
+    for extender in good.config.extenders:
+        click.echo(f"{file}: extender {_described(extender)}")
+
+
+def _described(extender: Extender) -> str:
+    """What the extender is asked, without what may be secret in its URL."""
+    from podium.framework.extenders import name_of
+
+    verbs = {
+        "filter": extender.filter_verb,
+        "prioritize": extender.prioritize_verb,
+        "preempt": extender.preempt_verb,
+        "bind": extender.bind_verb,
+    }
+    asked = ", ".join(phase for phase, verb in verbs.items() if verb) or "nothing"
+    resources = ", ".join(resource.name for resource in extender.managed_resources)
+    whose = f" about pods that ask for {resources}" if resources else ""
+    failing = "skipped" if extender.ignorable else "an error"
+    return f"{name_of(extender)}: asked to {asked}{whose}; its failure is {failing}"
 
 
 @command.command()

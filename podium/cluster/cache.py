@@ -11,7 +11,8 @@ as it can be read.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -104,6 +105,7 @@ class Cache:
         self._assumed: set[str] = set()
         self._snapshot = Snapshot()
         self._log: list[Callable[[Snapshot], None]] = []
+        self._is_held = False
 
     # ------------------------------------------------------------ nodes
 
@@ -215,15 +217,28 @@ class Cache:
     def snapshot(self) -> Snapshot:
         """The snapshot, brought up to date. Always the same object: valid until the next call.
 
-        It is brought up to date unasked after `CHANGES_WAITING_MAX` changes; who holds it across a wait holds a fork.
+        It is brought up to date unasked after `CHANGES_WAITING_MAX` changes; across a wait it stays as it is only while
+        it is `held`.
 
         Cost: proportional to what changed since the last call.
         """
+        if self._is_held:
+            return self._snapshot
         for change in self._log:
             change(self._snapshot)
         self._log.clear()
         self._snapshot.settle()
         return self._snapshot
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Leave the snapshot as it is until the block ends: an attempt waits for others. Changes wait in the log."""
+        assert not self._is_held, "one attempt at a time"
+        self._is_held = True
+        try:
+            yield
+        finally:
+            self._is_held = False
 
     def statistics(self) -> dict[str, int]:
         """How many nodes, pods and assumed pods there are, by the labels of the `cache_size` metric."""

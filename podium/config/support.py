@@ -1,11 +1,12 @@
-"""What a good file asks for that podium does not do yet: refused or warned about by name, never ignored.
+"""What a good file asks for that podium does not do yet, or not here: refused or warned about, never ignored.
 
 Owns one table of features to come; a feature that arrives takes its row away. Which plugins are there is passed in.
 A file refused here is still good for kube-scheduler, so this is no part of loading.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 from podium.config.defaults import default_plugins
@@ -13,25 +14,28 @@ from podium.config.expansion import expand_plugins
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint, PluginRegistry
 from podium.config.field_errors import ErrorKind, FieldError
 from podium.config.loader import Loaded
+from podium.config.types import Extender, ExtenderTLSConfig
 
-REFUSE: Final = True
-WARN: Final = False
+
+class Severity(Enum):
+    """What becomes of a file that asks for something."""
+
+    REFUSE = "it is not run"
+    WARN = "it is run, and the user told"
+    REFUSE_WHAT_IF = "it is run, but no question is answered by it"
 
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
     """What stands in the way of running a file.
 
-    Attributes: ``refused``, reasons not to start at all; ``warnings``, sentences that each name a field.
+    Attributes: ``refused``, reasons not to start at all; ``undecidable``, reasons not to say where pods would go
+    without running anything; ``warnings``, sentences that each name a field.
     """
 
     refused: tuple[FieldError, ...] = ()
+    undecidable: tuple[FieldError, ...] = ()
     warnings: tuple[str, ...] = ()
-
-    @property
-    def undecidable(self) -> tuple[FieldError, ...]:
-        """The refusals that bear on decisions, for those who ask where pods would go and run nothing."""
-        return tuple(error for error in self.refused if not error.path.startswith("leaderElection."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class _Row:
     """A field whose feature is missing: when it matters, and what to say."""
 
     path: str
-    severity: bool
+    severity: Severity
     matters: Callable[[Loaded], bool]
     message: str
 
@@ -48,24 +52,35 @@ def _present(path: str, loaded: Loaded) -> bool:
     return path in loaded.present
 
 
+def _is_unverified(extender: Extender) -> bool:
+    tls = extender.tls_config or ExtenderTLSConfig()
+    return extender.enable_https and not (tls.insecure or tls.ca_data or tls.ca_file)
+
+
 _ONLY_JSON: Final = "podium speaks JSON to the API server"
 
 _ROWS: Final = (
     _Row(
         "extenders",
-        REFUSE,
+        Severity.REFUSE_WHAT_IF,
         lambda loaded: bool(loaded.config.extenders),
-        "podium does not call HTTP extenders yet",
+        "extenders are not asked here, so leave them out to see what the plugins alone decide",
+    ),
+    _Row(
+        "extenders",
+        Severity.WARN,
+        lambda loaded: any(_is_unverified(extender) for extender in loaded.config.extenders),
+        "enableHTTPS without an authority in tlsConfig verifies no certificate, as in kube-scheduler",
     ),
     _Row(
         "leaderElection.leaderElect",
-        REFUSE,
+        Severity.REFUSE,
         lambda loaded: loaded.config.leader_election.leader_elect and _present("leaderElection.leaderElect", loaded),
         "podium does not elect a leader yet: set it to false and run a single replica",
     ),
     _Row(
         "leaderElection.leaderElect",
-        WARN,
+        Severity.WARN,
         lambda loaded: (
             loaded.config.leader_election.leader_elect and not _present("leaderElection.leaderElect", loaded)
         ),
@@ -73,31 +88,31 @@ _ROWS: Final = (
     ),
     _Row(
         "parallelism",
-        WARN,
+        Severity.WARN,
         lambda loaded: _present("parallelism", loaded),
         "podium decides on one thread, so the number has no effect",
     ),
     _Row(
         "delayCacheUntilActive",
-        WARN,
+        Severity.WARN,
         lambda loaded: loaded.config.delay_cache_until_active,
         "podium fills its cache at once",
     ),
     _Row(
         "enableProfiling",
-        WARN,
+        Severity.WARN,
         lambda loaded: loaded.config.enable_profiling and _present("enableProfiling", loaded),
         "podium serves no profiling endpoints yet",
     ),
     _Row(
         "enableContentionProfiling",
-        WARN,
+        Severity.WARN,
         lambda loaded: loaded.config.enable_contention_profiling and _present("enableContentionProfiling", loaded),
         "podium serves no profiling endpoints yet",
     ),
     _Row(
         "clientConnection.contentType",
-        WARN,
+        Severity.WARN,
         lambda loaded: (
             loaded.config.client_connection.content_type != "application/json"
             and _present("clientConnection.contentType", loaded)
@@ -106,7 +121,7 @@ _ROWS: Final = (
     ),
     _Row(
         "clientConnection.acceptContentTypes",
-        WARN,
+        Severity.WARN,
         lambda loaded: loaded.config.client_connection.accept_content_types not in ("", "application/json"),
         _ONLY_JSON,
     ),
@@ -123,18 +138,24 @@ def unsupported(
     as they do (``config defaults`` writes them all), is left out with a warning.
     """
     rows = [row for row in _ROWS if row.matters(loaded)]
-    fields = [
-        FieldError(row.path, ErrorKind.FORBIDDEN, None, row.message, loaded.present.get(row.path))
-        for row in rows
-        if row.severity
-    ]
     named = list(_named_plugins(loaded, implemented))
-    warnings = [f"{row.path}: {row.message}" for row in rows if not row.severity]
+    plugins = tuple(error for _, error in named)
+    warnings = [f"{row.path}: {row.message}" for row in rows if row.severity is Severity.WARN]
     missing = _defaulted_plugins(loaded, implemented, registry) - {name for name, _ in named}
     if missing:
         names = ", ".join(sorted(missing))
         warnings.append(f"profiles: default plugins that podium does not have yet are left out: {names}")
-    return Unsupported((*fields, *(error for _, error in named)), tuple(warnings))
+    return Unsupported(
+        (*_refusals(rows, Severity.REFUSE, loaded), *plugins),
+        (*_refusals(rows, Severity.REFUSE_WHAT_IF, loaded), *plugins),
+        tuple(warnings),
+    )
+
+
+def _refusals(rows: Iterable[_Row], severity: Severity, loaded: Loaded) -> Iterator[FieldError]:
+    for row in rows:
+        if row.severity is severity:
+            yield FieldError(row.path, ErrorKind.FORBIDDEN, None, row.message, loaded.present.get(row.path))
 
 
 def _named_plugins(loaded: Loaded, implemented: Collection[str]) -> Iterator[tuple[str, FieldError]]:

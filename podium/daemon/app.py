@@ -27,6 +27,7 @@ from podium.binder import (
     ApiClient,
     Binder,
     EventRecorder,
+    ExtenderPool,
     PodsInPreBind,
     PreemptionExecutor,
     PreemptionsUnderWay,
@@ -35,6 +36,7 @@ from podium.binder import (
 from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration
 from podium.config import effective as effective_configuration
+from podium.daemon.extenders import kept_whole
 from podium.daemon.failures import FailureHandler
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import RESOURCE_EVENTS, BrokenObjects, NodeHandler, PodHandler, ResourceHandler
@@ -43,6 +45,7 @@ from podium.daemon.observers import PluginMetrics, QueueMetrics, RequestMetrics
 from podium.daemon.serving import Check, Health, Server, ping, queue_page, serve, serving_context
 from podium.daemon.status_writes import StatusWrites
 from podium.daemon.wakeup import WakeUp
+from podium.framework.extenders import Extenders
 from podium.framework.interface import Plugin
 from podium.framework.runtime import Framework
 from podium.kube.credentials import Credentials, load
@@ -141,8 +144,10 @@ class App:
                 clock=self._clock,
                 random=self._random,
                 on_handler_error=lambda resource, _: self.metrics.count_unexpected_error("handler", resource),
+                keep=kept_whole(self._config.extenders),
             )
             parts, wake_up = self._wire(session, informers, requests)
+            await stack.enter_async_context(parts.extender_pool)
             self._loop = SchedulingLoop(parts, wake_up)
             await stack.enter_async_context(self._serve(parts.queue))
             await self._run_tasks(credentials, informers, parts, self._loop, started)
@@ -177,6 +182,8 @@ class App:
             profile.scheduler_name: Framework(profile, self._options.plugins, handle, plugin_metrics)
             for profile in config.profiles
         }
+        extenders = Extenders(config.extenders, self._random)
+        extender_pool = ExtenderPool(extenders, client, metrics)
         wake_up = WakeUp()
         queue = self._queue(frameworks, pods, nominator, wake_up)
         self._handle_events(pods, nodes, cache, queue, waiting_pods, recorder, frameworks)
@@ -195,6 +202,7 @@ class App:
                 observer=plugin_metrics,
                 waiting_pods=waiting_pods,
                 pods_in_pre_bind=pods_in_pre_bind,
+                extenders=extender_pool if extenders else None,
             ),
             preemption=PreemptionExecutor(
                 client,
@@ -214,6 +222,8 @@ class App:
             metrics=metrics,
             clock=clock,
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
+            extenders=extenders,
+            extender_pool=extender_pool,
         )
         return parts, wake_up
 
@@ -222,7 +232,11 @@ class App:
     ) -> SchedulingQueue:
         config = self._config
         profiles = [
-            QueueProfile(name, framework.pre_enqueue, build_hint_map(framework.plugins.values()))
+            QueueProfile(
+                name,
+                framework.pre_enqueue,
+                build_hint_map(framework.plugins.values(), has_extenders=bool(config.extenders)),
+            )
             for name, framework in frameworks.items()
         ]
         first = next(iter(frameworks.values()))

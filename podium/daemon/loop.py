@@ -1,6 +1,7 @@
 """The scheduling loop: take the next pod, decide, and see to what follows.
 
-One task decides, one pod after the other; binding cycles run beside it, one task for each pod.
+One task decides, one pod after the other; binding cycles run beside it, one task for each pod. While it waits for an
+extender it decides on nothing else, and everything else goes on.
 
 Source: kubernetes pkg/scheduler/schedule_one.go, v1.36.2.
 Differs: the loop waits while the API server is behind with bindings or status patches, so that a pod of high priority
@@ -21,6 +22,7 @@ from podium.binder import (
     BindOutcome,
     BindPod,
     EventRecorder,
+    ExtenderPool,
     Preemption,
     PreemptionExecutor,
     deleting_pod_skipped,
@@ -31,9 +33,10 @@ from podium.daemon.status_writes import StatusWrite, StatusWrites
 from podium.daemon.wakeup import WakeUp
 from podium.framework.cluster_event import ASSIGNED_POD_DELETE
 from podium.framework.cycle_state import CycleState
+from podium.framework.extenders import Extenders, Question, Steps
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.runtime import Framework, rejected_on
-from podium.framework.schedule import DoesNotFit, Suggested, schedule
+from podium.framework.schedule import Decision, DoesNotFit, Suggested, attempt
 from podium.framework.search import NominatedPods, Rotation
 from podium.framework.status import Status, error_status
 from podium.kube.dispatcher import Dispatcher, Priority
@@ -71,6 +74,17 @@ class Collaborators:
     metrics: Metrics
     clock: Clock
     percentage_of_nodes_to_score: int
+    extenders: Extenders
+    extender_pool: ExtenderPool
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """An attempt that has come to a question for extenders."""
+
+    attempt: Attempt
+    steps: Steps[Decision]
+    question: Question
 
 
 class SchedulingLoop:
@@ -108,7 +122,10 @@ class SchedulingLoop:
         async with asyncio.TaskGroup() as tasks:
             while not self._is_stopping:
                 self._parts.queue.run_due_timers()
-                if not self._take_turn(tasks):
+                turn = self._take_turn(tasks)
+                if isinstance(turn, Asking):
+                    await self._ask(turn, tasks)
+                elif not turn:
                     await self._wake_up.wait(self._parts.queue.next_timer_s())
                 await checkpoint()
                 if self._is_ahead_by(_REQUESTS_WAITING_MAX):
@@ -120,21 +137,24 @@ class SchedulingLoop:
         if self._ended is not None:
             await self._ended.wait()
 
-    def _take_turn(self, tasks: asyncio.TaskGroup) -> bool:
-        """Decide on pods for a short while; False where there is none left to decide on."""
+    def _take_turn(self, tasks: asyncio.TaskGroup) -> Asking | bool:
+        """Decide on pods for a short while, or until extenders have to be asked; False where there is none left."""
         clock, queue = self._parts.clock, self._parts.queue
         ends_s = clock.monotonic() + _TURN_S_MAX
         while clock.monotonic() < ends_s:
             info = queue.pop()
             if info is None:
                 return False
-            self._attempt(info, tasks)
+            asking = self._attempt(info, tasks)
+            if asking is not None:
+                return asking
         return True
 
     def _is_ahead_by(self, requests: int) -> bool:
         """Whether the API server has to catch up before it makes sense to decide on more pods."""
         dispatcher = self._parts.dispatcher
         waiting = dispatcher.waiting(Priority.BINDING) + dispatcher.waiting(Priority.STATUS)
+        waiting += self._parts.extender_pool.waiting_to_bind
         return waiting > requests and not self._is_stopping
 
     async def _wait_caught_up(self) -> None:
@@ -150,31 +170,45 @@ class SchedulingLoop:
 
     # ------------------------------------------------------------ scheduling cycle
 
-    def _attempt(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> None:
-        """One scheduling cycle. No await: the cluster does not change under it."""
+    def _attempt(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> Asking | None:
+        """One scheduling cycle, or what has to be asked in it. No await: the cluster does not change under it."""
         parts, pod = self._parts, info.pod
         framework = parts.frameworks.get(pod.spec.scheduler_name)
         if framework is None:
             log.error("Pod is of a profile that is not there", pod=pod.key, profile=pod.spec.scheduler_name)
         if framework is None or self._needs_no_attempt(pod):
             parts.queue.done(pod.uid)
-            return
-        attempt = Attempt(framework, info, pod, CycleState(), parts.clock.monotonic())
-        snapshot = parts.cache.snapshot()
-        decision = schedule(
+            return None
+        begun = Attempt(framework, info, pod, CycleState(), parts.clock.monotonic())
+        steps = attempt(
             framework,
-            attempt.state,
+            begun.state,
             pod,
-            snapshot,
+            parts.cache.snapshot(),
             parts.nominated,
             self._rotation,
             parts.percentage_of_nodes_to_score,
+            parts.extenders,
         )
+        try:
+            return Asking(begun, steps, next(steps))
+        except StopIteration as end:
+            self._follow(begun, end.value, tasks)
+        return None
+
+    async def _ask(self, asking: Asking, tasks: asyncio.TaskGroup) -> None:
+        """The rest of a cycle in which extenders are asked: the cluster goes on, the snapshot waits."""
+        with self._parts.cache.held():
+            decision = await self._parts.extender_pool.run(asking.steps, asking.question)
+        self._follow(asking.attempt, decision, tasks)
+
+    def _follow(self, attempt: Attempt, decision: Decision, tasks: asyncio.TaskGroup) -> None:
+        """See to what the decision asks for."""
+        parts = self._parts
         parts.metrics.observe_algorithm(parts.clock.monotonic() - attempt.started_s)
         if isinstance(decision, Suggested):
             self._place(attempt, decision, tasks)
-            return
-        if isinstance(decision, DoesNotFit):
+        elif isinstance(decision, DoesNotFit):
             self._make_room_or_wait(attempt, decision, tasks)
         else:
             self._write(parts.failures.failed(attempt, decision.status), tasks)

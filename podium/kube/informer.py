@@ -10,7 +10,7 @@ is delivered as deleted and added, not as updated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, Generic, Protocol, TypeVar, cast
 
@@ -22,6 +22,7 @@ from podium.kube.index import Index
 from podium.kube.reflector import Reflector, ReflectorSettings, ReflectorStatistics
 from podium.kube.resource_types import KubeObject, ObjectT, ResourceType
 from podium.kube.session import ApiSession
+from podium.kube.whole_objects import Keep
 from podium.kube.wire import BrokenObject
 from podium.lib.clock import Clock
 
@@ -242,6 +243,7 @@ class InformerSet:
 
     Args:
         on_handler_error: told the resource and the exception of each failed handler call, to count it.
+        keep: by the path of a resource, what is kept of its objects besides what podium reads.
     """
 
     def __init__(
@@ -252,12 +254,14 @@ class InformerSet:
         random: Random,
         on_handler_error: Callable[[str, Exception], None] = lambda _resource, _error: None,
         settings: ReflectorSettings | None = None,
+        keep: Mapping[str, Keep[Any]] | None = None,
     ) -> None:
         self._session = session
         self._clock = clock
         self._random = random
         self._on_handler_error = on_handler_error
         self._settings = settings or ReflectorSettings()
+        self._keep = keep or {}
         self._informers: dict[str, Informer[Any]] = {}
         self._reflectors: list[Reflector[Any]] = []
 
@@ -277,6 +281,7 @@ class InformerSet:
                 random=self._random,
                 on_listed=made.set_synced,
                 settings=self._settings,
+                keep=self._keep.get(resource.path),
             )
         )
         return made

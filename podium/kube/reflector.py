@@ -35,6 +35,7 @@ from podium.kube.api_errors import (
 from podium.kube.backoff import Backoff, BackoffPolicy
 from podium.kube.resource_types import ObjectT, ResourceType
 from podium.kube.session import ApiSession, Stream
+from podium.kube.whole_objects import Keep
 from podium.kube.wire import DELETED, Bookmark, BrokenChange, BrokenObject, Change, ObjectDecoder
 from podium.lib.clock import Clock
 from podium.lib.state_table import StateTable
@@ -154,6 +155,7 @@ class Reflector(Generic[ObjectT]):
         random: Random,
         on_listed: Callable[[], None] = lambda: None,
         settings: ReflectorSettings,
+        keep: Keep[ObjectT] | None = None,
     ) -> None:
         self.state = ReflectorState.IDLE
         self.statistics = ReflectorStatistics()
@@ -164,7 +166,7 @@ class Reflector(Generic[ObjectT]):
         self._random = random
         self._on_listed = on_listed
         self._settings = settings
-        self._decoder = ObjectDecoder(resource)
+        self._decoder = ObjectDecoder(resource, keep)
         self._backoff = Backoff(settings.backoff, random)
         self._resource_version = ""
         self._stream: Stream | None = None

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from podium.kube import api_errors
 from podium.kube.resource_types import ObjectT, ResourceType
+from podium.kube.whole_objects import Keep
 
 ADDED = "ADDED"
 MODIFIED = "MODIFIED"
@@ -95,6 +96,11 @@ class _RawPage(Struct):
     items: list[msgspec.Raw] | None = None
 
 
+class _RawChange(Struct):
+    type: str
+    object: msgspec.Raw
+
+
 class _BookmarkMeta(Struct, rename="camel"):
     resource_version: str
     annotations: dict[str, str] | None = None
@@ -105,25 +111,33 @@ class _BookmarkObject(Struct):
 
 
 _decode_raw_page = msgspec.json.Decoder(_RawPage).decode
+_decode_raw_change = msgspec.json.Decoder(_RawChange).decode
 _decode_any = msgspec.json.Decoder().decode
 
 
 class ObjectDecoder(Generic[ObjectT]):
-    """Decodes lists and watches of one resource type."""
+    """Decodes lists and watches of one resource type.
 
-    def __init__(self, resource: ResourceType[ObjectT]) -> None:
+    Args: `keep` makes of each object and its bytes what is handed out; without it, the bytes are let go.
+    """
+
+    def __init__(self, resource: ResourceType[ObjectT], keep: Keep[ObjectT] | None = None) -> None:
         self._kind = resource.kind
         self._type = resource.type
         # msgspec understands a parametrised struct at run time; the type checker does not see that.
         self._decode_page = msgspec.json.Decoder(_TypedPage[resource.type]).decode  # type: ignore[name-defined]
-        self._decode_change = msgspec.json.Decoder(Change[resource.type]).decode  # type: ignore[name-defined]
+        decode_change = msgspec.json.Decoder(Change[resource.type]).decode  # type: ignore[name-defined]
         self._decode_object = msgspec.json.Decoder(resource.type).decode
+        self._keep = keep
+        self._decode_change = decode_change if keep is None else self._decode_change_and_keep
 
     def page(self, body: bytes) -> Page[ObjectT]:
         """Decode one page of a list.
 
         Raises: `Malformed` if it is not a list at all.
         """
+        if self._keep is not None:
+            return self._page_item_by_item(body)
         try:
             page = self._decode_page(body)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -152,15 +166,21 @@ class ObjectDecoder(Generic[ObjectT]):
         items: list[ObjectT] = []
         broken: list[BrokenObject] = []
         for raw in page.items or ():
+            found: ObjectT | BrokenObject
             try:
-                items.append(self._decode_object(raw))
+                found = self._decode_object(raw)
             except (msgspec.DecodeError, UnicodeDecodeError):
                 found = self._second_try(_parse(raw, self._kind))
-                if isinstance(found, BrokenObject):
-                    broken.append(found)
-                else:
-                    items.append(found)
+            if isinstance(found, BrokenObject):
+                broken.append(found)
+            else:
+                items.append(found if self._keep is None else self._keep(found, raw))
         return Page(items, broken, page.metadata.resource_version, page.metadata.continue_token or "")
+
+    def _decode_change_and_keep(self, line: bytes) -> Change[ObjectT]:
+        change = _decode_raw_change(line)
+        assert self._keep is not None
+        return Change(change.type, self._keep(self._decode_object(change.object), change.object))
 
     def _event_in_two_steps(self, line: bytes) -> Event[ObjectT]:
         event = _parse(line, self._kind)
@@ -175,7 +195,9 @@ class ObjectDecoder(Generic[ObjectT]):
         if kind not in _CHANGES:
             raise api_errors.Malformed(f"watch event of unknown type {kind!r}")
         found = self._second_try(content)
-        return BrokenChange(kind, found) if isinstance(found, BrokenObject) else Change(kind, found)
+        if isinstance(found, BrokenObject):
+            return BrokenChange(kind, found)
+        return Change(kind, found if self._keep is None else self._keep(found, msgspec.json.encode(content)))
 
     def _second_try(self, content: Any) -> ObjectT | BrokenObject:
         """Convert a parsed object, nulls taken for absent fields as Go does."""

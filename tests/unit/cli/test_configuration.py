@@ -25,10 +25,21 @@ def test_what_podium_cannot_do_is_refused_by_its_field(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "leaderElection: {leaderElect: true}\n"
+    )
+    with pytest.raises(BadConfiguration, match="leaderElect: Forbidden"):
+        usable(path)
+
+
+def test_extenders_may_be_run_but_not_asked_questions_about(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
         "extenders: [{urlPrefix: 'http://127.0.0.1/', filterVerb: filter}]\n"
     )
-    with pytest.raises(BadConfiguration, match="extenders: Forbidden"):
-        usable(path)
+    assert len(usable(path).config.extenders) == 1
+    with pytest.raises(BadConfiguration, match="extenders: Forbidden: extenders are not asked here"):
+        usable(path, to_run=False)
 
 
 def test_a_feature_gate_changes_what_the_defaults_run() -> None:

@@ -248,6 +248,20 @@ def test_changes_that_nobody_asks_about_do_not_pile_up(cache):
     assert snapshot.requested("cpu")[0] == 2000
 
 
+def test_held_snapshot_stays_as_it_is_whatever_happens_and_whoever_asks(cache):
+    cache.put_node(node("n1"))
+    snapshot = cache.snapshot()
+    cache.add_pod(pod("web", cpu="1", node="n1"))
+    update = pod("web", cpu="2", node="n1")
+    with cache.held():
+        for _ in range(CHANGES_WAITING_MAX):
+            cache.update_pod(update)
+        cache.remove_node("n1")
+        assert cache.snapshot() is snapshot
+        assert (len(snapshot), snapshot.requested("cpu")[0]) == (1, 0)
+    assert len(cache.snapshot()) == 0
+
+
 def test_node_with_a_broken_quantity_is_reported_once_and_left_out(cache, broken):
     bad = node("n1", allocatable={"memory": "much"})
     assert cache.put_node(bad) is False

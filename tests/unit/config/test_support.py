@@ -56,13 +56,34 @@ def test_field_that_asks_for_what_podium_does_anyway_is_fine(text):
     ("text", "path"),
     [
         ("leaderElection: {leaderElect: true}", "leaderElection.leaderElect"),
-        (QUIET + "extenders: [{urlPrefix: http://x}]", "extenders"),
     ],
 )
 def test_field_that_cannot_be_honoured_is_refused_by_name(text, path):
     refused, _ = verdict(text)
     assert len(refused) == 1
     assert refused[0].startswith(f"{path}: Forbidden: podium does not")
+
+
+def test_extenders_are_called_but_questions_are_not_answered_with_them():
+    found = unsupported(load(HEAD + QUIET + "extenders: [{urlPrefix: http://x}]"), EVERYTHING)
+    assert (found.refused, found.warnings) == ((), ())
+    assert [error.text for error in found.undecidable] == [
+        "extenders: Forbidden: extenders are not asked here, so leave them out to see what the plugins alone decide"
+    ]
+
+
+def test_leader_election_does_not_keep_questions_from_being_answered():
+    found = unsupported(load(HEAD + "leaderElection: {leaderElect: true}"), EVERYTHING)
+    assert (len(found.refused), found.undecidable) == (1, ())
+
+
+@pytest.mark.parametrize(
+    ("more", "warnings"),
+    [("", 1), (", tlsConfig: {caFile: ca.pem}", 0), (", tlsConfig: {insecure: true}", 0)],
+)
+def test_https_without_verification_is_warned_about_unless_it_is_asked_for(more, warnings):
+    text = QUIET + f"extenders: [{{urlPrefix: 'https://x', enableHTTPS: true{more}}}]"
+    assert len(verdict(text)[1]) == warnings
 
 
 def test_default_plugins_that_are_missing_are_named_in_one_warning():

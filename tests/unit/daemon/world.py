@@ -14,6 +14,7 @@ from podium.binder import (
     ApiClient,
     Binder,
     Event,
+    ExtenderPool,
     PodsInPreBind,
     PreemptionExecutor,
     PreemptionsUnderWay,
@@ -30,6 +31,7 @@ from podium.daemon.observers import PluginMetrics, QueueMetrics
 from podium.daemon.status_writes import StatusWrites
 from podium.daemon.wakeup import WakeUp
 from podium.framework.cluster_event import EventRegistration
+from podium.framework.extenders import NO_EXTENDERS
 from podium.framework.interface import BindPlugin, PreEnqueuePlugin
 from podium.framework.runtime import Framework
 from podium.framework.status import Status, unresolvable
@@ -166,6 +168,8 @@ class World:
             metrics=self.metrics,
             clock=self.clock,
             percentage_of_nodes_to_score=0,
+            extenders=NO_EXTENDERS,
+            extender_pool=ExtenderPool(NO_EXTENDERS, self.client, self.metrics),
         )
 
     # ------------------------------------------------------------ the cluster

@@ -130,3 +130,30 @@ def test_no_object_whatsoever_stops_the_stream(content: object) -> None:
 def test_every_item_of_a_page_is_either_understood_or_named(items: list[object]) -> None:
     found = PODS_DECODER.page(page(*items))
     assert len(found.items) + len(found.broken) == len(items)
+
+
+def kept_by(keep: Any) -> ObjectDecoder[Pod]:
+    return ObjectDecoder(PODS, keep)
+
+
+def as_kept(item: Any, content: Any) -> Any:
+    return item.metadata.name, json.loads(bytes(content))
+
+
+def test_bytes_of_an_object_go_to_whoever_keeps_them() -> None:
+    decoder, item = kept_by(as_kept), pod("a", spec={"unknown": [1]})
+    assert decoder.event(event("ADDED", item)).object == ("a", item)  # type: ignore[union-attr]
+    assert decoder.page(page(item)).items == [("a", item)]
+
+
+def test_object_with_nulls_is_kept_as_it_came() -> None:
+    decoder, item = kept_by(as_kept), pod("a", spec={"containers": None})
+    assert decoder.event(event("MODIFIED", item)).object == ("a", item)  # type: ignore[union-attr]
+    assert decoder.page(page(item)).items == [("a", item)]
+
+
+def test_nothing_is_kept_of_what_cannot_be_understood() -> None:
+    decoder, item = kept_by(as_kept), pod("a", spec={"priority": "high"})
+    assert isinstance(decoder.event(event("ADDED", item)), BrokenChange)
+    assert [broken.name for broken in decoder.page(page(item)).broken] == ["a"]
+    assert isinstance(decoder.event(event("BOOKMARK", pod("a"))), Bookmark)
