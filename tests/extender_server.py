@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import json
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
@@ -45,12 +45,13 @@ def scores(**by_name: int) -> Reply:
 class ExtenderServer:
     """Serves verbs under `/scheduler/`. Used as an asynchronous context manager.
 
-    Attributes: `replies`, by verb; `asked`, verb and body of each request.
+    Attributes: `replies`, by verb; `asked`, verb and body of each request; `headers`, those of each.
     """
 
     def __init__(self, tls: ssl.SSLContext | None = None, **replies: Reply) -> None:
         self.replies: dict[str, Reply] = dict(replies)
         self.asked: list[tuple[str, Any]] = []
+        self.headers: list[Mapping[str, str]] = []
         self._tls = tls
         self._port = 0
 
@@ -82,6 +83,7 @@ class ExtenderServer:
         verb = request.match_info["verb"]
         body = json.loads(await request.read())
         self.asked.append((verb, body))
+        self.headers.append(request.headers)
         reply = self.replies[verb](body)
         answer = await reply if inspect.isawaitable(reply) else reply
         return answer if isinstance(answer, web.StreamResponse) else web.json_response(answer)

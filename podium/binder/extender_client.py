@@ -106,7 +106,7 @@ class ExtenderClient:
                 answer = await response.read()
         except TimeoutError:
             return self._failed(verb, f"no answer within {format_duration(self._timeout_s)}")
-        except aiohttp.InvalidURL:
+        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
             return self._failed(verb, "the URL cannot be used")
         except (aiohttp.ClientError, OSError) as error:
             return self._failed(verb, str(error) or type(error).__name__)

@@ -60,11 +60,14 @@ class TaskCounter(Protocol):
 class ExtenderPool:
     """Asks extenders. Used as an asynchronous context manager, on the loop that asks.
 
+    `waiting_to_bind` is how many pods wait until their binding may be asked for.
+
     Raises:
         ConnectionConfigError: the TLS settings of one cannot be used.
     """
 
     def __init__(self, extenders: Extenders, reader: PodReader, counter: TaskCounter) -> None:
+        self.waiting_to_bind = 0
         self._extenders = extenders
         self._reader = reader
         self._counter = counter
@@ -84,11 +87,6 @@ class ExtenderPool:
     ) -> None:
         """Close all connections."""
         await self._stack.aclose()
-
-    @property
-    def waiting_to_bind(self) -> int:
-        """How many pods wait until a binding may be asked for."""
-        return self._bindings.statistics().tasks_waiting
 
     # ------------------------------------------------------------ questions of an attempt
 
@@ -168,8 +166,7 @@ class ExtenderPool:
         for extender in self._extenders.interested_in(pod):
             if not extender.bind_verb:
                 continue
-            async with self._bindings:
-                failed = await self._clients[extender].bind(pod, node_name)
+            failed = await self._bind(self._clients[extender], pod, node_name)
             if failed is None:
                 return None
             self._tell(failed, pod)
@@ -177,6 +174,17 @@ class ExtenderPool:
             if status is None or not extender.ignorable:
                 return status
         return SKIP
+
+    async def _bind(self, client: ExtenderClient, pod: Pod, node_name: str) -> ExtenderFailed | None:
+        self.waiting_to_bind += 1
+        try:
+            await self._bindings.acquire()
+        finally:
+            self.waiting_to_bind -= 1
+        try:
+            return await client.bind(pod, node_name)
+        finally:
+            self._bindings.release()
 
     async def _after_failure(self, failed: ExtenderFailed, pod: Pod, node_name: str) -> Status | None:
         """None where the pod is bound to the node for all that."""

@@ -43,7 +43,10 @@ _CONTRIBUTION_MAX: Final = 1 << 62
 
 def name_of(extender: Extender) -> str:
     """The extender's URL, without what may be secret in it."""
-    parts = urlsplit(extender.url_prefix)
+    try:
+        parts = urlsplit(extender.url_prefix)
+    except ValueError:
+        return "(no URL)"
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))
 
 

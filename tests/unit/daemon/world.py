@@ -31,7 +31,7 @@ from podium.daemon.observers import PluginMetrics, QueueMetrics
 from podium.daemon.status_writes import StatusWrites
 from podium.daemon.wakeup import WakeUp
 from podium.framework.cluster_event import EventRegistration
-from podium.framework.extenders import NO_EXTENDERS
+from podium.framework.extenders import NO_EXTENDERS, Extenders
 from podium.framework.interface import BindPlugin, PreEnqueuePlugin
 from podium.framework.runtime import Framework
 from podium.framework.status import Status, unresolvable
@@ -94,7 +94,14 @@ class World:
     `put` and `delete` are what a watch brings; `wire` is where requests end.
     """
 
-    def __init__(self, *classes: type[Any], clock: Clock | None = None, names: tuple[str, ...] = ("podium",)) -> None:
+    def __init__(
+        self,
+        *classes: type[Any],
+        clock: Clock | None = None,
+        names: tuple[str, ...] = ("podium",),
+        extenders: Extenders = NO_EXTENDERS,
+        pool: Any = None,
+    ) -> None:
         self.story: list[str] = []
         self.clock = clock or LoopClock()
         self.metrics = Metrics()
@@ -116,7 +123,7 @@ class World:
             self.cache, self.queue, self.waiting_pods, recorder, self.frameworks.keys(), self.clock, self.metrics
         )
         self.node_handler = NodeHandler(self.cache, self.queue, self.clock, self.metrics)
-        self.loop = SchedulingLoop(self._parts(), self.wake_up)
+        self.loop = SchedulingLoop(self._parts(extenders, pool), self.wake_up)
 
     def _framework(self, name: str, every: tuple[type[Any], ...]) -> Framework:
         profile = Profile(name, None, Plugins(multi_point=PluginSet(tuple(Enabled(each.name, 0) for each in every))))
@@ -126,7 +133,9 @@ class World:
     def _queue(self) -> SchedulingQueue:
         return SchedulingQueue(
             [
-                QueueProfile(name, framework.pre_enqueue, build_hint_map(framework.plugins.values()))
+                QueueProfile(
+                    name, framework.pre_enqueue, build_hint_map(framework.plugins.values(), has_extenders=True)
+                )
                 for name, framework in self.frameworks.items()
             ],
             next(iter(self.frameworks.values())).queue_sort,
@@ -136,7 +145,7 @@ class World:
             observer=QueueMetrics(self.metrics),
         )
 
-    def _parts(self) -> Collaborators:
+    def _parts(self, extenders: Extenders, pool: Any) -> Collaborators:
         recorder: Any = self.recorder
         return Collaborators(
             frameworks=self.frameworks,
@@ -149,6 +158,7 @@ class World:
                 observer=PluginMetrics(self.metrics),
                 waiting_pods=self.waiting_pods,
                 pods_in_pre_bind=self.pods_in_pre_bind,
+                extenders=pool,
             ),
             preemption=PreemptionExecutor(
                 self.client,
@@ -168,8 +178,8 @@ class World:
             metrics=self.metrics,
             clock=self.clock,
             percentage_of_nodes_to_score=0,
-            extenders=NO_EXTENDERS,
-            extender_pool=ExtenderPool(NO_EXTENDERS, self.client, self.metrics),
+            extenders=extenders,
+            extender_pool=pool or ExtenderPool(extenders, self.client, self.metrics),
         )
 
     # ------------------------------------------------------------ the cluster

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -9,15 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.cluster import Snapshot
-from podium.config import Profile
+from podium.config import Extender, Profile
 from podium.config.args import ARGS_BY_PLUGIN, DefaultPreemptionArgs
 from podium.config.types import Plugin as Enabled
 from podium.config.types import PluginConfig, Plugins, PluginSet
 from podium.framework.cluster_event import QueueingHint
 from podium.framework.cycle_state import CycleState
+from podium.framework.extenders import ExtenderFailed, Extenders
 from podium.framework.interface import PostFilterResult
 from podium.framework.runtime import Framework
 from podium.framework.schedule import DoesNotFit, Suggested, schedule
+from podium.framework.schedule import attempt as attempt_asking
 from podium.framework.search import NoNominatedPods, Rotation
 from podium.framework.status import unresolvable
 from podium.framework.survey import survey
@@ -307,3 +310,78 @@ def fits(incoming: Pod, snapshot: Snapshot, on: str) -> bool:
     framework = profile(DefaultPreemptionArgs(), StillHandle(snapshot))
     judged = survey(framework, CycleState(), incoming, snapshot, NoNominatedPods()).judged
     return snapshot.row_of[on] in judged.rows
+
+
+# ---------------------------------------------------------------- extenders
+
+ASKED = Extender("http://x", preempt_verb="preempt")
+
+
+def plan_with(answer: Any, *world: Node | Pod, extender: Extender = ASKED) -> DoesNotFit:
+    """What comes of a preemption about which the extender answers so."""
+    snapshot = snapshot_of(*world)
+    steps = attempt_asking(
+        profile(DefaultPreemptionArgs(), StillHandle(snapshot)),
+        CycleState(),
+        urgent(),
+        snapshot,
+        NoNominatedPods(),
+        Rotation(),
+        0,
+        Extenders([extender], Random(1)),
+    )
+    with pytest.raises(StopIteration) as ended:
+        steps.send(answer(next(steps)))
+    decision = ended.value.value
+    assert isinstance(decision, DoesNotFit)
+    return decision
+
+
+TWO_NODES = (node("n1"), node("n2"), small("a", "n1"), small("b", "n2", priority=2), small("c", "n2", cpu="0"))
+
+
+def test_an_extender_is_asked_about_all_candidates_and_the_best_that_is_left_is_taken():
+    def only_n2(question):
+        found = {name: [each.metadata.name for each in victims.pods] for name, victims in question.candidates.items()}
+        assert found == {"n1": ["a"], "n2": ["b"]}
+        return question.accept({"n2": (["uid-b", "uid-c"], 0)})
+
+    plan = plan_with(only_n2, *TWO_NODES).post_filter
+    assert plan is not None
+    assert (plan.nominated_node_name, [each.metadata.name for each in plan.victims]) == ("n2", ["b", "c"])
+
+
+def test_violations_that_an_extender_reports_count():
+    def worse_on_n1(question):
+        return question.accept({"n1": (["uid-a"], 1), "n2": (["uid-b"], 0)})
+
+    plan = plan_with(worse_on_n1, *TWO_NODES).post_filter
+    assert plan is not None
+    assert plan.nominated_node_name == "n2"
+
+
+def test_no_room_is_made_where_the_extender_leaves_no_candidate():
+    decision = plan_with(lambda question: question.accept({}), *TWO_NODES)
+    assert decision.post_filter is None
+    assert decision.error.post_filter_message.endswith("preemption: no candidate node for preemption")
+
+
+def test_no_room_is_made_where_the_extender_fails():
+    decision = plan_with(lambda question: ExtenderFailed(question.extender, "code 500"), *TWO_NODES)
+    assert decision.post_filter is None
+    assert decision.error.post_filter_message == 'preemption: extender "http://x": code 500'
+
+
+def test_a_failing_extender_that_may_be_ignored_leaves_the_choice():
+    ignorable = replace(ASKED, ignorable=True)
+    plan = plan_with(lambda question: ExtenderFailed(ignorable, "x"), *TWO_NODES, extender=ignorable).post_filter
+    assert plan is not None
+    assert plan.nominated_node_name == "n1"
+
+
+def test_no_extender_is_asked_where_there_is_no_candidate():
+    def never(question):
+        raise AssertionError(question)
+
+    decision = plan_with(never, node("n1"), small("a", "n1", priority=100))
+    assert decision.post_filter == PostFilterResult("")

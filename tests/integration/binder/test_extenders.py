@@ -1,0 +1,399 @@
+"""Extenders asked over real HTTP: every verb, every way to fail, TLS."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from podium.binder import ExtenderPool
+from podium.config import Extender, ExtenderManagedResource, ExtenderTLSConfig
+from podium.framework.extenders import (
+    AskFilter,
+    AskPreempt,
+    AskPrioritize,
+    ExtenderFailed,
+    Extenders,
+    Filtered,
+    Preemptable,
+    Question,
+    Scored,
+    Steps,
+    Victims,
+)
+from podium.framework.status import SKIP, Status
+from podium.kube.api_errors import Conflict, OutcomeUnknown
+from podium.kube.credentials import ConnectionConfigError
+from podium.kube.objects import Node, Pod
+from podium.kube.whole_objects import whole_node, whole_pod
+from tests import builders
+from tests.extender_server import ExtenderServer, Reply, let_through, never, says, scores
+from tests.integration.kube.certificates import Authority
+from tests.unit.framework.profiles import snapshot_of
+
+pytestmark = pytest.mark.anyio
+
+VERBS: dict[str, Any] = {
+    "filter_verb": "filter",
+    "prioritize_verb": "prioritize",
+    "preempt_verb": "preempt",
+    "bind_verb": "bind",
+    "weight": 1,
+}
+
+
+def pod(name: str = "web", **fields: Any) -> Pod:
+    made = builders.pod(name, **fields)
+    return whole_pod(made, msgspec.json.encode(made))
+
+
+def node(name: str) -> Node:
+    made = builders.node(name)
+    return whole_node(made, msgspec.json.encode(made))
+
+
+NODES = [node("n0"), node("n1")]
+OLD = pod("old", node="n0")
+SNAPSHOT = snapshot_of(*NODES, OLD)
+
+
+class Api:
+    """Says where pods are, and counts tasks."""
+
+    def __init__(self, answer: Callable[[], bool] = lambda: False) -> None:
+        self.answer = answer
+        self.reads: list[tuple[str, str]] = []
+        self.goroutines: Counter[str] = Counter()
+        self.most = 0
+
+    async def is_bound(self, pod: Pod, node_name: str) -> bool:
+        self.reads.append((pod.key, node_name))
+        return self.answer()
+
+    def add_goroutines(self, operation: str, change: int) -> None:
+        self.goroutines[operation] += change
+        self.most = max(self.most, self.goroutines[operation])
+
+
+@asynccontextmanager
+async def pool(*extenders: Extender, api: Api | None = None) -> AsyncIterator[ExtenderPool]:
+    made = api or Api()
+    async with ExtenderPool(Extenders(extenders, Random(1)), made, made) as opened:
+        yield opened
+
+
+async def answer_of(asked: ExtenderPool, question: Question) -> Any:
+    """The answer that an attempt gets to the question."""
+
+    def steps() -> Steps[Any]:
+        return (yield question)
+
+    running = steps()
+    return await asked.run(running, next(running))
+
+
+async def filtered(extender: Extender) -> Any:
+    async with pool(extender) as asked:
+        return await answer_of(asked, AskFilter(extender, pod(), NODES))
+
+
+async def bound(extender: Extender, api: Api, item: Pod | None = None) -> Status | None:
+    async with pool(extender, api=api) as asked:
+        return await asked.bind(item or pod(), "n1")
+
+
+# ---------------------------------------------------------------- every verb
+
+
+@pytest.mark.parametrize("capable", [True, False])
+async def test_every_verb_is_asked_and_its_answer_understood(capable: bool) -> None:
+    replies: dict[str, Reply] = {
+        "filter": let_through("n1"),
+        "prioritize": scores(n1=7),
+        "preempt": lambda args: {"NodeNameToMetaVictims": {"n0": {"Pods": [{"UID": OLD.uid}]}}},
+        "bind": lambda args: {},
+    }
+    async with ExtenderServer(**replies) as server:
+        extender = Extender(server.url, node_cache_capable=capable, **VERBS)
+        async with pool(extender) as asked:
+            answers = [
+                await answer_of(asked, AskFilter(extender, pod(), NODES)),
+                await answer_of(asked, AskPrioritize([extender], pod(), NODES)),
+                await answer_of(asked, AskPreempt(extender, pod(), {"n0": Victims((OLD,), 0)}, SNAPSHOT)),
+                await asked.bind(pod(), "n1"),
+            ]
+    assert answers == [
+        Filtered(("n1",), {}, {}),
+        Scored([[("n0", 0), ("n1", 7)]]),
+        Preemptable({"n0": Victims((OLD,), 0)}),
+        None,
+    ]
+    assert [verb for verb, _ in server.asked] == ["filter", "prioritize", "preempt", "bind"]
+    assert server.bodies("bind") == [{"PodName": "web", "PodNamespace": "default", "PodUID": "uid-web", "Node": "n1"}]
+
+
+# ---------------------------------------------------------------- failures
+
+
+@pytest.mark.parametrize(
+    ("reply", "detail"),
+    [
+        (says("oops"), "failed filter: the answer makes no sense: JSON is malformed"),
+        (says("{}", status=500), "failed filter: code 500"),
+        (says("{}", status=201), "failed filter: code 201"),
+        (never, "failed filter: no answer within 100ms"),
+        (lambda args: {"Error": "no licence"}, "no licence"),
+        (lambda args: {"NodeNames": ["n9"]}, 'claims a filtered node "n9" which is not found in the input node list'),
+    ],
+)
+async def test_every_failure_says_what_is_wrong_and_with_which_extender(reply: Reply, detail: str) -> None:
+    async with ExtenderServer(filter=reply) as server:
+        extender = Extender(server.url, filter_verb="filter", node_cache_capable=True, http_timeout_s=0.1)
+        with capture_logs() as logs:
+            answer = await filtered(extender)
+    assert isinstance(answer, ExtenderFailed)
+    assert answer.message.startswith(f'extender "{server.url}": {detail}')
+    [entry] = logs
+    assert (entry["event"], entry["extender"], entry["pod"]) == ("Extender failed", server.url, "default/web")
+
+
+async def test_extender_that_is_not_there_is_told_of_by_its_url_without_the_password() -> None:
+    async with ExtenderServer() as server:
+        url = server.url
+    answer = await filtered(Extender(url.replace("://", "://ann:secret@"), filter_verb="filter"))
+    assert answer.message.startswith(f'extender "{url}": failed filter: Cannot connect')
+    assert "secret" not in answer.message
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [("nonsense", "nonsense"), ("http://[", "(no URL)"), ("ftp://ann:secret@host", "ftp://host")],
+)
+async def test_url_that_cannot_be_used_is_a_failure(url: str, name: str) -> None:
+    answer = await filtered(Extender(url, filter_verb="filter"))
+    assert answer.message == f'extender "{name}": failed filter: the URL cannot be used'
+
+
+async def test_user_and_password_of_the_url_are_sent() -> None:
+    async with ExtenderServer(filter=let_through("n0")) as server:
+        extender = Extender(server.url.replace("://", "://ann:secret@"), filter_verb="filter")
+        assert isinstance(await filtered(extender), Filtered)
+        assert server.headers[0]["Authorization"] == "Basic " + base64.b64encode(b"ann:secret").decode()
+
+
+async def test_ignored_failure_is_logged_as_such() -> None:
+    async with ExtenderServer(filter=says("", status=503)) as server:
+        with capture_logs() as logs:
+            await filtered(Extender(server.url, filter_verb="filter", ignorable=True))
+    assert [entry["event"] for entry in logs] == ["Skipping extender as it returned error and has ignorable flag set"]
+
+
+# ---------------------------------------------------------------- scores
+
+
+async def test_all_extenders_score_at_the_same_time() -> None:
+    both = asyncio.Barrier(2)
+
+    async def when_both_are_asked(args: Any) -> Any:
+        async with asyncio.timeout(5):
+            await both.wait()
+        return [{"Host": "n0", "Score": 1}]
+
+    async with ExtenderServer(a=when_both_are_asked, b=when_both_are_asked) as server:
+        extenders = [Extender(server.url, prioritize_verb=verb, weight=1) for verb in "ab"]
+        api = Api()
+        async with pool(*extenders, api=api) as asked:
+            answer = await answer_of(asked, AskPrioritize(extenders, pod(), NODES))
+    assert answer == Scored([[("n0", 1)], [("n0", 1)]])
+    assert (api.most, api.goroutines["prioritizing_extender"]) == (2, 0)
+
+
+async def test_one_extender_without_scores_leaves_those_of_others() -> None:
+    async with ExtenderServer(a=says("{}", status=500), b=scores(n1=3)) as server:
+        extenders = [Extender(server.url, prioritize_verb=verb, weight=1) for verb in "ab"]
+        async with pool(*extenders) as asked:
+            answer = await answer_of(asked, AskPrioritize(extenders, pod(), NODES))
+    failed, scored = answer.each
+    assert (failed.detail, scored) == ("failed a: code 500", [("n0", 0), ("n1", 3)])
+
+
+async def test_wrong_scores_are_told_of_when_they_begin_and_count_as_upstream_counts_them() -> None:
+    async with ExtenderServer(prioritize=scores(n1=11)) as server:
+        extender = Extender(server.url, **VERBS)
+        question = AskPrioritize([extender], pod(), NODES)
+        async with pool(extender) as asked:
+            with capture_logs() as logs:
+                assert await answer_of(asked, question) == Scored([[("n0", 0), ("n1", 11)]])
+                await answer_of(asked, question)
+                server.replies["prioritize"] = scores(n1=10)
+                await answer_of(asked, question)
+                server.replies["prioritize"] = says("", status=500)
+                await answer_of(asked, question)
+    assert [(entry["event"], entry["extender"], entry["error"]) for entry in logs] == [
+        (
+            "Extender does not score as it should",
+            server.url,
+            'score 11 of node "n1" is not between 0 and 10; it counts as it is',
+        ),
+        (
+            "Extender does not score as it should",
+            server.url,
+            "no score given by this extender: failed prioritize: code 500",
+        ),
+    ]
+
+
+# ---------------------------------------------------------------- bindings
+
+
+async def test_pod_that_no_extender_binds_is_left_to_the_plugins() -> None:
+    managing = Extender("http://x", bind_verb="bind", managed_resources=(ExtenderManagedResource("a.io/x"),))
+    assert await bound(managing, Api()) is SKIP
+    assert await bound(Extender("http://x", filter_verb="filter"), Api()) is SKIP
+
+
+async def test_refused_binding_is_an_error_with_the_extenders_words() -> None:
+    async with ExtenderServer(bind=lambda args: {"Error": "no licence"}) as server:
+        api = Api()
+        status = await bound(Extender(server.url, bind_verb="bind"), api)
+    assert status is not None
+    assert status.message == f'extender "{server.url}": no licence'
+    assert api.reads == [("default/web", "n1")]
+
+
+async def test_binding_whose_answer_is_lost_counts_where_the_pod_is_bound() -> None:
+    async with ExtenderServer(bind=never) as server:
+        extender = Extender(server.url, bind_verb="bind", http_timeout_s=0.1)
+        assert await bound(extender, Api(lambda: True)) is None
+        status = await bound(extender, Api(lambda: False))
+    assert status is not None
+    assert status.message == f'extender "{server.url}": failed bind: no answer within 100ms'
+
+
+def elsewhere() -> bool:
+    raise Conflict("pod is already assigned to node n7")
+
+
+def unread() -> bool:
+    raise OutcomeUnknown("the pod could not be read")
+
+
+@pytest.mark.parametrize(("answer", "words"), [(elsewhere, "already assigned to node n7"), (unread, "not be read")])
+async def test_binding_that_went_wrong_otherwise_is_an_error_with_what_is_known(answer: Any, words: str) -> None:
+    async with ExtenderServer(bind=says("", status=500)) as server:
+        status = await bound(Extender(server.url, bind_verb="bind"), Api(answer))
+    assert status is not None
+    assert "failed bind: code 500; and the pod: " in status.message
+    assert words in status.message
+
+
+async def test_plugins_bind_where_the_extender_fails_and_may_be_ignored() -> None:
+    async with ExtenderServer(bind=says("", status=500)) as server:
+        extender = Extender(server.url, bind_verb="bind", ignorable=True)
+        assert await bound(extender, Api()) is SKIP
+        assert await bound(extender, Api(lambda: True)) is None
+
+
+async def test_bindings_under_way_are_limited() -> None:
+    full, go = asyncio.Barrier(33), asyncio.Event()
+
+    async def when_told(args: Any) -> Any:
+        if not go.is_set():
+            await full.wait()
+        await go.wait()
+        return {}
+
+    async with (
+        ExtenderServer(bind=when_told) as server,
+        pool(Extender(server.url, bind_verb="bind")) as asked,
+        anyio.create_task_group() as tasks,
+    ):
+        for index in range(40):
+            tasks.start_soon(asked.bind, pod(f"web-{index}"), "n1")
+        await full.wait()
+        assert (len(server.asked), asked.waiting_to_bind) == (32, 8)
+        go.set()
+    assert len(server.asked) == 40
+
+
+# ---------------------------------------------------------------- TLS
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+def data_of(file: Path) -> str:
+    return base64.b64encode(file.read_bytes()).decode()
+
+
+async def secured(authority: Authority, tls: ExtenderTLSConfig | None, *, enable: bool = True, **server: Any) -> Any:
+    """What becomes of a question to a server with a certificate of the authority."""
+    async with ExtenderServer(authority.server_context(**server), filter=let_through("n0")) as opened:
+        extender = Extender(opened.url, filter_verb="filter", enable_https=enable, tls_config=tls)
+        return await filtered(extender)
+
+
+async def test_certificate_is_verified_by_the_authority_of_the_configuration(
+    authority: Authority, tmp_path: Path
+) -> None:
+    ip = {"ip": "127.0.0.1"}
+    by_file = ExtenderTLSConfig(ca_file=str(authority.file))
+    by_data = ExtenderTLSConfig(ca_data=data_of(authority.file))
+    assert isinstance(await secured(authority, by_file, **ip), Filtered)
+    assert isinstance(await secured(authority, by_data, **ip), Filtered)
+    stranger = ExtenderTLSConfig(ca_file=str(Authority(tmp_path, "stranger").file))
+    assert "certificate verify failed" in (await secured(authority, stranger, **ip)).message
+
+
+async def test_name_of_the_server_may_be_given(authority: Authority) -> None:
+    trusting = ExtenderTLSConfig(ca_file=str(authority.file))
+    assert "certificate verify failed" in (await secured(authority, trusting, dns="extender.svc")).message
+    named = replace(trusting, server_name="extender.svc")
+    assert isinstance(await secured(authority, named, dns="extender.svc"), Filtered)
+
+
+async def test_nothing_is_verified_where_that_is_asked_for_or_no_authority_is_given(authority: Authority) -> None:
+    assert isinstance(await secured(authority, None), Filtered)
+    assert isinstance(await secured(authority, ExtenderTLSConfig(insecure=True), enable=False), Filtered)
+    assert "certificate verify failed" in (await secured(authority, None, enable=False)).message
+
+
+@pytest.mark.parametrize("as_data", [True, False])
+async def test_client_certificate_is_shown(authority: Authority, as_data: bool) -> None:
+    certificate, key = authority.issue("podium")
+    ours = (
+        ExtenderTLSConfig(cert_data=data_of(certificate), key_data=data_of(key))
+        if as_data
+        else ExtenderTLSConfig(cert_file=str(certificate), key_file=str(key))
+    )
+    assert isinstance(await secured(authority, ours, clients=True), Filtered)
+    assert isinstance(await secured(authority, None, clients=True), ExtenderFailed)
+
+
+@pytest.mark.parametrize(
+    ("tls", "field"),
+    [
+        (ExtenderTLSConfig(ca_file="nowhere.pem"), "caFile nowhere.pem"),
+        (ExtenderTLSConfig(ca_data="not base64!"), "caData"),
+        (ExtenderTLSConfig(ca_data=base64.b64encode(b"no certificate").decode()), "caData"),
+        (ExtenderTLSConfig(cert_file="nowhere.crt", key_file="nowhere.key"), "client certificate or key"),
+        (ExtenderTLSConfig(cert_data="!", key_data="!"), "certData"),
+    ],
+)
+def test_tls_settings_that_cannot_be_used_are_named(tls: ExtenderTLSConfig, field: str) -> None:
+    extenders = Extenders([Extender("https://host", tls_config=tls)], Random(1))
+    with pytest.raises(ConnectionConfigError, match=f'extender "https://host": tlsConfig.{field}|tlsConfig: {field}'):
+        ExtenderPool(extenders, Api(), Api())
