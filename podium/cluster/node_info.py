@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 class NodeInfo:
     """A view of one row of a snapshot. Holds nothing itself, so it is cheap to make and never stale."""
 
-    __slots__ = ("_snapshot", "row")
+    __slots__ = ("row", "snapshot")
 
     def __init__(self, snapshot: Snapshot, row: int) -> None:
-        self._snapshot = snapshot
+        self.snapshot = snapshot
         self.row = row
 
     @property
     def node(self) -> Node:
         """The node object."""
-        node = self._snapshot.nodes[self.row]
+        node = self.snapshot.nodes[self.row]
         assert node is not None, f"row {self.row} has no node"
         return node
 
@@ -40,24 +40,24 @@ class NodeInfo:
     @property
     def pods(self) -> Collection[Pod]:
         """The pods on the node, those assumed to be there included."""
-        return self._snapshot.pods[self.row].values()
+        return self.snapshot.pods[self.row].values()
 
     @property
     def allowed_pods(self) -> int:
         """How many pods the node takes."""
-        return int(self._snapshot.allowed_pods[self.row])
+        return int(self.snapshot.allowed_pods[self.row])
 
     def allocatable(self, resource: str) -> int:
         """What the node offers of a resource; cpu in milli."""
-        return int(self._snapshot.allocatable(resource)[self.row])
+        return int(self.snapshot.allocatable(resource)[self.row])
 
     def requested(self, resource: str) -> int:
         """What the pods on the node request of a resource; cpu in milli."""
-        return int(self._snapshot.requested(resource)[self.row])
+        return int(self.snapshot.requested(resource)[self.row])
 
     def nonzero_requested(self, resource: str) -> int:
         """As `requested`, where containers that request no cpu or memory count with a default amount."""
-        return int(self._snapshot.nonzero_requested(resource)[self.row])
+        return int(self.snapshot.nonzero_requested(resource)[self.row])
 
     def __repr__(self) -> str:
         return f"NodeInfo({self.name!r})"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from podium.cluster.change_log import ChangeLog
 from podium.kube.objects import Pod
 
 
@@ -16,34 +17,7 @@ class PodChange(NamedTuple):
     sign: int
 
 
-class PodChanges:
-    """Changes in order, numbered from 0; at least the latest `kept` are remembered, all where it is None."""
-
-    __slots__ = ("_changes", "_first", "_kept")
-
-    def __init__(self, kept: int | None = None) -> None:
-        self._kept = kept
-        self._first = 0
-        self._changes: list[PodChange] = []
-
-    @property
-    def end(self) -> int:
-        """The number that the next change will have."""
-        return self._first + len(self._changes)
-
-    def append(self, change: PodChange) -> None:
-        """Note a change."""
-        self._changes.append(change)
-        if self._kept is not None and len(self._changes) > 2 * self._kept:
-            dropped = len(self._changes) - self._kept
-            del self._changes[:dropped]
-            self._first += dropped
-
-    def since(self, number: int) -> Sequence[PodChange] | None:
-        """The changes from that number on, None if some of them are forgotten."""
-        if number < self._first:
-            return None
-        return self._changes[number - self._first :] if number > self._first else self._changes
+PodChanges: TypeAlias = ChangeLog[PodChange]
 
 
 def undone(changes: Sequence[PodChange]) -> Iterable[PodChange]:

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster.carried_terms import CarriedTerms, TermCounter
+from podium.cluster.change_log import ChangeLog
 from podium.cluster.footprint import Footprint
 from podium.cluster.host_ports import HostPortIndex
 from podium.cluster.images import ImageIndex
 from podium.cluster.labels import LabelColumn, LabelColumns
 from podium.cluster.node_info import NodeInfo
 from podium.cluster.node_tree import NodeTree
-from podium.cluster.pod_counts import PodCounter, PodCounts
+from podium.cluster.pod_counts import CHANGES_KEPT, PodCounter, PodCounts
 from podium.cluster.volumes_in_use import VolumesInUse
 from podium.kube.objects import Node, Pod, Taint
 from podium.kube.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
@@ -55,6 +56,8 @@ class Snapshot:
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         self.host_ports = HostPortIndex()
         self.images = ImageIndex()
+        self.node_changes: ChangeLog[int] = ChangeLog(CHANGES_KEPT)
+        """The rows whose nodes came, went, or changed in something that can matter to a pod."""
         self.pod_counts: PodCounter = PodCounts(self.pods)
         self.carried_terms: TermCounter = CarriedTerms(self.pods)
         self.volumes_in_use = VolumesInUse()
@@ -75,6 +78,11 @@ class Snapshot:
     def __len__(self) -> int:
         """The number of nodes."""
         return len(self.row_of)
+
+    @property
+    def is_fork(self) -> bool:
+        """Whether this is a private world."""
+        return self._is_fork
 
     def node(self, row: int) -> NodeInfo:
         """One node's view of the columns."""
@@ -134,9 +142,14 @@ class Snapshot:
             self.images.add(row, node)
         else:
             known = self.nodes[row]
-            if known is not None and known.status.images != node.status.images:
+            assert known is not None
+            if _is_as_good_as(known, node):
+                self.nodes[row] = node
+                return
+            if known.status.images != node.status.images:
                 self.images.remove(row, known)
                 self.images.add(row, node)
+        self.node_changes.append(row)
         self._tree.put(node)
         self.nodes[row] = node
         self.unschedulable[row] = node.spec.unschedulable
@@ -154,6 +167,7 @@ class Snapshot:
         row = self.row_of.pop(name)
         node = self.nodes[row]
         assert node is not None
+        self.node_changes.append(row)
         self._tree.remove(name)
         self._order_is_stale = True
         self.images.remove(row, node)
@@ -300,6 +314,19 @@ class Snapshot:
 
 def _widen(columns: IntArray, more: int) -> IntArray:
     return np.concatenate((columns, np.zeros((len(columns), more), np.int64)), axis=1)
+
+
+def _is_as_good_as(known: Node, node: Node) -> bool:
+    """Whether nothing has changed that can matter to a pod: a node's heartbeat changes its version only."""
+    before, now = known.metadata, node.metadata
+    return (
+        known.spec == node.spec
+        and known.status == node.status
+        and before.labels == now.labels
+        and before.annotations == now.annotations
+        and before.deletion_timestamp == now.deletion_timestamp
+        and before.owner_references == now.owner_references
+    )
 
 
 def _looks_the_same(known: Pod, pod: Pod) -> bool:

@@ -5,7 +5,10 @@ Source: kubernetes pkg/scheduler/framework/cycle_state.go, v1.36.2.
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+
+if TYPE_CHECKING:
+    from podium.framework.class_cache import PodClass
 
 T = TypeVar("T")
 
@@ -24,10 +27,12 @@ class CycleState:
     Invariant: a value without `clone` is never changed once written.
     """
 
-    __slots__ = ("_values", "skipped_filters", "skipped_scores")
+    __slots__ = ("_values", "pod_class", "skipped_filters", "skipped_scores")
 
     def __init__(self) -> None:
         self._values: dict[type, object] = {}
+        self.pod_class: PodClass | None = None
+        """What is known of pods like this one; the framework's own."""
         self.skipped_filters: frozenset[str] = frozenset()
         self.skipped_scores: frozenset[str] = frozenset()
 
@@ -49,6 +54,10 @@ class CycleState:
         """The value of that type, None if there is none."""
         value = self._values.get(kind)
         return value if isinstance(value, kind) else None
+
+    def values(self) -> tuple[object, ...]:
+        """All that has been written."""
+        return tuple(self._values.values())
 
     def clone(self) -> CycleState:
         """A copy for a dry run."""

@@ -8,36 +8,39 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows
 from podium.framework.forms import Explain
-from podium.framework.status import Code, Status
+from podium.framework.status import Code, PluginError, Status
 
 NO_REASON = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 """What stands for nodes that were not looked at."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rejection:
-    """Rows that one filter rejected.
+    """Rows that filters rejected.
 
-    Shape: `verdicts` and `rows` are of one length; `counts` holds each verdict once, in ascending order, with the
-    number of its rows; `meanings` holds at least these verdicts.
+    Shape: `verdicts` and `rows` are of one length; `meanings` holds at least these verdicts.
     """
 
     rows: Rows
     verdicts: IntArray
     meanings: Mapping[int, Status]
-    counts: tuple[tuple[int, int], ...]
 
     @classmethod
     def of(cls, rows: Rows, verdicts: IntArray, explain: Explain) -> Rejection:
         """A rejection by verdicts; what each means is asked for here, once."""
-        counts = _counted(verdicts)
-        return cls(rows, verdicts, {verdict: explain(verdict) for verdict, _ in counts}, counts)
+        return cls(rows, verdicts, {verdict: explain(verdict) for verdict, _ in _counted(verdicts)})
+
+    @cached_property
+    def counts(self) -> tuple[tuple[int, int], ...]:
+        """Each verdict once, in ascending order, with the number of its rows."""
+        return _counted(self.verdicts)
 
     def counted(self) -> list[tuple[Status, int]]:
         """Each status and on how many rows."""
@@ -45,8 +48,7 @@ class Rejection:
 
     def until(self, kept: NDArray[np.bool_]) -> Rejection:
         """Only the entries at these positions."""
-        verdicts = self.verdicts[kept]
-        return Rejection(self.rows[kept], verdicts, self.meanings, _counted(verdicts))
+        return Rejection(self.rows[kept], self.verdicts[kept], self.meanings)
 
     def without(self, row: int) -> Rejection:
         """All entries but those of that row."""
@@ -61,8 +63,31 @@ class Rejection:
 
 
 def _counted(verdicts: IntArray) -> tuple[tuple[int, int], ...]:
+    if len(verdicts) and (verdicts == verdicts[0]).all():
+        return ((int(verdicts[0]), len(verdicts)),)
     distinct, counts = np.unique(verdicts, return_counts=True)
     return tuple(zip(distinct.tolist(), counts.tolist(), strict=True))
+
+
+def rejection_of(rows: Rows, judged: tuple[IntArray, Explain] | None) -> tuple[NDArray[np.bool_], Rejection] | None:
+    """Which of the rows a filter rejects by what it answered, and as what; None where all pass.
+
+    Raises:
+        PluginError: the filter answered something else than that a row passes or is rejected.
+    """
+    if judged is None:
+        return None
+    verdicts, explain = judged
+    if np.shape(verdicts) != rows.shape:
+        raise PluginError(f"verdicts are not one for each of the {len(rows)} nodes")
+    fails = verdicts != 0
+    if not fails.any():
+        return None
+    rejection = Rejection.of(rows[fails], verdicts[fails], explain)
+    for status, _ in rejection.counted():
+        if not status.is_rejected:
+            raise PluginError(status.message)
+    return fails, rejection
 
 
 @dataclass(slots=True)
@@ -75,18 +100,19 @@ class Diagnosis:
     table_size: int = 0
     rejections: list[Rejection] = field(default_factory=list)
     single: dict[int, Status] = field(default_factory=dict)
-    unschedulable_plugins: set[str] = field(default_factory=set)
-    pending_plugins: set[str] = field(default_factory=set)
     pre_filter_message: str = ""
     absent: Status = NO_REASON
+    _unschedulable: set[str] = field(default_factory=set)
+    _pending: set[str] = field(default_factory=set)
+    _blamed: int = 0
+    """How many of the rejections have been blamed on their plugins: most attempts end well, and nobody asks."""
 
     def reject(self, rejection: Rejection) -> None:
         """Add what a filter rejected; it replaces what was found when a row was looked at alone."""
-        for row in [row for row in self.single if row in rejection.rows]:
-            del self.single[row]
+        if self.single:
+            for row in [row for row in self.single if row in rejection.rows]:
+                del self.single[row]
         self.rejections.append(rejection)
-        for status, _ in rejection.counted():
-            self.blame(status)
 
     def reject_one(self, row: int, status: Status) -> None:
         """Add the status of one node that was looked at alone."""
@@ -95,13 +121,33 @@ class Diagnosis:
 
     def overrule(self, row: int, status: Status) -> None:
         """Give a node this status, whatever the filters have found."""
+        self._blame_all()
         self.rejections = [left for each in self.rejections if len((left := each.without(row)).rows)]
+        self._blamed = len(self.rejections)
         self.reject_one(row, status)
 
     def blame(self, status: Status) -> None:
         """Remember the plugin of a rejecting status, so that its events bring the pod back."""
         if status.plugin:
-            (self.pending_plugins if status.code is Code.PENDING else self.unschedulable_plugins).add(status.plugin)
+            (self._pending if status.code is Code.PENDING else self._unschedulable).add(status.plugin)
+
+    @property
+    def unschedulable_plugins(self) -> set[str]:
+        """The plugins that rejected the pod; others may be added."""
+        self._blame_all()
+        return self._unschedulable
+
+    @property
+    def pending_plugins(self) -> set[str]:
+        """The plugins that make the pod wait for something."""
+        self._blame_all()
+        return self._pending
+
+    def _blame_all(self) -> None:
+        for rejection in self.rejections[self._blamed :]:
+            for status, _ in rejection.counted():
+                self.blame(status)
+        self._blamed = len(self.rejections)
 
     @property
     def rejected_count(self) -> int:

@@ -10,10 +10,17 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from podium.cluster import IntArray, Rows, Snapshot
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework.cycle_state import CycleState
-from podium.framework.interface import FilterPlugin, ScorePlugin, TableFilterPlugin, TableScorePlugin
-from podium.framework.status import Status, demand_status
+from podium.framework.interface import (
+    FilterPlugin,
+    Plugin,
+    ScorePlugin,
+    Scoring,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.framework.status import PluginError, Status, demand_status
 from podium.kube.objects import Pod
 
 Explain: TypeAlias = Callable[[int], Status]
@@ -25,8 +32,15 @@ class Filter(Protocol):
 
     name: str
 
+    @property
+    def plugin(self) -> Plugin:
+        """Whose form it is."""
+
     def judge(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
         """A verdict for each row, 0 where it passes, and what the others mean; None where all pass."""
+
+    def judge_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """The status of one node, None where it passes."""
 
 
 class Scorer(Protocol):
@@ -34,8 +48,15 @@ class Scorer(Protocol):
 
     name: str
 
+    @property
+    def plugin(self) -> Scoring:
+        """Whose form it is."""
+
     def score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """A raw score for each row."""
+
+    def score_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """The raw score of one node."""
 
     def normalize(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
         """The scores between 0 and MAX_NODE_SCORE."""
@@ -46,15 +67,24 @@ class TableFilter:
 
     def __init__(self, plugin: TableFilterPlugin) -> None:
         self.name = plugin.name
-        self._plugin = plugin
+        self.plugin = plugin
+        self._in_node_form = plugin.filter if isinstance(plugin, FilterPlugin) else None
 
     def judge(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
         """A verdict for each row."""
-        verdicts = self._plugin.filter_rows(state, pod, snapshot, rows)
+        verdicts = self.plugin.filter_rows(state, pod, snapshot, rows)
         if verdicts is None:
             return None
-        explain = self._plugin.explain
+        explain = self.plugin.explain
         return verdicts, lambda verdict: explain(state, pod, verdict).by(self.name)
+
+    def judge_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """The status of one node, by the node form where there is one."""
+        if self._in_node_form is not None:
+            return _unless_success(demand_status(self._in_node_form(state, pod, node)), self.name)
+        verdicts = self.plugin.filter_rows(state, pod, node.snapshot, np.array([node.row], np.intp))
+        verdict = 0 if verdicts is None else int(verdicts[0])
+        return self.plugin.explain(state, pod, verdict).by(self.name) if verdict else None
 
 
 class NodeFilter:
@@ -62,7 +92,7 @@ class NodeFilter:
 
     def __init__(self, plugin: FilterPlugin) -> None:
         self.name = plugin.name
-        self._plugin = plugin
+        self.plugin = plugin
 
     def judge(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
         """A verdict for each row: the number of its status among those given."""
@@ -70,7 +100,7 @@ class NodeFilter:
         number_of: dict[tuple[int, tuple[str, ...]], int] = {}
         verdicts = np.zeros(len(rows), np.int64)
         for position, row in enumerate(rows.tolist()):
-            status = demand_status(self._plugin.filter(state, pod, snapshot.node(row)))
+            status = demand_status(self.plugin.filter(state, pod, snapshot.node(row)))
             if status is None or not status.code:
                 continue
             number = number_of.setdefault((status.code, status.all_reasons), len(statuses) + 1)
@@ -79,14 +109,30 @@ class NodeFilter:
             verdicts[position] = number
         return (verdicts, lambda verdict: statuses[verdict - 1]) if statuses else None
 
+    def judge_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """The status of one node."""
+        return _unless_success(demand_status(self.plugin.filter(state, pod, node)), self.name)
+
+
+def _unless_success(status: Status | None, plugin: str) -> Status | None:
+    return status.by(plugin) if status is not None and status.code else None
+
 
 class TableScorer:
     """A score plugin in table form."""
 
     def __init__(self, plugin: TableScorePlugin) -> None:
         self.name = plugin.name
+        self.plugin = plugin
         self.normalize = plugin.normalize_scores
         self.score = plugin.score_rows
+        self._in_node_form = plugin.score if isinstance(plugin, ScorePlugin) else None
+
+    def score_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """The raw score of one node, by the node form where there is one."""
+        if self._in_node_form is not None:
+            return self._in_node_form(state, pod, node)
+        return int(self.score(state, pod, node.snapshot, np.array([node.row], np.intp))[0])
 
 
 class NodeScorer:
@@ -94,12 +140,13 @@ class NodeScorer:
 
     def __init__(self, plugin: ScorePlugin) -> None:
         self.name = plugin.name
+        self.plugin = plugin
         self.normalize = plugin.normalize_scores
-        self._plugin = plugin
+        self.score_one = plugin.score
 
     def score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """A raw score for each row."""
-        score = self._plugin.score
+        score = self.plugin.score
         return np.array([score(state, pod, snapshot.node(row)) for row in rows.tolist()])
 
 
@@ -121,3 +168,11 @@ def active(filters: Sequence[Filter], state: CycleState) -> Sequence[Filter]:
     """The filters whose PreFilter did not skip them."""
     skipped = state.skipped_filters
     return [each for each in filters if each.name not in skipped] if skipped else filters
+
+
+def one_integer_each(answer: object, count: int) -> IntArray:
+    """The scores, if they are what a plugin may answer: a fraction must not be cut off in silence."""
+    scores = np.asarray(answer)
+    if scores.shape != (count,) or scores.dtype.kind != "i":
+        raise PluginError(f"scores are not one integer for each of the {count} nodes")
+    return scores

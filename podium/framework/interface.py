@@ -13,8 +13,9 @@ Differs: a success is None; scores are returned, and a failure to score is raise
 
 from __future__ import annotations
 
+import enum
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from random import Random
@@ -25,7 +26,7 @@ from podium.framework.cluster_event import ALL_EVENTS, EventRegistration
 from podium.framework.cycle_state import CycleState
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.status import Status
-from podium.kube.objects import Pod
+from podium.kube.objects import Pod, PodSpec
 from podium.kube.resource_types import ObjectT, ResourceType
 from podium.lib.clock import Clock
 
@@ -159,6 +160,20 @@ class Handle(Protocol):
         """
 
 
+class Scope(enum.IntEnum):
+    """How far a plugin looks, beside the pod's spec, for its answer about a node.
+
+    Answers of the first two are kept and given again to pods of the same spec, until something in scope has changed.
+    """
+
+    NODE = 0
+    """At the node itself: labels, taints, what it offers."""
+    PODS_ON_NODE = 1
+    """At the node, and at the pods that are on it."""
+    CLUSTER = 2
+    """Anywhere: at other nodes, at other objects, at the pod's labels, at the clock."""
+
+
 class Plugin(ABC):
     """A policy. Its name is that of its class, in the configuration, in metrics and in logs.
 
@@ -181,6 +196,23 @@ class Plugin(ABC):
     def events_to_register(self) -> Sequence[EventRegistration]:
         """The events that may make a pod schedulable which this plugin rejected; by default all."""
         return ALL_EVENTS
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """How far PreFilter and Filter look for pods of that spec; by default anywhere.
+
+        Within a smaller scope, PreFilter goes by the spec alone.
+        """
+        del spec
+        return Scope.CLUSTER
+
+    def score_scope(self, spec: PodSpec) -> Scope:
+        """How far PreScore and Score look for pods of that spec; by default anywhere.
+
+        Within a smaller scope, PreScore goes by the spec alone, and NormalizeScores by the scores alone: it must give
+        equal scores for equal ones.
+        """
+        del spec
+        return Scope.CLUSTER
 
 
 class PreEnqueuePlugin(Plugin):
@@ -318,14 +350,21 @@ class PreScorePlugin(Plugin):
         """Prepare, or answer Skip to leave this plugin's score out."""
 
 
-class _Scoring(Plugin):
+class Scoring(Plugin):
+    """What both forms of scoring have in common."""
+
     def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
         """Bring the scores of the feasible nodes into 0..MAX_NODE_SCORE; by default they are there already."""
         del state, pod
         return scores
 
+    def score_basis(self, spec: PodSpec, snapshot: Snapshot) -> Hashable:
+        """What of all nodes together a score goes by that looks at the node only: it is good while this stays equal."""
+        del spec, snapshot
+        return None
 
-class ScorePlugin(_Scoring):
+
+class ScorePlugin(Scoring):
     """Scores feasible nodes, one at a time."""
 
     @abstractmethod
@@ -333,7 +372,7 @@ class ScorePlugin(_Scoring):
         """The higher the better; any exception fails the attempt."""
 
 
-class TableScorePlugin(_Scoring):
+class TableScorePlugin(Scoring):
     """Scores feasible nodes, all at once."""
 
     @abstractmethod

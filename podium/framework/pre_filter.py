@@ -31,7 +31,12 @@ def run_pre_filter(
     narrowed_by: list[str] = []
     skipped: set[str] = set()
     rejected: Status | None = None
+    known = state.pod_class.pre_filters if state.pod_class is not None else {}
     for plugin in framework.pre_filter:
+        settled = known.get(plugin.name)
+        if settled is not None:
+            settled.apply(state, skipped)
+            continue
         framework.observer.count_evaluations(plugin.name, "PreFilter", framework.name)
         try:
             answer, status = plugin.pre_filter(state, pod, snapshot)

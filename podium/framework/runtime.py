@@ -12,6 +12,7 @@ from typing import ParamSpec, Protocol, TypeVar
 from podium.cluster import NodeInfo
 from podium.config import IN_TREE_PLUGINS, ExpandedPlugins, ExtensionPoint, expand_plugins
 from podium.config import Profile as ProfileConfiguration
+from podium.framework.class_cache import ClassCache
 from podium.framework.cluster_event import EventRegistration
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis, FitError
@@ -142,6 +143,7 @@ class Framework:
             for each in self._at(plugins, ExtensionPoint.SCORE, Plugin)
             if (scorer := score_form(each))
         ]
+        self.classes = ClassCache(self)
         self.reserve = self._at(plugins, ExtensionPoint.RESERVE, ReservePlugin)
         self.permit = self._at(plugins, ExtensionPoint.PERMIT, PermitPlugin)
         self.pre_bind = self._at(plugins, ExtensionPoint.PRE_BIND, PreBindPlugin)

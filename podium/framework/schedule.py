@@ -25,7 +25,7 @@ from podium.framework.extenders import (
 from podium.framework.interface import PostFilterResult
 from podium.framework.post_filter import run_post_filter
 from podium.framework.runtime import Framework
-from podium.framework.scoring import choose, score_nodes
+from podium.framework.scoring import choose, total_scores
 from podium.framework.search import NominatedPods, Rotation, find_feasible
 from podium.framework.status import Code, ScheduleError, Status, error_status
 from podium.kube.objects import Pod
@@ -122,7 +122,7 @@ def _best(
     framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows, extenders: Extenders
 ) -> Steps[int]:
     """The position of the node that wins."""
-    total = score_nodes(framework, state, pod, snapshot, rows).total
+    total = total_scores(framework, state, pod, snapshot, rows)
     asked = extenders.interested_in(pod)
     if not asked:
         return choose(total)

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows, Snapshot
+from podium.framework.class_cache import PodClass
 from podium.framework.cycle_state import CycleState
-from podium.framework.forms import Scorer
+from podium.framework.forms import Scorer, one_integer_each
 from podium.framework.interface import MAX_NODE_SCORE
 from podium.framework.runtime import Framework
-from podium.framework.status import Code, PluginError, ScheduleError, demand_status
+from podium.framework.status import Code, ScheduleError, demand_status
 from podium.kube.objects import Pod
 
 
@@ -40,27 +41,73 @@ def score_nodes(framework: Framework, state: CycleState, pod: Pod, snapshot: Sna
     """
     if not framework.scorers:
         return Scores(np.ones(len(rows), np.int64), {})
+    known = _known(state, snapshot)
+    kept = known.scores.all if known is not None else {}
     _run_pre_score(framework, state, pod, snapshot, rows)
     started_s = framework.clock.monotonic()
-    at_s = started_s
     total: IntArray = np.zeros(len(rows), np.int64)
     weighted: dict[str, IntArray] = {}
     for scorer, weight in framework.scorers:
         if scorer.name in state.skipped_scores:
             continue
-        framework.observer.count_evaluations(scorer.name, "Score", framework.name, len(rows))
-        scores = _normalized(framework, scorer, state, pod, _raw(framework, scorer, state, pod, snapshot, rows))
-        at_s = framework.lap(scorer.name, "Score", pod, at_s)
-        _demand_range(scorer.name, scores)
-        weighted[scorer.name] = scores * weight
+        of_all = kept.get(scorer.name)
+        raw = of_all.raw.take(rows) if of_all is not None else None
+        weighted[scorer.name] = weight * _scores(framework, scorer, state, pod, snapshot, rows, raw)
         total += weighted[scorer.name]
     framework.observe("Score", None, started_s)
     return Scores(total, weighted)
 
 
+def total_scores(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+    """The total of `score_nodes` alone, with less to do for a pod of which much is known.
+
+    Raises:
+        ScheduleError: as `score_nodes`.
+    """
+    known = _known(state, snapshot)
+    if known is None or not framework.scorers:
+        return score_nodes(framework, state, pod, snapshot, rows).total
+    _run_pre_score(framework, state, pod, snapshot, rows)
+    started_s = framework.clock.monotonic()
+    total = known.scores.total(rows)
+    for score in known.scores.relative:
+        raw = score.raw.take(rows)
+        total += score.weight * _scores(framework, score.scorer, state, pod, snapshot, rows, raw)
+    for scorer, weight in known.live_scorers:
+        if scorer.name not in state.skipped_scores:
+            total += weight * _scores(framework, scorer, state, pod, snapshot, rows)
+    framework.observe("Score", None, started_s)
+    return total
+
+
+def _known(state: CycleState, snapshot: Snapshot) -> PodClass | None:
+    known = state.pod_class
+    return known if known is not None and known.is_current(snapshot) else None
+
+
+def _scores(
+    framework: Framework,
+    scorer: Scorer,
+    state: CycleState,
+    pod: Pod,
+    snapshot: Snapshot,
+    rows: Rows,
+    raw: IntArray | None = None,
+) -> IntArray:
+    """One plugin's scores in their range; the raw ones may be known."""
+    started_s = framework.clock.monotonic()
+    if raw is None:
+        raw = _raw(framework, scorer, state, pod, snapshot, rows)
+    normalized = _normalized(framework, scorer, state, pod, raw)
+    framework.lap(scorer.name, "Score", pod, started_s)
+    _demand_range(scorer.name, normalized)
+    return normalized
+
+
 def _raw(framework: Framework, scorer: Scorer, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+    framework.observer.count_evaluations(scorer.name, "Score", framework.name, len(rows))
     try:
-        return _one_integer_each(scorer.score(state, pod, snapshot, rows), len(rows))
+        return one_integer_each(scorer.score(state, pod, snapshot, rows), len(rows))
     except Exception as error:
         framework.observer.plugin_failed(scorer.name, "Score", pod, error)
         raise ScheduleError(f'running Score plugins: plugin "{scorer.name}" failed with: {error}') from error
@@ -68,7 +115,7 @@ def _raw(framework: Framework, scorer: Scorer, state: CycleState, pod: Pod, snap
 
 def _normalized(framework: Framework, scorer: Scorer, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
     try:
-        return _one_integer_each(scorer.normalize(state, pod, scores), len(scores))
+        return one_integer_each(scorer.normalize(state, pod, scores), len(scores))
     except Exception as error:
         framework.observer.plugin_failed(scorer.name, "NormalizeScore", pod, error)
         raise ScheduleError(
@@ -76,18 +123,15 @@ def _normalized(framework: Framework, scorer: Scorer, state: CycleState, pod: Po
         ) from error
 
 
-def _one_integer_each(answer: object, count: int) -> IntArray:
-    """The scores, if they are what a plugin may answer: a fraction must not be cut off in silence."""
-    scores = np.asarray(answer)
-    if scores.shape != (count,) or scores.dtype.kind != "i":
-        raise PluginError(f"scores are not one integer for each of the {count} nodes")
-    return scores
-
-
 def _run_pre_score(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> None:
     at_s = started_s = framework.clock.monotonic()
     skipped: set[str] = set()
+    known = state.pod_class.pre_scores if state.pod_class is not None else {}
     for plugin in framework.pre_score:
+        settled = known.get(plugin.name)
+        if settled is not None:
+            settled.apply(state, skipped)
+            continue
         framework.observer.count_evaluations(plugin.name, "PreScore", framework.name)
         try:
             status = demand_status(plugin.pre_score(state, pod, snapshot, rows))

@@ -11,18 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import IntArray, Rows, Snapshot
+from podium.cluster import Rows, Snapshot
 from podium.cluster.footprint import footprint_as_far_as_readable
 from podium.config import Extender
 from podium.framework.cycle_state import CycleState
-from podium.framework.diagnosis import Diagnosis, Rejection
+from podium.framework.diagnosis import Diagnosis, Rejection, rejection_of
 from podium.framework.extenders import EXTENDER, Extenders, Steps, filter_by_extenders
-from podium.framework.forms import Explain, Filter, active
+from podium.framework.forms import Filter, active
+from podium.framework.kept_answers import KeptFilters
 from podium.framework.pre_filter import run_pre_filter
 from podium.framework.runtime import Framework
 from podium.framework.status import Code, PluginError, ScheduleError, Status
@@ -92,6 +94,7 @@ def find_feasible(
     Raises:
         ScheduleError: a plugin failed, or an extender that must not be ignored.
     """
+    state.pod_class = framework.classes.of(pod, snapshot)
     names = run_pre_filter(framework, state, pod, snapshot, diagnosis)
     if isinstance(names, Status):
         return Feasible(np.empty(0, np.intp), 0)
@@ -147,6 +150,7 @@ def judge_all(
     Raises:
         ScheduleError: a plugin failed.
     """
+    state.pod_class = framework.classes.of(pod, snapshot)
     names = run_pre_filter(framework, state, pod, snapshot, diagnosis)
     if isinstance(names, Status):
         return Judged(names, None, snapshot.order[:0])
@@ -194,10 +198,13 @@ class Judge:
     ) -> None:
         self.found = 0
         self._framework = framework
-        self._filters: Sequence[Filter] = active(framework.filters, state)
         self._state = state
         self._pod = pod
         self._snapshot = snapshot
+        known = state.pod_class
+        self._in_bulk: Sequence[Filter | KeptFilters] = (
+            self._filters if known is None else known.active_filters(state.skipped_filters)
+        )
         self._promised = {
             row: pods
             for name, pods in nominated.ahead_of(pod).items()
@@ -207,8 +214,12 @@ class Judge:
     def elsewhere(self, state: CycleState, snapshot: Snapshot) -> Judge:
         """The same filters in another world: a clone of the state, and a fork of the snapshot."""
         twin = copy(self)
-        twin._state, twin._snapshot = state, snapshot
+        twin._state, twin._snapshot, twin._in_bulk = state, snapshot, self._filters
         return twin
+
+    @cached_property
+    def _filters(self) -> Sequence[Filter]:
+        return active(self._framework.filters, self._state)
 
     def search(self, rows: Rows, start: int, wanted: int, diagnosis: Diagnosis) -> Rows:
         """Rows that pass, from position `start` around, until one more than `wanted` has been met.
@@ -217,7 +228,7 @@ class Judge:
             ScheduleError: a filter failed on a node.
         """
         count = len(rows)
-        if not self._filters:
+        if not self._in_bulk:
             self.found = min(wanted, count)
             return rows[(start + np.arange(self.found)) % max(count, 1)]
         start %= max(count, 1)
@@ -268,26 +279,27 @@ class Judge:
                     at = np.array([position])
                     rejected.append((at, _same_for_all(rows[at], status)))
             positions = positions[~is_apart]
-        bulk, more = self._filter(rows, positions, self._state, self._snapshot)
+        bulk, more = self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
         return np.sort(np.concatenate((bulk, apart)).astype(np.intp)) if apart else bulk, rejected + more
 
     def _filter(
-        self, rows: Rows, positions: Rows, state: CycleState, snapshot: Snapshot
+        self,
+        filters: Sequence[Filter | KeptFilters],
+        rows: Rows,
+        positions: Rows,
+        state: CycleState,
+        snapshot: Snapshot,
     ) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
         """Run the filters in order over what is left, a rejected row being out at once."""
         rejected: list[tuple[Rows, Rejection]] = []
         left = rows if len(positions) == len(rows) else rows[positions]
-        at_s = self._framework.clock.monotonic()
-        for each in self._filters:
+        for each in filters:
             if not len(left):
                 break
-            self._framework.observer.count_evaluations(each.name, "Filter", self._framework.name, len(left))
-            try:
-                outcome = _rejection(left, each.judge(state, self._pod, snapshot, left))
-            except Exception as error:
-                self._framework.observer.plugin_failed(each.name, "Filter", self._pod, error)
-                raise ScheduleError(f'running "{each.name}" filter plugin: {error}') from error
-            at_s = self._framework.lap(each.name, "Filter", self._pod, at_s)
+            if isinstance(each, KeptFilters):
+                outcome = each.outcome(left)
+            else:
+                outcome = self._ask(each, state, snapshot, left)
             if outcome is None:
                 continue
             fails, rejection = outcome
@@ -295,8 +307,22 @@ class Judge:
             positions, left = positions[~fails], left[~fails]
         return positions, rejected
 
+    def _ask(
+        self, each: Filter, state: CycleState, snapshot: Snapshot, rows: Rows
+    ) -> tuple[NDArray[np.bool_], Rejection] | None:
+        framework = self._framework
+        framework.observer.count_evaluations(each.name, "Filter", framework.name, len(rows))
+        started_s = framework.clock.monotonic()
+        try:
+            return rejection_of(rows, each.judge(state, self._pod, snapshot, rows))
+        except Exception as error:
+            framework.observer.plugin_failed(each.name, "Filter", self._pod, error)
+            raise ScheduleError(f'running "{each.name}" filter plugin: {error}') from error
+        finally:
+            framework.lap(each.name, "Filter", self._pod, started_s)
+
     def _first_rejection(self, rows: Rows, state: CycleState, snapshot: Snapshot) -> Status | None:
-        _, rejected = self._filter(rows, np.arange(len(rows)), state, snapshot)
+        _, rejected = self._filter(self._filters, rows, np.arange(len(rows)), state, snapshot)
         if not rejected:
             return None
         _, rejection = rejected[0]
@@ -313,27 +339,6 @@ class Judge:
             except PluginError as error:
                 raise ScheduleError(str(error)) from error
         return snapshot, state
-
-
-def _rejection(rows: Rows, judged: tuple[IntArray, Explain] | None) -> tuple[NDArray[np.bool_], Rejection] | None:
-    """Which of the rows a filter rejected, and as what; None where all pass.
-
-    Raises:
-        PluginError: the filter answered something else than that a row passes or is rejected.
-    """
-    if judged is None:
-        return None
-    verdicts, explain = judged
-    if np.shape(verdicts) != rows.shape:
-        raise PluginError(f"verdicts are not one for each of the {len(rows)} nodes")
-    fails = verdicts != 0
-    if not fails.any():
-        return None
-    rejection = Rejection.of(rows[fails], verdicts[fails], explain)
-    for status, _ in rejection.counted():
-        if not status.is_rejected:
-            raise PluginError(status.message)
-    return fails, rejection
 
 
 def _same_for_all(rows: Rows, status: Status) -> Rejection:

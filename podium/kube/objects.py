@@ -389,12 +389,16 @@ class PodSpec(Value, frozen=True, gc=True, weakref=True, dict=True):
     scheduling_group: SchedulingGroup | None = None
 
 
+_INTERNED = "interned"
 _specs: weakref.WeakValueDictionary[bytes, PodSpec] = weakref.WeakValueDictionary()
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 def _interned(spec: PodSpec) -> PodSpec:
     """The one spec with this content, node name and scheduling-neutral volumes left out."""
+    memory: dict[str, Any] = spec.__dict__
+    if _INTERNED in memory:
+        return spec
     if spec.wire_node_name:
         force_setattr(spec, "wire_node_name", "")
     if spec.volumes:
@@ -407,6 +411,7 @@ def _interned(spec: PodSpec) -> PodSpec:
     if known is not None:
         return known
     _specs[content] = spec
+    memory[_INTERNED] = True
     return spec
 
 

@@ -34,12 +34,13 @@ from podium.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     ReservePlugin,
+    Scope,
     ScorePlugin,
     TableFilterPlugin,
     TableScorePlugin,
 )
 from podium.framework.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
-from podium.kube.objects import Pod
+from podium.kube.objects import Pod, PodSpec
 from podium.plugins.hints import is_about, queue_if
 from podium.plugins.normalize import default_normalize
 
@@ -77,6 +78,16 @@ class DynamicResources(
         return None
 
     # ------------------------------------------------------------ filtering
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """Nothing but whether there are claims."""
+        del spec
+        return Scope.NODE
+
+    def score_scope(self, spec: PodSpec) -> Scope:
+        """Nothing."""
+        del spec
+        return Scope.NODE
 
     def pre_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot

@@ -17,7 +17,7 @@ from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.images import ImageState
 from podium.framework.cluster_event import EventRegistration
 from podium.framework.cycle_state import CycleState
-from podium.framework.interface import MAX_NODE_SCORE, Handle, ScorePlugin, TableScorePlugin
+from podium.framework.interface import MAX_NODE_SCORE, Handle, Scope, ScorePlugin, TableScorePlugin
 from podium.kube.objects import Pod, PodSpec, once_per_spec
 
 _MIB: Final = 1024 * 1024
@@ -78,6 +78,16 @@ class ImageLocality(TableScorePlugin, ScorePlugin):
         most = _max_bytes(pod.spec)
         above = (MIN_BYTES if total < MIN_BYTES else min(total, most)) - MIN_BYTES
         return MAX_NODE_SCORE * above // (most - MIN_BYTES)
+
+    def score_scope(self, spec: PodSpec) -> Scope:
+        """The node's images, as long as they weigh the same."""
+        del spec
+        return Scope.NODE
+
+    def score_basis(self, spec: PodSpec, snapshot: Snapshot) -> tuple[int | None, ...]:
+        """What each image weighs: images are spread over more nodes, or fewer, as nodes come and go."""
+        images = map(snapshot.images.get, _image_names(spec))
+        return tuple(None if image is None else _weighted_bytes(image, len(snapshot)) for image in images)
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """None: it rejects nothing."""

@@ -24,6 +24,7 @@ from podium.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    Scope,
     ScorePlugin,
     TableFilterPlugin,
     TableScorePlugin,
@@ -147,6 +148,16 @@ class NodeAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlu
 
     def _preferences_for(self, pod: Pod) -> tuple[WeightedRowTerm, ...]:
         return (*_preferred(pod.spec), *self._added_preferences)
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """The node's labels and name."""
+        del spec
+        return Scope.NODE
+
+    def score_scope(self, spec: PodSpec) -> Scope:
+        """The node's labels and name."""
+        del spec
+        return Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 

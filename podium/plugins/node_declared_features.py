@@ -23,6 +23,7 @@ from podium.framework.interface import (
     Handle,
     PreFilterPlugin,
     PreFilterResult,
+    Scope,
     TableFilterPlugin,
 )
 from podium.framework.status import SKIP, Status, unresolvable
@@ -84,6 +85,11 @@ class NodeDeclaredFeatures(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         """Success, or UnschedulableAndUnresolvable."""
         del state
         return None if _needed(pod.spec).issubset(node.node.status.declared_features) else _REJECTED
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """What the node declares."""
+        del spec
+        return Scope.NODE
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Nodes that appear or declare other features; any update of the pod itself."""

@@ -16,9 +16,9 @@ import numpy as np
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, on
 from podium.framework.cycle_state import CycleState
-from podium.framework.interface import FilterPlugin, Handle, TableFilterPlugin
+from podium.framework.interface import FilterPlugin, Handle, Scope, TableFilterPlugin
 from podium.framework.status import Status, unresolvable
-from podium.kube.objects import Pod
+from podium.kube.objects import Pod, PodSpec
 
 _NO_ROW: Final = -1
 _REJECTED: Final = unresolvable("node(s) didn't match the requested node name")
@@ -47,6 +47,11 @@ class NodeName(TableFilterPlugin, FilterPlugin):
         """Success, or UnschedulableAndUnresolvable."""
         del state
         return _REJECTED if pod.node_name and pod.node_name != node.name else None
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """The node's name."""
+        del spec
+        return Scope.NODE
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Nodes that appear."""

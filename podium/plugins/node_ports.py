@@ -17,9 +17,9 @@ from podium.cluster import HostPort, IntArray, NodeInfo, Rows, Snapshot, host_po
 from podium.cluster.host_ports import ANY_ADDRESS
 from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
-from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, TableFilterPlugin
+from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, Scope, TableFilterPlugin
 from podium.framework.status import SKIP, Status, unschedulable
-from podium.kube.objects import Pod
+from podium.kube.objects import Pod, PodSpec
 from podium.plugins.hints import holds_a_place, queue_if
 
 _REJECTED: Final = unschedulable("node(s) didn't have free ports for the requested pod ports")
@@ -68,6 +68,10 @@ class NodePorts(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         """Success, or Unschedulable."""
         del state
         return _REJECTED if any(_pods_conflict(pod, other) for other in node.pods) else None
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """The ports of the pods on the node."""
+        return Scope.PODS_ON_NODE if host_ports(spec) else Scope.NODE
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Pods that go, nodes that appear."""

@@ -20,10 +20,10 @@ from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import NodeResourcesBalancedAllocationArgs, ResourceSpec
 from podium.framework.cluster_event import EventRegistration
 from podium.framework.cycle_state import CycleState
-from podium.framework.interface import MAX_NODE_SCORE, Handle, PreScorePlugin, ScorePlugin, TableScorePlugin
+from podium.framework.interface import MAX_NODE_SCORE, Handle, PreScorePlugin, Scope, ScorePlugin, TableScorePlugin
 from podium.framework.status import SKIP, Status, error_status
 from podium.kube.errors import FieldError
-from podium.kube.objects import Pod
+from podium.kube.objects import Pod, PodSpec
 from podium.kube.requests import pod_requests_with_status
 from podium.plugins.allocation_strategies import counted_resources
 
@@ -81,6 +81,11 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
         without = _evenness([_fraction(in_use, allocatable) for in_use, _, allocatable in offered])
         with_pod = _evenness([_fraction(in_use + wanted, allocatable) for in_use, wanted, allocatable in offered])
         return _HALF + (_HALF + with_pod - without) // 2
+
+    def score_scope(self, spec: PodSpec) -> Scope:
+        """What the pods on the node request."""
+        del spec
+        return Scope.PODS_ON_NODE
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """None: it rejects nothing."""

@@ -27,6 +27,7 @@ from podium.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    Scope,
     ScorePlugin,
     TableFilterPlugin,
     TableScorePlugin,
@@ -160,6 +161,16 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         """The strategy's score, from 0 to MAX_NODE_SCORE."""
         del state
         return self._strategy.score(scoring_requests(pod.spec), node)
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """What the pods on the node request."""
+        del spec
+        return Scope.PODS_ON_NODE
+
+    def score_scope(self, spec: PodSpec) -> Scope:
+        """What the pods on the node request."""
+        del spec
+        return Scope.PODS_ON_NODE
 
     # ------------------------------------------------------------ requeueing
 

@@ -16,7 +16,7 @@ import numpy as np
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
-from podium.framework.interface import FilterPlugin, Handle, TableFilterPlugin
+from podium.framework.interface import FilterPlugin, Handle, Scope, TableFilterPlugin
 from podium.framework.status import Status, unresolvable
 from podium.kube.objects import Node, Pod, PodSpec, Taint, once_per_spec
 from podium.kube.tolerations import is_tolerated
@@ -54,6 +54,11 @@ class NodeUnschedulable(TableFilterPlugin, FilterPlugin):
         """Success, or UnschedulableAndUnresolvable."""
         del state
         return _REJECTED if node.node.spec.unschedulable and not _tolerates_cordon(pod.spec) else None
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """Whether the node is cordoned."""
+        del spec
+        return Scope.NODE
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Nodes that appear or are uncordoned, tolerations that are added to the pod."""

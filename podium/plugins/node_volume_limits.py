@@ -22,10 +22,10 @@ import numpy as np
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
-from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, TableFilterPlugin
+from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, Scope, TableFilterPlugin
 from podium.framework.status import SKIP, Status, unresolvable, unschedulable
 from podium.kube import resource_types
-from podium.kube.objects import Pod
+from podium.kube.objects import Pod, PodSpec
 from podium.kube.storage_objects import CSINode, PersistentVolumeClaim, VolumeAttachment
 from podium.plugins.hints import holds_a_place, queue_if
 from podium.plugins.volumes.attachments import (
@@ -170,6 +170,10 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
             return False
         current = Counter(volume.driver for volume in used | self._finder.attached_to(csi_node.metadata.name))
         return any(driver in limits and current[driver] + count > limits[driver] for driver, count in new.items())
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """Claims and volumes wherever they are; nothing without any."""
+        return Scope.CLUSTER if spec.volumes else Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 

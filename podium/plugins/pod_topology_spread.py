@@ -27,13 +27,14 @@ from podium.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    Scope,
     ScorePlugin,
     TableFilterPlugin,
     TableScorePlugin,
 )
 from podium.framework.status import SKIP, Status, error_status, unresolvable, unschedulable
 from podium.kube.errors import FieldError
-from podium.kube.objects import Node, Pod
+from podium.kube.objects import Node, Pod, PodSpec
 from podium.plugins.hints import holds_a_place, queue_if
 from podium.plugins.spread_constraints import (
     HARD,
@@ -141,6 +142,18 @@ class PodTopologySpread(
         """The fewer pods the better; nothing for nodes without the labels."""
         del pod
         return state.read(SoftSpread).normalize(scores)
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """Pods everywhere; nothing without hard constraints."""
+        return Scope.CLUSTER if self._may_have(spec, HARD) else Scope.NODE
+
+    def score_scope(self, spec: PodSpec) -> Scope:
+        """Pods everywhere; nothing without soft constraints."""
+        return Scope.CLUSTER if self._may_have(spec, SOFT) else Scope.NODE
+
+    def _may_have(self, spec: PodSpec, action: str) -> bool:
+        own = spec.topology_spread_constraints
+        return any(each.when_unsatisfiable == action for each in own) if own else self._defaults.has_any(action)
 
     # ------------------------------------------------------------ requeueing
 

@@ -21,6 +21,7 @@ from podium.framework.interface import (
     FilterPlugin,
     Handle,
     PreScorePlugin,
+    Scope,
     ScorePlugin,
     TableFilterPlugin,
     TableScorePlugin,
@@ -112,6 +113,16 @@ class TaintToleration(TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScor
         """The fewer taints the better."""
         del state, pod
         return default_normalize(scores, reverse=True)
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """The node's taints."""
+        del spec
+        return Scope.NODE
+
+    def score_scope(self, spec: PodSpec) -> Scope:
+        """The node's taints."""
+        del spec
+        return Scope.NODE
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Nodes that appear or lose taints, tolerations that are added to the pod."""

@@ -29,6 +29,7 @@ from podium.framework.interface import (
     PreFilterResult,
     PreScorePlugin,
     ReservePlugin,
+    Scope,
     ScorePlugin,
     TableFilterPlugin,
     TableScorePlugin,
@@ -36,7 +37,7 @@ from podium.framework.interface import (
 from podium.framework.status import SKIP, PluginError, Status, error_status, unresolvable
 from podium.kube import resource_types
 from podium.kube.api_errors import ApiError
-from podium.kube.objects import Pod
+from podium.kube.objects import Pod, PodSpec
 from podium.kube.storage_objects import (
     CSIDriver,
     CSINode,
@@ -268,6 +269,15 @@ class VolumeBinding(
         except (ApiError, PluginError) as error:
             return error_status(error)
         return None
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """Claims and volumes wherever they are; nothing without any."""
+        return Scope.CLUSTER if spec.volumes else Scope.NODE
+
+    def score_scope(self, spec: PodSpec) -> Scope:
+        """Nothing."""
+        del spec
+        return Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 

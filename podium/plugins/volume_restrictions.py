@@ -24,6 +24,7 @@ from podium.framework.interface import (
     PreFilterExtensions,
     PreFilterPlugin,
     PreFilterResult,
+    Scope,
     TableFilterPlugin,
 )
 from podium.framework.status import SKIP, Status, unresolvable, unschedulable
@@ -154,6 +155,10 @@ class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
 
     def _is_disk_taken(self, pod: Pod, node: NodeInfo) -> bool:
         return any(_pods_conflict(pod, other) for other in node.pods)
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """Claims and volumes wherever they are; nothing without any."""
+        return Scope.CLUSTER if spec.volumes else Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 

@@ -21,10 +21,10 @@ from podium.cluster.labels import ABSENT
 from podium.cluster.snapshot import BoolArray
 from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
-from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, TableFilterPlugin
+from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, Scope, TableFilterPlugin
 from podium.framework.status import SKIP, Status, unresolvable
 from podium.kube import resource_types
-from podium.kube.objects import Pod
+from podium.kube.objects import Pod, PodSpec
 from podium.kube.storage_objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from podium.plugins.hints import queue_if
 from podium.plugins.volumes.claims import (
@@ -145,6 +145,10 @@ class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
             return None
         return unresolvable("PersistentVolume had no name")
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """Claims and volumes wherever they are; nothing without any."""
+        return Scope.CLUSTER if spec.volumes else Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 

@@ -1,0 +1,269 @@
+"""Pods of one kind: what an attempt found out about the nodes is used again for the next pod of the same spec.
+
+Owns which answers are kept, for how long, and for how many kinds of pods. A plugin says how far it looks (`Scope`); the
+answers of one that looks at the node, or at the pods on it, are kept by row and asked for again only where a row has
+changed since. All other plugins are asked as if there were no cache, in their place in the order. An attempt comes to
+exactly what it would come to without: the same nodes examined, the same diagnosis, scores and failures.
+
+Invariant: only attempts on the live snapshot use it. Forks, nominated pods and dry runs are judged by the plugins.
+Cost: the first pod of a spec is decided on without; with the second all nodes are looked at, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from podium.cluster import Snapshot
+from podium.framework.cycle_state import Clonable, CycleState
+from podium.framework.forms import Filter, Scorer
+from podium.framework.interface import Scope
+from podium.framework.kept_answers import FEW_ROWS, Asking, KeptFilters, KeptScore, KeptScores
+from podium.framework.status import Code, Status, demand_status
+from podium.kube.objects import Pod, PodSpec
+
+if TYPE_CHECKING:
+    from podium.framework.runtime import Framework
+
+ROWS_KEPT_MAX: Final = 1 << 19
+"""How many rows all classes together may have, at about 60 bytes each; the class not met for the longest goes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a PreFilter or PreScore answers for every pod of the spec: Skip or success, and what it writes."""
+
+    plugin: str
+    skips: bool
+    written: tuple[object, ...]
+
+    def apply(self, state: CycleState, skipped: set[str]) -> None:
+        """Answer once more."""
+        if self.skips:
+            skipped.add(self.plugin)
+        for value in self.written:
+            state.write(value)
+
+
+class PodClass:
+    """What is kept for the pods of one spec.
+
+    `pre_filters` and `pre_scores` are the answers that are known already, by plugin. `filters` are those that do not
+    skip, with runs of kept ones in place of their members; `live_scorers` are those that have to be asked.
+    """
+
+    def __init__(self, framework: Framework, pod: Pod, snapshot: Snapshot) -> None:
+        """Ask the plugins about all nodes.
+
+        Raises:
+            Exception: whatever a plugin raises.
+        """
+        self.spec = pod.spec
+        self.snapshot = snapshot
+        self.pre_filters: dict[str, Settled] = {}
+        self.pre_scores: dict[str, Settled] = {}
+        self.filters: list[Filter | KeptFilters] = []
+        self.scores = KeptScores()
+        self.live_scorers: list[tuple[Scorer, int]] = []
+        self._framework = framework
+        self._state = CycleState()
+        self._size = 0
+        self._kept: list[KeptFilters | KeptScores] = [self.scores]
+        self._nodes_seen = self._pods_seen = 0
+        self._settle(pod)
+        self._choose_filters()
+        self._choose_scorers()
+        self._look_at_all(pod)
+
+    def is_current(self, snapshot: Snapshot) -> bool:
+        """Whether nothing has changed since it was last brought up to date."""
+        return (
+            snapshot is self.snapshot
+            and self._pods_seen == snapshot.pod_counts.changes.end
+            and self._nodes_seen == snapshot.node_changes.end
+        )
+
+    def refresh(self, pod: Pod) -> None:
+        """Look again at the rows that have changed.
+
+        Raises:
+            Exception: whatever a plugin raises.
+        """
+        snapshot = self.snapshot
+        if self.is_current(snapshot):
+            return
+        nodes = snapshot.node_changes.since(self._nodes_seen)
+        pods = snapshot.pod_counts.changes.since(self._pods_seen)
+        if nodes is None or pods is None or len(nodes) + len(pods) > max(len(snapshot) // 2, FEW_ROWS):
+            self._look_at_all(pod)
+            return
+        asking = self._asking(pod)
+        if nodes:
+            self._resize()
+            self._update(asking, set(nodes), Scope.NODE)
+            self.scores.update_bases(asking)
+        self._update(asking, {change.row for change in pods}.difference(nodes), Scope.PODS_ON_NODE)
+        self._note_seen()
+
+    def active_filters(self, skipped: frozenset[str]) -> Sequence[Filter | KeptFilters]:
+        """The filters of one attempt, without those whose PreFilter skipped them in it."""
+        return [each for each in self.filters if isinstance(each, KeptFilters) or each.name not in skipped]
+
+    # ------------------------------------------------------------ which answers are kept
+
+    def _settle(self, pod: Pod) -> None:
+        """Ask the plugins that go by the spec alone before any node is looked at."""
+        snapshot = self.snapshot
+        for plugin in self._framework.pre_filter:
+            if plugin.filter_scope(self.spec) is not Scope.CLUSTER:
+                state = CycleState()
+                result, status = plugin.pre_filter(state, pod, snapshot)
+                if result is None:
+                    self._note(self.pre_filters, plugin.name, demand_status(status), state)
+        for scoring in self._framework.pre_score:
+            if scoring.score_scope(self.spec) is not Scope.CLUSTER:
+                state = CycleState()
+                status = scoring.pre_score(state, pod, snapshot, snapshot.order)
+                self._note(self.pre_scores, scoring.name, demand_status(status), state)
+
+    def _note(self, known: dict[str, Settled], plugin: str, status: Status | None, state: CycleState) -> None:
+        """Keep what a plugin answered, if it can be given again: success or Skip, with nothing that changes later."""
+        code = Code.SUCCESS if status is None else status.code
+        written = state.values()
+        if code not in (Code.SUCCESS, Code.SKIP) or any(isinstance(value, Clonable) for value in written):
+            return
+        known[plugin] = Settled(plugin, code is Code.SKIP, written)
+        for value in written:
+            self._state.write(value)
+
+    def _choose_filters(self) -> None:
+        asked_before = {plugin.name for plugin in self._framework.pre_filter}
+        run: KeptFilters | None = None
+        for each in self._framework.filters:
+            settled = self.pre_filters.get(each.name)
+            if settled is not None and settled.skips:
+                continue
+            scope = each.plugin.filter_scope(self.spec)
+            if scope is Scope.CLUSTER or (settled is None and each.name in asked_before):
+                self.filters.append(each)
+                run = None
+                continue
+            if run is None:
+                run = KeptFilters()
+                self.filters.append(run)
+                self._kept.append(run)
+            run.append(each, scope)
+
+    def _choose_scorers(self) -> None:
+        asked_before = {plugin.name for plugin in self._framework.pre_score}
+        for scorer, weight in self._framework.scorers:
+            settled = self.pre_scores.get(scorer.name)
+            if settled is not None and settled.skips:
+                continue
+            scope = scorer.plugin.score_scope(self.spec)
+            if scope is Scope.CLUSTER or (settled is None and scorer.name in asked_before):
+                self.live_scorers.append((scorer, weight))
+            else:
+                self.scores.append(KeptScore(scorer, weight, scope))
+
+    # ------------------------------------------------------------ looking at rows
+
+    def _asking(self, pod: Pod) -> Asking:
+        observer, profile = self._framework.observer, self._framework.name
+        return Asking(
+            self._state,
+            pod,
+            self.snapshot,
+            lambda plugin, point, times: observer.count_evaluations(plugin, point, profile, times),
+        )
+
+    def _look_at_all(self, pod: Pod) -> None:
+        asking = self._asking(pod)
+        self._resize()
+        for each in self._kept:
+            each.update(asking, self.snapshot.order, Scope.NODE)
+        self.scores.update_bases(asking)
+        self.scores.find_uniform(asking)
+        self._note_seen()
+
+    def _update(self, asking: Asking, changed: Iterable[int], scope: Scope) -> None:
+        nodes = self.snapshot.nodes
+        rows = [row for row in changed if nodes[row] is not None]
+        if len(rows) > FEW_ROWS:
+            many = np.array(rows, np.intp)
+            for each in self._kept:
+                each.update(asking, many, scope)
+            return
+        for row in rows:
+            for each in self._kept:
+                each.update_one(asking, row, scope)
+
+    def _resize(self) -> None:
+        size = len(self.snapshot.nodes)
+        if size != self._size:
+            self._size = size
+            for each in self._kept:
+                each.resize(size)
+
+    def _note_seen(self) -> None:
+        self._nodes_seen = self.snapshot.node_changes.end
+        self._pods_seen = self.snapshot.pod_counts.changes.end
+
+
+class ClassCache:
+    """The classes of one profile, on one snapshot."""
+
+    def __init__(self, framework: Framework, rows_max: int = ROWS_KEPT_MAX) -> None:
+        """Keep at most so many rows, over all classes; 0 to keep nothing."""
+        self._framework = framework
+        self._rows_max = rows_max
+        self._snapshot: Snapshot | None = None
+        self._known: dict[int, PodClass | PodSpec] = {}
+        """By the identity of a spec its class, or the spec itself while only one pod of it has been met."""
+
+    def of(self, pod: Pod, snapshot: Snapshot) -> PodClass | None:
+        """The pod's class, up to date; None where it has none (yet), and plugins have to be asked."""
+        if snapshot.is_fork or not self._rows_max or not _goes_by_its_spec(pod):
+            return None
+        if snapshot is not self._snapshot:
+            self._snapshot = snapshot
+            self._known.clear()
+        key = id(pod.spec)
+        known = self._known.pop(key, None)
+        if known is None:
+            self._make_room(len(snapshot.nodes))
+            self._known[key] = pod.spec
+            return None
+        try:
+            if isinstance(known, PodSpec):
+                known = PodClass(self._framework, pod, snapshot)
+            else:
+                known.refresh(pod)
+        except Exception:  # noqa: BLE001 - a plugin may raise anything; the attempt meets it again if it gets there
+            return None
+        self._known[key] = known  # the latest met is last
+        return known
+
+    def statistics(self) -> Mapping[str, int]:
+        """How many classes are kept, and of how many specs one pod has been met."""
+        classes = sum(isinstance(each, PodClass) for each in self._known.values())
+        return {"classes": classes, "specs met once": len(self._known) - classes}
+
+    def _make_room(self, rows: int) -> None:
+        while self._known and (len(self._known) + 1) * rows > self._rows_max:
+            del self._known[next(iter(self._known))]
+
+
+def _goes_by_its_spec(pod: Pod) -> bool:
+    """Whether plugins that look at nodes only can tell the pod from others of its spec by nothing."""
+    status = pod.status
+    return (
+        not pod.node_name
+        and status.resources is None
+        and not status.container_statuses
+        and not status.init_container_statuses
+        and not status.allocated_resources
+    )

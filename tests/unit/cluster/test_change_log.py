@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from podium.cluster.change_log import ChangeLog
+
+
+def test_changes_since_a_number_are_those_that_came_after_it() -> None:
+    changes = ChangeLog[str]()
+    changes.append("a")
+    since = changes.end
+    changes.append("b")
+    changes.append("c")
+    assert since == 1
+    assert changes.since(since) == ["b", "c"]
+    assert changes.since(changes.end) == []
+
+
+def test_only_the_latest_changes_are_kept_and_what_is_lost_is_said_so() -> None:
+    changes = ChangeLog[int](kept=2)
+    for number in range(10):
+        changes.append(number)
+    assert changes.end == 10
+    assert changes.since(0) is None
+    assert changes.since(8) == [8, 9]
