@@ -1,0 +1,165 @@
+"""The same attempts by a profile that keeps answers and by one that does not, over random changes of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from podium.cluster import Cache, Snapshot, footprint
+from podium.config import load
+from podium.framework.class_cache import ClassCache
+from podium.framework.cycle_state import CycleState
+from podium.framework.diagnosis import Diagnosis
+from podium.framework.runtime import Framework
+from podium.framework.schedule import Decision, DoesNotFit, Failed, Suggested, schedule
+from podium.framework.search import Rotation
+from podium.framework.status import ScheduleError
+from podium.framework.survey import survey
+from podium.kube.objects import Node, Pod
+from podium.plugins import IN_TREE
+from tests import builders
+from tests.unit.framework.profiles import Nominated, Recorder
+from tests.unit.plugins import random_clusters
+from tests.unit.plugins.random_clusters import NODES, RandomCluster
+
+DEFAULT = load("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration", "test").config.profiles[
+    0
+]
+
+kinds = st.lists(random_clusters.pods({}, {}), min_size=1, max_size=2)
+indexes = st.integers(0, NODES)
+steps = st.one_of(
+    st.tuples(st.just("attempt"), st.integers(0, 3), st.booleans()),
+    st.tuples(st.just("attempt"), st.integers(0, 3), st.booleans()),
+    st.tuples(st.just("remove pod"), st.integers(0, 20), st.none()),
+    st.tuples(st.just("put node"), indexes, random_clusters.nodes),
+    st.tuples(st.just("drop node"), indexes, st.none()),
+    st.tuples(st.just("look at a fork"), st.integers(0, 3), st.none()),
+    st.tuples(st.just("nominate"), st.integers(0, 3), indexes),
+)
+histories = st.lists(steps, min_size=4, max_size=14)
+
+
+@dataclass
+class Side:
+    """One profile with its own rotation."""
+
+    framework: Framework
+    evaluations: Recorder
+    rotation: Rotation = field(default_factory=Rotation)
+
+    @classmethod
+    def of(cls, cluster: RandomCluster, snapshot: Snapshot, *, is_warm: bool) -> Side:
+        recorder = Recorder()
+        framework = Framework(DEFAULT, IN_TREE, cluster.handle(snapshot), recorder)
+        if not is_warm:
+            framework.classes = ClassCache(framework, rows_max=0)
+        return cls(framework, recorder)
+
+    def decide(self, pod: Pod, snapshot: Snapshot, nominated: Nominated, percentage: int) -> tuple[Decision, Any]:
+        decision = schedule(self.framework, CycleState(), pod, snapshot, nominated, self.rotation, percentage)
+        return decision, (told(decision, snapshot), self.rotation.next_start)
+
+    def survey(self, pod: Pod, snapshot: Snapshot, nominated: Nominated) -> Any:
+        try:
+            found = survey(self.framework, CycleState(), pod, snapshot, nominated)
+        except ScheduleError as error:
+            return str(error)
+        scores = found.scores
+        by_plugin = {name: each.tolist() for name, each in scores.plugins.items()} if scores is not None else None
+        total = scores.total.tolist() if scores is not None else None
+        return found.judged.rows.tolist(), diagnosed(found.diagnosis, snapshot), total, by_plugin
+
+
+def told(decision: Decision, snapshot: Snapshot) -> Any:
+    """All that a decision says."""
+    if isinstance(decision, Suggested):
+        return decision
+    if isinstance(decision, Failed):
+        return decision.status.message
+    error = decision.error
+    return error.message, diagnosed(error.diagnosis, snapshot), decision.post_filter
+
+
+def diagnosed(diagnosis: Diagnosis, snapshot: Snapshot) -> Any:
+    """All that a diagnosis says."""
+    statuses = {snapshot.name(row): status for row, status in diagnosis.statuses().items()}
+    codes = diagnosis.codes()[snapshot.order].tolist()
+    return statuses, codes, diagnosis.absent, diagnosis.unschedulable_plugins, diagnosis.pending_plugins
+
+
+class World:
+    """A cluster that changes, and both sides' view of it."""
+
+    def __init__(self, cluster: RandomCluster, kinds: Sequence[Mapping[str, Any]], percentage: int) -> None:
+        self.cache = Cache(_no_broken)
+        self.kinds = kinds
+        self.percentage = percentage
+        self.pods: list[Pod] = []
+        self.there: set[int] = set()
+        self.nominated = Nominated({})
+        self.made = 0
+        for index, keywords in enumerate(cluster.nodes):
+            self.put_node(index, keywords)
+        for keywords in cluster.running:
+            self.place(self.new_pod(keywords), f"n{keywords['node'] % len(cluster.nodes)}")
+        snapshot = self.cache.snapshot()
+        self.warm = Side.of(cluster, snapshot, is_warm=True)
+        self.cold = Side.of(cluster, snapshot, is_warm=False)
+
+    def take(self, step: str, number: int, more: Any) -> None:
+        """Let one thing happen; attempts have to come to the same on both sides."""
+        if step == "attempt":
+            self.attempt(self.new_pod(self.kinds[number % len(self.kinds)]), is_placed=more)
+        elif step == "remove pod" and self.pods:
+            self.cache.remove_pod(self.pods.pop(number % len(self.pods)))
+        elif step == "put node":
+            self.put_node(number, more)
+        elif step == "drop node" and len(self.there) > 1 and number in self.there:
+            self.there.discard(number)
+            self.cache.remove_node(f"n{number}")
+        elif step == "nominate":
+            promised = [self.new_pod(self.kinds[number % len(self.kinds)])]
+            self.nominated = Nominated({f"n{more}": promised} if number else {})
+        elif step == "look at a fork":
+            self.look_at_a_fork(self.kinds[number % len(self.kinds)])
+
+    def attempt(self, pod: Pod, *, is_placed: bool) -> None:
+        snapshot = self.cache.snapshot()
+        surveys = [side.survey(pod, snapshot, self.nominated) for side in (self.warm, self.cold)]
+        assert surveys[0] == surveys[1]
+        (decision, warm), (_, cold) = (
+            side.decide(pod, snapshot, self.nominated, self.percentage) for side in (self.warm, self.cold)
+        )
+        assert warm == cold
+        assert isinstance(decision, Suggested | DoesNotFit | Failed)
+        if is_placed and isinstance(decision, Suggested):
+            self.place(pod, decision.node_name)
+
+    def look_at_a_fork(self, keywords: Mapping[str, Any]) -> None:
+        fork = self.cache.snapshot().fork()
+        for row in fork.order.tolist():
+            other = self.new_pod(keywords)
+            fork.add_pod(row, other.on_node(fork.name(row)), footprint(other))
+        pod = self.new_pod(keywords)
+        surveys = [side.survey(pod, fork, self.nominated) for side in (self.warm, self.cold)]
+        assert surveys[0] == surveys[1]
+
+    def new_pod(self, keywords: Mapping[str, Any]) -> Pod:
+        self.made += 1
+        return builders.pod(f"p{self.made}", **{key: value for key, value in keywords.items() if key != "node"})
+
+    def place(self, pod: Pod, node_name: str) -> None:
+        self.cache.add_pod(pod.on_node(node_name))
+        self.pods.append(pod.on_node(node_name))
+
+    def put_node(self, index: int, keywords: Mapping[str, Any]) -> None:
+        self.there.add(index)
+        self.cache.put_node(builders.node(f"n{index}", **keywords))
+
+
+def _no_broken(item: Node | Pod, error: Exception) -> None:
+    raise AssertionError(f"{item.key}: {error}")
