@@ -10,12 +10,13 @@ from typing import Any
 
 from podium.binder import BINDING_CYCLE
 from podium.cluster.cache import POD_STATES
+from podium.daemon.election import LEASE
 from podium.kube.reflector import TRANSITIONS
 from podium.lib.state_table import StateTable
 from podium.queues import PLACES
 
 PAGE = Path(__file__).parents[1] / "ARCHITECTURE.md"
-TABLES: tuple[StateTable[Any, Any], ...] = (PLACES, POD_STATES, BINDING_CYCLE, TRANSITIONS)
+TABLES: tuple[StateTable[Any, Any], ...] = (PLACES, POD_STATES, BINDING_CYCLE, TRANSITIONS, LEASE)
 
 _BEGIN, _END = "<!-- diagrams -->", "<!-- /diagrams -->"
 

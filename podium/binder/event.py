@@ -2,7 +2,8 @@
 
 Owns what each Event says. Never sends one: that is the recorder's.
 
-Source: kubernetes pkg/scheduler/schedule_one.go and framework/preemption/executor.go, v1.36.2.
+Source: kubernetes pkg/scheduler/schedule_one.go and framework/preemption/executor.go, v1.36.2; client-go v0.36
+tools/leaderelection/resourcelock/leaselock.go.
 Differs: a note is cut at a character, so that it stays valid UTF-8.
 """
 
@@ -96,6 +97,12 @@ def noted(pod: Pod, reason: str, note: str, action: str, *, is_warning: bool) ->
     """What a plugin has to say about the pod."""
     kind = _WARNING if is_warning else _NORMAL
     return Event(pod.spec.scheduler_name, reference_to(pod), kind, reason, action, truncated(note))
+
+
+def leader_election(reporting_controller: str, lease: ObjectReference, note: str) -> Event:
+    """A replica has begun or ceased to lead."""
+    reason = "LeaderElection"
+    return Event(reporting_controller, lease, _NORMAL, reason, reason, truncated(note), is_unique=True)
 
 
 def encodable(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,15 @@ from podium.config import (
     load_file,
     parse_feature_gates,
     unsupported,
+    validate,
 )
 from podium.framework.interface import Plugin
 from podium.framework.runtime import points_of
 from podium.plugins.discovery import DiscoveryError, discover
 
 EXIT_BAD_CONFIGURATION = 1
+
+Change = Callable[[KubeSchedulerConfiguration], KubeSchedulerConfiguration]
 
 _NOTHING_SAID = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
 
@@ -108,13 +111,19 @@ def read(path: Path, registry: PluginRegistry = IN_TREE_PLUGINS, gates: ConfigGa
 
 
 def usable(
-    path: Path | None, references: Sequence[str] = (), feature_gates: Sequence[str] = (), *, to_run: bool = True
+    path: Path | None,
+    references: Sequence[str] = (),
+    feature_gates: Sequence[str] = (),
+    *,
+    to_run: bool = True,
+    change: Change = lambda config: config,
 ) -> Usable:
     """Read a configuration, or take the defaults, together with the plugins it may enable.
 
     Args:
         feature_gates: as given to `--feature-gates`.
         to_run: a daemon is to run with it; otherwise only what bears on decisions counts.
+        change: what the command line has to say about what was read.
 
     Raises:
         BadConfiguration: a plugin or feature cannot be had, the file is not valid, or asks for what podium cannot do.
@@ -123,6 +132,11 @@ def usable(
     plugins = found_plugins(references)
     registry = registry_of(plugins)
     loaded = load(_NOTHING_SAID, "defaults", registry, gates) if path is None else read(path, registry, gates)
+    changed = change(loaded.config)
+    if changed != loaded.config:
+        loaded = replace(loaded, config=changed)
+        if errors := validate(changed, gates):
+            raise BadConfiguration(error.text for error in errors)
     missing = unsupported(loaded, plugins, registry)
     refused = missing.refused if to_run else missing.undecidable
     if refused:

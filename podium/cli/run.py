@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from podium.cli import event_loop
 from podium.cli.configuration import feature_gates_option, plugin_option, usable
+from podium.cli.leader_election import leader_election_options, with_options
 from podium.config import ConfigError
 from podium.telemetry import configure_logging, get_logger
 
@@ -36,6 +38,7 @@ from podium.telemetry import configure_logging, get_logger
     show_default=True,
     help="Seconds after which a pod is tried again though nothing has happened.",
 )
+@leader_election_options
 @click.option("--logging-format", type=click.Choice(["json", "text"]), help="By default text on a terminal.")
 @click.option("-v", "--v", "verbosity", type=click.IntRange(0, 10), default=2, show_default=True, help="Verbosity.")
 def command(
@@ -51,15 +54,17 @@ def command(
     unschedulable_s: float,
     logging_format: str | None,
     verbosity: int,
+    **leader_election: Any,
 ) -> None:
     """Schedule pods until SIGTERM or SIGINT."""
     from podium.daemon.app import App, Options, PartFailed
+    from podium.daemon.election import LeadershipLost
     from podium.daemon.serving import CertificateError, ServingError
     from podium.framework.status import PluginError
     from podium.kube.credentials import ConnectionConfigError
 
     configure_logging(form={"json": "json", "text": "console", None: None}[logging_format], verbosity=verbosity)
-    good = usable(config, plugins, feature_gates)
+    good = usable(config, plugins, feature_gates, change=lambda found: with_options(found, leader_election))
     log = get_logger("config")
     for warning in good.warnings:
         log.warning("Configuration", warning=warning)
@@ -73,9 +78,10 @@ def command(
         pod_max_in_unschedulable_s=unschedulable_s,
         plugins=good.plugins,
     )
+    ends = (ConnectionConfigError, ServingError, CertificateError, PluginError, ConfigError, PartFailed, LeadershipLost)
     try:
         event_loop.run(App(good.config, options).run)
-    except* (ConnectionConfigError, ServingError, CertificateError, PluginError, ConfigError, PartFailed) as group:
+    except* ends as group:
         raise click.ClickException("\n".join(str(error) for error in _flat(group))) from None
 
 

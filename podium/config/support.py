@@ -14,7 +14,16 @@ from podium.config.expansion import expand_plugins
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint, PluginRegistry
 from podium.config.field_errors import ErrorKind, FieldError
 from podium.config.loader import Loaded
-from podium.config.types import Extender, ExtenderTLSConfig
+from podium.config.types import (
+    DEFAULT_SCHEDULER_NAME,
+    Extender,
+    ExtenderTLSConfig,
+    KubeSchedulerConfiguration,
+    LeaderElection,
+)
+
+RENEW_DEADLINE_FACTOR: Final = 1.2
+"""How many retry periods a renew deadline has to be longer than."""
 
 
 class Severity(Enum):
@@ -48,6 +57,16 @@ class _Row:
     message: str
 
 
+def _is_unrenewable(election: LeaderElection) -> bool:
+    return election.leader_elect and election.renew_deadline_s <= RENEW_DEADLINE_FACTOR * election.retry_period_s
+
+
+def _would_wait_for_kube_scheduler(config: KubeSchedulerConfiguration) -> bool:
+    election, usual = config.leader_election, LeaderElection()
+    is_same = (election.resource_namespace, election.resource_name) == (usual.resource_namespace, usual.resource_name)
+    return election.leader_elect and is_same and config.profile(DEFAULT_SCHEDULER_NAME) is None
+
+
 def _present(path: str, loaded: Loaded) -> bool:
     return path in loaded.present
 
@@ -73,30 +92,22 @@ _ROWS: Final = (
         "enableHTTPS without an authority in tlsConfig verifies no certificate, as in kube-scheduler",
     ),
     _Row(
-        "leaderElection.leaderElect",
+        "leaderElection.renewDeadline",
         Severity.REFUSE,
-        lambda loaded: loaded.config.leader_election.leader_elect and _present("leaderElection.leaderElect", loaded),
-        "podium does not elect a leader yet: set it to false and run a single replica",
+        lambda loaded: _is_unrenewable(loaded.config.leader_election),
+        "must be greater than 1.2 times retryPeriod for an election to start",
     ),
     _Row(
-        "leaderElection.leaderElect",
+        "leaderElection.resourceName",
         Severity.WARN,
-        lambda loaded: (
-            loaded.config.leader_election.leader_elect and not _present("leaderElection.leaderElect", loaded)
-        ),
-        "on by default, but podium does not elect a leader yet: run a single replica",
+        lambda loaded: _would_wait_for_kube_scheduler(loaded.config),
+        "this is kube-scheduler's own lease: where that runs, podium waits for it for ever; name another one",
     ),
     _Row(
         "parallelism",
         Severity.WARN,
         lambda loaded: _present("parallelism", loaded),
         "podium decides on one thread, so the number has no effect",
-    ),
-    _Row(
-        "delayCacheUntilActive",
-        Severity.WARN,
-        lambda loaded: loaded.config.delay_cache_until_active,
-        "podium fills its cache at once",
     ),
     _Row(
         "enableProfiling",

@@ -1,9 +1,12 @@
 """Wiring, start and stop of the scheduler: the one place that knows every part.
 
-Start: credentials → endpoints → informers → (all synced) → scheduling loop. Stop, on SIGTERM or SIGINT: no new
-attempts → binding cycles under way end → Events are written → connections close. One root task group holds all tasks.
+Start: credentials → endpoints → informers → (all synced) → (leading, where a leader is elected) → scheduling loop.
+Stop, on SIGTERM or SIGINT: no new attempts → binding cycles under way end → Events are written → the lease is given
+back → connections close. One root task group holds all tasks. A lease that is lost ends everything at once.
 
 Source: kubernetes cmd/kube-scheduler/app/server.go, v1.36.2.
+Differs: a new leader waits, for a short while, until all its watches are connected: what its predecessor did last has
+to be known.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from random import Random
+from uuid import UUID
 
 import anyio
 import anyio.abc
@@ -33,9 +37,19 @@ from podium.binder import (
     PreemptionsUnderWay,
     WaitingPods,
 )
+from podium.binder.event import leader_election
 from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration
 from podium.config import effective as effective_configuration
+from podium.daemon.election import (
+    Elector,
+    LeadershipLost,
+    LeaseLock,
+    Term,
+    Timings,
+    ending_if_stopped_for_too_long,
+    request_deadline_s,
+)
 from podium.daemon.extenders import kept_whole
 from podium.daemon.failures import FailureHandler
 from podium.daemon.handle import PluginHandle
@@ -55,7 +69,7 @@ from podium.kube.objects import Node, Pod
 from podium.kube.rate_limit import TokenBucket
 from podium.kube.resource_types import NODES, PODS
 from podium.kube.session import ApiSession
-from podium.lib.clock import Clock, SystemClock
+from podium.lib.clock import Clock, SuspendAwareClock, SystemClock
 from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.queues import Nominator, PodBackoff, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
@@ -65,6 +79,8 @@ log = get_logger("daemon")
 
 _DRAIN_S_MAX = 6.0
 _EVENTS_S_MAX = 2.0
+_CONNECTED_S_MAX = 10.0
+_LEASE_CONNECTIONS_MAX = 2
 _GC_THRESHOLDS = (100_000, 50, 100)
 
 
@@ -108,6 +124,8 @@ class App:
         self._options = options
         self._clock = clock or SystemClock()
         self._random = random or Random()
+        self._election_clock = clock or SuspendAwareClock()
+        self._term = self._new_term() if config.leader_election.leader_elect else None
         self._stop = anyio.Event()
         self._is_stopping = False
         self._is_synced = False
@@ -129,6 +147,7 @@ class App:
             ConnectionConfigError: there is no API server to talk to, or no way to log in.
             ConfigError, PluginError: a profile cannot be built.
             ServingError, CertificateError: the port is taken, or a certificate cannot be used.
+            LeadershipLost: another replica may lead by now; everything else has been cancelled.
             ExceptionGroup: of `PartFailed`; everything else has been cancelled.
         """
         log.info("Starting podium", version=podium.__version__, python=platform.python_version())
@@ -138,7 +157,8 @@ class App:
             requests = RequestMetrics(
                 self.metrics, urllib.parse.urlsplit(credentials.base_url).netloc.rpartition("@")[2]
             )
-            session = await stack.enter_async_context(ApiSession(credentials, observer=requests))
+            may_write = None if self._term is None else self._term.may_write
+            session = await stack.enter_async_context(ApiSession(credentials, observer=requests, may_write=may_write))
             informers = InformerSet(
                 session,
                 clock=self._clock,
@@ -150,10 +170,33 @@ class App:
             await stack.enter_async_context(parts.extender_pool)
             self._loop = SchedulingLoop(parts, wake_up)
             await stack.enter_async_context(self._serve(parts.queue))
-            await self._run_tasks(credentials, informers, parts, self._loop, started)
+            elector = None
+            if self._term is not None:
+                stack.enter_context(ending_if_stopped_for_too_long(self._term))
+                # Of its own, so that no crowd of bindings holds a renewal up.
+                own = ApiSession(credentials, connections_max=_LEASE_CONNECTIONS_MAX)
+                elector = self._elector(self._term, await stack.enter_async_context(own), parts.recorder)
+            await self._run_tasks(credentials, informers, parts, self._loop, elector, started)
         log.info("Stopped")
 
     # ------------------------------------------------------------ wiring
+
+    def _new_term(self) -> Term:
+        election = self._config.leader_election
+        identity = f"{socket.gethostname()}_{UUID(int=self._random.getrandbits(128), version=4)}"
+        timings = Timings(election.lease_duration_s, election.renew_deadline_s, election.retry_period_s)
+        return Term(identity, timings, self._election_clock)
+
+    def _elector(self, term: Term, session: ApiSession, recorder: EventRecorder) -> Elector:
+        election = self._config.leader_election
+        deadline_s = request_deadline_s(election.renew_deadline_s)
+        lock = LeaseLock(session, election.resource_namespace, election.resource_name, deadline_s)
+        controller = self._config.profiles[0].scheduler_name
+
+        def tell(note: str) -> None:
+            recorder.record(leader_election(controller, lock.reference, note))
+
+        return Elector(term, lock, self._election_clock, self._random, self.metrics, tell)
 
     def _wire(
         self, session: ApiSession, informers: InformerSet, requests: RequestMetrics
@@ -169,7 +212,13 @@ class App:
             observer=requests,
         )
         client = ApiClient(dispatcher, clock)
-        recorder = EventRecorder(dispatcher, clock, hostname=socket.gethostname())
+        term = self._term
+        recorder = EventRecorder(
+            dispatcher,
+            clock,
+            hostname=socket.gethostname(),
+            is_muted=lambda: term is not None and not term.is_holding,
+        )
         cache = Cache(BrokenObjects(metrics))
         waiting_pods, pods_in_pre_bind = WaitingPods(clock), PodsInPreBind()
         preemptions = PreemptionsUnderWay(pods.get, metrics)
@@ -282,12 +331,13 @@ class App:
 
     def _serve(self, queue: SchedulingQueue) -> AbstractAsyncContextManager[Server]:
         options = self._options
+        leading: dict[str, Check] = {} if self._term is None else {"leaderElection": self._term.health}
         checks: dict[str, Check] = {"shutdown": self._check_shutdown, "sched-handler-sync": self._check_synced}
         return serve(
             options.bind_address,
             options.secure_port,
             serving_context(options.tls_cert_file, options.tls_private_key_file, bind_address=options.bind_address),
-            Health(readyz={"ping": ping, **checks}),
+            Health(healthz=leading or {"ping": ping}, readyz={"ping": ping, **leading, **checks}),
             self.metrics,
             lambda: effective_configuration(self._config),
             pages={"/debug/queue": queue_page(queue.listing)},
@@ -307,40 +357,69 @@ class App:
         informers: InformerSet,
         parts: Collaborators,
         loop: SchedulingLoop,
+        elector: Elector | None,
         started: Callable[[], None],
     ) -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._supervised, "signals", self._stop_on_signal, name="signals")
-            tasks.start_soon(self._supervised, "event recorder", parts.recorder.run, name="event recorder")
-            tasks.start_soon(self._supervised, "informers", informers.run, name="informers")
-            log.info("Waiting for the caches to sync", server=credentials.base_url)
-            async with anyio.create_task_group() as synced_or_stopped:
-                synced_or_stopped.start_soon(self._until_synced, informers, synced_or_stopped.cancel_scope)
-                await self._stop.wait()
-                synced_or_stopped.cancel_scope.cancel()
-            if self._is_synced and not self._is_stopping:
+
+            def start(part: str, run: Callable[[], Awaitable[None]]) -> None:
+                tasks.start_soon(self._supervised, part, run, name=part)
+
+            async def sync() -> None:
+                start("informers", informers.run)
+                log.info("Waiting for the caches to sync", server=credentials.base_url)
+                await informers.wait_synced()
+                self._is_synced = True
                 _settle_garbage_collector()
+
+            async def lead() -> None:
+                if elector is not None:
+                    await elector.acquire()
+                    start("leader election", elector.renew)
+
+            async def connect() -> None:
+                if elector is not None:
+                    await _wait_connected(informers)
+
+            start("signals", self._stop_on_signal)
+            start("event recorder", parts.recorder.run)
+            steps = (lead, sync) if self._config.delay_cache_until_active else (sync, lead)
+            if await self._unless_stopped(*steps, connect):
                 log.info("Scheduling", profiles=list(parts.frameworks), **parts.cache.statistics())
                 started()
-                tasks.start_soon(self._supervised, "scheduling loop", loop.run, name="scheduling loop")
+                start("scheduling loop", loop.run)
                 await self._stop.wait()
             log.info("Stopping", bindings=loop.bindings)
-            await self._drain(loop, parts)
+            await self._drain(loop, parts, elector)
             tasks.cancel_scope.cancel()
+        # What is still under way must not arrive after somebody else has begun: then the lease has to run out.
+        if elector is not None and not loop.bindings:
+            await elector.release()
 
     async def _supervised(self, part: str, run: Callable[[], Awaitable[None]]) -> None:
         """Run a part. Its mistakes are logged, and end the whole: another process starts from what is true."""
         try:
             await run()
+        except LeadershipLost:
+            raise
         except Exception as error:
             self.metrics.count_unexpected_error("task", part)
             log.critical("A part of the scheduler has failed, exiting", part=part, exc_info=error)
             raise PartFailed(f"the {part} failed: {error}") from error
 
-    async def _until_synced(self, informers: InformerSet, waiting: anyio.CancelScope) -> None:
-        await informers.wait_synced()
-        self._is_synced = True
-        waiting.cancel()
+    async def _unless_stopped(self, *steps: Callable[[], Awaitable[None]]) -> bool:
+        """Whether all the steps were made, one after the other, before anybody asked to stop."""
+
+        async def make() -> None:
+            for step in steps:
+                await step()
+            waiting.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as waiting:
+            waiting.start_soon(make)
+            await self._stop.wait()
+            waiting.cancel_scope.cancel()
+        return not self._is_stopping
 
     async def _stop_on_signal(self) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
@@ -351,14 +430,24 @@ class App:
                 log.info("Requested to terminate, exiting", signal=received.name)
                 self.stop()
 
-    async def _drain(self, loop: SchedulingLoop, parts: Collaborators) -> None:
+    async def _drain(self, loop: SchedulingLoop, parts: Collaborators, elector: Elector | None) -> None:
         """Let what is under way end, within bounds: no binding is left half done that the API server still answers."""
         loop.stop()
         with anyio.move_on_after(_DRAIN_S_MAX):
             await loop.wait_ended()
+        if elector is not None:
+            elector.stopped()
         left_behind = await parts.recorder.aclose(_EVENTS_S_MAX)
         if left_behind or loop.bindings:
             log.warning("Left behind at the end", events=left_behind, bindings=loop.bindings)
+
+
+async def _wait_connected(informers: InformerSet) -> None:
+    """Wait for watches that are broken just now: who leads has to see what the leader before it did."""
+    with anyio.move_on_after(_CONNECTED_S_MAX) as waiting:
+        await informers.wait_connected()
+    if waiting.cancelled_caught:
+        log.warning("Watches are broken, scheduling begins nevertheless", resources=list(informers.unconnected))
 
 
 def _settle_garbage_collector() -> None:

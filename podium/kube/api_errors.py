@@ -38,6 +38,10 @@ class Unreachable(ApiError):
     """No connection could be made: the request was certainly not sent."""
 
 
+class HeldBack(ApiError):
+    """This process may write no more: the request was certainly not sent."""
+
+
 class ConnectionLost(ApiError):
     """The connection broke, or the deadline passed, while reading."""
 

@@ -15,16 +15,18 @@ import asyncio
 import socket
 import ssl
 import urllib.parse
+from collections.abc import Callable
 from typing import Any, Final, Literal, NamedTuple, cast
 
 import anyio
 import httptools
 
-from podium.kube.api_errors import ConnectionLost, Unreachable
+from podium.kube.api_errors import ConnectionLost, HeldBack, Unreachable
 
 _CONNECT_S_MAX: Final = 10.0
 _KEEPALIVE_S: Final = 60.0
 
+HELD_BACK: Final = "this process does not lead, or not any more"
 _NO_ANSWER = "no answer in time"
 _CLOSED = "the server closed the connection before it had answered"
 
@@ -180,8 +182,10 @@ class ConnectionPool:
         tls: for https.
         server_name: the name in the server's certificate, where it is not the URL's.
         headers: of every request, besides Host, Content-Length and those that `request` is given.
+        may_write: asked when a write has its connection, right before it is sent.
 
-    Raises: `Unreachable` where a request was certainly not sent, `ConnectionLost` where it may have been.
+    Raises: `Unreachable` where a request was certainly not sent, `ConnectionLost` where it may have been, `HeldBack`
+        where it must not be.
     """
 
     def __init__(
@@ -192,6 +196,7 @@ class ConnectionPool:
         server_name: str | None,
         connections_max: int,
         headers: dict[str, str],
+        may_write: Callable[[], bool] | None = None,
     ) -> None:
         url = urllib.parse.urlsplit(base_url)
         assert url.hostname is not None, "a base URL has a host"
@@ -207,6 +212,7 @@ class ConnectionPool:
         self._idle: list[Connection] = []
         self._busy: set[Connection] = set()
         self._is_retired = False
+        self._may_write = may_write
 
     async def request(
         self,
@@ -230,7 +236,12 @@ class ConnectionPool:
         await self._take_place(ends_s)
         try:
             try:
-                return await self._exchange(self._reused() or await self._connected(ends_s), message, ends_s)
+                connection = self._reused() or await self._connected(ends_s)
+                # No await between this and the sending.
+                if method != "GET" and self._may_write is not None and not self._may_write():
+                    self._put_back(connection)
+                    raise HeldBack(HELD_BACK)
+                return await self._exchange(connection, message, ends_s)
             except _Broken as error:
                 if method != "GET" or not error.is_untouched:
                     raise
@@ -267,12 +278,15 @@ class ConnectionPool:
             raise
         finally:
             self._busy.discard(connection)
+        self._put_back(connection)
+        return answer
+
+    def _put_back(self, connection: Connection) -> None:
         if connection.is_open and not self._is_retired:
             connection.idle_since_s = asyncio.get_running_loop().time()
             self._idle.append(connection)
         else:
             connection.abort()
-        return answer
 
     def _message(
         self, method: str, path: str, body: bytes | None, content_type: str | None, authorization: str | None

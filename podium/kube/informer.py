@@ -29,6 +29,7 @@ from podium.lib.clock import Clock
 log = structlog.get_logger(__name__)
 
 _YIELD_EVERY = 256
+_LOOK_AGAIN_S = 0.02
 
 HandledT_contra = TypeVar("HandledT_contra", contravariant=True)
 
@@ -306,6 +307,16 @@ class InformerSet:
         """Wait until every informer is."""
         for informer in self._informers.values():
             await informer.wait_synced()
+
+    @property
+    def unconnected(self) -> Sequence[str]:
+        """The resources whose changes do not arrive just now."""
+        return [reflector.resource.plural for reflector in self._reflectors if not reflector.is_connected]
+
+    async def wait_connected(self) -> None:
+        """Wait until the changes of every resource arrive."""
+        while self.unconnected:  # noqa: ASYNC110 - rare and short, and no reflector need tell of each connection
+            await anyio.sleep(_LOOK_AGAIN_S)
 
     def statistics(self) -> dict[str, ReflectorStatistics]:
         """Counters and the last error by resource, such as `pods`."""

@@ -179,6 +179,11 @@ class Reflector(Generic[ObjectT]):
             ReflectorState.WATCHING: self._watch,
         }
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether a watch is open."""
+        return self.state is ReflectorState.WATCHING and self._stream is not None
+
     async def run(self) -> None:
         """Reflect until cancelled."""
         self.state = TRANSITIONS.next(self.state, ReflectorEvent.STARTED)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
+_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
 
 class Clock(Protocol):
     """Reads the time; never waits."""
@@ -21,6 +23,16 @@ class SystemClock:
 
     now = staticmethod(time.time)
     monotonic = staticmethod(time.monotonic)
+
+
+class SuspendAwareClock:
+    """The machine's own clocks; the monotonic one goes on while the machine is suspended, where the system has such."""
+
+    now = staticmethod(time.time)
+
+    def monotonic(self) -> float:
+        """Seconds since the machine was started, or since some moment."""
+        return time.clock_gettime(_BOOT_CLOCK)
 
 
 class ManualClock:

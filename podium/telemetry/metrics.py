@@ -149,6 +149,9 @@ class Metrics:
             "rest_client_request_retries_total", "Requests made again.", "code", "verb", "host"
         )
         self._leader = gauge("leader_election_master_status", "1 while this process leads.", "name")
+        self._slowpath = counter(
+            "leader_election_slowpath_total", "Renewals that had to read the lease before they wrote it.", "name"
+        )
 
         self._unexpected = counter(
             "podium_unexpected_errors_total", "Exceptions caught from plugins, handlers and tasks.", "where", "name"
@@ -177,7 +180,7 @@ class Metrics:
             if isinstance(family, Family) and family.kind != "gauge":
                 family.reset()
 
-    def value(self, name: str, **labels: str) -> float:
+    def value(self, name: str, /, **labels: str) -> float:
         """A counter's or gauge's value, or a histogram's number of observations; 0 for a series not seen yet.
 
         Raises: KeyError for a name or label that is not there.
@@ -299,6 +302,10 @@ class Metrics:
     def set_leader(self, name: str, *, leads: bool) -> None:
         """Whether this process holds the lease of that name."""
         self._leader[(name,)].set(int(leads))
+
+    def count_election_slowpath(self, name: str) -> None:
+        """A leader had to read the lease of that name before it could renew it."""
+        self._slowpath[(name,)].add()
 
     def count_unexpected_error(self, where: Literal["plugin", "handler", "task"], name: str) -> None:
         """An exception that nobody expected was caught at one of the three places that may."""

@@ -92,6 +92,10 @@ class Daemon:
         """What the kubelet does at first."""
         self._process.send_signal(signal.SIGTERM)
 
+    def signal(self, number: signal.Signals) -> None:
+        """Any signal."""
+        self._process.send_signal(number)
+
     async def wait_ended(self, within_s: float = STOP_S_MAX) -> int:
         """The exit code."""
 
@@ -137,7 +141,7 @@ class Daemon:
         except OSError:
             return 0
 
-    async def metric(self, name: str, **labels: str) -> float:
+    async def metric(self, name: str, /, **labels: str) -> float:
         """The sum of all samples of that name which have these labels."""
         status, text = await self.get("/metrics")
         assert status == http.HTTPStatus.OK

@@ -23,6 +23,7 @@ from podium.kube.api_errors import (
     ApiError,
     ConnectionLost,
     Gone,
+    HeldBack,
     NotFound,
     OutcomeUnknown,
     TooManyRequests,
@@ -73,6 +74,46 @@ def kubeconfig(directory: Path, cluster: dict[str, Any], user: dict[str, Any] | 
 async def list_pods(credentials: Credentials) -> Any:
     async with ApiSession(credentials) as session:
         return json.loads(await session.request("GET", PODS.path))
+
+
+async def test_a_write_that_may_not_be_made_is_held_back_and_reads_are_not(server: FaultServer) -> None:
+    credentials = await load(None, SystemClock(), master=f"http://127.0.0.1:{server.port}")
+    may_write = True
+    async with ApiSession(credentials, may_write=lambda: may_write) as session:
+        await session.post(BINDING, b'{"kind":"Binding"}')
+        assert server.requests[-1].body == b'{"kind":"Binding"}'
+        assert server.requests[-1].headers["content-type"] == "application/json"
+        await session.request("DELETE", "/api/v1/namespaces/default/pods/a")
+        may_write = False
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            with pytest.raises(HeldBack):
+                await session.request(method, BINDING, b"{}")
+        with pytest.raises(HeldBack):
+            await session.request("DELETE", "/api/v1/namespaces/default/pods/a")
+        await session.request("GET", PODS.path)
+        may_write = True
+        await session.post(BINDING, b"{}")
+    assert [each.method for each in server.requests] == ["POST", "DELETE", "GET", "POST"]
+
+
+async def test_whether_a_write_may_be_made_is_asked_when_there_is_a_connection_and_not_before(
+    server: FaultServer,
+) -> None:
+    credentials = await load(None, SystemClock(), master=f"http://127.0.0.1:{server.port}")
+    asked: list[int] = []
+
+    def may_write() -> bool:
+        asked.append(len(server.requests))
+        return True
+
+    async with (
+        ApiSession(credentials, connections_max=1, may_write=may_write) as session,
+        anyio.create_task_group() as tasks,
+    ):
+        for _ in range(3):
+            tasks.start_soon(session.post, BINDING, b"{}")
+    # With one connection, each is asked only after the one before has been answered.
+    assert asked == [0, 1, 2]
 
 
 async def test_a_request_carries_its_body_and_says_who_asks(server: FaultServer, session: ApiSession) -> None:

@@ -8,7 +8,7 @@ from podium.cli.configuration import BadConfiguration, usable
 def test_without_a_file_the_defaults_can_be_run() -> None:
     good = usable(None)
     assert [profile.scheduler_name for profile in good.config.profiles] == ["default-scheduler"]
-    assert any("leaderElection.leaderElect" in warning for warning in good.warnings)
+    assert good.config.leader_election.leader_elect
 
 
 def test_a_missing_file_is_named() -> None:

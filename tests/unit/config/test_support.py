@@ -12,15 +12,23 @@ def verdict(text, implemented=EVERYTHING, registry=IN_TREE_PLUGINS):
     return [error.text for error in found.refused], list(found.warnings)
 
 
-def test_file_that_asks_for_nothing_new_is_fine():
-    assert verdict(QUIET) == ([], [])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        QUIET,
+        "leaderElection: {resourceName: podium}\nprofiles: [{schedulerName: podium}]",
+        "leaderElection: {resourceNamespace: podium}\nprofiles: [{schedulerName: podium}]",
+    ],
+)
+def test_file_that_asks_for_nothing_new_is_fine(text):
+    assert verdict(text) == ([], [])
 
 
 @pytest.mark.parametrize(
     ("text", "path"),
     [
-        ("", "leaderElection.leaderElect"),
-        (QUIET + "delayCacheUntilActive: true", "delayCacheUntilActive"),
+        ("profiles: [{schedulerName: podium}]", "leaderElection.resourceName"),
         (QUIET + "enableProfiling: true", "enableProfiling"),
         (QUIET + "enableContentionProfiling: true", "enableContentionProfiling"),
         (QUIET + "parallelism: 16", "parallelism"),
@@ -45,23 +53,12 @@ def test_field_without_effect_is_warned_about_by_name(text, path):
     [
         "enableProfiling: false",
         "clientConnection: {contentType: application/json, acceptContentTypes: application/json}",
-        "delayCacheUntilActive: false",
+        "delayCacheUntilActive: true",
+        "profiles: [{schedulerName: podium}]",
     ],
 )
 def test_field_that_asks_for_what_podium_does_anyway_is_fine(text):
     assert verdict(QUIET + text) == ([], [])
-
-
-@pytest.mark.parametrize(
-    ("text", "path"),
-    [
-        ("leaderElection: {leaderElect: true}", "leaderElection.leaderElect"),
-    ],
-)
-def test_field_that_cannot_be_honoured_is_refused_by_name(text, path):
-    refused, _ = verdict(text)
-    assert len(refused) == 1
-    assert refused[0].startswith(f"{path}: Forbidden: podium does not")
 
 
 def test_extenders_are_called_but_questions_are_not_answered_with_them():
@@ -73,7 +70,7 @@ def test_extenders_are_called_but_questions_are_not_answered_with_them():
 
 
 def test_leader_election_does_not_keep_questions_from_being_answered():
-    found = unsupported(load(HEAD + "leaderElection: {leaderElect: true}"), EVERYTHING)
+    found = unsupported(load(HEAD + "leaderElection: {retryPeriod: 9s}"), EVERYTHING)
     assert (len(found.refused), found.undecidable) == (1, ())
 
 
@@ -84,6 +81,14 @@ def test_leader_election_does_not_keep_questions_from_being_answered():
 def test_https_without_verification_is_warned_about_unless_it_is_asked_for(more, warnings):
     text = QUIET + f"extenders: [{{urlPrefix: 'https://x', enableHTTPS: true{more}}}]"
     assert len(verdict(text)[1]) == warnings
+
+
+def test_an_election_that_could_not_be_kept_is_refused():
+    refused, _ = verdict("leaderElection: {retryPeriod: 9s}")
+    assert refused == [
+        "leaderElection.renewDeadline: Forbidden: must be greater than 1.2 times retryPeriod for an election to start"
+    ]
+    assert verdict("leaderElection: {leaderElect: false, retryPeriod: 9s}") == ([], [])
 
 
 def test_default_plugins_that_are_missing_are_named_in_one_warning():

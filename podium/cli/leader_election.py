@@ -1,0 +1,52 @@
+"""The options `--leader-elect...`, which have the last word over the configuration file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from podium.config import KubeSchedulerConfiguration, parse_duration
+
+_PREFIX = "--leader-elect"
+
+
+def _duration(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    """Seconds, from a duration as Go writes it, such as 15s or 1m30s."""
+    try:
+        return None if text is None else parse_duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param=parameter) from error
+
+
+_FIELDS = {
+    "lease_duration_s": ("lease-duration", "How long others wait for a leader that does not renew. [15s]"),
+    "renew_deadline_s": ("renew-deadline", "How long a leader tries to renew before it gives up. [10s]"),
+    "retry_period_s": ("retry-period", "The time between two tries to acquire or renew. [2s]"),
+    "resource_lock": ("resource-lock", "The kind of object; only leases. [leases]"),
+    "resource_name": ("resource-name", "The Lease's name. [kube-scheduler]"),
+    "resource_namespace": ("resource-namespace", "The Lease's namespace. [kube-system]"),
+}
+
+
+def leader_election_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a command that runs the daemon."""
+    for field, (flag, text) in reversed(_FIELDS.items()):
+        callback = _duration if field.endswith("_s") else None
+        command = click.option(f"{_PREFIX}-{flag}", field, callback=callback, help=text)(command)
+    return click.option(
+        _PREFIX,
+        "leader_elect",
+        type=click.BOOL,
+        is_flag=False,
+        flag_value=True,
+        help="Whether one of several replicas is to lead, and the others to stand by. [true]",
+    )(command)
+
+
+def with_options(config: KubeSchedulerConfiguration, given: dict[str, Any]) -> KubeSchedulerConfiguration:
+    """The configuration with what was given on the command line; None is not given."""
+    changed = {field: value for field, value in given.items() if value is not None}
+    return replace(config, leader_election=replace(config.leader_election, **changed))

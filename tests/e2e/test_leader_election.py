@@ -1,0 +1,159 @@
+"""Several replicas of podium, of which one leads: failover, and what a leader does that was stopped for too long."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import Cluster, SandboxCluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.daemon import Daemon, configuration
+from tests.e2e.objects import nodes, pods
+from tests.e2e.waiting import eventually
+
+pytestmark = pytest.mark.anyio
+
+Json = dict[str, Any]
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/podium"
+LEASE_EVENTS = "/apis/events.k8s.io/v1/namespaces/kube-system/events"
+LEASE_S, RENEW_S, RETRY_S = 3.0, 2.0, 0.5
+FAILOVER_S_MAX = LEASE_S + 2 * RETRY_S + 2.0
+
+
+def elected(**fields: Any) -> Json:
+    """A configuration in which replicas elect a leader, more quickly than by default."""
+    election = {
+        "leaderElect": True,
+        "resourceName": "podium",
+        "leaseDuration": f"{LEASE_S:g}s",
+        "renewDeadline": f"{RENEW_S:g}s",
+        "retryPeriod": f"{RETRY_S:g}s",
+    }
+    return configuration(leaderElection=election, **fields)
+
+
+async def leads(daemon: Daemon) -> bool:
+    """Whether it says that it does."""
+    return await daemon.metric("leader_election_master_status", name="kube-scheduler") == 1
+
+
+async def wait_leader(*daemons: Daemon) -> Daemon:
+    """The one that leads."""
+
+    async def leader() -> Daemon | None:
+        for each in daemons:
+            if each.is_running and await leads(each):
+                return each
+        return None
+
+    found = await eventually(leader)
+    assert found is not None
+    return found
+
+
+async def test_one_of_two_replicas_schedules_and_the_other_takes_over_when_it_ends(
+    cluster: Cluster, start: StartDaemon
+) -> None:
+    await cluster.create(*nodes(3))
+    one, two = await start(cluster, elected()), await start(cluster, elected())
+    leader = await wait_leader(one, two)
+    standby = two if leader is one else one
+    await cluster.create(*pods(20, "a"))
+    await cluster.wait_bound(f"a-{index}" for index in range(20))
+    lease = (await cluster.admin.get(LEASE))["spec"]
+    assert (lease["leaseDurationSeconds"], lease["leaseTransitions"]) == (3, 0)
+    assert standby.bound() == []
+    # It is warm: what the leader has bound is in its cache.
+    assert await standby.metric("scheduler_cache_size", type="pods") == 20
+    for endpoint in ("healthz", "readyz"):
+        assert "[+]leaderElection ok" in (await standby.get(f"/{endpoint}?verbose"))[1]
+
+    assert await leader.stop() == 0
+    assert await wait_leader(standby) is standby
+    await cluster.create(*pods(20, "b"))
+    await cluster.wait_bound(f"b-{index}" for index in range(20))
+    assert len(standby.bound()) == 20
+    taken = (await cluster.admin.get(LEASE))["spec"]
+    assert taken["leaseTransitions"] == 1
+    told = [event["note"].partition(" ")[2] for event in await cluster.admin.list(LEASE_EVENTS)]
+    assert sorted(told) == ["became leader", "became leader", "stopped leading"]
+
+
+async def test_a_leader_that_was_stopped_for_longer_than_its_lease_binds_nothing_when_it_goes_on(
+    cluster: Cluster, start: StartDaemon
+) -> None:
+    await cluster.create(*nodes(20))
+    one = await start(cluster, elected(qps=300, burst=10))
+    two = await start(cluster, elected(qps=300, burst=10))
+    leader = await wait_leader(one, two)
+    standby = two if leader is one else one
+    names = [f"web-{index}" for index in range(2000)]
+    await cluster.create(*pods(len(names), cpu="10m"))
+
+    async def is_busy() -> bool:
+        return len(leader.bound()) > 50
+
+    await eventually(is_busy)
+    leader.signal(signal.SIGSTOP)
+    before = set(leader.bound())
+    assert await wait_leader(standby) is standby
+
+    async def has_taken_over() -> bool:
+        return len(standby.bound()) > 50
+
+    await eventually(has_taken_over)
+    known = {f"default/{name}" for name in await cluster.placements()}
+    leader.signal(signal.SIGCONT)
+    assert await leader.wait_ended(5.0) == 1
+    assert "Leaderelection lost" in leader.output()
+    assert "Traceback" not in leader.output()
+    await cluster.wait_bound(names, within_s=60.0)
+    # Whatever was under way when it was stopped had arrived by then; nothing came from it later.
+    assert set(leader.bound()) - before <= known
+    bound_by_others = set(standby.bound())
+    assert {f"default/{name}" for name in names} - known <= bound_by_others
+
+
+async def test_a_leader_that_cannot_reach_the_api_server_ends_before_its_lease_does(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    daemon = await start(sandbox_cluster, elected())
+    await wait_leader(daemon)
+    sandbox_cluster.sandbox.faults.refuse_connections(60.0)
+    assert await daemon.wait_ended(LEASE_S + 5.0) == 1
+    [lost] = daemon.log("Leaderelection lost")
+    assert lost["level"] == "error"
+    assert daemon.output().rstrip().endswith("Error: leaderelection lost")
+
+
+async def test_caches_are_filled_only_by_the_leader_when_the_configuration_says_so(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    await sandbox_cluster.create(*nodes(2))
+    config = elected(delayCacheUntilActive=True)
+    first = await start(sandbox_cluster, config)
+    second = await start(sandbox_cluster, config, ready=False)
+
+    async def stands_by() -> bool:
+        return bool(second.log("New leader elected"))
+
+    await eventually(stands_by)
+    assert await second.readyz() == 500
+    assert "[-]sched-handler-sync failed" in (await second.get("/readyz?verbose"))[1]
+    assert await second.metric("scheduler_cache_size", type="nodes") == 0
+    assert await first.stop() == 0
+    await second.wait_ready()
+    assert await second.metric("scheduler_cache_size", type="nodes") == 2
+
+
+async def test_flags_have_the_last_word(sandbox_cluster: SandboxCluster, start: StartDaemon) -> None:
+    flags = ("--leader-elect", "--leader-elect-resource-name=other", "--leader-elect-lease-duration=20s")
+    daemon = await start(sandbox_cluster, configuration(), flags=flags)
+    await wait_leader(daemon)
+    lease = await sandbox_cluster.admin.get(LEASE.replace("podium", "other"))
+    assert lease["spec"]["leaseDurationSeconds"] == 20
+    shown = json.loads((await daemon.get("/configz"))[1])["componentconfig"]["leaderElection"]
+    assert (shown["leaderElect"], shown["resourceName"], shown["leaseDuration"]) == (True, "other", "20s")
