@@ -75,9 +75,12 @@ def test_the_deployment_runs_podium_as_the_other_manifests_expect() -> None:
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         assert container[probe]["httpGet"]["port"] == port["name"]
         assert container[probe]["httpGet"]["scheme"] == "HTTPS"
-    # Without a leader election two replicas would bind the same pods.
-    assert configuration()["leaderElection"] == {"leaderElect": False}
-    assert (deployment["spec"]["replicas"], deployment["spec"]["strategy"]) == (1, {"type": "Recreate"})
+    # Two replicas agree on a lease that is not kube-scheduler's and that their role lets them write.
+    lease = configuration()["leaderElection"]
+    assert (deployment["spec"]["replicas"], lease["resourceName"]) == (2, "podium")
+    [role] = manifests("Role")
+    assert role["metadata"]["namespace"] == lease["resourceNamespace"]
+    assert lease["resourceName"] in role["rules"][1]["resourceNames"]
 
 
 @pytest.mark.anyio
@@ -91,6 +94,8 @@ async def test_the_manifests_are_taken_and_their_account_may_do_what_podium_does
         "clusterrolebinding.rbac.authorization.k8s.io/podium",
         "configmap/podium",
         "deployment.apps/podium",
+        "role.rbac.authorization.k8s.io/podium",
+        "rolebinding.rbac.authorization.k8s.io/podium",
         "serviceaccount/podium",
     ]
     assert {line.rpartition(" ")[2] for line in printed.splitlines()} == {"created"}

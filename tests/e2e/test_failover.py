@@ -1,0 +1,164 @@
+"""Two replicas on the real API server while leaders die, again and again, and the API server once."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import anyio
+import anyio.to_thread
+import pytest
+
+from tests.control_plane.client import ApiError
+from tests.e2e.cluster import PODS, RealCluster
+from tests.e2e.daemon import Daemon, configuration
+from tests.e2e.objects import node, pod
+
+pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
+
+PODS_IN_ALL, ARRIVING_S = 3000, 60.0
+KILLED_EVERY_S = 7.0
+API_SERVER_KILLED_AFTER_S = 31.0
+LEASE_S, RENEW_S, RETRY_S = 4.0, 3.0, 0.5
+FAILOVER_S_MAX = LEASE_S + 2 * RETRY_S + 2.0
+# 3,000 pods of 100m and 320 cores: seven of eight fit anywhere, and the last ones only where nothing was overlooked.
+NODES, CORES, POD_MILLI = 40, 8, 100
+
+Json = dict[str, Any]
+
+
+def elected() -> Json:
+    election = {
+        "leaderElect": True,
+        "resourceName": "podium",
+        "leaseDuration": f"{LEASE_S:g}s",
+        "renewDeadline": f"{RENEW_S:g}s",
+        "retryPeriod": f"{RETRY_S:g}s",
+    }
+    return configuration(leaderElection=election, podMaxBackoffSeconds=1)
+
+
+class Replicas:
+    """Two processes; one that ends is replaced, as a Deployment does."""
+
+    def __init__(self, cluster: RealCluster, directory: Path) -> None:
+        self._cluster = cluster
+        self._directory = directory
+        self.all: list[Daemon] = []
+        self.current: list[Daemon] = []
+
+    def replenish(self) -> None:
+        self.current = [each for each in self.current if each.is_running]
+        while len(self.current) < 2:
+            directory = self._directory / f"podium-{len(self.all)}"
+            self.current.append(Daemon(directory, self._cluster.kubeconfig, elected()))
+            self.all.append(self.current[-1])
+
+    def leader(self) -> Daemon | None:
+        """The one that acquired the lease last, if it lives."""
+        latest = max(self.acquisitions(), default=None, key=lambda each: each[0])
+        return latest[1] if latest is not None and latest[1].is_running else None
+
+    def acquisitions(self) -> list[tuple[float, Daemon]]:
+        """When the lease was acquired, and by whom."""
+        return [
+            (datetime.fromisoformat(entry["ts"]).timestamp(), each)
+            for each in self.all
+            for entry in each.log("Successfully acquired lease")
+        ]
+
+    def kill(self) -> None:
+        for each in self.all:
+            each.kill()
+
+
+class Trial:
+    """What happened when."""
+
+    def __init__(self, cluster: RealCluster, replicas: Replicas) -> None:
+        self.cluster = cluster
+        self.replicas = replicas
+        self.killed_s: list[float] = []
+        self.outage_s = (0.0, 0.0)
+
+    async def create_pods(self) -> None:
+        began_s = time.monotonic()
+        for index in range(PODS_IN_ALL):
+            await anyio.sleep(max(0.0, began_s + index * ARRIVING_S / PODS_IN_ALL - time.monotonic()))
+            await self._create(pod(f"web-{index}", cpu=f"{POD_MILLI}m"))
+
+    async def _create(self, item: Json) -> None:
+        while True:
+            try:
+                await self.cluster.admin.create(PODS, item)
+                return
+            except ApiError as error:
+                if error.status == 409:
+                    return
+                if error.status not in (429, 500, 503):
+                    raise
+            except aiohttp.ClientError:
+                pass  # The API server is away.
+            await anyio.sleep(0.2)
+
+    async def kill_leaders(self) -> None:
+        while True:
+            await anyio.sleep(KILLED_EVERY_S)
+            self.replicas.replenish()
+            while (leader := self.replicas.leader()) is None:
+                await anyio.sleep(0.1)
+                self.replicas.replenish()
+            leader.kill()
+            self.killed_s.append(time.time())
+            self.replicas.replenish()
+
+    async def kill_api_server(self) -> None:
+        await anyio.sleep(API_SERVER_KILLED_AFTER_S)
+        plane = self.cluster.plane
+        assert plane.apiserver is not None
+        began_s = time.time()
+        plane.apiserver.kill()
+        await anyio.to_thread.run_sync(plane.start_apiserver)
+        self.outage_s = (began_s, time.time())
+
+    def failovers_s(self) -> list[float]:
+        """How long each killed leader was followed by none; the time without an API server does not count."""
+        acquired_s = sorted(at_s for at_s, _ in self.replicas.acquisitions())
+        found = []
+        for killed_s in self.killed_s:
+            next_s = min((each for each in acquired_s if each > killed_s), default=time.time())
+            away_s = max(0.0, min(next_s, self.outage_s[1]) - max(killed_s, self.outage_s[0]))
+            found.append(next_s - killed_s - away_s)
+        return found
+
+
+async def test_every_pod_is_bound_and_no_node_overfull_though_leaders_and_the_api_server_are_killed(
+    real_cluster: RealCluster, tmp_path: Path
+) -> None:
+    await real_cluster.create(*(node(f"node-{index}", cpu=str(CORES)) for index in range(NODES)))
+    replicas = Replicas(real_cluster, tmp_path)
+    trial = Trial(real_cluster, replicas)
+    try:
+        replicas.replenish()
+        for each in replicas.current:
+            await each.wait_ready()
+        async with anyio.create_task_group() as trouble:
+            trouble.start_soon(trial.kill_leaders)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(trial.create_pods)
+                tasks.start_soon(trial.kill_api_server)
+            trouble.cancel_scope.cancel()
+        replicas.replenish()
+        placements = await real_cluster.wait_bound((f"web-{index}" for index in range(PODS_IN_ALL)), within_s=60.0)
+        assert len(placements) == PODS_IN_ALL
+        assert max(Counter(placements.values()).values()) <= CORES * 1000 // POD_MILLI
+        assert len(trial.killed_s) >= 5
+        assert max(trial.failovers_s()) <= FAILOVER_S_MAX, trial.failovers_s()
+        for each in replicas.all:
+            assert "Traceback" not in each.output(), each.output()
+    finally:
+        replicas.kill()
