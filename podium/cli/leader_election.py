@@ -8,17 +8,10 @@ from typing import Any
 
 import click
 
-from podium.config import KubeSchedulerConfiguration, parse_duration
+from podium.cli.durations import duration
+from podium.config import KubeSchedulerConfiguration
 
 _PREFIX = "--leader-elect"
-
-
-def _duration(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
-    """Seconds, from a duration as Go writes it, such as 15s or 1m30s."""
-    try:
-        return None if text is None else parse_duration(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param=parameter) from error
 
 
 _FIELDS = {
@@ -34,7 +27,7 @@ _FIELDS = {
 def leader_election_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a command that runs the daemon."""
     for field, (flag, text) in reversed(_FIELDS.items()):
-        callback = _duration if field.endswith("_s") else None
+        callback = duration if field.endswith("_s") else None
         command = click.option(f"{_PREFIX}-{flag}", field, callback=callback, help=text)(command)
     return click.option(
         _PREFIX,

@@ -9,6 +9,7 @@ import click
 
 from podium.cli import event_loop
 from podium.cli.configuration import feature_gates_option, plugin_option, usable
+from podium.cli.doors import door_options, take_doors
 from podium.cli.leader_election import leader_election_options, with_options
 from podium.config import ConfigError
 from podium.telemetry import configure_logging, get_logger
@@ -38,6 +39,7 @@ from podium.telemetry import configure_logging, get_logger
     show_default=True,
     help="Seconds after which a pod is tried again though nothing has happened.",
 )
+@door_options
 @leader_election_options
 @click.option("--logging-format", type=click.Choice(["json", "text"]), help="By default text on a terminal.")
 @click.option("-v", "--v", "verbosity", type=click.IntRange(0, 10), default=2, show_default=True, help="Verbosity.")
@@ -54,7 +56,7 @@ def command(
     unschedulable_s: float,
     logging_format: str | None,
     verbosity: int,
-    **leader_election: Any,
+    **others: Any,
 ) -> None:
     """Schedule pods until SIGTERM or SIGINT."""
     from podium.daemon.app import App, Options, PartFailed
@@ -63,8 +65,9 @@ def command(
     from podium.framework.status import PluginError
     from podium.kube.credentials import ConnectionConfigError
 
+    doors = take_doors(others)
     configure_logging(form={"json": "json", "text": "console", None: None}[logging_format], verbosity=verbosity)
-    good = usable(config, plugins, feature_gates, change=lambda found: with_options(found, leader_election))
+    good = usable(config, plugins, feature_gates, change=lambda found: with_options(found, others))
     log = get_logger("config")
     for warning in good.warnings:
         log.warning("Configuration", warning=warning)
@@ -75,6 +78,7 @@ def command(
         secure_port=secure_port,
         tls_cert_file=tls_cert_file,
         tls_private_key_file=tls_private_key_file,
+        doors=doors,
         pod_max_in_unschedulable_s=unschedulable_s,
         plugins=good.plugins,
     )

@@ -16,6 +16,7 @@ import os
 import platform
 import signal
 import socket
+import ssl
 import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -56,7 +57,18 @@ from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import RESOURCE_EVENTS, BrokenObjects, NodeHandler, PodHandler, ResourceHandler
 from podium.daemon.loop import Collaborators, SchedulingLoop
 from podium.daemon.observers import PluginMetrics, QueueMetrics, RequestMetrics
-from podium.daemon.serving import Check, Health, Server, ping, queue_page, serve, serving_context
+from podium.daemon.serving import (
+    Check,
+    DoorOptions,
+    Doors,
+    Health,
+    Server,
+    open_doors,
+    ping,
+    queue_page,
+    serve,
+    serving_context,
+)
 from podium.daemon.status_writes import StatusWrites
 from podium.daemon.wakeup import WakeUp
 from podium.framework.extenders import Extenders
@@ -101,6 +113,7 @@ class Options:
     secure_port: int = 10259
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
+    doors: DoorOptions = field(default_factory=DoorOptions)
     pod_max_in_unschedulable_s: float = 300.0
     plugins: Mapping[str, type[Plugin]] = field(default_factory=lambda: dict(IN_TREE))
 
@@ -169,14 +182,14 @@ class App:
             parts, wake_up = self._wire(session, informers, requests)
             await stack.enter_async_context(parts.extender_pool)
             self._loop = SchedulingLoop(parts, wake_up)
-            await stack.enter_async_context(self._serve(parts.queue))
+            doors = await self._open(stack, credentials, parts.queue)
             elector = None
             if self._term is not None:
                 stack.enter_context(ending_if_stopped_for_too_long(self._term))
                 # Of its own, so that no crowd of bindings holds a renewal up.
                 own = ApiSession(credentials, connections_max=_LEASE_CONNECTIONS_MAX)
                 elector = self._elector(self._term, await stack.enter_async_context(own), parts.recorder)
-            await self._run_tasks(credentials, informers, parts, self._loop, elector, started)
+            await self._run_tasks(credentials, informers, parts, self._loop, elector, doors, started)
         log.info("Stopped")
 
     # ------------------------------------------------------------ wiring
@@ -329,17 +342,28 @@ class App:
         self.metrics.read_pending_pods(pending)
         self.metrics.read_cache_size(cache.statistics)
 
-    def _serve(self, queue: SchedulingQueue) -> AbstractAsyncContextManager[Server]:
+    async def _open(self, stack: AsyncExitStack, credentials: Credentials, queue: SchedulingQueue) -> Doors | None:
+        """Serve until the stack is closed; None where nothing is to be served."""
+        options = self._options
+        if options.secure_port == 0:
+            return None
+        tls = serving_context(options.tls_cert_file, options.tls_private_key_file, bind_address=options.bind_address)
+        doors = await stack.enter_async_context(open_doors(options.doors, credentials, tls, self._clock))
+        await stack.enter_async_context(self._serve(tls, doors, queue))
+        return doors
+
+    def _serve(self, tls: ssl.SSLContext, doors: Doors, queue: SchedulingQueue) -> AbstractAsyncContextManager[Server]:
         options = self._options
         leading: dict[str, Check] = {} if self._term is None else {"leaderElection": self._term.health}
         checks: dict[str, Check] = {"shutdown": self._check_shutdown, "sched-handler-sync": self._check_synced}
         return serve(
             options.bind_address,
             options.secure_port,
-            serving_context(options.tls_cert_file, options.tls_private_key_file, bind_address=options.bind_address),
+            tls,
             Health(healthz=leading or {"ping": ping}, readyz={"ping": ping, **leading, **checks}),
             self.metrics,
             lambda: effective_configuration(self._config),
+            middlewares=[doors.middleware],
             pages={"/debug/queue": queue_page(queue.listing)},
         )
 
@@ -358,6 +382,7 @@ class App:
         parts: Collaborators,
         loop: SchedulingLoop,
         elector: Elector | None,
+        doors: Doors | None,
         started: Callable[[], None],
     ) -> None:
         async with anyio.create_task_group() as tasks:
@@ -383,6 +408,8 @@ class App:
 
             start("signals", self._stop_on_signal)
             start("event recorder", parts.recorder.run)
+            if doors is not None:
+                start("client authorities", doors.run)
             steps = (lead, sync) if self._config.delay_cache_until_active else (sync, lead)
             if await self._unless_stopped(*steps, connect):
                 log.info("Scheduling", profiles=list(parts.frameworks), **parts.cache.statistics())

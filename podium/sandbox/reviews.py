@@ -1,4 +1,4 @@
-"""Access and token reviews: everybody may do everything here."""
+"""Access and token reviews: everybody may do everything here; where the sandbox has a token, whoever has that."""
 
 from __future__ import annotations
 
@@ -15,13 +15,28 @@ _RULES: Json = {
     "incomplete": False,
 }
 
-_STATUS: dict[str, Callable[[], Json]] = {
-    "authentication.k8s.io/v1/tokenreviews": lambda: {"authenticated": True, "user": _USER},
-    "authentication.k8s.io/v1/selfsubjectreviews": lambda: {"userInfo": _USER},
-    "authorization.k8s.io/v1/selfsubjectaccessreviews": lambda: _ALLOWED,
-    "authorization.k8s.io/v1/subjectaccessreviews": lambda: _ALLOWED,
-    "authorization.k8s.io/v1/localsubjectaccessreviews": lambda: _ALLOWED,
-    "authorization.k8s.io/v1/selfsubjectrulesreviews": lambda: _RULES,
+_REFUSED: Json = {"allowed": False, "reason": "the sandbox knows only who has its token"}
+
+
+def _token_verdict(spec: Json, token: str | None) -> Json:
+    if token is not None and spec.get("token") != token:
+        return {"authenticated": False, "error": "this is not the sandbox's token"}
+    return {"authenticated": True, "user": _USER}
+
+
+def _access_verdict(spec: Json, token: str | None) -> Json:
+    is_known = spec.get("user") == _USER["username"] or "system:masters" in spec.get("groups", ())
+    return _ALLOWED if token is None or is_known else _REFUSED
+
+
+# Who asks about themselves has shown the token already.
+_STATUS: dict[str, Callable[[Json, str | None], Json]] = {
+    "authentication.k8s.io/v1/tokenreviews": _token_verdict,
+    "authentication.k8s.io/v1/selfsubjectreviews": lambda _, __: {"userInfo": _USER},
+    "authorization.k8s.io/v1/selfsubjectaccessreviews": lambda _, __: _ALLOWED,
+    "authorization.k8s.io/v1/subjectaccessreviews": _access_verdict,
+    "authorization.k8s.io/v1/localsubjectaccessreviews": _access_verdict,
+    "authorization.k8s.io/v1/selfsubjectrulesreviews": lambda _, __: _RULES,
 }
 
 
@@ -30,9 +45,9 @@ def is_review(path: str) -> bool:
     return _name(path) in _STATUS
 
 
-def answer_review(path: str, review: Json) -> Json:
-    """The review with its status filled in."""
-    return review | {"status": _STATUS[_name(path)]()}
+def answer_review(path: str, review: Json, token: str | None) -> Json:
+    """The review with its status filled in, for a sandbox with that token."""
+    return review | {"status": _STATUS[_name(path)](review.get("spec") or {}, token)}
 
 
 def _name(path: str) -> str:

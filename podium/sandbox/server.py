@@ -62,7 +62,7 @@ class ApiServer:
             self._authenticate(request)
             if request.path.startswith(("/api/v1/", "/apis/")):
                 if request.method == "POST" and reviews.is_review(request.path):
-                    return _json(reviews.answer_review(request.path, await read_object(request)), 201)
+                    return _json(reviews.answer_review(request.path, await read_object(request), self._token), 201)
                 if request.path.count("/") > (2 if request.path.startswith("/api/") else 3):
                     return await self._resource(request)
             return await self._other(request)

@@ -40,6 +40,7 @@ class Client:
 
     def __init__(self, url: str, *, token: str | None = None, tls: ssl.SSLContext | None = None) -> None:
         self.url = url.rstrip("/")
+        self.token = token
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._tls = tls
 

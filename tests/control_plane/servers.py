@@ -168,6 +168,8 @@ class ControlPlane:
             f"--tls-cert-file={self._files.certificate}",
             f"--tls-private-key-file={self._files.key}",
             f"--token-auth-file={self._files.tokens}",
+            # It is published in the ConfigMap from which others learn whose client certificates to believe.
+            f"--client-ca-file={self._files.authority}",
             f"--service-account-issuer={self.url}",
             f"--service-account-key-file={self._files.service_account_key}",
             f"--service-account-signing-key-file={self._files.service_account_key}",

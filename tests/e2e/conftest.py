@@ -68,7 +68,8 @@ async def start(anyio_backend: object, tmp_path: Path) -> AsyncIterator[StartDae
         ready: bool = True,
     ) -> Daemon:
         directory = tmp_path / f"podium-{len(daemons)}"
-        daemons.append(Daemon(directory, kubeconfig or cluster.kubeconfig, config, flags=flags))
+        known = kubeconfig or cluster.kubeconfig
+        daemons.append(Daemon(directory, known, config, token=cluster.admin.token, flags=flags))
         if ready:
             await daemons[-1].wait_ready()
         return daemons[-1]

@@ -44,7 +44,11 @@ def configuration(*, qps: float = 2000, burst: int = 2000, **fields: Any) -> Jso
 
 
 class Daemon:
-    """One run of `podium run`."""
+    """One run of `podium run`.
+
+    Args:
+        token: what its endpoints are asked with.
+    """
 
     def __init__(
         self,
@@ -53,10 +57,12 @@ class Daemon:
         config: Mapping[str, Any] | None = None,
         *,
         port: int | None = None,
+        token: str | None = None,
         flags: tuple[str, ...] = (),
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.port = free_ports(1)[0] if port is None else port
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._log = directory / "log"
         file = directory / "config.yaml"
         file.write_text(yaml.safe_dump(configuration() if config is None else config))
@@ -130,9 +136,10 @@ class Daemon:
         """The pods, `<namespace>/<name>`, that its log says it has bound."""
         return [entry["pod"] for entry in self.log("Successfully bound pod to node")]
 
-    async def get(self, path: str) -> tuple[int, str]:
-        """Status and body of an answer of its endpoints."""
-        return await anyio.to_thread.run_sync(self._get, path)
+    async def get(self, path: str, *, token: str | None = "", method: str = "GET") -> tuple[int, str]:
+        """Status and body of an answer of its endpoints; a token of "" means the one it was made with."""
+        headers = self._headers if token == "" else {"Authorization": f"Bearer {token}"} if token else {}
+        return await anyio.to_thread.run_sync(self._get, method, path, headers)
 
     async def readyz(self) -> int:
         """The status of /readyz; 0 while nobody listens."""
@@ -159,12 +166,12 @@ class Daemon:
         """How many attempts have ended so."""
         return int(await self.metric("scheduler_schedule_attempts_total", result=result, profile="podium"))
 
-    def _get(self, path: str) -> tuple[int, str]:
+    def _get(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str]:
         # Its certificate is its own, made at the start.
         context = ssl._create_unverified_context()
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=5, context=context)
         try:
-            connection.request("GET", path)
+            connection.request(method, path, headers=dict(headers))
             answer = connection.getresponse()
             return answer.status, answer.read().decode()
         finally:

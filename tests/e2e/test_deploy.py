@@ -153,6 +153,7 @@ async def check_rights(account: Client) -> None:
         ("", "nodes", "patch"),
         ("", "secrets", "get"),
         ("", "configmaps", "get"),
+        ("coordination.k8s.io", "leases", "update"),
         ("events.k8s.io", "events", "list"),
         ("rbac.authorization.k8s.io", "clusterroles", "get"),
     ):

@@ -1,10 +1,11 @@
 """The HTTPS endpoints: health, metrics and the configuration in effect.
 
-Owns the listening socket, certificates, the texts of health endpoints. Never decides whether anything is healthy: it is
-given checks, and what to show, by the daemon.
+Owns the listening socket, certificates, who may ask for what, the texts of health endpoints. Never decides whether
+anything is healthy: it is given checks, and what to show, by the daemon.
 """
 
 from podium.daemon.serving.certificates import CertificateError, KeyPair, load, self_signed, serving_context
+from podium.daemon.serving.doors import DoorOptions, Doors, open_doors
 from podium.daemon.serving.health import Check, CheckError, Health, Report, ping
 from podium.daemon.serving.queue_page import queue_page
 from podium.daemon.serving.server import Server, ServingError, serve
@@ -13,12 +14,15 @@ __all__ = [
     "CertificateError",
     "Check",
     "CheckError",
+    "DoorOptions",
+    "Doors",
     "Health",
     "KeyPair",
     "Report",
     "Server",
     "ServingError",
     "load",
+    "open_doors",
     "ping",
     "queue_page",
     "self_signed",

@@ -3,12 +3,10 @@
 /healthz, /livez and /readyz with `?verbose`, `?exclude=<check>` and /<endpoint>/<check>; /metrics, where DELETE starts
 the metrics again; /configz; the pages that the daemon adds, such as /debug/queue. Anything else is 404.
 
-Nobody is asked who they are: /metrics and /configz are open to whoever reaches the port. They hold no secrets, but
-names of nodes and plugins; restrict the bind address or the network where that matters. Delegated authentication and
-authorization enter as a middleware, before every handler.
+Who may ask for what is decided before every handler, by a middleware: see `guard`.
 
 Source: cmd/kube-scheduler/app/server.go (1.36.2).
-Differs: no authentication or authorization yet; pprof, flags and status pages are not served.
+Differs: pprof, flags and status pages are not served.
 """
 
 from __future__ import annotations

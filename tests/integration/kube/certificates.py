@@ -26,10 +26,10 @@ class Authority:
         )
         self.file.write_bytes(_pem(certificate.sign(self._key, hashes.SHA256())))
 
-    def issue(self, name: str, *, dns: str = "", ip: str = "") -> tuple[Path, Path]:
-        """Files of a new certificate and its key."""
+    def issue(self, name: str, *groups: str, dns: str = "", ip: str = "") -> tuple[Path, Path]:
+        """Files of a new certificate and its key; `groups` are its organisations."""
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = self._builder(_name(name), key)
+        builder = self._builder(_name(name, *groups), key)
         names: list[x509.GeneralName] = []
         if dns:
             names.append(x509.DNSName(dns))
@@ -68,8 +68,9 @@ class Authority:
         )
 
 
-def _name(common_name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+def _name(common_name: str, *organizations: str) -> x509.Name:
+    names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in organizations]
+    return x509.Name([*names, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 
 def _pem(certificate: x509.Certificate) -> bytes:

@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 from podium.cli import run as run_command
 from podium.cli.main import main
 from podium.daemon.app import App, Options, PartFailed
-from podium.daemon.serving import CertificateError, ServingError
+from podium.daemon.election import LeadershipLost
+from podium.daemon.serving import CertificateError, DoorOptions, ServingError
 from podium.framework.status import PluginError
 from podium.kube.credentials import ConnectionConfigError
 
@@ -82,6 +83,41 @@ def test_what_the_options_say_reaches_the_daemon(started: Started) -> None:
     assert started.logging == {"form": "console", "verbosity": 4}
 
 
+def test_the_doors_are_as_kube_schedulers_flags_say(started: Started) -> None:
+    result = invoke(
+        *("--authentication-kubeconfig", "a", "--authentication-skip-lookup", "--client-ca-file", "ca"),
+        *("--authentication-tolerate-lookup-failure=false", "--authentication-token-webhook-cache-ttl", "1m"),
+        *("--authorization-kubeconfig", "b", "--authorization-always-allow-paths", "/healthz,/metrics"),
+        *("--authorization-webhook-cache-authorized-ttl", "5s", "--authorization-webhook-cache-unauthorized-ttl=1s"),
+    )
+    assert result.exit_code == 0
+    assert started.options.doors == DoorOptions(
+        authentication_kubeconfig="a",
+        authentication_skip_lookup=True,
+        authentication_tolerate_lookup_failure=False,
+        authentication_token_cache_s=60.0,
+        client_ca_file="ca",
+        authorization_kubeconfig="b",
+        authorization_always_allow_paths=("/healthz", "/metrics"),
+        authorized_cache_s=5.0,
+        unauthorized_cache_s=1.0,
+    )
+
+
+def test_the_election_is_as_the_flags_say_whatever_the_file_does(started: Started, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "leaderElection: {leaderElect: true, leaseDuration: 30s, resourceName: podium}\n"
+    )
+    assert invoke("--config", str(path), "--leader-elect=false", "--leader-elect-retry-period", "3s").exit_code == 0
+    election = started.config.leader_election
+    assert (election.leader_elect, election.lease_duration_s, election.retry_period_s) == (False, 30.0, 3.0)
+    result = invoke("--config", str(path), "--leader-elect-lease-duration", "5s")
+    assert result.exit_code == 1
+    assert "leaderElection.leaseDuration: Invalid value" in result.stderr
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -90,6 +126,7 @@ def test_what_the_options_say_reaches_the_daemon(started: Started) -> None:
         CertificateError("not a certificate"),
         PluginError("bad args"),
         PartFailed("the scheduling loop failed"),
+        LeadershipLost("leaderelection lost"),
     ],
 )
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -125,6 +162,8 @@ def test_a_configuration_that_cannot_be_used_starts_nothing(started: Started, tm
         ("--secure-port", "65536"),
         ("--verbosity", "2"),
         ("-v", "11"),
+        ("--leader-elect-lease-duration", "soon"),
+        ("--authorization-webhook-cache-authorized-ttl", "5"),
         ("--logging-format", "xml"),
         ("--pod-max-in-unschedulable-pods-duration", "-1"),
         ("surplus",),

@@ -1,0 +1,15 @@
+"""Durations on the command line, as Go writes them."""
+
+from __future__ import annotations
+
+import click
+
+from podium.config import parse_duration
+
+
+def duration(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    """Seconds, from text such as 15s or 1m30s; the callback of an option. Raises: click.BadParameter."""
+    try:
+        return None if text is None else parse_duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param=parameter) from error

@@ -1,0 +1,181 @@
+"""Who asks: a client certificate or a bearer token says so, and the API server is asked what a token is worth.
+
+Owns the way from a request to a user. Never decides what that user may do. Tokens are kept nowhere: the cache knows
+them by a keyed hash.
+
+Source: apiserver/pkg/authentication/authenticatorfactory and plugin/pkg/authenticator/token/webhook, v0.36.
+Differs: a certificate of an unknown authority is refused in the TLS handshake, not with a 401; the header of a front
+proxy is not believed (nobody aggregates a scheduler); an authority that is taken out of the ConfigMap is trusted until
+the process ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import msgspec
+import orjson
+from aiohttp import web
+
+from podium.kube.api_errors import ApiError
+from podium.kube.dispatcher import Requester
+from podium.lib.clock import Clock
+from podium.lib.expiring import ExpiringCache
+from podium.telemetry import get_logger
+
+log = get_logger("serving")
+
+_TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
+_CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+_CLIENT_CA = "client-ca-file"
+_TOKENS_MAX = 1024
+_REVIEW_S_MAX = 10.0
+_LOOK_AGAIN_S = 60.0
+_LOOK_AGAIN_AFTER_FAILURE_S = 10.0
+AUTHENTICATED = "system:authenticated"
+
+
+class NotAuthenticated(Exception):  # noqa: N818 - what the answer says
+    """There are credentials, but nobody vouches for them; the text is for the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody, as the API server knows them."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
+
+
+class _UserInfo(msgspec.Struct):
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = {}
+
+
+class _Verdict(msgspec.Struct):
+    authenticated: bool = False
+    user: _UserInfo = msgspec.field(default_factory=_UserInfo)
+    error: str = ""
+
+
+class _TokenReview(msgspec.Struct):
+    status: _Verdict = msgspec.field(default_factory=_Verdict)
+
+
+_decode = msgspec.json.Decoder(_TokenReview).decode
+
+
+class Authenticator:
+    """Tells the user of a request.
+
+    Args:
+        session: where tokens are reviewed.
+        cache_s: how long a verdict about a token holds, whichever it is; failures to get one are not kept.
+    """
+
+    def __init__(self, session: Requester, clock: Clock, cache_s: float) -> None:
+        self._session = session
+        self._cache_s = cache_s
+        self._verdicts: ExpiringCache[User | NotAuthenticated] = ExpiringCache(clock, _TOKENS_MAX)
+        self._hash_key = os.urandom(32)
+
+    async def user_of(self, request: web.BaseRequest) -> User:
+        """Who asks; anonymous without credentials. Raises: `NotAuthenticated`."""
+        user = _certified(request)
+        if user is not None:
+            return user
+        scheme, _, rest = request.headers.get("Authorization", "").strip().partition(" ")
+        token = rest.strip()
+        if scheme.lower() != "bearer" or not token:
+            return ANONYMOUS
+        return await self._vouched_for(token)
+
+    async def _vouched_for(self, token: str) -> User:
+        digest = hashlib.blake2b(token.encode(errors="replace"), key=self._hash_key).digest()
+        verdict = self._verdicts.get(digest)
+        if verdict is None:
+            verdict = await self._review(token)
+            self._verdicts.put(digest, verdict, self._cache_s)
+        if isinstance(verdict, NotAuthenticated):
+            raise NotAuthenticated(str(verdict))
+        return verdict
+
+    async def _review(self, token: str) -> User | NotAuthenticated:
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+        try:
+            answer = await self._session.request("POST", _TOKEN_REVIEWS, orjson.dumps(review), deadline_s=_REVIEW_S_MAX)
+            verdict = _decode(answer).status
+        except (ApiError, msgspec.DecodeError, TypeError) as error:
+            raise NotAuthenticated(f"the token could not be reviewed: {error}") from error
+        if not verdict.authenticated:
+            return NotAuthenticated(verdict.error or "the token is not valid")
+        found = verdict.user
+        return User(found.username, found.uid, _with_authenticated(found.groups), found.extra)
+
+
+def _certified(request: web.BaseRequest) -> User | None:
+    """The user that a client certificate names, which the handshake has verified; None where there is none."""
+    connection = request.transport
+    tls: Any = None if connection is None else connection.get_extra_info("ssl_object")
+    certificate = None if tls is None else tls.getpeercert()
+    if not certificate:
+        return None
+    names = [pair for part in certificate.get("subject", ()) for pair in part]
+    name = next((value for key, value in names if key == "commonName"), "")
+    groups = tuple(value for key, value in names if key == "organizationName")
+    return User(name, groups=_with_authenticated(groups)) if name else None
+
+
+def _with_authenticated(groups: tuple[str, ...]) -> tuple[str, ...]:
+    return groups if AUTHENTICATED in groups else (*groups, AUTHENTICATED)
+
+
+class ClientAuthorities:
+    """Whose client certificates are believed: those of a file, or of the authority that the API server publishes."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._context = context
+        self._trusted = ""
+
+    def trust(self, certificates: str) -> None:
+        """Believe these authorities, PEM, from the next connection on. Raises: ssl.SSLError."""
+        if certificates and certificates != self._trusted:
+            self._context.load_verify_locations(cadata=certificates)
+            self._context.verify_mode = ssl.CERT_OPTIONAL
+            self._trusted = certificates
+
+    async def look_up(self, session: Requester) -> None:
+        """Believe what the API server publishes. Raises: `ApiError`, `ValueError` (`ssl.SSLError` is one as well)."""
+        answer = orjson.loads(await session.request("GET", _CONFIG_MAP, deadline_s=_REVIEW_S_MAX))
+        data = answer.get("data") if isinstance(answer, dict) else None
+        try:
+            self.trust(str((data or {}).get(_CLIENT_CA) or ""))
+        except ssl.SSLError as error:
+            raise ValueError(f"{_CLIENT_CA} holds no certificate: {error}") from error
+
+    async def keep_looking_up(self, session: Requester) -> None:
+        """Look again and again, until cancelled: authorities are replaced from time to time."""
+        is_told = False
+        while True:
+            try:
+                await self.look_up(session)
+                pause_s = _LOOK_AGAIN_S
+            except (ApiError, ValueError) as error:
+                pause_s = _LOOK_AGAIN_AFTER_FAILURE_S
+                if not is_told:
+                    log.warning("Client certificates are not believed: the authority is unknown", error=str(error))
+                is_told = True
+            await anyio.sleep(pause_s)

@@ -1,0 +1,114 @@
+"""The doors put together: connections for reviews, whose certificates are believed, and the guard before the endpoints.
+
+Owns the options of authentication and authorization, under kube-scheduler's names and with its defaults.
+
+Source: apiserver/pkg/server/options/authentication.go and authorization.go, v0.36.
+Differs: without a kubeconfig for either, reviews go over podium's own connection, also outside a cluster; upstream then
+lets nobody in.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiohttp.typedefs import Middleware
+
+from podium.daemon.serving.authentication import Authenticator, ClientAuthorities
+from podium.daemon.serving.authorization import Authorizer
+from podium.daemon.serving.certificates import CertificateError
+from podium.daemon.serving.guard import guard
+from podium.daemon.serving.server import ServingError
+from podium.kube.api_errors import ApiError
+from podium.kube.credentials import Credentials, load
+from podium.kube.session import ApiSession
+from podium.lib.clock import Clock
+
+_CONNECTIONS_MAX = 4
+OPEN_PATHS = ("/healthz", "/readyz", "/livez")
+
+
+@dataclass(frozen=True, slots=True)
+class DoorOptions:
+    """Who is asked about users, and how long the answers hold. An empty kubeconfig means podium's own connection."""
+
+    authentication_kubeconfig: str = ""
+    authentication_skip_lookup: bool = False
+    authentication_tolerate_lookup_failure: bool = True
+    authentication_token_cache_s: float = 10.0
+    client_ca_file: str = ""
+    authorization_kubeconfig: str = ""
+    authorization_always_allow_paths: tuple[str, ...] = OPEN_PATHS
+    authorized_cache_s: float = 10.0
+    unauthorized_cache_s: float = 10.0
+
+
+class Doors:
+    """What stands before the endpoints.
+
+    Attributes: ``middleware``, to be run before every handler.
+    """
+
+    def __init__(self, middleware: Middleware, authorities: ClientAuthorities, lookup: ApiSession | None) -> None:
+        self.middleware = middleware
+        self._authorities = authorities
+        self._lookup = lookup
+
+    async def run(self) -> None:
+        """Keep up with the authorities that the API server publishes, where that is wanted."""
+        if self._lookup is not None:
+            await self._authorities.keep_looking_up(self._lookup)
+
+
+@asynccontextmanager
+async def open_doors(options: DoorOptions, own: Credentials, tls: ssl.SSLContext, clock: Clock) -> AsyncIterator[Doors]:
+    """Make the doors for a server with that TLS set-up.
+
+    Args:
+        own: podium's connection.
+
+    Raises:
+        ConnectionConfigError: a kubeconfig cannot be used.
+        CertificateError: the file of client authorities cannot.
+        ServingError: the lookup has failed, and that is not tolerated.
+    """
+    identities = await _credentials(options.authentication_kubeconfig, own, clock)
+    rights = await _credentials(options.authorization_kubeconfig, own, clock)
+    authorities = ClientAuthorities(tls)
+    async with (
+        ApiSession(identities, connections_max=_CONNECTIONS_MAX) as authentication,
+        ApiSession(rights, connections_max=_CONNECTIONS_MAX) as authorization,
+    ):
+        if options.client_ca_file:
+            _trust_file(authorities, options.client_ca_file)
+        looks_up = not options.client_ca_file and not options.authentication_skip_lookup
+        if looks_up and not options.authentication_tolerate_lookup_failure:
+            try:
+                await authorities.look_up(authentication)
+            except (ApiError, ValueError) as error:
+                raise ServingError(f"unable to load the authority of client certificates: {error}") from error
+        door = guard(
+            Authenticator(authentication, clock, options.authentication_token_cache_s),
+            Authorizer(
+                authorization,
+                clock,
+                options.authorization_always_allow_paths,
+                options.authorized_cache_s,
+                options.unauthorized_cache_s,
+            ),
+        )
+        yield Doors(door, authorities, authentication if looks_up else None)
+
+
+async def _credentials(kubeconfig: str, own: Credentials, clock: Clock) -> Credentials:
+    return await load(kubeconfig, clock) if kubeconfig else own
+
+
+def _trust_file(authorities: ClientAuthorities, path: str) -> None:
+    try:
+        authorities.trust(Path(path).read_text())
+    except (OSError, ssl.SSLError, UnicodeDecodeError) as error:
+        raise CertificateError(f"client authority {path}: {error}") from error
