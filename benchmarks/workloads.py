@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final, TypeAlias
 
-from benchmarks import nodes, pods
+from benchmarks import nodes, pods, slow_extender
 from benchmarks.nodes import Json
 from benchmarks.pods import HOSTNAME, MARK, ZONE
 from tests.control_plane.servers import ControlPlane
@@ -335,6 +335,14 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
             pods=2000,
             running_per_node=0,
             before=_bound_claims,
+        ),
+        Workload(
+            name="extender",
+            about=f"plain, and an extender that takes {slow_extender.DELAY_S * 1e3:.0f} ms to filter",
+            pod_of=_plain,
+            pods=500,
+            beside=slow_extender.beside,
+            places=_API_SERVER_ONLY,
         ),
     )
 }
