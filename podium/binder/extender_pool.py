@@ -10,7 +10,7 @@ bindings are under way at the same time.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Final, Protocol, Self, TypeVar
@@ -66,10 +66,18 @@ class ExtenderPool:
         ConnectionConfigError: the TLS settings of one cannot be used.
     """
 
-    def __init__(self, extenders: Extenders, reader: PodReader, counter: TaskCounter) -> None:
+    def __init__(
+        self,
+        extenders: Extenders,
+        reader: PodReader,
+        counter: TaskCounter,
+        *,
+        may_bind: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.waiting_to_bind = 0
         self._extenders = extenders
         self._reader = reader
+        self._may_bind = may_bind
         self._counter = counter
         self._clients = {each: ExtenderClient(each) for each in extenders}
         self._bindings = anyio.Semaphore(_BINDINGS_MAX)
@@ -182,6 +190,8 @@ class ExtenderPool:
         finally:
             self.waiting_to_bind -= 1
         try:
+            if not self._may_bind():
+                return ExtenderFailed(client.extender, "not asked to bind: this process does not lead any more")
             return await client.bind(pod, node_name)
         finally:
             self._bindings.release()

@@ -245,7 +245,9 @@ class App:
             for profile in config.profiles
         }
         extenders = Extenders(config.extenders, self._random)
-        extender_pool = ExtenderPool(extenders, client, metrics)
+        extender_pool = ExtenderPool(
+            extenders, client, metrics, may_bind=(lambda: True) if term is None else term.may_write
+        )
         wake_up = WakeUp()
         queue = self._queue(frameworks, pods, nominator, wake_up)
         self._handle_events(pods, nodes, cache, queue, waiting_pods, recorder, frameworks)

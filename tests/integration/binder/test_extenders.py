@@ -272,6 +272,16 @@ async def test_refused_binding_is_an_error_with_the_extenders_words() -> None:
     assert api.reads == [("default/web", "n1")]
 
 
+async def test_process_that_does_not_lead_any_more_asks_for_no_binding() -> None:
+    async with ExtenderServer(bind=lambda args: {}) as server:
+        extenders, api = Extenders((Extender(server.url, bind_verb="bind"),), Random(1)), Api()
+        async with ExtenderPool(extenders, api, api, may_bind=lambda: False) as asked:
+            status = await asked.bind(pod(), "n1")
+    assert server.asked == []
+    assert status is not None
+    assert "this process does not lead any more" in status.message
+
+
 async def test_binding_whose_answer_is_lost_counts_where_the_pod_is_bound() -> None:
     async with ExtenderServer(bind=never) as server:
         extender = Extender(server.url, bind_verb="bind", http_timeout_s=0.1)

@@ -25,9 +25,9 @@ def test_what_podium_cannot_do_is_refused_by_its_field(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-        "leaderElection: {leaderElect: true}\n"
+        "leaderElection: {retryPeriod: 9s}\n"
     )
-    with pytest.raises(BadConfiguration, match="leaderElect: Forbidden"):
+    with pytest.raises(BadConfiguration, match="renewDeadline: Forbidden"):
         usable(path)
 
 
