@@ -1,7 +1,7 @@
 """Requests to one extender.
 
-Owns its connections and its deadline, and turns every way a request can fail into an `ExtenderFailed`. Never retries:
-what a failure means is for others to say.
+Owns its connections and its deadline, and turns every way a request can fail into an `ExtenderFailed`. Never asks for a
+binding twice, and asks a question again only where the connection was closed before any answer.
 
 Source: kubernetes pkg/scheduler/extender.go, v1.36.2.
 Differs: proxies named by the environment are not used; user and password of the URL stay out of messages.
@@ -100,22 +100,32 @@ class ExtenderClient:
         return await self._ask(self.extender.bind_verb, body, lambda answer: read_bound(self.extender, answer))
 
     async def _ask(self, verb: str, body: bytes, read: Callable[[bytes], T]) -> T | ExtenderFailed:
-        url = f"{self.extender.url_prefix.rstrip('/')}/{verb}"
         try:
-            async with self._session.post(url, data=body, server_hostname=self._server_name or None) as response:
-                answer = await response.read()
+            status, answer = await self._post(verb, body)
         except TimeoutError:
             return self._failed(verb, f"no answer within {format_duration(self._timeout_s)}")
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
             return self._failed(verb, "the URL cannot be used")
         except (aiohttp.ClientError, OSError) as error:
             return self._failed(verb, str(error) or type(error).__name__)
-        if response.status != 200:
-            return self._failed(verb, f"code {response.status}")
+        if status != 200:
+            return self._failed(verb, f"code {status}")
         try:
             return read(answer)
         except WireError as error:
             return self._failed(verb, f"the answer makes no sense: {error}")
+
+    async def _post(self, verb: str, body: bytes) -> tuple[int, bytes]:
+        """Status and body of the answer. A question may meet a connection that the extender was just closing: again."""
+        url = f"{self.extender.url_prefix.rstrip('/')}/{verb}"
+        for is_last in (verb == self.extender.bind_verb, True):
+            try:
+                async with self._session.post(url, data=body, server_hostname=self._server_name or None) as response:
+                    return response.status, await response.read()
+            except aiohttp.ServerDisconnectedError:
+                if is_last:
+                    raise
+        raise AssertionError("the last try returns or raises")
 
     def _failed(self, verb: str, detail: str) -> ExtenderFailed:
         return ExtenderFailed(self.extender, f"failed {verb}: {detail}")

@@ -6,7 +6,7 @@ import asyncio
 import base64
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -197,6 +197,47 @@ async def test_ignored_failure_is_logged_as_such() -> None:
         with capture_logs() as logs:
             await filtered(Extender(server.url, filter_verb="filter", ignorable=True))
     assert [entry["event"] for entry in logs] == ["Skipping extender as it returned error and has ignorable flag set"]
+
+
+@asynccontextmanager
+async def closing() -> AsyncIterator[tuple[str, list[bytes]]]:
+    """A server that answers once on each connection and closes it when asked again; its URL, and what it was asked."""
+    asked: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError):
+            for answers in (True, False):
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = next(line for line in head.split(b"\r\n") if line.startswith(b"Content-Length:"))
+                asked.append(await reader.readexactly(int(length.partition(b":")[2])))
+                if answers:
+                    writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{"NodeNames":["n0"]}')
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", asked
+
+
+async def test_question_on_a_connection_that_is_just_being_closed_is_asked_again_on_another() -> None:
+    async with closing() as (url, asked):
+        extender = Extender(url, filter_verb="filter", node_cache_capable=True)
+        question = AskFilter(extender, pod(), NODES)
+        async with pool(extender) as opened:
+            answers = [await answer_of(opened, question) for _ in range(2)]
+    assert answers == [Filtered(("n0",), {}, {})] * 2
+    assert len(asked) == 3
+
+
+async def test_binding_is_asked_for_once_whatever_becomes_of_the_connection() -> None:
+    async with closing() as (url, asked):
+        extender = Extender(url, bind_verb="bind")
+        async with pool(extender) as opened:
+            first, second = [await opened.bind(pod(), "n1") for _ in range(2)]
+    assert first is None
+    assert second is not None
+    assert "Server disconnected" in second.message
+    assert len(asked) == 2
 
 
 # ---------------------------------------------------------------- scores
