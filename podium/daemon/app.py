@@ -51,7 +51,7 @@ from podium.daemon.election import (
     ending_if_stopped_for_too_long,
     request_deadline_s,
 )
-from podium.daemon.extenders import kept_whole
+from podium.daemon.extenders import kept_whole, without_secrets
 from podium.daemon.failures import FailureHandler
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import RESOURCE_EVENTS, BrokenObjects, NodeHandler, PodHandler, ResourceHandler
@@ -364,7 +364,7 @@ class App:
             tls,
             Health(healthz=leading or {"ping": ping}, readyz={"ping": ping, **leading, **checks}),
             self.metrics,
-            lambda: effective_configuration(self._config),
+            lambda: effective_configuration(without_secrets(self._config)),
             middlewares=[doors.middleware],
             pages={"/debug/queue": queue_page(queue.listing)},
         )

@@ -1,4 +1,4 @@
-"""What has to be kept for extenders of the objects that the API server sends.
+"""What extenders ask of the rest of the daemon: objects that are kept whole for them, and secrets that are kept.
 
 An extender gets a pod as it is, and one without a node cache gets the nodes, and the victims of a preemption, as well.
 podium itself keeps of an object only what it reads: the rest is kept just as far as these extenders need it.
@@ -7,11 +7,15 @@ podium itself keeps of an object only what it reads: the rest is kept just as fa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
-from podium.config import Extender
+from podium.config import Extender, KubeSchedulerConfiguration
+from podium.framework.extenders import name_of
 from podium.kube.resource_types import NODES, PODS
 from podium.kube.whole_objects import Keep, whole_node, whole_pending_pod, whole_pod
+
+_NOT_SHOWN: Final = "(not shown)"
 
 
 def kept_whole(extenders: Sequence[Extender]) -> Mapping[str, Keep[Any]]:
@@ -25,3 +29,15 @@ def kept_whole(extenders: Sequence[Extender]) -> Mapping[str, Keep[Any]]:
     if any(each.preempt_verb for each in without_cache):
         keep[PODS.path] = whole_pod
     return keep
+
+
+def without_secrets(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+    """The configuration as anybody may see it: no keys, no passwords in URLs."""
+    return replace(config, extenders=tuple(_without_secrets(each) for each in config.extenders))
+
+
+def _without_secrets(extender: Extender) -> Extender:
+    tls = extender.tls_config
+    if tls is not None and tls.key_data:
+        tls = replace(tls, key_data=_NOT_SHOWN)
+    return replace(extender, url_prefix=name_of(extender), tls_config=tls)

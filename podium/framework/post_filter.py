@@ -103,7 +103,8 @@ def _with_extenders(
 ) -> Steps[_Outcome]:
     """As `_alone`. Time that others take to answer does not make the plugin slow."""
     try:
-        return (yield from plugin.post_filter_asking(state, pod, snapshot, filtered, extenders))
+        result, status = yield from plugin.post_filter_asking(state, pod, snapshot, filtered, extenders)
+        return result, demand_status(status)
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
         return _failed(framework, plugin, pod, error)
 
