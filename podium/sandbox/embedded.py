@@ -17,7 +17,7 @@ from aiohttp import web
 from podium.sandbox.faults import Faults
 from podium.sandbox.kubelets import Kubelets
 from podium.sandbox.server import ApiServer
-from podium.sandbox.store import Store, utc_now
+from podium.sandbox.store import Store, random_uid, utc_now
 
 HOST = "127.0.0.1"
 # A sandbox started later has higher resourceVersions, if the earlier one saw fewer writes per second than this.
@@ -38,6 +38,7 @@ class Sandbox:
         history_limit: changes per type that stay readable by watches.
         bookmark_interval_s: the time between two bookmarks of a watch.
         now: the wall clock, for timestamps and ages.
+        new_uid: makes the UID of each new object.
     """
 
     def __init__(
@@ -51,11 +52,15 @@ class Sandbox:
         history_limit: int = 20_000,
         bookmark_interval_s: float = 10.0,
         now: Callable[[], datetime] = utc_now,
+        new_uid: Callable[[], str] = random_uid,
     ) -> None:
         self.port = port
         self.token = token
         self.store = Store(
-            history_limit=history_limit, now=now, first_revision=int(now().timestamp() * _REVISIONS_PER_S)
+            history_limit=history_limit,
+            now=now,
+            new_uid=new_uid,
+            first_revision=int(now().timestamp() * _REVISIONS_PER_S),
         )
         self.faults = Faults(self._refuse)
         self._api = ApiServer(self.store, self.faults, token=token, bookmark_interval_s=bookmark_interval_s)

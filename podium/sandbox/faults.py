@@ -73,7 +73,7 @@ class Faults:
 
     def __init__(self, refuse: Callable[[float], None]) -> None:
         self.rules: list[Fault] = []
-        self.watches: set[Watch] = set()
+        self.watches: dict[Watch, None] = {}
         self._refuse = refuse
 
     def server_error(

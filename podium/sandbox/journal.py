@@ -58,7 +58,8 @@ class Collection:
 
     def __init__(self, limit: int, oldest: int = 0) -> None:
         self.records: dict[Key, Record] = {}
-        self.listeners: set[Callable[[], None]] = set()
+        self.listeners: dict[Callable[[], None], None] = {}
+        """Keys only: told in the order in which they came, so that a simulation is the same each time."""
         self.oldest = oldest  # the last revision that has been forgotten
         self._limit = limit
         self._changes: list[Change] = []

@@ -168,10 +168,10 @@ class _Listening:
         self._listener = event.set
 
     def __enter__(self) -> None:
-        self._collection.listeners.add(self._listener)
+        self._collection.listeners[self._listener] = None
 
     def __exit__(self, *_: object) -> None:
-        self._collection.listeners.discard(self._listener)
+        self._collection.listeners.pop(self._listener, None)
 
 
 def _needs_work(pod: Json) -> bool:

@@ -117,13 +117,13 @@ class ApiServer:
                 raise
             # As upstream's watch cache does: the answer is 200 and the first event says 410.
             return _raw(b'{"type":"ERROR","object":' + orjson.dumps(error.status()) + b"}\n")
-        self._faults.watches.add(watch)
+        self._faults.watches[watch] = None
         try:
             response.enable_chunked_encoding()
             await response.prepare(call.http)
             await watch.stream(response)
         finally:
-            self._faults.watches.discard(watch)
+            self._faults.watches.pop(watch, None)
         if watch.cut and call.http.transport is not None:
             call.http.transport.close()
         return response

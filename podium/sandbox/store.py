@@ -34,6 +34,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def random_uid() -> str:
+    """An identity that no other object has or had."""
+    return str(uuid.uuid4())
+
+
 def timestamp(moment: datetime) -> str:
     """A moment as Kubernetes writes it, to the second."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -45,14 +50,21 @@ class Store:
     Args:
         history_limit: changes per type that stay readable by watches (up to twice as many may).
         now: the wall clock, for timestamps.
+        new_uid: makes the UID of each new object.
         first_revision: where resourceVersions start. A store that takes another's place starts above it: then
             clients of the old one are told 410 instead of waiting for changes that never come.
     """
 
     def __init__(
-        self, *, history_limit: int = 20_000, now: Callable[[], datetime] = utc_now, first_revision: int = 1
+        self,
+        *,
+        history_limit: int = 20_000,
+        now: Callable[[], datetime] = utc_now,
+        new_uid: Callable[[], str] = random_uid,
+        first_revision: int = 1,
     ) -> None:
         self.now = now
+        self._new_uid = new_uid
         self.revision = first_revision
         self._collections = {resource.storage: Collection(history_limit, first_revision) for resource in RESOURCES}
         self._dry_run = False
@@ -138,7 +150,7 @@ class Store:
         key = _key(resource, metadata.get("namespace"), metadata["name"])
         if key in self.collection(resource).records:
             raise already_exists(resource, metadata["name"])
-        metadata["uid"] = str(uuid.uuid4())
+        metadata["uid"] = self._new_uid()
         metadata["creationTimestamp"] = timestamp(self.now())
         metadata["generation"] = 1
         return self._commit(resource, ADDED, key, obj, None)
@@ -156,7 +168,7 @@ class Store:
         key = _key(resource, metadata.get("namespace"), metadata["name"])
         previous = self.collection(resource).records.get(key)
         kept = previous.obj["metadata"] if previous else {}
-        metadata.setdefault("uid", kept.get("uid") or str(uuid.uuid4()))
+        metadata.setdefault("uid", kept.get("uid") or self._new_uid())
         metadata.setdefault("creationTimestamp", kept.get("creationTimestamp") or timestamp(self.now()))
         return _shown(resource, self._commit(resource, MODIFIED if previous else ADDED, key, obj, previous))
 

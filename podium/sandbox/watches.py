@@ -60,7 +60,7 @@ class Watch:
         loop = asyncio.get_running_loop()
         end_at = loop.time() + self._options.timeout_s
         bookmark_at = loop.time() + self._bookmark_interval_s if self._options.bookmarks else end_at
-        self._collection.listeners.add(self._wake.set)
+        self._collection.listeners[self._wake.set] = None
         try:
             if self._initial:
                 await response.write(self._initial)
@@ -83,7 +83,7 @@ class Watch:
         except ConnectionResetError:
             self._ending = "drop"  # The client has left: that is how watches usually end.
         finally:
-            self._collection.listeners.discard(self._wake.set)
+            self._collection.listeners.pop(self._wake.set, None)
             if self._alarm is not None:
                 self._alarm.cancel()
 

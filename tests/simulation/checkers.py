@@ -1,0 +1,140 @@
+"""What must be true of the scheduler and the cluster after every step, and what after a calm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.cluster.cache import PodState
+from podium.queues.places import Place
+from podium.sandbox.journal import Change
+from podium.whatif.evaluate import Evaluator, Scenario
+from tests.simulation import manifests
+from tests.simulation.observed import ObservedApp
+
+Json = dict[str, Any]
+
+
+class Violation(Exception):
+    """Something is not as it must be; names the checker."""
+
+    def __init__(self, checker: str, text: str) -> None:
+        super().__init__(f"{checker}: {text}")
+        self.checker = checker
+
+
+def check_one_place(app: ObservedApp) -> None:
+    """Each pod of ours is in exactly one place: waiting, in flight, or on its way to a node."""
+    assert app.parts is not None
+    queue, cache = app.parts.queue, app.parts.cache
+    waiting = 0
+    for pod in app.pods.list():
+        if pod.spec.scheduler_name != manifests.OURS:
+            continue
+        place, state = queue.place(pod), cache.state_of(pod.uid)
+        waiting += place is not Place.GONE and place is not Place.IN_FLIGHT
+        if pod.node_name:
+            if state is not PodState.ADDED:
+                raise Violation("one place", f"{pod.key} is bound, and {state.name} in the cache")
+            if place not in (Place.GONE, Place.IN_FLIGHT):
+                raise Violation("one place", f"{pod.key} is bound, and {place.name} in the queue")
+        elif state is PodState.ADDED:
+            raise Violation("one place", f"{pod.key} is not bound, and ADDED in the cache")
+        elif state is PodState.ASSUMED and place not in (Place.GONE, Place.IN_FLIGHT):
+            raise Violation("one place", f"{pod.key} is assumed, and {place.name} in the queue")
+        elif state is PodState.UNKNOWN and place is Place.GONE and not pod.is_terminating:
+            raise Violation("one place", f"{pod.key} is lost: neither in the queue nor in the cache")
+    found = queue.statistics()
+    total = found.active + found.backoff + found.error_backoff + found.unschedulable + found.gated
+    if total != waiting:
+        raise Violation("one place", f"{total} pods are in the queue, {waiting} of them exist")
+
+
+def check_room_at_assumption(app: ObservedApp, assumed: dict[str, str], node_name: str) -> None:
+    """As far as the scheduler could know, its decision leaves no node overfull.
+
+    Args: `assumed` are the nodes of the pods that were assumed, by uid, this one included.
+    """
+    node = app.nodes.get(node_name)
+    if node is None:
+        raise Violation("overfull", f"a pod was assumed on {node_name}, which is not there")
+    here = [
+        pod.spec.containers[0].resources.requests
+        for pod in app.pods.list()
+        if (pod.node_name or assumed.get(pod.uid)) == node_name
+    ]
+    needed, offered = manifests.taken(here), manifests.room({"allocatable": node.status.allocatable})
+    if any(need > has for need, has in zip(needed, offered, strict=True)):
+        raise Violation("overfull", f"{node_name} would hold {needed} and offers {offered}")
+
+
+def check_binding(change: Change) -> None:
+    """A pod is bound once, and never leaves its node."""
+    if change.previous is None:
+        return
+    before, after = change.previous.obj["spec"].get("nodeName"), change.record.obj["spec"].get("nodeName")
+    if before and before != after:
+        raise Violation("bound once", f"{change.record.key[1]} went from {before} to {after}")
+
+
+def check_reserves(app: ObservedApp) -> None:
+    """No reservation is made twice, or missing."""
+    if app.ledger.mistakes:
+        raise Violation("reserve", app.ledger.mistakes[0])
+
+
+def check_no_surprise(app: ObservedApp) -> None:
+    """No plugin, handler or task failed in a way nobody had planned for."""
+    if app.surprises:
+        raise Violation("surprise", app.surprises[0])
+
+
+# ---------------------------------------------------------------- after a calm
+
+
+def check_nothing_held(app: ObservedApp) -> None:
+    """After a calm, assumed pods were confirmed or forgotten, and reservations have ended."""
+    assert app.parts is not None
+    if held := app.parts.cache.statistics()["assumed_pods"]:
+        raise Violation("assumed", f"{held} pods are still assumed")
+    if app.ledger.open:
+        raise Violation("reserve", f"never ended: {sorted(app.ledger.open.values())}")
+    if in_flight := app.parts.queue.statistics().in_flight:
+        raise Violation("one place", f"{in_flight} pods are still in flight")
+
+
+def check_informed(app: ObservedApp, pods: list[Json], nodes: list[Json]) -> None:
+    """After a calm, the scheduler knows what the API server knows, and counts it."""
+    assert app.parts is not None
+    live = [pod for pod in pods if pod["status"].get("phase") not in ("Succeeded", "Failed")]
+    for what, known, true in (
+        ("pods", app.pods, {f"default/{pod['metadata']['name']}": pod["metadata"]["resourceVersion"] for pod in live}),
+        ("nodes", app.nodes, {node["metadata"]["name"]: node["metadata"]["resourceVersion"] for node in nodes}),
+    ):
+        seen = {item.key: item.metadata.resource_version for item in known.list()}
+        if seen != true:
+            differing = sorted(key for key, _ in seen.items() ^ true.items())
+            raise Violation("informed", f"{what} that podium has not the present state of: {' '.join(differing[:5])}")
+    snapshot = app.parts.cache.snapshot()
+    for node in nodes:
+        name = node["metadata"]["name"]
+        there = [pod for pod in live if pod["spec"].get("nodeName") == name]
+        counted = snapshot.node(snapshot.row_of[name])
+        expected = manifests.taken(manifests.requests_of(pod) for pod in there)
+        found = counted.requested("cpu"), counted.requested("memory") >> 20, len(counted.pods)
+        if found != expected:
+            raise Violation("informed", f"{name} holds {expected}, the snapshot says {found}")
+
+
+def check_nobody_forgotten(pods: list[Json], nodes: list[Json]) -> None:
+    """After a calm, no pod waits that would fit."""
+    for pod in pods:
+        spec = pod["spec"]
+        if spec["schedulerName"] != manifests.OURS or spec.get("nodeName") or spec.get("schedulingGates"):
+            continue
+        if "deletionTimestamp" in pod["metadata"]:
+            continue
+        others = [each for each in pods if each is not pod]
+        asked = {**pod, "spec": {**spec, "schedulerName": "default-scheduler"}}
+        answer = Evaluator().answer(Scenario(objects=[*nodes, *others], pod=asked))
+        if answer.get("feasible"):
+            raise Violation("forgotten", f"{pod['metadata']['name']} waits, and fits on {answer['feasible']}")

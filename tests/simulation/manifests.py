@@ -1,0 +1,115 @@
+"""The objects of a simulated cluster, and the same sums over them as kubelets would make, by other code than podium's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import Any
+
+Json = dict[str, Any]
+
+OURS, FOREIGN = "podium", "someone-else"
+ZONES = ("east", "west")
+APPS = ("web", "db", "batch")
+HESITANT = "simulation/hesitant"
+NODE_CPU_MILLI = 4000
+NODE_MEMORY_MIB = 8192
+NODE_PODS = 12
+
+_ZONE = "topology.kubernetes.io/zone"
+_HOSTNAME = "kubernetes.io/hostname"
+
+
+def node(name: str, random: Random) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {_HOSTNAME: name, _ZONE: random.choice(ZONES)}},
+        "spec": {},
+        "status": {"allocatable": allocatable(NODE_CPU_MILLI), "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def allocatable(cpu_milli: int) -> Json:
+    return {"cpu": f"{cpu_milli}m", "memory": f"{NODE_MEMORY_MIB}Mi", "pods": str(NODE_PODS)}
+
+
+def pod(name: str, random: Random) -> Json:
+    """A pod of a kind drawn by chance: most plain, some with each of what schedulers find hard."""
+    app = random.choice(APPS)
+    requests = {"cpu": f"{random.choice((100, 250, 500, 900, 1500, 2500))}m", "memory": f"{random.choice((64, 512, 2048))}Mi"}
+    container: Json = {"name": "main", "image": "app", "resources": {"requests": requests}}
+    spec: Json = {"schedulerName": OURS, "containers": [container], "terminationGracePeriodSeconds": random.choice((0, 1, 5))}
+    labels = {"app": app}
+    kind = random.random()
+    if kind < 0.10:
+        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_term(app, _HOSTNAME)]}}
+    elif kind < 0.17:
+        spec["affinity"] = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_term(app, _ZONE)]}}
+    elif kind < 0.25:
+        spec["topologySpreadConstraints"] = [_spread(app, _ZONE, random.choice(("DoNotSchedule", "ScheduleAnyway")))]
+    elif kind < 0.32:
+        spec["nodeSelector"] = {_ZONE: random.choice(ZONES)}
+    elif kind < 0.37:
+        container["ports"] = [{"containerPort": 80, "hostPort": random.choice((8080, 8081))}]
+    elif kind < 0.45:
+        spec["schedulingGates"] = [{"name": "simulation/wait"}]
+    elif kind < 0.52:
+        spec["tolerations"] = [{"key": "simulation/taint", "operator": "Exists"}]
+    elif kind < 0.60:
+        labels[HESITANT] = "true"
+    if random.random() < 0.3:
+        spec["priority"] = random.choice((-10, 10, 1000))
+    if random.random() < 0.05:
+        spec["preemptionPolicy"] = "Never"
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "spec": spec,
+    }
+
+
+def budget(app: str) -> Json:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": app, "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}},
+    }
+
+
+def _term(app: str, key: str) -> Json:
+    return {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
+
+
+def _spread(app: str, key: str, when: str) -> Json:
+    return {"maxSkew": 2, "topologyKey": key, "whenUnsatisfiable": when, "labelSelector": {"matchLabels": {"app": app}}}
+
+
+# ---------------------------------------------------------------- sums
+
+
+def room(status: Mapping[str, Any]) -> tuple[int, int, int]:
+    """What a node offers: cpu (milli), memory (MiB), pods."""
+    offered = status["allocatable"]
+    return _number(offered["cpu"], "m"), _number(offered["memory"], "Mi"), int(offered["pods"])
+
+
+def taken(requests: Iterable[Mapping[str, Any]]) -> tuple[int, int, int]:
+    """What pods take, each of one container with these requests."""
+    cpu_milli = memory_mib = count = 0
+    for each in requests:
+        cpu_milli += _number(each["cpu"], "m")
+        memory_mib += _number(each["memory"], "Mi")
+        count += 1
+    return cpu_milli, memory_mib, count
+
+
+def requests_of(pod: Json) -> Mapping[str, Any]:
+    return pod["spec"]["containers"][0]["resources"]["requests"]  # type: ignore[no-any-return]
+
+
+def _number(quantity: str, unit: str) -> int:
+    assert quantity.endswith(unit), quantity
+    return int(quantity.removesuffix(unit))

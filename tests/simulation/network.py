@@ -1,0 +1,207 @@
+"""A network within one event loop: real HTTP bytes between client and server, no sockets, no time of its own.
+
+`SimulatedLoop` is a virtual-time loop whose connections are pairs of in-memory transports, so that the scheduler's own
+client code and the sandbox's own server code run unchanged and in the same order each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from tests.virtual_time import VirtualTimeLoop
+
+Factory = Callable[[], asyncio.BaseProtocol]
+
+_TRANSIT_S = 0.0005
+
+
+class SimulatedLoop(VirtualTimeLoop):
+    """Connects whoever asks to whoever listens on the same port."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network = Network(self)
+
+    async def create_server(self, protocol_factory: Factory, host: Any = None, port: Any = 0, **_: Any) -> Any:
+        return self.network.listen(protocol_factory, port)
+
+    async def create_connection(
+        self, protocol_factory: Factory, host: Any = None, port: Any = None, *, sock: Any = None, **_: Any
+    ) -> Any:
+        if sock is not None:
+            port = self.network.dialled.pop(sock.fileno())
+            sock.close()
+        await asyncio.sleep(_TRANSIT_S)
+        return self.network.connect(protocol_factory, port)
+
+    async def sock_connect(self, sock: socket.socket, address: Any) -> None:
+        self.network.dialled[sock.fileno()] = address[1]
+
+
+class Network:
+    """Who listens, and every connection."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.dialled: dict[int, int] = {}
+        """Ports by the descriptor of a socket that will not be used."""
+        self.is_cut = False
+        """Whether clients are gone: nothing of theirs arrives any more, and nothing new connects."""
+        self._loop = loop
+        self._listeners: dict[int, Factory] = {}
+        self._ports = itertools.count(20_000)
+        self._ends: dict[_Transport, None] = {}
+
+    def listen(self, factory: Factory, port: int) -> _Listener:
+        port = port or next(self._ports)
+        self._listeners[port] = factory
+        return _Listener(self._listeners, port)
+
+    def connect(self, factory: Factory, port: int) -> tuple[_Transport, asyncio.BaseProtocol]:
+        listener = self._listeners.get(port)
+        if listener is None or self.is_cut:
+            raise ConnectionRefusedError("connection refused")
+        client, server = _Transport(self._loop, self), _Transport(self._loop, self)
+        client.peer, server.peer = server, client
+        client.is_client = True
+        self._ends[client] = self._ends[server] = None
+        served, mine = listener(), factory()
+        server.set_protocol(served)
+        client.set_protocol(mine)
+        served.connection_made(server)
+        mine.connection_made(client)
+        return client, mine
+
+    def break_connections(self) -> int:
+        """Reset every connection at both ends; returns how many."""
+        broken = [client for client in self._ends if client.is_client]
+        for end in list(self._ends):
+            end.abort()
+        return len(broken)
+
+    def silence_connections(self) -> int:
+        """Let every connection stay open with nothing coming through any more; returns how many."""
+        silenced = [client for client in self._ends if client.is_client]
+        for client in silenced:
+            client.is_silent = client.peer.is_silent = True
+        return len(silenced)
+
+    def forget(self, transport: _Transport) -> None:
+        self._ends.pop(transport, None)
+
+
+class _Listener:
+    def __init__(self, listeners: dict[int, Factory], port: int) -> None:
+        self._listeners, self._port = listeners, port
+        self.sockets = [self]
+
+    def getsockname(self) -> tuple[str, int]:
+        return "127.0.0.1", self._port
+
+    def close(self) -> None:
+        self._listeners.pop(self._port, None)
+
+
+class _NoSocket:
+    family = socket.AF_INET
+    type = socket.SOCK_STREAM
+    proto = socket.IPPROTO_TCP
+
+    def setsockopt(self, *_: Any) -> None: ...
+
+    def getsockopt(self, *_: Any) -> int:
+        return 0
+
+
+class _Transport(asyncio.Transport):
+    """One end of a connection."""
+
+    peer: _Transport
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, network: Network) -> None:
+        super().__init__({"socket": _NoSocket(), "peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
+        self.is_client = self.is_silent = False
+        self._loop, self._network = loop, network
+        self._protocol: Any = None
+        self._is_closing = self._is_lost = self._is_paused = False
+        self._waiting: list[Callable[[], None]] = []
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._protocol = protocol
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        return self._protocol  # type: ignore[no-any-return]
+
+    def write(self, data: Any) -> None:
+        if not self._is_closing and data:
+            whole = bytes(data)
+            self._to_peer(lambda: self.peer._receive(whole))
+
+    def write_eof(self) -> None:
+        self.close()
+
+    def can_write_eof(self) -> bool:
+        return False
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
+
+    def is_closing(self) -> bool:
+        return self._is_closing
+
+    def is_reading(self) -> bool:
+        return not self._is_paused
+
+    def pause_reading(self) -> None:
+        self._is_paused = True
+
+    def resume_reading(self) -> None:
+        self._is_paused = False
+        while self._waiting and not self._is_paused:
+            self._waiting.pop(0)()
+
+    def close(self) -> None:
+        """The regular end: what was written still arrives."""
+        if not self._is_closing:
+            self._is_closing = True
+            self._to_peer(lambda: self.peer._end(None))
+            self._loop.call_soon(self._lose, None)
+
+    def abort(self) -> None:
+        """The irregular end."""
+        if not self._is_lost:
+            self._is_closing = True
+            self._to_peer(lambda: self.peer._end(ConnectionResetError("connection reset by peer")))
+            self._loop.call_soon(self._lose, None)
+
+    def _to_peer(self, arrive: Callable[[], None]) -> None:
+        if not self.is_silent:
+            self._loop.call_later(_TRANSIT_S, arrive)
+
+    def _receive(self, data: bytes) -> None:
+        if self._is_paused:
+            self._waiting.append(lambda: self._receive(data))
+        elif not self._is_lost and not self._is_closing:
+            self._protocol.data_received(data)
+
+    def _end(self, error: Exception | None) -> None:
+        if self._is_lost:
+            return
+        if self._is_paused and error is None:
+            self._waiting.append(lambda: self._end(error))
+            return
+        if error is None:
+            self._protocol.eof_received()
+        self._is_closing = True
+        self._lose(error)
+
+    def _lose(self, error: Exception | None) -> None:
+        if not self._is_lost:
+            self._is_lost = True
+            self._network.forget(self)
+            self._protocol.connection_lost(error)

@@ -1,0 +1,228 @@
+"""One run: a seed, a number of steps, and the history they make.
+
+Every step is one action, some time, and all checks. From time to time there is a calm: no more bad luck, and time
+enough for everything to come to rest; then nothing may be left over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import hashlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from random import Random
+from typing import Any, Final
+
+import anyio
+
+from podium.sandbox.embedded import Sandbox
+from podium.sandbox.resources import resource_named
+from tests.simulation import checkers
+from tests.simulation.actors import Actors
+from tests.simulation.checkers import Violation
+from tests.simulation.network import SimulatedLoop
+from tests.simulation.observed import ObservedApp
+from tests.virtual_time import START_S
+
+CALM_EVERY: Final = 400
+_CALM_S: Final = 120.0
+_DEATH_CHANCE: Final = 0.004
+_STOP_CHANCE: Final = 0.3
+_PODS = resource_named("pods")
+
+
+@dataclass
+class History:
+    """What happened, and whether it was right."""
+
+    seed: int
+    lines: list[str] = field(default_factory=list)
+    steps: int = 0
+    faults: int = 0
+    deaths: int = 0
+    bound: int = 0
+    violation: Violation | None = None
+
+    @property
+    def digest(self) -> str:
+        """The same for the same history."""
+        return hashlib.sha256("\n".join(self.lines).encode()).hexdigest()[:16]
+
+
+def simulate(seed: int, steps: int) -> History:
+    """Run a seed to its end, or to the first violation."""
+    history = History(seed)
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        try:
+            runner.run(_Simulation(history, steps).run())
+        except* Violation as group:
+            history.violation = _first(group)
+            history.lines.append(f"VIOLATION {history.violation}")
+        finally:
+            # The daemon freezes what it finds at its start; the next run must not carry this one's objects along.
+            gc.unfreeze()
+    return history
+
+
+def _first(group: BaseExceptionGroup[Violation]) -> Violation:
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+class _Simulation:
+    def __init__(self, history: History, steps: int) -> None:
+        self._history, self._steps = history, steps
+        self._random = Random(history.seed)
+        self._assumed: dict[str, str] = {}
+        self._violation: Violation | None = None
+        self._app: ObservedApp | None = None
+        self._life: anyio.CancelScope | None = None
+        self._dead_until_s = 0.0
+
+    async def run(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        assert isinstance(self._loop, SimulatedLoop)
+        self._network = self._loop.network
+        uids = Random(self._history.seed)
+        async with Sandbox(
+            now=lambda: datetime.fromtimestamp(START_S + self._loop.time(), UTC),
+            new_uid=lambda: f"{uids.getrandbits(64):016x}",
+            history_limit=2000,
+        ) as self._sandbox:
+            self._actors = Actors(self._sandbox, self._network, self._random)
+            self._actors.furnish()
+            self._pods = self._sandbox.store.collection(_PODS)
+            self._cursor = self._pods.end
+            async with anyio.create_task_group() as self._tasks:
+                await self._live()
+                for step in range(1, self._steps + 1):
+                    self._history.steps = step
+                    await self._step()
+                    if step % CALM_EVERY == 0 or step == self._steps:
+                        await self._calm()
+                await self._die(abruptly=False)
+
+    # ------------------------------------------------------------ steps
+
+    async def _step(self) -> None:
+        if self._app is None:
+            if self._loop.time() >= self._dead_until_s:
+                await self._live()
+        elif self._random.random() < _DEATH_CHANCE:
+            await self._die(abruptly=self._random.random() > _STOP_CHANCE)
+            self._dead_until_s = self._loop.time() + self._random.choice((0.0, 2.0, 30.0))
+        said = self._actors.act()
+        self._history.faults = self._actors.faults
+        if said is not None:
+            self._tell(said)
+        await asyncio.sleep(self._random.choice((0.0, 0.001, 0.01, 0.1, 0.5, 1.5)))
+        self._check()
+
+    def _check(self) -> None:
+        self._read_changes()
+        if self._violation is not None:
+            raise self._violation
+        app = self._app
+        if app is None or not app.started:
+            return
+        checkers.check_no_surprise(app)
+        checkers.check_one_place(app)
+        checkers.check_reserves(app)
+
+    async def _calm(self) -> None:
+        """Let everything come to rest, and see that nothing is left over."""
+        self._sandbox.faults.clear()
+        self._network.break_connections()
+        if self._app is None:
+            await self._live()
+        self._tell("calm")
+        app = self._app
+        assert app is not None
+        for _ in range(int(_CALM_S)):
+            await asyncio.sleep(1.0)
+            if app.started:
+                app.hesitation.is_calm = True
+            self._check()
+        if not app.started:
+            raise Violation("started", "podium has not started after all that time")
+        store = self._sandbox.store
+        pods, nodes = store.list("pods"), store.list("nodes")
+        checkers.check_informed(app, pods, nodes)
+        checkers.check_nothing_held(app)
+        checkers.check_nobody_forgotten(pods, nodes)
+        app.hesitation.is_calm = False
+
+    # ------------------------------------------------------------ life and death
+
+    async def _live(self) -> None:
+        app = self._app = ObservedApp(self._sandbox.url, Random(self._random.getrandbits(32)), self._on_assumed)
+        self._assumed.clear()
+        self._life = anyio.CancelScope()
+        self._ended = anyio.Event()
+        self._tell("start podium")
+        self._tasks.start_soon(self._run_app, app, self._life, self._ended)
+
+    async def _run_app(self, app: ObservedApp, life: anyio.CancelScope, ended: anyio.Event) -> None:
+        def started() -> None:
+            app.started = True
+
+        try:
+            with life:
+                await app.run(started)
+        except* Exception as group:
+            app.surprises.append(f"podium ended: {group.exceptions!r}")
+        finally:
+            ended.set()
+
+    async def _die(self, *, abruptly: bool) -> None:
+        app, life = self._app, self._life
+        assert app is not None
+        assert life is not None
+        if abruptly:
+            # Nothing that the dying process still does may reach the API server.
+            self._network.is_cut = True
+            self._network.break_connections()
+            life.cancel()
+        else:
+            app.stop()
+        self._tell("kill podium" if abruptly else "stop podium")
+        await self._ended.wait()
+        self._network.is_cut = False
+        self._history.deaths += 1
+        checkers.check_no_surprise(app)
+        self._app = None
+
+    # ------------------------------------------------------------ what is seen
+
+    def _on_assumed(self, pod: Any, node_name: str) -> None:
+        assert self._app is not None
+        self._assumed[pod.uid] = node_name
+        assumed = {uid: name for uid, name in self._assumed.items() if self._is_held(uid)}
+        self._assumed = assumed
+        try:
+            checkers.check_room_at_assumption(self._app, assumed, node_name)
+        except Violation as violation:
+            # Raised here it would look like a failure of the scheduler's.
+            self._violation = self._violation or violation
+
+    def _is_held(self, uid: str) -> bool:
+        assert self._app is not None
+        assert self._app.parts is not None
+        return self._app.parts.cache.is_assumed(uid)
+
+    def _read_changes(self) -> None:
+        """Write down what has happened to pods since the last look, and check each change."""
+        for change in self._pods.changes_from(self._cursor):
+            checkers.check_binding(change)
+            pod, name = change.record.obj, change.record.key[1]
+            node = pod["spec"].get("nodeName")
+            if node and change.previous is not None and not change.previous.obj["spec"].get("nodeName"):
+                self._history.bound += 1
+                self._tell(f"{name} is bound to {node}")
+            elif change.type == "DELETED":
+                self._tell(f"{name} is gone")
+        self._cursor = self._pods.end
+
+    def _tell(self, what: str) -> None:
+        self._history.lines.append(f"{self._loop.time():.4f} {what}")
