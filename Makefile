@@ -6,7 +6,10 @@ BIN := $(VENV)/bin
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check bench profile control-plane format lock clean
+SEEDS ?= 200
+STEPS ?= 2000
+
+.PHONY: help demo test check sim bench profile control-plane format lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -28,6 +31,9 @@ check: $(VENV)/.dev-stamp  ## Fast: format, lint, strict types, import layers, u
 	@$(BIN)/lint-imports --no-cache > /dev/null || $(BIN)/lint-imports
 	@echo "== unit tests"
 	@$(BIN)/pytest -q -n $(CORES) tests/unit
+
+sim: $(VENV)/.dev-stamp  ## Simulate the whole scheduler in virtual time: SEEDS=200 STEPS=2000
+	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --steps $(STEPS)
 
 format: $(VENV)/.dev-stamp  ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format -q . && $(BIN)/ruff check --fix -q .

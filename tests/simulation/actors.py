@@ -18,7 +18,7 @@ from tests.simulation.network import Network
 Json = dict[str, Any]
 Action = Callable[[], str | None]
 
-PODS_MAX: Final = 70
+PODS_MAX: Final = 40
 NODES_MIN, NODES_MAX = 4, 10
 
 

@@ -14,7 +14,7 @@ from tests.simulation.observed import ObservedApp
 Json = dict[str, Any]
 
 
-class Violation(Exception):
+class Violation(Exception):  # noqa: N818 - what has happened, not a mistake of the checker's
     """Something is not as it must be; names the checker."""
 
     def __init__(self, checker: str, text: str) -> None:

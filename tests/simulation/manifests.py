@@ -1,4 +1,4 @@
-"""The objects of a simulated cluster, and the same sums over them as kubelets would make, by other code than podium's."""
+"""The objects of a simulated cluster, and sums over them that are made by other code than podium's."""
 
 from __future__ import annotations
 
@@ -37,13 +37,22 @@ def allocatable(cpu_milli: int) -> Json:
 def pod(name: str, random: Random) -> Json:
     """A pod of a kind drawn by chance: most plain, some with each of what schedulers find hard."""
     app = random.choice(APPS)
-    requests = {"cpu": f"{random.choice((100, 250, 500, 900, 1500, 2500))}m", "memory": f"{random.choice((64, 512, 2048))}Mi"}
+    requests = {
+        "cpu": f"{random.choice((100, 250, 500, 900, 1500, 2500))}m",
+        "memory": f"{random.choice((64, 512, 2048))}Mi",
+    }
     container: Json = {"name": "main", "image": "app", "resources": {"requests": requests}}
-    spec: Json = {"schedulerName": OURS, "containers": [container], "terminationGracePeriodSeconds": random.choice((0, 1, 5))}
+    spec: Json = {
+        "schedulerName": OURS,
+        "containers": [container],
+        "terminationGracePeriodSeconds": random.choice((0, 1, 5)),
+    }
     labels = {"app": app}
     kind = random.random()
     if kind < 0.10:
-        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_term(app, _HOSTNAME)]}}
+        spec["affinity"] = {
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_term(app, _HOSTNAME)]}
+        }
     elif kind < 0.17:
         spec["affinity"] = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_term(app, _ZONE)]}}
     elif kind < 0.25:

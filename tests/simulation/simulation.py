@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import hashlib
+import logging
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
 from typing import Any, Final
 
 import anyio
+import structlog
 
 from podium.sandbox.embedded import Sandbox
 from podium.sandbox.resources import resource_named
@@ -63,6 +65,12 @@ def simulate(seed: int, steps: int) -> History:
             # The daemon freezes what it finds at its start; the next run must not carry this one's objects along.
             gc.unfreeze()
     return history
+
+
+def simulate_quietly(job: tuple[int, int]) -> History:
+    """A seed and a number of steps, without podium's own log."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    return simulate(*job)
 
 
 def _first(group: BaseExceptionGroup[Violation]) -> Violation:
@@ -170,7 +178,7 @@ class _Simulation:
         try:
             with life:
                 await app.run(started)
-        except* Exception as group:
+        except* Exception as group:  # noqa: BLE001 - whatever ends the daemon is a finding
             app.surprises.append(f"podium ended: {group.exceptions!r}")
         finally:
             ended.set()
