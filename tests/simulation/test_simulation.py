@@ -12,10 +12,9 @@ import structlog
 
 from podium.binder.api_client import ApiClient
 from podium.cluster import Cache
-from podium.daemon.app import App
 from podium.daemon.handlers import NodeHandler
 from podium.framework.runtime import Framework
-from podium.kube.informer import Informer
+from podium.kube.informer import Informer, InformerSet
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.queues import SchedulingQueue
 from podium.sandbox import pods
@@ -105,7 +104,7 @@ def _never_sync(patch: pytest.MonkeyPatch) -> None:
     async def wait(*_: Any) -> None:
         await asyncio.sleep(1e6)
 
-    patch.setattr(App, "_until_synced", wait)
+    patch.setattr(InformerSet, "wait_synced", wait)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_a_reader_that_is_too_slow_is_told_so():
 
 def test_listeners_hear_of_every_change():
     collection, heard = Collection(limit=5), []
-    collection.listeners.add(lambda: heard.append(len(collection.records)))
+    collection.listeners[lambda: heard.append(len(collection.records))] = None
     write(collection, 1, "a")
     write(collection, 2, "a", delete=True)
     assert heard == [1, 0]
