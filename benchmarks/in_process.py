@@ -21,9 +21,10 @@ from podium.cluster import Cache
 from podium.config import load
 from podium.daemon.observers import PluginMetrics
 from podium.framework.cycle_state import CycleState
+from podium.framework.promises import NoNominatedPods
 from podium.framework.runtime import Framework
 from podium.framework.schedule import Suggested, schedule
-from podium.framework.search import NoNominatedPods, Rotation
+from podium.framework.search import Rotation
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.resource_types import ALL, KubeObject

@@ -9,7 +9,7 @@ Source: kubernetes pkg/scheduler/backend/cache/snapshot.go and framework/types.g
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -93,6 +93,10 @@ class Snapshot:
         node = self.nodes[row]
         assert node is not None, f"row {row} has no node"
         return node.metadata.name
+
+    def footprints(self, row: int) -> Mapping[str, Footprint]:
+        """What each pod on the row's node takes up, by uid, in the order of its pods."""
+        return self._footprints[row]
 
     @property
     def allowed_pods(self) -> IntArray:
@@ -241,6 +245,46 @@ class Snapshot:
         twin.volumes_in_use = self.volumes_in_use.copy()
         return twin
 
+    def fork_usage(self) -> Snapshot:
+        """As `fork`, where nothing but usage is going to change, by `add_usage`: the pods themselves are shared.
+
+        Cost: one copy of the usage columns, about 20 µs at 5,000 nodes.
+        """
+        twin = object.__new__(Snapshot)
+        twin.__dict__.update(self.__dict__)
+        twin._is_fork = True
+        twin._usage = self._usage.copy()
+        twin._resource_index = dict(self._resource_index)
+        return twin
+
+    def usage_of(self, footprints: Iterable[Footprint]) -> IntArray:
+        """What each of them adds to the usage of a node. Shape: a row for each of the usage columns.
+
+        Cost: equal footprints are mostly one object, and each object is looked into once.
+        """
+        distinct: dict[int, int] = {}
+        columns: list[list[int]] = []
+        which: list[int] = []
+        for footprint in footprints:
+            number = distinct.setdefault(id(footprint), len(columns))
+            if number == len(columns):
+                columns.append(self._usage_column(footprint))
+            which.append(number)
+        amounts = np.zeros((len(self._usage), max(len(columns), 1)), np.int64)
+        for number, column in enumerate(columns):
+            amounts[: len(column), number] = column
+        return amounts[:, which]
+
+    def add_usage(self, rows: Rows, amounts: IntArray) -> None:
+        """Add to the usage of these rows, which may repeat, without any pod behind it.
+
+        Args: `amounts` are in the shape of `usage_of`.
+        """
+        assert self._is_fork, "only a private world may differ from its pods"
+        assert len(amounts) <= len(self._usage), "amounts of a world that knows more resources"
+        for column, amount in zip(self._usage, amounts, strict=False):
+            np.add.at(column, rows, amount)
+
     # ------------------------------------------------------------ inside
 
     def _usage_row(self, index: int) -> IntArray:
@@ -258,6 +302,17 @@ class Snapshot:
                 index = self._index_of(resource)
                 usage = self._usage
             usage[_FIRST_RESOURCE + index, row] += sign * amount
+
+    def _usage_column(self, footprint: Footprint) -> list[int]:
+        """What a footprint adds to each usage column, up to the last that it adds to."""
+        indexes = {self._index_of(resource): amount for resource, amount in footprint.requests.items()}
+        column = [0] * (_FIRST_RESOURCE + max(indexes, default=-1) + 1)
+        column[_POD_COUNT] = 1
+        column[_NONZERO_CPU] = footprint.nonzero_cpu_milli
+        column[_NONZERO_MEMORY] = footprint.nonzero_memory_bytes
+        for index, amount in indexes.items():
+            column[_FIRST_RESOURCE + index] = amount
+        return column
 
     def _put_into_indexes(self, row: int, pod: Pod) -> None:
         self.pod_counts.add(row, pod)

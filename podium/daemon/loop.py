@@ -34,10 +34,11 @@ from podium.daemon.wakeup import WakeUp
 from podium.framework.cluster_event import ASSIGNED_POD_DELETE
 from podium.framework.cycle_state import CycleState
 from podium.framework.extenders import Extenders, Question, Steps
+from podium.framework.promises import NominatedPods
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.runtime import Framework, rejected_on
 from podium.framework.schedule import Decision, DoesNotFit, Suggested, attempt
-from podium.framework.search import NominatedPods, Rotation
+from podium.framework.search import Rotation
 from podium.framework.status import Status, error_status
 from podium.kube.dispatcher import Dispatcher, Priority
 from podium.kube.objects import Pod

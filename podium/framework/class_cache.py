@@ -105,7 +105,7 @@ class PodClass:
             self._resize()
             self._update(asking, set(nodes), Scope.NODE)
             self.scores.update_bases(asking)
-        self._update(asking, {change.row for change in pods}.difference(nodes), Scope.PODS_ON_NODE)
+        self._update(asking, {change.row for change in pods}.difference(nodes), Scope.USAGE)
         self._note_seen()
 
     def active_filters(self, skipped: frozenset[str]) -> Sequence[Filter | KeptFilters]:

@@ -6,7 +6,7 @@ Source: kubernetes pkg/scheduler/framework/types.go (Diagnosis, FitError), v1.36
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -45,6 +45,11 @@ class Rejection:
     def counted(self) -> list[tuple[Status, int]]:
         """Each status and on how many rows."""
         return [(self.meanings[verdict], count) for verdict, count in self.counts]
+
+    def by_row(self) -> Iterator[tuple[int, Status]]:
+        """Each row and its status."""
+        for row, verdict in zip(self.rows.tolist(), self.verdicts.tolist(), strict=True):
+            yield row, self.meanings[verdict]
 
     def until(self, kept: NDArray[np.bool_]) -> Rejection:
         """Only the entries at these positions."""
@@ -158,9 +163,7 @@ class Diagnosis:
         """The status by row of every node that has one of its own. Cost: one entry per such node."""
         result: dict[int, Status] = {}
         for rejection in self.rejections:
-            meanings = rejection.meanings
-            for row, verdict in zip(rejection.rows.tolist(), rejection.verdicts.tolist(), strict=True):
-                result[row] = meanings[verdict]
+            result.update(rejection.by_row())
         result.update(self.single)
         return result
 

@@ -22,6 +22,7 @@ from random import Random
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster.snapshot import BoolArray
 from podium.framework.cluster_event import ALL_EVENTS, EventRegistration
 from podium.framework.cycle_state import CycleState
 from podium.framework.queued_pod import QueuedPodInfo
@@ -163,14 +164,17 @@ class Handle(Protocol):
 class Scope(enum.IntEnum):
     """How far a plugin looks, beside the pod's spec, for its answer about a node.
 
-    Answers of the first two are kept and given again to pods of the same spec, until something in scope has changed.
+    All answers but those of the last are kept and given again to pods of the same spec, until something in scope has
+    changed. What-if questions about filters of the first two can be put for many nodes at once.
     """
 
     NODE = 0
     """At the node itself: labels, taints, what it offers."""
-    PODS_ON_NODE = 1
+    USAGE = 1
+    """At the node, at how many pods are on it, and at what they request together."""
+    PODS_ON_NODE = 2
     """At the node, and at the pods that are on it."""
-    CLUSTER = 2
+    CLUSTER = 3
     """Anywhere: at other nodes, at other objects, at the pod's labels, at the clock."""
 
 
@@ -319,6 +323,34 @@ class Trial(Protocol):
         """How the incoming pod fares there: None where it fits. A filter that fails is an Error status."""
 
 
+class Trials(Protocol):
+    """Many nodes in a private world, where it is enough to count what pods take up.
+
+    Raises: `ScheduleError` from `statuses` and `fits`, where a filter fails.
+    """
+
+    def name(self, row: int) -> str:
+        """The node's name."""
+
+    def pods(self, row: int) -> Mapping[str, Pod]:
+        """The pods of a node by uid, as they are outside of that world."""
+
+    def usage_of(self, rows: Iterable[int], pods: Iterable[Pod]) -> IntArray:
+        """What each pod takes up on its node, as the columns count it. Shape: (columns, pods)."""
+
+    def add(self, rows: Rows, usage: IntArray) -> None:
+        """Put on each of the rows, which may repeat, what something takes up."""
+
+    def remove(self, rows: Rows, usage: IntArray) -> None:
+        """Take it off."""
+
+    def statuses(self, rows: Rows) -> Mapping[int, Status]:
+        """How the incoming pod fares on these rows, those left out on which it fits."""
+
+    def fits(self, rows: Rows) -> BoolArray:
+        """Whether the incoming pod fits on each of the rows, on all of which it has fitted before a change."""
+
+
 class FilteredNodes(Protocol):
     """How every node fared in filtering, for PostFilter plugins."""
 
@@ -330,6 +362,9 @@ class FilteredNodes(Protocol):
 
     def trial(self, row: int) -> AbstractContextManager[Trial]:
         """Try things out on one node; its end undoes them. One at a time."""
+
+    def trials(self) -> Trials | None:
+        """Try things out on many nodes at once, in a world for that; None where a filter must see the pods."""
 
 
 class PostFilterPlugin(Plugin):

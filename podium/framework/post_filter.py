@@ -15,8 +15,8 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
 from podium.framework.extenders import AskingPostFilterPlugin, Steps
 from podium.framework.interface import FilteredNodes, PostFilterPlugin, PostFilterResult
+from podium.framework.promises import NominatedPods
 from podium.framework.runtime import Framework
-from podium.framework.search import NominatedPods
 from podium.framework.status import Code, Status, demand_status, error_status
 from podium.framework.trials import AfterFiltering
 from podium.kube.objects import Pod

@@ -1,7 +1,7 @@
 """Planning preemption: which pods of lower priority would have to go, and on which node that costs least.
 
-Owns the dry runs, the choice of victims on a node, what disruption budgets make of them, and the choice among nodes.
-Never removes a pod from anything but a private world, and never decides whether a pod may preempt at all.
+Owns what makes pods important, what disruption budgets make of victims, and the choice among nodes. Never tries
+anything out: `podium.framework.victims` and `dry_run` do.
 
 Source: kubernetes pkg/scheduler/framework/preemption/preemption.go, plugins/defaultpreemption/default_preemption.go and
 pkg/scheduler/util/utils.go, v1.36.2.
@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 from typing import Final, TypeAlias
 
-from podium.framework.interface import FilteredNodes, Trial
-from podium.framework.status import Code, PluginError, Status, error_status, unresolvable
+from podium.framework.status import Code, Status
 from podium.kube.errors import FieldError
 from podium.kube.objects import Pod
 from podium.kube.selectors import Selector, compile_selector
@@ -27,7 +27,8 @@ from podium.kube.workload_objects import PodDisruptionBudget
 
 _PRIORITY_OFFSET: Final = 1 << 31
 """Makes every priority count for something, so that more victims are never cheaper than fewer of the same priority."""
-_NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
+_START_TIMES: Final = 1 << 16
+"""How many start times are remembered: they are read again and again."""
 
 
 class Importance:
@@ -41,17 +42,26 @@ class Importance:
 
     def started_s(self, pod: Pod) -> float:
         """When the pod started; now, where it has not, or where that cannot be read."""
-        started = pod.status.start_time
-        if not started:
-            return self._now_s
-        try:
-            return parse_time(started)
-        except ValueError:
-            return self._now_s
+        text = pod.status.start_time
+        started_s = _started_s(text) if text else None
+        return self._now_s if started_s is None else started_s
+
+    def starts_later(self, pod: Pod) -> bool:
+        """Whether the pod has started in the future, by a clock that is ahead of ours."""
+        return self.started_s(pod) > self._now_s
 
     def sorted(self, pods: Iterable[Pod]) -> list[Pod]:
         """The most important first."""
         return sorted(pods, key=lambda pod: (-pod.priority, self.started_s(pod)))
+
+
+@lru_cache(_START_TIMES)
+def _started_s(text: str) -> float | None:
+    """The moment, None where it cannot be read."""
+    try:
+        return parse_time(text)
+    except ValueError:
+        return None
 
 
 class Budgets:
@@ -114,75 +124,6 @@ class Candidate:
     node_name: str
     victims: tuple[Pod, ...]
     violations: int
-
-
-@dataclass(frozen=True, slots=True)
-class DryRun:
-    """What trying nodes came to: candidates, those without violated budgets first, and why the other rows are none."""
-
-    candidates: tuple[Candidate, ...]
-    rejected: dict[int, Status]
-
-
-def dry_run(
-    filtered: FilteredNodes, rows: Iterable[int], wanted: int, pod: Pod, budgets: Budgets, importance: Importance
-) -> DryRun:
-    """Try nodes in this order, until there are as many candidates as wanted and one of them violates no budget."""
-    sound: list[Candidate] = []
-    violating: list[Candidate] = []
-    rejected: dict[int, Status] = {}
-    for row in rows:
-        with filtered.trial(row) as trial:
-            found = select_victims(trial, pod, budgets, importance)
-        if isinstance(found, Status):
-            rejected[row] = found
-            continue
-        among = violating if found.violations else sound
-        if len(among) < wanted:
-            among.append(found)
-        if sound and len(sound) + len(violating) >= wanted:
-            break
-    return DryRun((*sound, *violating), rejected)
-
-
-def select_victims(trial: Trial, pod: Pod, budgets: Budgets, importance: Importance) -> Candidate | Status:
-    """The pods that have to leave the node: without all of lower priority the pod fits, and each that can stay stays.
-
-    Pods whose going violates a budget are let stay first, and of each kind the most important ones.
-
-    Returns:
-        UnschedulableAndUnresolvable without pods of lower priority; how the pod fares even without them; an Error.
-    """
-    node = trial.node
-    lower = [each for each in node.pods if each.priority < pod.priority]
-    if not lower:
-        return _NO_VICTIMS
-    try:
-        for each in lower:
-            trial.remove(each)
-        status = trial.status()
-        if status is not None:
-            return status
-        violating, others = budgets.split(importance.sorted(lower))
-        victims = [each for each in violating if not _reprieve(trial, each)]
-        violations = len(victims)
-        victims += [each for each in others if not _reprieve(trial, each)]
-    except PluginError as error:
-        return error_status(error)
-    if not victims:
-        return error_status(f'expected at least one victim pod on node "{node.name}"')
-    if violating and others:
-        victims = importance.sorted(victims)
-    return Candidate(node.name, tuple(victims), violations)
-
-
-def _reprieve(trial: Trial, victim: Pod) -> bool:
-    """Let a pod stay if the incoming one fits beside it; whether it stays."""
-    trial.add(victim)
-    if trial.status() is None:
-        return True
-    trial.remove(victim)
-    return False
 
 
 _Cost: TypeAlias = Callable[[Candidate, Importance], float]

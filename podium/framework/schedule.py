@@ -24,9 +24,10 @@ from podium.framework.extenders import (
 )
 from podium.framework.interface import PostFilterResult
 from podium.framework.post_filter import run_post_filter
+from podium.framework.promises import NominatedPods
 from podium.framework.runtime import Framework
 from podium.framework.scoring import choose, total_scores
-from podium.framework.search import NominatedPods, Rotation, find_feasible
+from podium.framework.search import Rotation, find_feasible
 from podium.framework.status import Code, ScheduleError, Status, error_status
 from podium.kube.objects import Pod
 

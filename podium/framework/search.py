@@ -8,24 +8,26 @@ beyond the last node that upstream would have examined is left out of the diagno
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Rows, Snapshot
+from podium.cluster import IntArray, Rows, Snapshot
 from podium.cluster.footprint import footprint_as_far_as_readable
 from podium.config import Extender
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis, Rejection, rejection_of
 from podium.framework.extenders import EXTENDER, Extenders, Steps, filter_by_extenders
 from podium.framework.forms import Filter, active
+from podium.framework.interface import Scope
 from podium.framework.kept_answers import KeptFilters
 from podium.framework.pre_filter import run_pre_filter
+from podium.framework.promises import NominatedPods, Promises
 from podium.framework.runtime import Framework
 from podium.framework.status import Code, PluginError, ScheduleError, Status
 from podium.kube.objects import Pod
@@ -33,22 +35,6 @@ from podium.kube.objects import Pod
 MIN_FEASIBLE_NODES = 100
 MIN_PERCENTAGE_OF_NODES = 5
 _CHUNK_ROWS_MIN = 128
-
-
-class NominatedPods(Protocol):
-    """Pods that preemption has promised a node to."""
-
-    def ahead_of(self, pod: Pod) -> Mapping[str, Sequence[Pod]]:
-        """By node name, the other nominated pods of at least this pod's priority."""
-
-
-class NoNominatedPods:
-    """A world in which nothing is promised."""
-
-    def ahead_of(self, pod: Pod) -> Mapping[str, Sequence[Pod]]:
-        """Nothing."""
-        del pod
-        return {}
 
 
 @dataclass(slots=True)
@@ -205,21 +191,49 @@ class Judge:
         self._in_bulk: Sequence[Filter | KeptFilters] = (
             self._filters if known is None else known.active_filters(state.skipped_filters)
         )
-        self._promised = {
-            row: pods
-            for name, pods in nominated.ahead_of(pod).items()
-            if (row := snapshot.row_of.get(name)) is not None
-        }
+        self._promises = Promises(pod, snapshot, nominated)
+        self._private: Snapshot | None = None
+        self._counted: Snapshot | None = None
 
     def elsewhere(self, state: CycleState, snapshot: Snapshot) -> Judge:
         """The same filters in another world: a clone of the state, and a fork of the snapshot."""
         twin = copy(self)
         twin._state, twin._snapshot, twin._in_bulk = state, snapshot, self._filters
+        twin._private, twin._counted = snapshot, None
         return twin
+
+    def where_usage_changes(self) -> Judge | None:
+        """The same filters in a world where `add_usage` works; None where one of them has to see more than that."""
+        if len(self._content_with_usage) < len(self._filters):
+            return None
+        twin = copy(self)
+        twin._counted = self._promises.counted(self._snapshot) if self._promises else None
+        twin._snapshot, twin._in_bulk = self._snapshot.fork_usage(), self._filters
+        return twin
+
+    def of_usage(self) -> Judge:
+        """Only those filters, in the same world, whose verdicts change as usage does."""
+        spec = self._pod.spec
+        filters: Sequence[Filter] = [each for each in self._filters if each.plugin.filter_scope(spec) is Scope.USAGE]
+        twin = copy(self)
+        twin._filters = twin._in_bulk = twin._content_with_usage = filters
+        return twin
+
+    def add_usage(self, rows: Rows, usage: IntArray) -> None:
+        """Let something be on the rows, or no longer be there."""
+        self._snapshot.add_usage(rows, usage)
+        if self._counted is not None:
+            self._counted.add_usage(rows, usage)
 
     @cached_property
     def _filters(self) -> Sequence[Filter]:
         return active(self._framework.filters, self._state)
+
+    @cached_property
+    def _content_with_usage(self) -> Sequence[Filter]:
+        """The first of the filters, as far as none has to see more of the pods on a node than what they take up."""
+        spec = self._pod.spec
+        return list(itertools.takewhile(lambda each: each.plugin.filter_scope(spec) <= Scope.USAGE, self._filters))
 
     def search(self, rows: Rows, start: int, wanted: int, diagnosis: Diagnosis) -> Rows:
         """Rows that pass, from position `start` around, until one more than `wanted` has been met.
@@ -238,7 +252,7 @@ class Judge:
         enough = False
         for offset in range(0, count, size):
             chunk = rotated[offset : offset + size]
-            passed, rejected = self._judge(chunk)
+            passed, rejected = self.judge(chunk)
             missing = wanted - self.found
             if len(passed) > missing:
                 end = passed[missing]
@@ -256,31 +270,49 @@ class Judge:
     def alone(self, row: int) -> Status | None:
         """How one node fares, first with the pods nominated to it as if they were there, then as it is."""
         rows = np.array([row], np.intp)
-        promised = self._promised.get(row)
+        promised = self._promises.on(row)
         if promised:
-            snapshot, state = self._with_nominated(row, promised)
-            status = self._first_rejection(rows, state, snapshot)
+            status = self._beside(rows, promised)
             if status is not None:
                 return status
         return self._first_rejection(rows, self._state, self._snapshot)
 
-    def _judge(self, rows: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
+    def judge(self, rows: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
         """Positions of the rows that pass, and of those that each filter rejected."""
         positions: Rows = np.arange(len(rows))
+        if not self._promises:
+            return self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
+        is_promised = self._promises.column.take(rows)
+        apart, rejected = self._judge_promised(rows, positions[is_promised])
+        others, more = self._filter(self._in_bulk, rows, positions[~is_promised], self._state, self._snapshot)
+        return np.sort(np.concatenate((others, apart))) if len(apart) else others, rejected + more
+
+    def _judge_promised(self, rows: Rows, positions: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
+        """As `judge`, of nodes promised to others: these count as if they were there, then as if they were not.
+
+        Up to the first filter that has to see the pods themselves, it is enough to count them.
+        """
+        if self._counted is None:
+            self._counted = self._promises.counted(self._snapshot)
+        counting = self._content_with_usage
+        positions, rejected = self._filter(counting, rows, positions, self._state, self._counted)
+        if len(counting) == len(self._filters):
+            positions, more = self._filter(counting, rows, positions, self._state, self._snapshot)
+        else:
+            positions, more = self._one_by_one(rows, positions)
+        return positions, rejected + more
+
+    def _one_by_one(self, rows: Rows, positions: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
         rejected: list[tuple[Rows, Rejection]] = []
-        apart: list[int] = []
-        if self._promised:
-            is_apart = np.isin(rows, list(self._promised))
-            for position in positions[is_apart].tolist():
-                status = self.alone(int(rows[position]))
-                if status is None:
-                    apart.append(position)
-                else:
-                    at = np.array([position])
-                    rejected.append((at, _same_for_all(rows[at], status)))
-            positions = positions[~is_apart]
-        bulk, more = self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
-        return np.sort(np.concatenate((bulk, apart)).astype(np.intp)) if apart else bulk, rejected + more
+        passed: list[int] = []
+        for position in positions.tolist():
+            status = self.alone(int(rows[position]))
+            if status is None:
+                passed.append(position)
+            else:
+                at = np.array([position])
+                rejected.append((at, _same_for_all(rows[at], status)))
+        return np.array(passed, np.intp), rejected
 
     def _filter(
         self,
@@ -328,17 +360,24 @@ class Judge:
         _, rejection = rejected[0]
         return rejection.meanings[int(rejection.verdicts[0])]
 
-    def _with_nominated(self, row: int, promised: Sequence[Pod]) -> tuple[Snapshot, CycleState]:
-        """The world with the nominated pods on the node."""
-        snapshot, state = self._snapshot.fork(), self._state.clone()
-        name = snapshot.name(row)
-        for nominated in promised:
-            snapshot.add_pod(row, nominated.on_node(name), footprint_as_far_as_readable(nominated))
-            try:
+    def _beside(self, rows: Rows, promised: Sequence[Pod]) -> Status | None:
+        """How the only one of the rows fares with the nominated pods as if they were there; none of them stays."""
+        if self._private is None:
+            self._private = self._snapshot.fork()
+        snapshot, state, row = self._private, self._state.clone(), int(rows[0])
+        added: list[str] = []
+        try:
+            for nominated in promised:
+                there = nominated.on_node(snapshot.name(row))
+                snapshot.add_pod(row, there, footprint_as_far_as_readable(nominated))
+                added.append(there.uid)
                 self._framework.run_add_pod(state, self._pod, nominated, snapshot.node(row))
-            except PluginError as error:
-                raise ScheduleError(str(error)) from error
-        return snapshot, state
+            return self._first_rejection(rows, state, snapshot)
+        except PluginError as error:
+            raise ScheduleError(str(error)) from error
+        finally:
+            for uid in reversed(added):
+                snapshot.remove_pod(row, uid)
 
 
 def _same_for_all(rows: Rows, status: Status) -> Rejection:

@@ -14,9 +14,10 @@ from podium.framework.diagnosis import Diagnosis
 from podium.framework.extenders import run_unasked
 from podium.framework.interface import PostFilterResult
 from podium.framework.post_filter import run_post_filter
+from podium.framework.promises import NominatedPods
 from podium.framework.runtime import Framework
 from podium.framework.scoring import Scores, choose, score_nodes
-from podium.framework.search import Judged, NominatedPods, judge_all
+from podium.framework.search import Judged, judge_all
 from podium.framework.status import Status
 from podium.kube.objects import Pod
 

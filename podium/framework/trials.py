@@ -10,16 +10,20 @@ Differs: nodes are tried one after the other in one fork, each change being undo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 
-from podium.cluster import IntArray, NodeInfo, Snapshot
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.footprint import footprint_as_far_as_readable
+from podium.cluster.snapshot import BoolArray
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
+from podium.framework.promises import NominatedPods
 from podium.framework.runtime import Framework
-from podium.framework.search import Judge, NominatedPods
+from podium.framework.search import Judge
 from podium.framework.status import ScheduleError, Status, error_status
 from podium.kube.objects import Pod
 
@@ -71,6 +75,48 @@ class NodeTrial:
         self._snapshot.add_pod(self._row, pod, footprint_as_far_as_readable(pod))
 
 
+class ManyTrials:
+    """Implements `podium.framework.interface.Trials`."""
+
+    def __init__(self, judge: Judge, snapshot: Snapshot) -> None:
+        self._judge = judge
+        self._judge_of_usage = judge.of_usage()
+        self._snapshot = snapshot
+
+    def name(self, row: int) -> str:
+        """The node's name."""
+        return self._snapshot.name(row)
+
+    def pods(self, row: int) -> Mapping[str, Pod]:
+        """The pods of a node by uid, as they are outside of this world."""
+        return self._snapshot.pods[row]
+
+    def usage_of(self, rows: Iterable[int], pods: Iterable[Pod]) -> IntArray:
+        """What each pod takes up on its node."""
+        footprints = self._snapshot.footprints
+        return self._snapshot.usage_of([footprints(row)[pod.uid] for row, pod in zip(rows, pods, strict=True)])
+
+    def add(self, rows: Rows, usage: IntArray) -> None:
+        """Put something on each of the rows."""
+        self._judge.add_usage(rows, usage)
+
+    def remove(self, rows: Rows, usage: IntArray) -> None:
+        """Take it off."""
+        self._judge.add_usage(rows, -usage)
+
+    def statuses(self, rows: Rows) -> Mapping[int, Status]:
+        """How the incoming pod fares on these rows, those left out on which it fits."""
+        _, rejected = self._judge.judge(rows)
+        return {row: status for _, rejection in rejected for row, status in rejection.by_row()}
+
+    def fits(self, rows: Rows) -> BoolArray:
+        """Whether the incoming pod still fits on each of the rows."""
+        passed, _ = self._judge_of_usage.judge(rows)
+        fits = np.zeros(len(rows), np.bool_)
+        fits[passed] = True
+        return fits
+
+
 class AfterFiltering:
     """Implements `podium.framework.interface.FilteredNodes`.
 
@@ -110,6 +156,11 @@ class AfterFiltering:
             yield trial
         finally:
             trial.undo()
+
+    def trials(self) -> ManyTrials | None:
+        """Try things out on many nodes at once."""
+        judge = self._judge.where_usage_changes()
+        return ManyTrials(judge, self._snapshot) if judge is not None else None
 
     @cached_property
     def _fork(self) -> Snapshot:

@@ -25,6 +25,7 @@ from podium.config.args import DefaultPreemptionArgs
 from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis, FitError
+from podium.framework.dry_run import dry_run
 from podium.framework.extenders import AskingPostFilterPlugin, Steps, Victims, narrow_by_extenders
 from podium.framework.interface import (
     FilteredNodes,
@@ -32,8 +33,9 @@ from podium.framework.interface import (
     PostFilterResult,
     PreEnqueuePlugin,
 )
-from podium.framework.preemption import Budgets, Candidate, Importance, choose, dry_run, errors_of
+from podium.framework.preemption import Budgets, Candidate, Importance, choose, errors_of
 from podium.framework.status import Code, ScheduleError, Status, error_status, unresolvable, unschedulable
+from podium.framework.victims import PodsByImportance
 from podium.kube.objects import Pod
 from podium.kube.resource_types import POD_DISRUPTION_BUDGETS
 
@@ -55,6 +57,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
         self._random = handle.random
         self._preemptions = handle.preemptions
         self._budgets = handle.lister(POD_DISRUPTION_BUDGETS)
+        self._by_importance = PodsByImportance()
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         """Success, unless the pod's victims are still being told to go."""
@@ -75,7 +78,13 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
             return _not_helpful(snapshot, {})
         importance = Importance(self._clock.now())
         tried = dry_run(
-            filtered, self._rotated(rows), self._wanted(len(rows)), pod, Budgets(self._budgets.list()), importance
+            filtered,
+            self._rotated(rows),
+            self._wanted(len(rows)),
+            pod,
+            Budgets(self._budgets.list()),
+            importance,
+            self._by_importance,
         )
         if tried.candidates and extenders:
             return (yield from self._among(tried.candidates, pod, snapshot, extenders))

@@ -165,7 +165,7 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
     def filter_scope(self, spec: PodSpec) -> Scope:
         """What the pods on the node request."""
         del spec
-        return Scope.PODS_ON_NODE
+        return Scope.USAGE
 
     def score_scope(self, spec: PodSpec) -> Scope:
         """What the pods on the node request."""

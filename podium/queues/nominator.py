@@ -17,7 +17,7 @@ PodLookup: TypeAlias = Callable[[str], Pod | None]
 class Nominator:
     """Nominated pods by node, in the order in which they were nominated.
 
-    Implements `podium.framework.search.NominatedPods`.
+    Implements `podium.framework.promises.NominatedPods`.
 
     Invariant: a pod is nominated to at most one node.
     """
@@ -79,8 +79,16 @@ class Nominator:
     def ahead_of(self, pod: Pod) -> Mapping[str, Sequence[Pod]]:
         """By node name, the other nominated pods of at least this pod's priority."""
         ahead: dict[str, Sequence[Pod]] = {}
-        for name, nominated in self._nodes.items():
-            pods = [each for each in nominated.values() if each.uid != pod.uid and each.priority >= pod.priority]
+        for name in self._nodes:
+            pods = self.ahead_on(pod, name)
             if pods:
                 ahead[name] = pods
         return ahead
+
+    def ahead_on(self, pod: Pod, node_name: str) -> Sequence[Pod]:
+        """Those of one node."""
+        nominated = self._nodes.get(node_name)
+        if not nominated:
+            return ()
+        uid, priority = pod.uid, pod.priority
+        return [each for each in nominated.values() if each.uid != uid and each.priority >= priority]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from podium.cluster import Cache, Footprint, HostPort, Snapshot, footprint
@@ -275,3 +276,29 @@ def test_rows_behind_the_row_end_have_never_had_a_node(cache):
     cache.remove_node("n3")
     cache.put_node(node("n4"))
     assert cache.snapshot().row_end == 3
+
+
+def test_usage_can_be_added_to_a_fork_without_pods_and_without_a_trace(cache):
+    for name in ("n1", "n2"):
+        cache.put_node(node(name, cpu="4", pods=10))
+    cache.add_pod(pod("a", cpu="1", node="n1"))
+    original = cache.snapshot()
+    rows = np.array([original.row_of[name] for name in ("n1", "n2", "n1")])
+    more = [
+        footprint(pod(cpu=cpu, requests=also)) for cpu, also in (("1", {}), ("2", {"example.com/gpu": 2}), ("3", {}))
+    ]
+    usage = original.usage_of(more)
+    fork = original.fork_usage()
+    fork.add_usage(rows, usage)
+    assert fork.requested("cpu")[rows[:2]].tolist() == [5000, 2000]
+    assert fork.nonzero_requested("cpu")[rows[:2]].tolist() == [5000, 2000]
+    assert fork.requested("example.com/gpu")[rows[:2]].tolist() == [0, 2]
+    assert fork.pod_count[rows[:2]].tolist() == [3, 1]
+    assert original.requested("cpu")[rows[:2]].tolist() == [1000, 0]
+    assert original.pod_count[rows[:2]].tolist() == [1, 0]
+    fork.add_usage(rows, -usage)
+    assert fork.requested("cpu")[rows[:2]].tolist() == [1000, 0]
+
+
+def test_usage_of_nothing_has_no_column(cache):
+    assert cache.snapshot().usage_of([]).shape[1] == 0

@@ -30,9 +30,10 @@ from podium.framework.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
+from podium.framework.promises import NoNominatedPods
 from podium.framework.runtime import Framework
 from podium.framework.schedule import Decision, schedule
-from podium.framework.search import NoNominatedPods, Rotation
+from podium.framework.search import Rotation
 from podium.kube.objects import Node, Pod
 from podium.lib.clock import ManualClock
 from tests.builders import node
@@ -198,6 +199,9 @@ class Nominated:
 
     def ahead_of(self, pod: Pod) -> Mapping[str, Sequence[Pod]]:
         return self._pods
+
+    def ahead_on(self, pod: Pod, node_name: str) -> Sequence[Pod]:
+        return self._pods.get(node_name, ())
 
 
 def decide(

@@ -29,8 +29,9 @@ from podium.framework.extenders import (
     run_unasked,
 )
 from podium.framework.interface import PostFilterResult
+from podium.framework.promises import NoNominatedPods
 from podium.framework.schedule import Decision, DoesNotFit, Failed, Suggested, attempt
-from podium.framework.search import NoNominatedPods, Rotation
+from podium.framework.search import Rotation
 from podium.framework.status import Code, error_status, unresolvable, unschedulable
 from tests.builders import node, pod
 from tests.unit.framework.profiles import (

@@ -11,7 +11,8 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
 from podium.framework.extenders import NO_EXTENDERS, run_unasked
 from podium.framework.interface import FilterPlugin, PreFilterExtensions, PreFilterResult
-from podium.framework.search import NoNominatedPods, Rotation, ScheduleError, count_to_find, find_feasible
+from podium.framework.promises import NoNominatedPods
+from podium.framework.search import Rotation, ScheduleError, count_to_find, find_feasible
 from podium.framework.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
 from tests.builders import node, pod
 from tests.unit.framework.profiles import (

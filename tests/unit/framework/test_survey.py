@@ -2,7 +2,8 @@ import pytest
 
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import PostFilterResult
-from podium.framework.search import MIN_FEASIBLE_NODES, NoNominatedPods
+from podium.framework.promises import NoNominatedPods
+from podium.framework.search import MIN_FEASIBLE_NODES
 from podium.framework.status import ScheduleError, unschedulable
 from podium.framework.survey import survey
 from tests.builders import pod

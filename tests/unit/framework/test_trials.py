@@ -8,7 +8,7 @@ import pytest
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
 from podium.framework.interface import FilterPlugin, PreFilterExtensions
-from podium.framework.search import NoNominatedPods
+from podium.framework.promises import NoNominatedPods
 from podium.framework.status import SKIP, Code, PluginError, error_status, unschedulable
 from podium.framework.trials import AfterFiltering
 from tests.builders import node, pod

@@ -18,10 +18,11 @@ from podium.framework.cluster_event import QueueingHint
 from podium.framework.cycle_state import CycleState
 from podium.framework.extenders import ExtenderFailed, Extenders
 from podium.framework.interface import PostFilterResult
+from podium.framework.promises import NoNominatedPods
 from podium.framework.runtime import Framework
 from podium.framework.schedule import DoesNotFit, Suggested, schedule
 from podium.framework.schedule import attempt as attempt_asking
-from podium.framework.search import NoNominatedPods, Rotation
+from podium.framework.search import Rotation
 from podium.framework.status import unresolvable
 from podium.framework.survey import survey
 from podium.kube.objects import Node, Pod
@@ -30,6 +31,7 @@ from podium.kube.workload_objects import PodDisruptionBudget
 from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
 from tests.builders import node, pod
+from tests.unit.framework.profiles import Nominated
 from tests.unit.plugins.clusters import StillHandle, snapshot_of
 
 ENABLED = (
@@ -185,12 +187,9 @@ def test_the_message_counts_what_each_dry_run_found():
 
 
 def test_pods_promised_to_the_node_keep_their_room():
-    class Promised:
-        def ahead_of(self, incoming: Pod) -> Any:
-            return {"n1": [pod("promised", cpu="2", priority=500)]}
-
+    promised = Nominated({"n1": [pod("promised", cpu="2", priority=500)]})
     world = (node("n1"), small("a", "n1", cpu="2"), small("b", "n1", cpu="2", priority=0))
-    assert plan(*world, incoming=urgent(cpu="2"), nominated=Promised()) == ("n1", ["a", "b"])
+    assert plan(*world, incoming=urgent(cpu="2"), nominated=promised) == ("n1", ["a", "b"])
     assert plan(*world, incoming=urgent(cpu="2")) == ("n1", ["b"])
 
 

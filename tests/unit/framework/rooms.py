@@ -1,0 +1,83 @@
+"""Nodes to try preemption on, budgets, and what there is to preempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from podium.framework.preemption import Budgets, Importance
+from podium.framework.status import Status, unschedulable
+from podium.kube.objects import Pod
+from podium.kube.workload_objects import PodDisruptionBudget
+from tests.builders import pod
+
+NOW_S = 1_767_225_600.0  # 2026-01-01T00:00:00Z
+IMPORTANCE = Importance(NOW_S)
+NO_BUDGETS = Budgets(())
+TOO_FULL = unschedulable("too full")
+
+
+def placed(name: str, priority: int = 0, started: str | None = None, **fields: Any) -> Pod:
+    return pod(name, priority=priority, node="n1", status={"startTime": started}, **fields)
+
+
+def budget(
+    name: str, allowed: int, *, selector: Any = None, disrupted: tuple[str, ...] = (), namespace: str = "default"
+):
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"selector": {"matchLabels": {"app": "db"}} if selector is None else selector},
+            "status": {
+                "disruptionsAllowed": allowed,
+                "disruptedPods": dict.fromkeys(disrupted, "2026-01-01T00:00:00Z"),
+            },
+        },
+        PodDisruptionBudget,
+    )
+
+
+DB = {"labels": {"app": "db"}}
+
+
+class Node:
+    def __init__(self, name: str, pods: list[Pod]) -> None:
+        self.name, self.pods = name, pods
+
+
+class Room:
+    """A node with room for so many pods besides the incoming one. Implements `Trial`."""
+
+    def __init__(self, *pods: Pod, room: int, name: str = "n1", otherwise: Status | None = TOO_FULL) -> None:
+        self.node = Node(name, list(pods))
+        self.room, self.otherwise = room, otherwise
+        self.story: list[str] = []
+
+    def remove(self, pod: Pod) -> None:
+        self.story.append(f"-{pod.metadata.name}")
+        self.node.pods = [each for each in self.node.pods if each.uid != pod.uid]
+
+    def add(self, pod: Pod) -> None:
+        self.story.append(f"+{pod.metadata.name}")
+        self.node.pods = [*self.node.pods, pod]
+
+    def status(self) -> Status | None:
+        return None if len(self.node.pods) <= self.room else self.otherwise
+
+
+class Rooms:
+    """Implements `FilteredNodes` as far as trials go."""
+
+    def __init__(self, *rooms: Room) -> None:
+        self.rooms, self.tried = rooms, []
+
+    @contextmanager
+    def trial(self, row: int) -> Iterator[Any]:
+        self.tried.append(row)
+        yield self.rooms[row]
+
+    def trials(self) -> None:
+        """It takes seeing the pods."""
