@@ -332,16 +332,7 @@ class App:
         pods.add_handler(PodHandler(cache, queue, waiting_pods, recorder, frameworks.keys(), self._clock, self.metrics))
 
     def _read_gauges(self, cache: Cache, queue: SchedulingQueue) -> None:
-        def pending() -> Mapping[str, float]:
-            now = queue.statistics()
-            return {
-                "active": now.active,
-                "backoff": now.backoff + now.error_backoff,
-                "unschedulable": now.unschedulable,
-                "gated": now.gated,
-            }
-
-        self.metrics.read_pending_pods(pending)
+        self.metrics.read_pending_pods(lambda: queue.statistics().pending_pods)
         self.metrics.read_cache_size(cache.statistics)
 
     async def _open(self, stack: AsyncExitStack, credentials: Credentials, queue: SchedulingQueue) -> Doors | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from podium.framework.interface import PreEnqueuePlugin
@@ -43,6 +43,16 @@ class QueueStatistics:
     gated: int
     in_flight: int
     in_flight_events: int
+
+    @property
+    def pending_pods(self) -> Mapping[str, int]:
+        """By the labels of the metric of that name."""
+        return {
+            "active": self.active,
+            "backoff": self.backoff + self.error_backoff,
+            "unschedulable": self.unschedulable,
+            "gated": self.gated,
+        }
 
 
 _QUEUE_NAMES = {

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
 
@@ -185,13 +185,27 @@ class Metrics:
 
         Raises: KeyError for a name or label that is not there.
         """
-        family = next((each for each in self._families if each.name == name), None)
-        if family is None:
-            raise KeyError(name)
+        family = self._family(name)
         if isinstance(family, ReadFamily):
             return family.values().get(labels[family.label], 0.0)
         series = family.get(tuple(labels[label] for label in family.labels))
         return 0.0 if series is None else series.value
+
+    def values(self, name: str) -> dict[tuple[str, ...], float]:
+        """What `value` says for each series, by label values in the order of the labels.
+
+        Raises: KeyError for a name that is not there.
+        """
+        family = self._family(name)
+        if isinstance(family, ReadFamily):
+            return {(label,): value for label, value in family.values().items()}
+        return {labels: series.value for labels, series in family.items()}
+
+    def _family(self, name: str) -> Family[Any] | ReadFamily:
+        family = next((each for each in self._families if each.name == name), None)
+        if family is None:
+            raise KeyError(name)
+        return family
 
     # Scheduling cycle and binding cycle
 

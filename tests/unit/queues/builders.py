@@ -12,7 +12,7 @@ from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.status import Status, unresolvable
 from podium.kube.objects import ObjectMeta, Pod, PodSpec, PodStatus, SchedulingGate
 from podium.lib.clock import ManualClock
-from podium.queues import Place, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
+from podium.queues import Place, QueueObserver, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
 
 PROFILE = "podium"
 
@@ -122,6 +122,7 @@ class Bench:
         queue_sort: QueueSortPlugin | None = None,
         times: QueueTimes | None = None,
         start_s: float = 1000.0,
+        observer: QueueObserver | None = None,
     ) -> None:
         self.clock = ManualClock(start_s)
         self.recorder = Recorder()
@@ -142,7 +143,7 @@ class Bench:
             self.api.get,
             wake=self._wake,
             times=times or QueueTimes(),
-            observer=self.recorder,
+            observer=observer or self.recorder,
         )
 
     def _wake(self) -> None:

@@ -1,39 +1,66 @@
 """The scheduling queue's rules once more, in the plainest way: one list of pods, scanned for everything.
 
-Plugins: `Fit` waits for new nodes, `Odd` for node labels that suit the pod, `Room` for deleted pods; `Gates` and
-`Preempting` hold pods back, and only `Preempting` registers for something that others do as well: deleted pods.
+Plugins: `Fit` waits for new nodes (and so for changed taints), `Odd` for node labels that suit the pod's number,
+`Level` for those that suit its priority, `Flaky` has a hint for node conditions that always fails, `Room` waits for
+other pods to go, `Own` for other labels of the pod itself. `Gates` and `Preempting` hold pods back; the former waits
+for the pod's gates to go, the latter registers for pods that go with a hint that never lets one of its own go.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, Final, NamedTuple
 
 from podium.queues import Place
 
-Happening: TypeAlias = tuple[str, object]
-"""The name of an event and what it is about."""
+NODE_ADD, NODE_TAINT, NODE_LABEL = "NodeAdd", "NodeUpdateNodeTaint", "NodeUpdateNodeLabel"
+NODE_CONDITION, NODE_DELETE = "NodeUpdateNodeCondition", "NodeDelete"
+POD_ADD, POD_DELETE, POD_LABEL = "AssignedPodAdd", "AssignedPodDelete", "AssignedPodUpdatePodLabel"
+NEW, UPDATED = "UnschedulablePodAdd", "UnschedulablePodUpdate"
+OWN_LABEL = "UnschedulablePodUpdatePodLabel"
+OWN_GATES = "UnschedulablePodUpdatePodSchedulingGatesEliminated"
+ACTIVATED, TIMEOUT, FAILED = "ForceActivate", "UnschedulableTimeout", "ScheduleAttemptFailure"
 
-REJECTORS_THAT_CARE = {"NodeAdd": "Fit", "PodDelete": "Room"}
-GATES_THAT_CARE = {"PodDelete": "Preempting"}
-WAITING = {Place.UNSCHEDULABLE, Place.GATED}
-BACKING_OFF = {Place.BACKOFF, Place.ERROR_BACKOFF}
+REGISTERED: Final = {
+    "Fit": {NODE_ADD, NODE_TAINT},
+    "Odd": {NODE_LABEL},
+    "Level": {NODE_LABEL},
+    "Flaky": {NODE_CONDITION},
+    "Room": {POD_DELETE},
+    "Own": {OWN_LABEL, POD_LABEL},
+    "Gates": {OWN_GATES},
+    "Preempting": {POD_DELETE},
+}
+OF_INTEREST: Final = set().union(*REGISTERED.values())
+WAITING: Final = {Place.UNSCHEDULABLE, Place.GATED}
+BACKING_OFF: Final = {Place.BACKOFF, Place.ERROR_BACKOFF}
 
 
-@dataclass
+class Happening(NamedTuple):
+    """An event, and what it is about: the pod's number, or the parity and the level of a node."""
+
+    name: str
+    about: Any = None
+
+
+@dataclass(eq=False)
 class ModelPod:
     index: int
     priority: int
     has_gates: bool
+    in_status: str
     timestamp_s: float
     place: Place = Place.GONE
+    attempts: int = 0
     rejections: int = 0
     errors: int = 0
     rejectors: set[str] = field(default_factory=set)
     pending: set[str] = field(default_factory=set)
     gate: str = ""
+    nominated: str | None = None
     seen: list[Happening] = field(default_factory=list)
 
     @property
@@ -52,22 +79,41 @@ class Model:
         self.started_s = now_s
         self.pods: dict[int, ModelPod] = {}
         self.preempting: set[int] = set()
+        self.entered: Counter[tuple[str, str]] = Counter()
 
     def at(self, *places: Place) -> list[ModelPod]:
         return [pod for pod in self.pods.values() if pod.place in places]
 
     # ------------------------------------------------------------ operations
 
-    def add(self, index: int, priority: int, has_gates: bool) -> None:
-        pod = self.pods[index] = ModelPod(index, priority, has_gates, self.now_s)
-        self._to_active(pod)
+    def add(self, index: int, priority: int, has_gates: bool, in_status: str, event: str = NEW) -> None:
+        pod = self.pods[index] = ModelPod(index, priority, has_gates, in_status, self.now_s)
+        self._to_active(pod, event)
 
-    def drop_gates(self, pod: ModelPod) -> None:
-        had_gates, pod.has_gates = pod.has_gates, False
+    def update(self, pod: ModelPod, *, priority: int, labels: bool, drops_gates: bool, in_status: str) -> None:
+        names = [OWN_LABEL] if labels else []
+        names += [OWN_GATES] if drops_gates and pod.has_gates else []
+        happenings = [Happening(name, pod.index) for name in names or [UPDATED]]
+        if drops_gates:
+            pod.has_gates = False
+        pod.priority = priority
+        had_status, pod.in_status = pod.in_status, in_status
         if pod.place is Place.IN_FLIGHT:
-            self._remember(("Update", pod.index))
-        elif pod.place in WAITING and had_gates and "Gates" in pod.rejectors:
-            self._requeue(pod)
+            for happening in happenings:
+                self._remember(happening)
+            return
+        if had_status or in_status:
+            self.nominate(pod, None)
+        if pod.place not in WAITING:
+            return
+        for happening in happenings:
+            worth = self._worth(pod, happening)
+            if worth != "never" and self._requeue(pod, worth, happening.name):
+                return
+
+    def delete(self, pod: ModelPod) -> None:
+        del self.pods[pod.index]
+        self.preempting.discard(pod.index)
 
     def choices(self) -> list[ModelPod]:
         """The pods that may be popped now; several only where they are equal."""
@@ -80,7 +126,10 @@ class Model:
         return [pod for pod in waiting if (pod.backoff_ends_s, pod.order) == soonest]
 
     def pop(self, pod: ModelPod) -> None:
+        if pod.place is Place.BACKOFF:
+            self.entered["active", "PopFromBackoffQ"] += 1
         pod.place, pod.seen = Place.IN_FLIGHT, []
+        pod.attempts += 1
 
     def fail(self, pod: ModelPod, rejectors: Iterable[str], pending: Iterable[str], *, in_flight: bool) -> None:
         pod.rejectors, pod.pending, pod.gate = set(rejectors), set(pending), ""
@@ -88,35 +137,33 @@ class Model:
         pod.place = Place.GONE
         is_rejected = bool(pod.rejectors or pod.pending)
         pod.rejections, pod.errors = (pod.rejections + 1, 0) if is_rejected else (pod.rejections, pod.errors + 1)
-        if not is_rejected or not in_flight:
-            self._requeue(pod)
-            return
-        worth = [self._worth(pod, happening) for happening in pod.seen]
-        if "at once" in worth:
-            self._to_active(pod)
-        elif "later" in worth:
-            self._requeue(pod)
-        else:
+        worth = {self._worth(pod, happening) for happening in pod.seen} if is_rejected and in_flight else {"later"}
+        if worth <= {"never"}:
             pod.place = Place.UNSCHEDULABLE
+            self.entered["unschedulable", FAILED] += 1
+        else:
+            self._requeue(pod, "at once" if "at once" in worth else "later", FAILED)
 
-    def happen(self, name: str, about: object = None) -> None:
+    def nominate(self, pod: ModelPod, override: str | None) -> None:
+        pod.nominated = override if override is not None else pod.in_status or None
+
+    def happen(self, happening: Happening, concerns: Callable[[ModelPod], bool] = lambda pod: True) -> None:
+        if happening.name not in OF_INTEREST:
+            return
         for pod in self.at(*WAITING):
-            if pod.gate and GATES_THAT_CARE.get(name) != pod.gate:
-                continue
-            worth = self._worth(pod, (name, about))
-            if worth == "at once":
-                self._to_active(pod)
-            elif worth == "later":
-                self._requeue(pod)
-        self._remember((name, about))
+            if concerns(pod) and not (pod.gate and happening.name not in REGISTERED[pod.gate]):
+                worth = self._worth(pod, happening)
+                if worth != "never":
+                    self._requeue(pod, worth, happening.name)
+        self._remember(happening)
 
     def activate(self, pod: ModelPod) -> None:
         if pod.place is Place.IN_FLIGHT:
-            self._remember(("ForceActivate", pod.index))
+            self._remember(Happening(ACTIVATED, pod.index))
         elif pod.place in BACKING_OFF:
-            pod.place = Place.ACTIVE
+            self._enter_active(pod, ACTIVATED)
         elif pod.place in WAITING:
-            self._to_active(pod)
+            self._to_active(pod, ACTIVATED)
 
     def advance(self, seconds: float) -> None:
         until_s = self.now_s + seconds
@@ -124,7 +171,7 @@ class Model:
             self.now_s = min(until_s, math.floor(self.now_s) + 1)
             for pod in self.at(*BACKING_OFF):
                 if pod.backoff_ends_s < math.floor(self.now_s):
-                    pod.place = Place.ACTIVE
+                    self._enter_active(pod, "BackoffComplete")
             if (self.now_s - self.started_s) % 30 == 0:
                 self._flush_leftover()
 
@@ -134,36 +181,43 @@ class Model:
         leftover = [pod for pod in self.at(*WAITING) if self.now_s - pod.timestamp_s > 300]
         for pod in leftover:
             if not pod.gate:
-                self._requeue(pod)
+                self._requeue(pod, "later", TIMEOUT)
         if leftover:
-            self._remember(("UnschedulableTimeout", None))
+            self._remember(Happening(TIMEOUT))
 
     def _remember(self, happening: Happening) -> None:
         for pod in self.at(Place.IN_FLIGHT):
             pod.seen.append(happening)
 
     def _worth(self, pod: ModelPod, happening: Happening) -> str:
-        name, about = happening
-        if name == "UnschedulableTimeout" or (name == "ForceActivate" and about == pod.index):
-            return "later"
-        caring = REJECTORS_THAT_CARE.get(name)
-        if name == "NodeLabel" and about == pod.index % 2:
-            caring = "Odd"
-        if caring in pod.pending:
+        if happening.name in (TIMEOUT, ACTIVATED):
+            return "later" if happening.about in (None, pod.index) else "never"
+        if any(_queues(plugin, pod, happening) for plugin in pod.pending):
             return "at once"
-        return "later" if caring in pod.rejectors else "never"
+        return "later" if any(_queues(plugin, pod, happening) for plugin in pod.rejectors) else "never"
 
-    def _requeue(self, pod: ModelPod) -> None:
-        if pod.backoff_ends_s < math.floor(self.now_s):
-            self._to_active(pod)
-        elif self._passes_gates(pod):
-            pod.place = Place.BACKOFF if pod.rejectors or pod.pending else Place.ERROR_BACKOFF
+    def _requeue(self, pod: ModelPod, worth: str, event: str) -> bool:
+        if worth == "at once" or pod.backoff_ends_s < math.floor(self.now_s):
+            return self._to_active(pod, event)
+        if not self._passes_gates(pod, event):
+            return False
+        pod.place = Place.BACKOFF if pod.rejectors or pod.pending else Place.ERROR_BACKOFF
+        self.entered["backoff", event] += 1
+        return True
 
-    def _to_active(self, pod: ModelPod) -> None:
-        if self._passes_gates(pod):
-            pod.place = Place.ACTIVE
+    def _to_active(self, pod: ModelPod, event: str) -> bool:
+        passes = self._passes_gates(pod, event)
+        if passes:
+            self._enter_active(pod, event)
+        return passes
 
-    def _passes_gates(self, pod: ModelPod) -> bool:
+    def _enter_active(self, pod: ModelPod, event: str) -> None:
+        pod.place = Place.ACTIVE
+        self.entered["active", event] += 1
+        if event in (NEW, UPDATED):
+            self.nominate(pod, None)
+
+    def _passes_gates(self, pod: ModelPod, event: str) -> bool:
         closed = {
             name
             for name, is_closed in (("Gates", pod.has_gates), ("Preempting", pod.index in self.preempting))
@@ -175,5 +229,25 @@ class Model:
         # The gate that held it the last time is tried first, then in the order of the profile.
         pod.gate = pod.gate if pod.gate in closed else min(closed, key=["Preempting", "Gates"].index)
         pod.rejectors.add(pod.gate)
+        if pod.place not in WAITING:
+            self.entered["unschedulable", event] += 1
         pod.place = Place.GATED
         return False
+
+
+def _queues(plugin: str, pod: ModelPod, happening: Happening) -> bool:
+    name, about = happening
+    if name not in REGISTERED[plugin]:
+        return False
+    match plugin:
+        case "Odd":
+            return bool(about[0] == pod.index % 2)
+        case "Level":
+            return bool(about[1] == pod.priority)
+        case "Own" | "Gates":
+            return bool(about == pod.index)
+        case "Room":
+            return bool(about != pod.index)
+        case "Preempting":
+            return False
+    return True
