@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SEEDS ?= 200
 STEPS ?= 2000
 
-.PHONY: help demo test check sim bench profile control-plane format lock clean
+.PHONY: help demo test check sim bench bench-all bench-report profile control-plane format lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -41,11 +41,19 @@ format: $(VENV)/.dev-stamp  ## Format the code and fix what can be fixed
 control-plane: $(VENV)/.dev-stamp  ## Build (once) and locate etcd, kube-apiserver, kube-scheduler, kubectl
 	@$(BIN)/python -m tests.control_plane
 
-bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in turn on a real API server
-	@$(BIN)/python -m benchmarks
+bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in turn on a real API server (25 minutes)
+	@$(BIN)/python -m benchmarks $(BENCH)
+
+bench-all: bench  ## That, the engine alone, its growth, and start-up in a large cluster (45 minutes)
+	@$(BIN)/python -m benchmarks in-process
+	@$(BIN)/python -m benchmarks growth
+	@$(BIN)/python -m benchmarks start-up
+
+bench-report: $(VENV)/.dev-stamp  ## docs/performance.md with its plots, from what was measured last
+	@$(BIN)/python -m benchmarks report
 
 profile: $(VENV)/.dev-stamp control-plane  ## Where the CPU time goes, by function
-	@$(BIN)/python -m benchmarks profile
+	@$(BIN)/python -m benchmarks profile $(BENCH)
 
 lock: $(VENV)/.dev-stamp  ## Renew the lock files from pyproject.toml
 	@for set in build:runtime dev:dev; do \

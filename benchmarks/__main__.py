@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
 from collections.abc import Callable, Mapping
@@ -13,7 +12,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from benchmarks import api_server, growth, in_process, machine, profiles, report, start_up, targets
+from benchmarks import api_server, growth, in_process, machine, profiles, report, results, start_up, targets
 from benchmarks.endpoints import NotReadyError
 from benchmarks.etcd import EtcdError
 from benchmarks.measure import Run, StallError
@@ -25,7 +24,7 @@ from tests.control_plane.locate import Binaries
 from tests.control_plane.processes import StartError
 from tests.control_plane.progress import Progress
 
-RESULTS: Final = Path(__file__).parent / "results"
+DOCS: Final = Path(__file__).parent.parent / "docs"
 BOTH: Final = "both"
 ALL: Final = "all"
 
@@ -39,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         COMMANDS[options.what](options)
-    except (BuildError, StartError, NotReadyError, StallError, EtcdError) as problem:
+    except (BuildError, StartError, NotReadyError, StallError, EtcdError, results.ResultsError) as problem:
         print(problem, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -56,10 +55,7 @@ def parser() -> argparse.ArgumentParser:
         nargs="?",
         default="api-server",
         choices=COMMANDS,
-        help="api-server: podium and kube-scheduler on a real API server; "
-        "start-up: their sync with a large cluster; in-process: podium's engine alone; "
-        "growth: its cost in larger and larger clusters; "
-        "profile: where podium's time goes (default: %(default)s)",
+        help="; ".join(f"{name}: {command.__doc__}" for name, command in COMMANDS.items()) + " Default: %(default)s.",
     )
     arguments.add_argument("--workload", nargs="+", choices=[*WORKLOADS, ALL], metavar="NAME", help=_workload_help())
     arguments.add_argument("--nodes", nargs="+", type=positive, help="sizes of the cluster")
@@ -108,20 +104,26 @@ def schedulers(options: argparse.Namespace) -> list[str]:
 
 
 def measure_on_api_server(options: argparse.Namespace) -> None:
-    """Both schedulers in turn, or one of them."""
+    """Both schedulers in turn on a real API server."""
     plan = api_server.Plan(sizes(options), options.repeat, schedulers(options))
     binaries, where = _control_plane()
     runs: list[Run] = []
-    for run in api_server.measure(plan, binaries, _tell):
-        runs.append(run)
+    failures: list[api_server.Failure] = []
+    for each in api_server.measure(plan, binaries, _tell):
+        if isinstance(each, api_server.Failure):
+            failures.append(each)
+            continue
+        runs.append(each)
         # After each, so that a run that fails late does not take the others with it.
-        _write(report.as_json(runs, where), options.json or RESULTS / "api-server.json")
+        _write(options, "api-server", report.as_json(runs, where))
     figures = report.medians(runs)
     _console.print(report.table(figures, where["cores"]))
     _console.print(f"{where['cpu']}, {where['cores']} cores; medians of {plan.repeat}")
     for note in report.notes(figures):
         _console.print(f"! {note}")
     _show(list(targets.on_api_server(figures, where["cores"])))
+    if failures:
+        raise StallError("\n".join(f"{each.workload}, {each.nodes:,} nodes: {each.problem}" for each in failures))
 
 
 def _control_plane() -> tuple[Binaries, dict[str, Any]]:
@@ -131,7 +133,7 @@ def _control_plane() -> tuple[Binaries, dict[str, Any]]:
 
 
 def measure_start_up(options: argparse.Namespace) -> None:
-    """Both schedulers in turn, or one of them, get in sync with a large cluster."""
+    """Both schedulers' sync with a large cluster, in turn."""
     nodes, pods = (options.nodes or [start_up.NODES])[0], options.pods or start_up.PODS
     plan = start_up.Plan(nodes, pods, options.repeat, schedulers(options))
     binaries, where = _control_plane()
@@ -139,7 +141,7 @@ def measure_start_up(options: argparse.Namespace) -> None:
     for each in start_up.measure(plan, binaries, _tell):
         starts.append(each)
         content = {"machine": where, "starts": [asdict(each) for each in starts]}
-        _write(content, options.json or RESULTS / "start-up.json")
+        _write(options, "start-up", content)
     figures = start_up.medians(starts)
     _console.print(start_up.table(figures))
     _show(list(start_up.checks(figures)))
@@ -149,7 +151,7 @@ def measure_start_up(options: argparse.Namespace) -> None:
 
 
 def measure_in_process(options: argparse.Namespace) -> None:
-    """The engine alone."""
+    """Podium's engine alone."""
     rates = []
     for name in chosen(options, Place.ENGINE, [ALL]):
         for nodes in options.nodes or in_process.NODES:
@@ -158,16 +160,16 @@ def measure_in_process(options: argparse.Namespace) -> None:
             _tell(f"{name}, {nodes:,} nodes: {rates[-1].attempts_per_s:,.0f} attempts/s")
     _console.print(in_process.table(rates))
     _show(in_process.checks(rates))
-    _write(_rates(rates), options.json or RESULTS / "in-process.json")
+    _write(options, "in-process", _rates(rates))
 
 
 def measure_growth(options: argparse.Namespace) -> None:
-    """The engine alone in larger and larger clusters."""
+    """The engine's cost in larger and larger clusters."""
     workloads = [WORKLOADS[name] for name in chosen(options, Place.ENGINE, [ALL])]
     found = []
     for rates in growth.measure_all(workloads, options.pods or growth.ATTEMPTS, options.repeat, _tell):
         found.append(rates)
-        _write(_rates([rate for each in found for rate in each]), options.json or RESULTS / "growth.json")
+        _write(options, "growth", _rates([rate for each in found for rate in each]))
     _console.print(growth.table(found))
     _show(list(growth.checks(found)))
 
@@ -178,7 +180,7 @@ def _rates(rates: list[in_process.Rate]) -> dict[str, Any]:
 
 
 def profile(options: argparse.Namespace) -> None:
-    """The engine alone, then the daemon."""
+    """Where podium's time goes, by function: the engine alone, then the daemon."""
     for name in options.workload or ["plain"]:
         for nodes in options.nodes or [5_000]:
             workload, about = WORKLOADS[name], f"{name}, {nodes:,} nodes"
@@ -190,13 +192,37 @@ def profile(options: argparse.Namespace) -> None:
             _console.print(profiles.table(f"The daemon, {about}", daemon, pods))
 
 
+def write_page(options: argparse.Namespace) -> None:
+    """docs/performance.md and its plots, from all that was measured."""
+    del options
+    # Drawing is for those who write the page.
+    from benchmarks import page
+
+    print(page.write(results.DIRECTORY, DOCS))
+
+
 COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "api-server": measure_on_api_server,
     "start-up": measure_start_up,
     "in-process": measure_in_process,
     "growth": measure_growth,
     "profile": profile,
+    "report": write_page,
 }
+
+
+def _write(options: argparse.Namespace, name: str, content: dict[str, Any]) -> None:
+    results.write(options.json or results.DIRECTORY / f"{name}.json", {"command": command(options), **content})
+
+
+def command(options: argparse.Namespace) -> str:
+    """What to type to measure the same again."""
+    words = ["python -m benchmarks", options.what]
+    for name in ("workload", "nodes", "pods", "repeat", "scheduler"):
+        value = getattr(options, name)
+        if value != parser().get_default(name):
+            words += [f"--{name}", *map(str, value if isinstance(value, list) else [value])]
+    return " ".join(words)
 
 
 def _show(checks: list[targets.Check]) -> None:
@@ -206,11 +232,6 @@ def _show(checks: list[targets.Check]) -> None:
 
 def _tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-
-def _write(content: dict[str, Any], path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":

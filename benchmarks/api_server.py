@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from benchmarks.cluster import cluster
-from benchmarks.measure import Run, run
+from benchmarks.measure import Run, StallError, run
 from benchmarks.workloads import WORKLOADS
 from tests.control_plane.locate import Binaries
 
@@ -41,7 +41,17 @@ def turns(schedulers: Sequence[str], repeat: int) -> Iterator[str]:
         yield from (*schedulers[start:], *schedulers[:start])
 
 
-def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iterator[Run]:
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A run that came to nothing."""
+
+    workload: str
+    nodes: int
+    scheduler: str
+    problem: str
+
+
+def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iterator[Run | Failure]:
     """Every run of the plan, as it is done; a control plane of its own for each number of nodes."""
     number = 0
     for nodes, sizes in groupby(sorted(plan.sizes, key=_nodes), key=_nodes):
@@ -52,7 +62,13 @@ def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iter
                 pods = workload.pods_that_fit(nodes, size.pods)
                 for scheduler in turns(plan.schedulers, plan.repeat):
                     number += 1
-                    done = run(plane, workload, nodes, pods, scheduler)
+                    try:
+                        done = run(plane, workload, nodes, pods, scheduler)
+                    except StallError as problem:
+                        # The others may still be worth having.
+                        tell(f"run {number} of {plan.run_count}: {size.workload}, {scheduler} failed: {problem}")
+                        yield Failure(size.workload, nodes, scheduler, str(problem).partition("\n")[0])
+                        continue
                     tell(f"run {number} of {plan.run_count}: {summary(done)}")
                     yield done
 

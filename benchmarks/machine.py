@@ -26,7 +26,7 @@ def describe(versions: dict[str, str] | None = None) -> dict[str, Any]:
         "cpu": cpu_model(Path("/proc/cpuinfo").read_text()),
         "cores": cores(),
         "memory_mib": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
-        "kernel": platform.release(),
+        "kernel": platform.release().partition("-")[0],
         "python": platform.python_version(),
         "podium": podium.__version__,
         "commit": _commit(),

@@ -11,7 +11,7 @@ from rich.table import Table
 from benchmarks.report import Figures, ratios
 from benchmarks.schedulers import PODIUM
 
-BOUND_P99_MS_MAX: Final = 5.0
+P99_MS_MAX: Final = 5.0
 
 _BUSY = 0.9
 _SERVERS_SHARE = 0.7
@@ -25,7 +25,7 @@ class Target:
     nodes: int
     pods_per_s_min: float
     cpu_max: float
-    attempt_p99_ms_max: float = BOUND_P99_MS_MAX
+    attempt_p99_ms_max: float = P99_MS_MAX
 
 
 TARGETS: Final = (
@@ -53,11 +53,15 @@ class Check:
 
 
 def at_least(about: str, measured: float, target: float, unit: str = "") -> Check:
-    return Check(about, f"≥ {target:,g}{unit}", f"{measured:,.3g}{unit}", measured >= target)
+    return Check(about, f"≥ {target:,g}{unit}", f"{_number(measured)}{unit}", measured >= target)
 
 
 def at_most(about: str, measured: float, target: float, unit: str = "") -> Check:
-    return Check(about, f"≤ {target:,g}{unit}", f"{measured:,.3g}{unit}", measured <= target)
+    return Check(about, f"≤ {target:,g}{unit}", f"{_number(measured)}{unit}", measured <= target)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def on_api_server(figures: Sequence[Figures], cores: int) -> Iterator[Check]:
@@ -71,7 +75,9 @@ def on_api_server(figures: Sequence[Figures], cores: int) -> Iterator[Check]:
             ratio, podium = compared[size], of_podium[size]
             yield _throughput(about, ratio.pods_per_s, target.pods_per_s_min, podium, cores)
             yield at_most(f"{about}CPU per pod, Events included", ratio.cpu_ms_per_pod_with_tail, target.cpu_max, "×")
-            yield at_most(f"{about}p99 of an attempt", podium.attempt_p99_ms, target.attempt_p99_ms_max, " ms")
+            limit_ms = target.attempt_p99_ms_max
+            yield at_most(f"{about}p99 of a decision", podium.algorithm_p99_ms, limit_ms, " ms")
+            yield at_most(f"{about}p99 of an attempt, binding included", podium.attempt_p99_ms, limit_ms, " ms")
 
 
 def _throughput(about: str, ratio: float, target: float, podium: Figures, cores: int) -> Check:

@@ -142,7 +142,7 @@ def _daemon_set(number: int, app: str) -> Json:
     return pods.pod(f"{app}-{number:06}", app, affinity=pods.node_is(nodes.name(number % _DAEMON_SET_NODES)))
 
 
-_DAEMON_SET_NODES = 500
+_DAEMON_SET_NODES = 100
 _MIXED: Final[tuple[PodOf, ...]] = (
     _plain,
     _node_affinity,

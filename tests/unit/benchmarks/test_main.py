@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import chosen, parser, sizes
+from benchmarks.__main__ import chosen, command, parser, sizes
 from benchmarks.api_server import Size
 from benchmarks.targets import TARGETS
 from benchmarks.workloads import Place
@@ -36,3 +36,9 @@ def test_what_makes_no_sense_is_refused(arguments: list[str], capsys: pytest.Cap
     with pytest.raises(SystemExit):
         parser().parse_args(arguments)
     assert "error:" in capsys.readouterr().err
+
+
+def test_the_command_names_what_was_asked_for_and_no_files() -> None:
+    assert command(parser().parse_args([])) == "python -m benchmarks api-server"
+    options = parser().parse_args(["growth", "--workload", "plain", "gated", "--repeat", "1", "--json", "/tmp/x.json"])
+    assert command(options) == "python -m benchmarks growth --workload plain gated --repeat 1"
