@@ -29,6 +29,8 @@ check: $(VENV)/.dev-stamp  ## Fast: format, lint, strict types, import layers, u
 	@$(BIN)/ruff format --check -q . && $(BIN)/ruff check -q .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache > /dev/null || $(BIN)/lint-imports
+	@echo "== dependencies: installed from hashes, and they fit together"
+	@$(BIN)/pip check
 	@echo "== unit tests"
 	@$(BIN)/pytest -q -n $(CORES) tests/unit
 

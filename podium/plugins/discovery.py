@@ -17,6 +17,7 @@ from types import ModuleType
 
 from podium.framework.interface import Plugin
 from podium.plugins import IN_TREE
+from podium.plugins.file_trust import untrusted
 
 ENTRY_POINT_GROUP = "podium.plugins"
 
@@ -64,6 +65,7 @@ def load(reference: str) -> type[Plugin]:
 def _from_file(path: Path, reference: str) -> ModuleType:
     if not path.is_file():
         raise DiscoveryError(f"--plugin {reference}: there is no file {path}")
+    _trust(path, reference)
     name = f"podium_plugin_{path.stem}_{abs(hash(path.resolve())):x}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None, "a .py file has a loader"
@@ -79,11 +81,28 @@ def _from_file(path: Path, reference: str) -> ModuleType:
     return module
 
 
+def _trust(path: Path, reference: str) -> None:
+    if (reason := untrusted(path)) is not None:
+        raise DiscoveryError(f"--plugin {reference}: not loaded, others could have changed it: {reason}")
+
+
 def _from_module(name: str, reference: str) -> ModuleType:
+    origin = _origin(name.partition(".")[0])
+    if origin is not None and origin.is_file():
+        _trust(origin, reference)
     try:
         return importlib.import_module(name)
     except Exception as error:
         raise DiscoveryError(f"--plugin {reference}: module {name} fails to load: {_words(error)}") from error
+
+
+def _origin(package: str) -> Path | None:
+    """The file of an outermost package or module, found without running it."""
+    try:
+        found = importlib.util.find_spec(package)
+    except ValueError:  # No name, or a module that was made and not loaded.
+        return None
+    return None if found is None or found.origin is None else Path(found.origin)
 
 
 def _load_entry_point(entry_point: EntryPoint) -> object:

@@ -99,6 +99,24 @@ async def test_every_invalid_value_of_a_configuration_is_told_at_once(tmp_path: 
         assert [line for line in lines if field in line], lines
 
 
+async def test_no_credentials_are_told_however_much_is_logged(tmp_path: Path, start: StartDaemon) -> None:
+    token = "a-token-that-nobody-may-see"
+    async with Sandbox(token=token, kubelets=False) as sandbox, Client(sandbox.url, token=token) as admin:
+        kubeconfig = sandbox.write_kubeconfig(tmp_path / "kubeconfig")
+        cluster = SandboxCluster(admin, kubeconfig, sandbox)
+        connection = {"kubeconfig": str(kubeconfig)}
+        daemon = await start(cluster, configuration() | {"clientConnection": connection}, flags=("-v", "10"))
+        await cluster.create(*nodes(2), *pods(5))
+        await cluster.wait_bound(f"web-{index}" for index in range(5))
+        for path in ("/metrics", "/configz", "/debug/queue"):
+            status, text = await daemon.get(path)
+            assert (status, token in text) == (200, False)
+            assert (await daemon.get(path, token="another-secret"))[0] == 401
+        assert len(daemon.log()) > 20
+        assert token not in daemon.output()
+        assert "another-secret" not in daemon.output()
+
+
 async def test_flags_that_make_no_sense_are_refused(sandbox_cluster: SandboxCluster, tmp_path: Path) -> None:
     daemon = Daemon(tmp_path / "podium", sandbox_cluster.kubeconfig, flags=("--tls-cert-file", "/no/such/file"))
     [line, *_] = await refused(daemon)

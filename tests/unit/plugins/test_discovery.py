@@ -71,6 +71,22 @@ def test_a_file_that_fails_to_load_says_how(tmp_path: Path) -> None:
         load(f"{path}:Anything")
 
 
+def test_a_file_that_others_could_have_changed_is_not_run(plugin_file: Path) -> None:
+    plugin_file.write_text("raise AssertionError('it was run')")
+    plugin_file.chmod(0o666)
+    with pytest.raises(DiscoveryError, match=r"not loaded, others could have changed it: .* written by everybody"):
+        load(f"{plugin_file}:Flat")
+
+
+def test_a_module_that_others_could_have_changed_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "module_of_others.py"
+    path.write_text("raise AssertionError('it was run')")
+    path.chmod(0o666)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(DiscoveryError, match=r"module_of_others:Flat: not loaded, others could have changed it"):
+        load("module_of_others:Flat")
+
+
 def test_two_plugins_of_one_name_are_refused(tmp_path: Path, plugin_file: Path) -> None:
     other = tmp_path / "other.py"
     other.write_text(GOOD)

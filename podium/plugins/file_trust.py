@@ -1,0 +1,59 @@
+"""Whose code a plugin's file is: one that somebody else can write is somebody else's, and is not run.
+
+Owns the rule. Nobody but root, the user podium runs as and the owner of podium's own code may be able to change the
+file, a directory on the way to it, or a link. What is mounted read-only nobody can change: ConfigMaps are so, with
+directories of mode 0777.
+"""
+
+from __future__ import annotations
+
+import grp
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import podium
+
+
+def untrusted(path: Path) -> str | None:
+    """Why code in that file must not be run; None where it may. The file is there."""
+    for place in _places(path):
+        found = place.lstat()
+        if stat.S_ISLNK(found.st_mode) or _is_read_only(place):
+            continue
+        if found.st_uid not in _trusted_users():
+            return f"{place} belongs to another user, uid {found.st_uid}"
+        # In a directory with the sticky bit, such as /tmp, nobody can replace what belongs to others.
+        if stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX:
+            continue
+        if found.st_mode & stat.S_IWOTH:
+            return f"{place} can be written by everybody (mode {stat.S_IMODE(found.st_mode):04o}); chmod o-w helps"
+        if found.st_mode & stat.S_IWGRP and not _is_private_group(found.st_gid):
+            return f"{place} can be written by its group (mode {stat.S_IMODE(found.st_mode):04o}); chmod g-w helps"
+    return None
+
+
+def _places(path: Path) -> Iterator[Path]:
+    """The file and every directory on the way to it, as it is named and as it is in truth."""
+    named, real = Path(os.path.abspath(path)), path.resolve()
+    yield from dict.fromkeys((named, *named.parents, real, *real.parents))
+
+
+def _trusted_users() -> frozenset[int]:
+    return frozenset({0, os.geteuid(), Path(podium.__file__).stat().st_uid})
+
+
+def _is_read_only(place: Path) -> bool:
+    return bool(os.statvfs(place).f_flag & os.ST_RDONLY)
+
+
+def _is_private_group(gid: int) -> bool:
+    """Whether the group is our own and has no other members, as is usual where the umask is 002."""
+    if gid != os.getegid():
+        return False
+    try:
+        members = set(grp.getgrgid(gid).gr_mem)
+    except KeyError:
+        return True
+    return members <= {os.environ.get("USER", ""), "root"}
