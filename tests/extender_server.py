@@ -43,7 +43,7 @@ def scores(**by_name: int) -> Reply:
 
 
 class ExtenderServer:
-    """Serves verbs under `/scheduler/`. Used as an asynchronous context manager.
+    """Serves verbs under `/scheduler/`, which may have slashes. Used as an asynchronous context manager.
 
     Attributes: `replies`, by verb; `asked`, verb and body of each request; `headers`, those of each.
     """
@@ -66,7 +66,7 @@ class ExtenderServer:
 
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=1 << 30)
-        app.router.add_post("/scheduler/{verb}", self._answer)
+        app.router.add_post("/scheduler/{verb:.+}", self._answer)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls)
