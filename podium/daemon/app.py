@@ -69,6 +69,7 @@ from podium.daemon.serving import (
     serve,
     serving_context,
 )
+from podium.daemon.stall_watch import StallWatch
 from podium.daemon.status_writes import StatusWrites
 from podium.daemon.wakeup import WakeUp
 from podium.framework.extenders import Extenders
@@ -164,6 +165,7 @@ class App:
             ExceptionGroup: of `PartFailed`; everything else has been cancelled.
         """
         log.info("Starting podium", version=podium.__version__, python=platform.python_version())
+        _settle_garbage_collector()
         kubeconfig = self._options.kubeconfig or self._config.client_connection.kubeconfig or None
         credentials = await load(kubeconfig, self._clock, master=self._options.master)
         async with AsyncExitStack() as stack:
@@ -388,7 +390,8 @@ class App:
                 log.info("Waiting for the caches to sync", server=credentials.base_url)
                 await informers.wait_synced()
                 self._is_synced = True
-                _settle_garbage_collector()
+                # What the sync has brought stays: the collector need not walk over it again and again.
+                gc.freeze()
 
             async def lead() -> None:
                 if elector is not None:
@@ -407,6 +410,7 @@ class App:
             if await self._unless_stopped(*steps, connect):
                 log.info("Scheduling", profiles=list(parts.frameworks), **parts.cache.statistics())
                 started()
+                start("stall watch", StallWatch(self._clock, self.metrics).run)
                 start("scheduling loop", loop.run)
                 await self._stop.wait()
             log.info("Stopping", bindings=loop.bindings)
@@ -471,7 +475,7 @@ async def _wait_connected(informers: InformerSet) -> None:
 
 
 def _settle_garbage_collector() -> None:
-    """What the first sync has brought stays: keep the collector from walking over it again and again."""
+    """Have the collector look rarely: nearly all that lives long is objects of the cluster, which make no cycles."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)

@@ -16,7 +16,6 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 import anyio
 import structlog
-from anyio.lowlevel import checkpoint
 
 from podium.kube.index import Index
 from podium.kube.reflector import Reflector, ReflectorSettings, ReflectorStatistics
@@ -24,11 +23,11 @@ from podium.kube.resource_types import KubeObject, ObjectT, ResourceType
 from podium.kube.session import ApiSession
 from podium.kube.whole_objects import Keep
 from podium.kube.wire import BrokenObject
-from podium.lib.clock import Clock
+from podium.lib.clock import Clock, SystemClock
+from podium.lib.turns import Turns
 
 log = structlog.get_logger(__name__)
 
-_YIELD_EVERY = 256
 _LOOK_AGAIN_S = 0.02
 
 HandledT_contra = TypeVar("HandledT_contra", contravariant=True)
@@ -61,8 +60,14 @@ class Informer(Generic[ObjectT]):
     call the store already holds the new state.
     """
 
-    def __init__(self, resource: ResourceType[ObjectT], on_handler_error: Callable[[str, Exception], None]) -> None:
+    def __init__(
+        self,
+        resource: ResourceType[ObjectT],
+        on_handler_error: Callable[[str, Exception], None],
+        clock: Clock | None = None,
+    ) -> None:
         self.resource = resource
+        self._clock = clock or SystemClock()
         self._on_handler_error = on_handler_error
         self._items: dict[str, ObjectT] = {}
         self._by_namespace: dict[str, dict[str, ObjectT]] | None = None
@@ -160,21 +165,24 @@ class Informer(Generic[ObjectT]):
 
     async def replace(self, items: Sequence[ObjectT], broken: Sequence[BrokenObject]) -> None:
         """Take a whole list: what is missing in it was deleted. Lets others run from time to time."""
-        present = {item.key for item in items}
-        present.update(item.key for item in broken)
+        turns = Turns(self._clock)
+        present: set[str] = {item.key for item in broken}
+        for item in items:
+            present.add(item.key)
+            if turns.is_over():
+                await turns.next()
         for key in [key for key in self._broken if key not in present]:
             del self._broken[key]
-        gone = [(key, item) for key, item in self._items.items() if key not in present]
-        for index, (key, item) in enumerate(gone, 1):
+        for key, item in [(key, item) for key, item in self._items.items() if key not in present]:
             self._remove(key, item)
-            if index % _YIELD_EVERY == 0:
-                await checkpoint()
+            if turns.is_over():
+                await turns.next()
         for defect in broken:
             self.mark_broken(defect, deleted=False)
-        for index, item in enumerate(items, 1):
+        for item in items:
             self._put_listed(item)
-            if index % _YIELD_EVERY == 0:
-                await checkpoint()
+            if turns.is_over():
+                await turns.next()
 
     def set_synced(self) -> None:
         """The first list has been delivered."""
@@ -271,7 +279,7 @@ class InformerSet:
         known = self._informers.get(resource.path)
         if known is not None:
             return cast(Informer[ObjectT], known)
-        made = Informer(resource, self._on_handler_error)
+        made = Informer(resource, self._on_handler_error, self._clock)
         self._informers[resource.path] = made
         self._reflectors.append(
             Reflector(

@@ -346,7 +346,7 @@ class Volume(Value, frozen=True):
     @property
     def has_source(self) -> bool:
         """Whether any source that scheduling looks at is set."""
-        return any(getattr(self, name) is not None for name in self.__struct_fields__ if name != "name")
+        return self != Volume(name=self.name)
 
 
 class PodResourceClaim(Value, frozen=True):

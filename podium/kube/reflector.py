@@ -19,7 +19,6 @@ from typing import Generic, Protocol, TypeVar
 
 import anyio
 import structlog
-from anyio.lowlevel import checkpoint
 
 from podium.kube.api_errors import (
     ApiError,
@@ -39,10 +38,9 @@ from podium.kube.whole_objects import Keep
 from podium.kube.wire import DELETED, Bookmark, BrokenChange, BrokenObject, Change, ObjectDecoder
 from podium.lib.clock import Clock
 from podium.lib.state_table import StateTable
+from podium.lib.turns import Turns
 
 log = structlog.get_logger(__name__)
-
-_YIELD_EVERY = 256
 
 SunkT_contra = TypeVar("SunkT_contra", contravariant=True)
 _HINTS: dict[type[ApiError], str] = {
@@ -218,6 +216,7 @@ class Reflector(Generic[ObjectT]):
     async def _read_initial_events(self) -> _Staged[ObjectT] | None:
         stream = await self._open_watch("sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
         staged: _Staged[ObjectT] = _Staged({}, {})
+        turns = Turns(self._clock)
         while lines := await stream.read_lines():
             for index, line in enumerate(lines):
                 event = self._decoder.event(line)
@@ -227,8 +226,8 @@ class Reflector(Generic[ObjectT]):
                     self._resource_version = event.resource_version
                     self._lines = lines[index + 1 :]
                     return staged
-                if index % _YIELD_EVERY == 0:
-                    await checkpoint()
+                if turns.is_over():
+                    await turns.next()
         return None
 
     async def _list_pages(self) -> ReflectorEvent:
@@ -268,7 +267,8 @@ class Reflector(Generic[ObjectT]):
 
     async def _deliver(self, lines: list[bytes]) -> None:
         decode, sink, statistics = self._decoder.event, self._sink, self.statistics
-        for index, line in enumerate(lines, 1):
+        turns = Turns(self._clock)
+        for line in lines:
             event = decode(line)
             # The version moves on only after the sink has the change: a cancellation in between loses nothing.
             if isinstance(event, Bookmark):
@@ -285,8 +285,8 @@ class Reflector(Generic[ObjectT]):
                     sink.put(item)
                 self._resource_version = item.metadata.resource_version
             statistics.events_total += 1
-            if index % _YIELD_EVERY == 0:
-                await checkpoint()
+            if turns.is_over():
+                await turns.next()
         # Only now: a stream that brings nothing but an error must not count as a success.
         self._backoff.reset()
 

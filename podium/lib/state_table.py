@@ -26,6 +26,10 @@ class StateTable(Generic[State, Event]):
     def __init__(self, name: str, transitions: Mapping[tuple[State, Event], State]) -> None:
         self.name = name
         self.transitions = dict(transitions)
+        # By identity: a state machine is asked several times for each pod, and an Enum hashes in Python.
+        self._after: dict[int, dict[int, State]] = {}
+        for (state, event), after in transitions.items():
+            self._after.setdefault(id(state), {})[id(event)] = after
 
     def next(self, state: State, event: Event) -> State:
         """The state after the event.
@@ -34,7 +38,7 @@ class StateTable(Generic[State, Event]):
             InvalidTransition: the pair is not in the table.
         """
         try:
-            return self.transitions[state, event]
+            return self._after[id(state)][id(event)]
         except KeyError:
             raise InvalidTransition(self.name, state, event) from None
 

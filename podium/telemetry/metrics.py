@@ -41,6 +41,7 @@ _ATTEMPT_S = exponential(0.001, 2, 15)
 _EXTENSION_POINT_S = exponential(0.0001, 2, 12)
 _PLUGIN_S = exponential(0.00001, 1.5, 20)
 _MESSAGE_BYTES = Bounds(64, 256, 512, *(float(4**power) for power in range(5, 13)))
+_STALL_S = Bounds(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _REQUEST_S = Bounds(0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 
 
@@ -162,6 +163,10 @@ class Metrics:
             "plugin",
             "extension_point",
         )
+        self._stall_s = histogram(
+            "podium_loop_stall_seconds", "How late the event loop was, looked at 50 times a second.", _STALL_S
+        )
+        self._stall_s_max = gauge("podium_loop_stall_max_seconds", "The longest time that the event loop was late.")
         self._broken = counter("podium_broken_objects_total", "Objects with a field that cannot be read.", "kind")
         self._build = gauge("podium_build_info", "What is running.", "version", "python_version")
         self._build[podium.__version__, platform.python_version()].set(1)
@@ -328,6 +333,13 @@ class Metrics:
     def count_slow_plugin(self, plugin: str, point: str) -> None:
         """A plugin kept all pods waiting for too long."""
         self._slow[plugin, point].add()
+
+    def observe_loop_stall(self, seconds: float) -> None:
+        """The event loop was looked at, and was so much late."""
+        self._stall_s[()].observe(seconds)
+        longest = self._stall_s_max[()]
+        if seconds > longest.value:
+            longest.set(seconds)
 
     def count_broken_object(self, kind: str) -> None:
         """An object with a field that cannot be read was found."""

@@ -1,0 +1,34 @@
+"""Long work on the event loop, in turns short enough that nobody notices."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from anyio.lowlevel import checkpoint
+
+from podium.lib.clock import Clock
+
+_TURN_S_MAX: Final = 0.005
+
+
+class Turns:
+    """Says when work that goes through many items has to let others run.
+
+    Used as `if turns.is_over(): await turns.next()` after each item: the check costs 0.1 us, where an await that does
+    nothing would cost 0.4.
+    """
+
+    __slots__ = ("_clock", "_ends_s")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._ends_s = clock.monotonic() + _TURN_S_MAX
+
+    def is_over(self) -> bool:
+        """Whether the turn has lasted long enough."""
+        return self._clock.monotonic() >= self._ends_s
+
+    async def next(self) -> None:
+        """Let others run, and begin another turn."""
+        await checkpoint()
+        self._ends_s = self._clock.monotonic() + _TURN_S_MAX

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import anyio
+import pytest
+from structlog.testing import capture_logs
+
+from podium.daemon.stall_watch import StallWatch
+from podium.telemetry import Metrics
+from tests.virtual_time import VIRTUAL_TIME, LoopClock
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> object:
+    return VIRTUAL_TIME
+
+
+class StandingClock(LoopClock):
+    """Goes on by as much as the loop is told to have stood still."""
+
+    stood_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.stood_s
+
+
+async def watched(*stalls_s: float) -> tuple[Metrics, list[float]]:
+    """What metrics and log say after these stalls, one each second."""
+    metrics, clock = Metrics(), StandingClock()
+    with capture_logs() as logs:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(StallWatch(clock, metrics).run)
+            for stall_s in stalls_s:
+                await anyio.sleep(1.005)
+                clock.stood_s += stall_s
+            await anyio.sleep(0.05)
+            tasks.cancel_scope.cancel()
+    return metrics, [line["seconds"] for line in logs]
+
+
+async def test_the_longest_stall_is_kept() -> None:
+    metrics, _ = await watched(0.02, 0.3, 0.1)
+    assert metrics.value("podium_loop_stall_max_seconds") == pytest.approx(0.3)
+    text = metrics.render().decode()
+    looks = metrics.value("podium_loop_stall_seconds")
+    assert f'podium_loop_stall_seconds_bucket{{le="0.25"}} {looks - 1:.0f}' in text
+    assert f'podium_loop_stall_seconds_bucket{{le="0.05"}} {looks - 2:.0f}' in text
+
+
+async def test_only_stalls_that_somebody_may_notice_are_logged() -> None:
+    _, logged = await watched(0.04, 0.3, 0.06)
+    assert logged == [0.3, 0.06]
