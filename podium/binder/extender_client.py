@@ -10,6 +10,7 @@ Differs: proxies named by the environment are not used; user and password of the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from io import BytesIO
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
@@ -44,6 +45,7 @@ T = TypeVar("T")
 _TIMEOUT_S: Final = 5.0
 _CLOSE_S_MAX: Final = 2.0
 _READ_BUFFER_BYTES: Final = 2 * 1024 * 1024
+_PIECE_BYTES_MAX: Final = 1024 * 1024
 
 
 class ExtenderClient:
@@ -120,7 +122,9 @@ class ExtenderClient:
         url = f"{self.extender.url_prefix.rstrip('/')}/{verb}"
         for is_last in (verb == self.extender.bind_verb, True):
             try:
-                async with self._session.post(url, data=body, server_hostname=self._server_name or None) as response:
+                # A large body goes out piece by piece, and lets others run in between.
+                data = BytesIO(body) if len(body) > _PIECE_BYTES_MAX else body
+                async with self._session.post(url, data=data, server_hostname=self._server_name or None) as response:
                     return response.status, await response.read()
             except aiohttp.ServerDisconnectedError:
                 if is_last:

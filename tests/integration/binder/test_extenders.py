@@ -185,6 +185,16 @@ async def test_url_that_cannot_be_used_is_a_failure(url: str, name: str) -> None
     assert answer.message == f'extender "{name}": failed filter: the URL cannot be used'
 
 
+async def test_large_bodies_go_through_both_ways() -> None:
+    wide = builders.node("wide", labels={"padding": "x" * (1 << 22)})
+    question_nodes = [whole_node(wide, msgspec.json.encode(wide))]
+    async with ExtenderServer(filter=lambda args: {"Nodes": args["Nodes"]}) as server:
+        extender = Extender(server.url, filter_verb="filter")
+        async with pool(extender) as asked:
+            answer = await answer_of(asked, AskFilter(extender, pod(), question_nodes))
+    assert answer == Filtered(("wide",), {}, {})
+
+
 async def test_user_and_password_of_the_url_are_sent() -> None:
     async with ExtenderServer(filter=let_through("n0")) as server:
         extender = Extender(server.url.replace("://", "://ann:secret@"), filter_verb="filter")
