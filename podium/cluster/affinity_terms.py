@@ -38,6 +38,8 @@ class AffinityTerm:
 class TermKind(enum.Enum):
     """What a pod wants of the pods that its term means."""
 
+    __hash__ = object.__hash__  # members are single, and an enum's own hash is a call of Python code
+
     REQUIRED_AFFINITY = "requiredAffinityTerms"
     REQUIRED_ANTI_AFFINITY = "requiredAntiAffinityTerms"
     PREFERRED_AFFINITY = "preferredAffinityTerms"

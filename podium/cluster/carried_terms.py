@@ -6,20 +6,25 @@ term once, not against each pod, and only against terms that its namespace and l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from podium.cluster.affinity_terms import AffinityTerm, CarriedTerm, TermKind, pod_terms
+from podium.cluster.labels import LabelColumn
 from podium.cluster.pod_changes import PodChange, PodChanges, undone
 from podium.cluster.pod_counts import CHANGES_KEPT, IntArray, PodsByRow
+from podium.cluster.value_sums import ValueSums, summed
 from podium.kube.objects import Pod
 from podium.kube.selectors import Operator
 
 COLUMNS_MAX: Final = 512
 """For how many terms the counts are kept as a column too; the one not asked for the longest goes first."""
+
+ColumnOf: TypeAlias = Callable[[str], LabelColumn]
+"""The column of a label."""
 
 _Pair: TypeAlias = tuple[str, str] | None
 _BucketKey: TypeAlias = tuple[TermKind, str | None, _Pair]
@@ -52,6 +57,12 @@ class TermCounter(Protocol):
         """
         ...
 
+    def meaning_by_value(
+        self, newcomer: Newcomer, kinds: Iterable[TermKind], column_of: ColumnOf
+    ) -> Sequence[tuple[CarriedTerm, IntArray]]:
+        """As `meaning`, with the number of pods for each value of the label that is the term's topology key."""
+        ...
+
     def add(self, row: int, pod: Pod) -> None:
         """A pod has come to the row."""
         ...
@@ -72,8 +83,10 @@ class _Carriers:
     carried: CarriedTerm
     rows: dict[int, int] = field(default_factory=dict)
     column: IntArray | None = None
+    sums: ValueSums = field(default_factory=ValueSums)
 
     def count(self, row: int, sign: int) -> None:
+        self.sums.count(row, sign)
         left = self.rows.get(row, 0) + sign
         if left:
             self.rows[row] = left
@@ -106,12 +119,18 @@ class CarriedTerms:
         """The terms that mean the newcomer, with the number of pods on each row that carry them."""
         if not self._carriers:
             return {}
-        return {
-            carriers.carried: self._column(carriers)
-            for kind in kinds
-            for carriers in self._candidates(kind, newcomer)
-            if newcomer.is_meant_by(carriers.carried.term)
-        }
+        return {carriers.carried: self._column(carriers) for carriers in self._meaning(newcomer, kinds)}
+
+    def meaning_by_value(
+        self, newcomer: Newcomer, kinds: Iterable[TermKind], column_of: ColumnOf
+    ) -> Sequence[tuple[CarriedTerm, IntArray]]:
+        """The terms that mean the newcomer, with the number of pods that carry them by topology value."""
+        if not self._carriers:
+            return ()
+        return [
+            (carriers.carried, carriers.sums.of(column_of(carriers.carried.term.topology_key), self._column(carriers)))
+            for carriers in self._meaning(newcomer, kinds)
+        ]
 
     def add(self, row: int, pod: Pod) -> None:
         """A pod has come to the row."""
@@ -153,6 +172,12 @@ class CarriedTerms:
         return counted
 
     # ------------------------------------------------------------ inside
+
+    def _meaning(self, newcomer: Newcomer, kinds: Iterable[TermKind]) -> Iterator[_Carriers]:
+        for kind in kinds:
+            for carriers in self._candidates(kind, newcomer):
+                if newcomer.is_meant_by(carriers.carried.term):
+                    yield carriers
 
     def _candidates(self, kind: TermKind, newcomer: Newcomer) -> Iterator[_Carriers]:
         for namespace in (newcomer.namespace, None):
@@ -226,6 +251,13 @@ class ForkedCarriedTerms:
                 counts[list(rows)] += list(rows.values())
                 found[carried] = counts
         return {carried: counts for carried, counts in found.items() if counts.any()}
+
+    def meaning_by_value(
+        self, newcomer: Newcomer, kinds: Iterable[TermKind], column_of: ColumnOf
+    ) -> Sequence[tuple[CarriedTerm, IntArray]]:
+        """The terms that mean the newcomer, with the number of pods that carry them by topology value."""
+        found = self.meaning(newcomer, kinds)
+        return [(each, summed(column_of(each.term.topology_key), by_row)) for each, by_row in found.items()]
 
     def add(self, row: int, pod: Pod) -> None:
         """A pod has come to the row."""

@@ -14,13 +14,18 @@ ABSENT = 0
 class LabelColumn:
     """One label key over all rows.
 
-    `ids` is int32 by row; `values[id]` is the label's value, with id 0 for nodes that do not have the key.
+    `ids` is int32 by row; `values[id]` is the label's value, with id 0 for nodes that do not have the key. `version`
+    changes whenever a row's value does.
     """
 
     def __init__(self, key: str, size: int) -> None:
         self.key = key
         self.ids: NDArray[np.int32] = np.zeros(size, np.int32)
         self.values: list[str | None] = [None]
+        self.version = 0
+        self._seen = 0
+        self._in_use = np.zeros(1, np.bool_)
+        self._labelled = 0
         self._id_of: dict[str, int] = {}
 
     def id_of(self, value: str) -> int | None:
@@ -30,14 +35,33 @@ class LabelColumn:
     def set(self, row: int, labels: Mapping[str, str]) -> None:
         """Put the row's value in, the first sight of a value giving it the next id."""
         value = labels.get(self.key)
-        if value is None:
-            self.ids[row] = ABSENT
-            return
+        known = ABSENT if value is None else self._id(value)
+        if self.ids[row] != known:
+            self.ids[row] = known
+            self.version += 1
+
+    def values_in_use(self) -> NDArray[np.bool_]:
+        """By id, whether some node has the value; never for nodes without the label. To be read only."""
+        self._look_again()
+        return self._in_use
+
+    def labelled(self) -> int:
+        """How many nodes have the label."""
+        self._look_again()
+        return self._labelled
+
+    def _id(self, value: str) -> int:
         known = self._id_of.get(value)
         if known is None:
             known = self._id_of[value] = len(self.values)
             self.values.append(value)
-        self.ids[row] = known
+        return known
+
+    def _look_again(self) -> None:
+        if self._seen != self.version:
+            sizes = np.bincount(self.ids, minlength=len(self.values))
+            sizes[ABSENT] = 0
+            self._in_use, self._labelled, self._seen = sizes > 0, int(sizes.sum()), self.version
 
     def resize(self, size: int) -> None:
         """Make room for more rows."""

@@ -15,7 +15,9 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from podium.cluster.labels import LabelColumn
 from podium.cluster.pod_changes import PodChange, PodChanges, undone
+from podium.cluster.value_sums import ValueSums, summed
 from podium.kube.objects import Pod
 from podium.kube.selectors import Selector
 
@@ -55,6 +57,10 @@ class PodCounter(Protocol):
         """How many pods on each row the query takes; to be read only, good until the next change."""
         ...
 
+    def matching_by_value(self, query: PodQuery, column: LabelColumn) -> IntArray:
+        """How many pods the query takes on nodes with each value of the label; to be read only, likewise."""
+        ...
+
     def add(self, row: int, pod: Pod) -> None:
         """A pod has come to the row."""
         ...
@@ -72,6 +78,11 @@ class PodCounter(Protocol):
 class _Counter:
     counts: IntArray
     groups: set[_Group] = field(default_factory=set)
+    sums: ValueSums = field(default_factory=ValueSums)
+
+    def count(self, row: int, number: int) -> None:
+        self.counts[row] += number
+        self.sums.count(row, number)
 
 
 @dataclass(slots=True, eq=False)
@@ -99,13 +110,12 @@ class PodCounts:
 
     def matching(self, query: PodQuery) -> IntArray:
         """How many pods on each row the query takes."""
-        counter = self._counters.pop(query, None)
-        if counter is None:
-            counter = self._count(query)
-        self._counters[query] = counter  # the latest asked is last
-        if len(counter.counts) < len(self._pods):
-            counter.counts = _grown(counter.counts, len(self._pods))
-        return counter.counts
+        return self._counter(query).counts
+
+    def matching_by_value(self, query: PodQuery, column: LabelColumn) -> IntArray:
+        """How many pods the query takes on nodes with each value of the label."""
+        counter = self._counter(query)
+        return counter.sums.of(column, counter.counts)
 
     def add(self, row: int, pod: Pod) -> None:
         """A pod has come to the row."""
@@ -122,7 +132,7 @@ class PodCounts:
         key = _group_key(pod)
         group = in_namespace[key]
         for counter in group.counters:
-            counter.counts[row] -= 1
+            counter.count(row, -1)
         group.rows[row] -= 1
         if not group.rows[row]:
             del group.rows[row]
@@ -144,6 +154,15 @@ class PodCounts:
 
     # ------------------------------------------------------------ inside
 
+    def _counter(self, query: PodQuery) -> _Counter:
+        counter = self._counters.pop(query, None)
+        if counter is None:
+            counter = self._count(query)
+        self._counters[query] = counter  # the latest asked is last
+        if len(counter.counts) < len(self._pods):
+            counter.counts = _grown(counter.counts, len(self._pods))
+        return counter
+
     def _add(self, row: int, pod: Pod, groups: dict[str, dict[_GroupKey, _Group]]) -> None:
         in_namespace = groups.setdefault(pod.metadata.namespace, {})
         key = _group_key(pod)
@@ -154,7 +173,7 @@ class PodCounts:
         for counter in group.counters:
             if row >= len(counter.counts):
                 counter.counts = _grown(counter.counts, len(self._pods))
-            counter.counts[row] += 1
+            counter.count(row, 1)
 
     def _new_group(self, pod: Pod) -> _Group:
         meta = pod.metadata
@@ -214,6 +233,10 @@ class ForkedPodCounts:
         _apply(counts, self.changes.since(seen) or (), query)
         self._counts[query] = counts, self.changes.end
         return counts
+
+    def matching_by_value(self, query: PodQuery, column: LabelColumn) -> IntArray:
+        """How many pods the query takes on nodes with each value of the label."""
+        return summed(column, self.matching(query))
 
     def add(self, row: int, pod: Pod) -> None:
         """A pod has come to the row."""

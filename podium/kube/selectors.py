@@ -37,6 +37,8 @@ NODE_NAME_FIELD: Final = "metadata.name"
 class Operator(enum.Enum):
     """How a requirement's values are held against a label."""
 
+    __hash__ = object.__hash__  # members are single, and an enum's own hash is a call of Python code
+
     IN = "In"
     NOT_IN = "NotIn"
     EXISTS = "Exists"

@@ -27,7 +27,9 @@ NOT_NEAR, TOO_NEAR, UNWELCOME = 1, 2, 3
 """Verdicts, in the order in which they are looked for."""
 
 _NO_LABELS: Final[Mapping[str, str]] = {}
+_MINDING: Final = (TermKind.REQUIRED_ANTI_AFFINITY,)
 _SCORING_KINDS: Final = (TermKind.PREFERRED_AFFINITY, TermKind.PREFERRED_ANTI_AFFINITY)
+_ALL_SCORING_KINDS: Final = (*_SCORING_KINDS, TermKind.REQUIRED_AFFINITY)
 
 
 class Namespaces(Protocol):
@@ -66,6 +68,8 @@ def incoming_term(term: AffinityTerm, namespaces: Namespaces) -> IncomingTerm:
 
 def _joint_query(terms: tuple[IncomingTerm, ...]) -> PodQuery:
     """What takes the pods that all the terms mean."""
+    if len(terms) == 1:
+        return terms[0].query
     namespaces: frozenset[str] | None = None
     selector = EVERYTHING
     for term in terms:
@@ -100,13 +104,15 @@ class RequiredAffinity:
         self._near_terms, self._far_terms = near_terms, far_terms
         self._suits_itself = all(term.means(pod) for term in near_terms)
         self._near, self._far, self._unwelcome = (TopologyCounts(snapshot) for _ in range(3))
+        counted, column = snapshot.pod_counts.matching_by_value, snapshot.label_column
         if near_terms:
-            by_row = snapshot.pod_counts.matching(_joint_query(near_terms))
-            self._near.add_rows((key, by_row) for key in {term.topology_key for term in near_terms})
-        counts = snapshot.pod_counts
-        self._far.add_rows((term.topology_key, counts.matching(term.query)) for term in far_terms)
-        minding = snapshot.carried_terms.meaning(newcomer, (TermKind.REQUIRED_ANTI_AFFINITY,))
-        self._unwelcome.add_rows((carried.term.topology_key, by_row) for carried, by_row in minding.items())
+            query = _joint_query(near_terms)
+            for key in {term.topology_key for term in near_terms}:
+                self._near.add_values(key, counted(query, column(key)))
+        for term in far_terms:
+            self._far.add_values(term.topology_key, counted(term.query, column(term.topology_key)))
+        for carried, by_value in snapshot.carried_terms.meaning_by_value(newcomer, _MINDING, column):
+            self._unwelcome.add_values(carried.term.topology_key, by_value)
 
     @property
     def is_empty(self) -> bool:
@@ -178,18 +184,19 @@ class PreferredAffinity:
         hard_pod_affinity_weight: int,
         snapshot: Snapshot,
     ) -> None:
-        counts = snapshot.pod_counts
-        counted = [(term.topology_key, counts.matching(term.query), weight) for term, weight in preferred]
-        kinds = _SCORING_KINDS if not hard_pod_affinity_weight else (*_SCORING_KINDS, TermKind.REQUIRED_AFFINITY)
-        for carried, by_row in snapshot.carried_terms.meaning(newcomer, kinds).items():
+        matching, column = snapshot.pod_counts.matching_by_value, snapshot.label_column
+        counted = [
+            (term.topology_key, matching(term.query, column(term.topology_key)), weight) for term, weight in preferred
+        ]
+        kinds = _SCORING_KINDS if not hard_pod_affinity_weight else _ALL_SCORING_KINDS
+        for carried, by_value in snapshot.carried_terms.meaning_by_value(newcomer, kinds, column):
             weight = hard_pod_affinity_weight if carried.kind is TermKind.REQUIRED_AFFINITY else carried.weight
-            counted.append((carried.term.topology_key, by_row, weight))
+            counted.append((carried.term.topology_key, by_value, weight))
         self._weights = TopologyCounts(snapshot)
-        self._weights.add_rows((key, by_row * weight) for key, by_row, weight in counted)
+        for key, by_value, weight in counted:
+            self._weights.add_values(key, by_value * weight)
         # Weights may cancel each other out; a node that pods were found near to is scored all the same.
-        self.counts_anything = not self._weights.is_empty or any(
-            by_row[snapshot.label_column(key).ids != ABSENT].any() for key, by_row, _ in counted
-        )
+        self.counts_anything = any(by_value[ABSENT + 1 :].any() for _, by_value, _ in counted)
 
     def score(self, rows: Rows) -> IntArray:
         """The summed weights of each row."""

@@ -20,6 +20,7 @@ from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.labels import ABSENT, LabelColumn
 from podium.cluster.pod_counts import PodQuery
 from podium.cluster.snapshot import BoolArray
+from podium.cluster.value_sums import summed
 from podium.kube.objects import Pod
 from podium.plugins.spread_constraints import HOSTNAME, SpreadConstraint
 
@@ -29,15 +30,32 @@ NO_LABEL, TOO_SKEWED = 1, 2
 _NO_DOMAINS: Final = 2**31 - 1
 
 
+def _query(pod: Pod, constraint: SpreadConstraint) -> PodQuery:
+    return PodQuery(frozenset((pod.metadata.namespace,)), constraint.selector, include_terminating=False)
+
+
 def _matching(pod: Pod, constraint: SpreadConstraint, snapshot: Snapshot) -> IntArray:
     """By row, how many pods the constraint counts. A selector that takes everything counts none, as upstream."""
     if constraint.selector.everything:
         return np.zeros(len(snapshot.nodes), np.int64)
-    query = PodQuery(frozenset((pod.metadata.namespace,)), constraint.selector, include_terminating=False)
-    return snapshot.pod_counts.matching(query)
+    return snapshot.pod_counts.matching(_query(pod, constraint))
 
 
-def _in_all_topologies(columns: Sequence[LabelColumn]) -> BoolArray:
+def _matching_by_value(
+    pod: Pod, constraint: SpreadConstraint, column: LabelColumn, snapshot: Snapshot, counted: BoolArray | None
+) -> IntArray:
+    """By value id, how many pods the constraint counts on the nodes that are counted; a new array."""
+    if counted is not None:
+        return summed(column, _matching(pod, constraint, snapshot) * counted)
+    if constraint.selector.everything:
+        return np.zeros(len(column.values), np.int64)
+    return snapshot.pod_counts.matching_by_value(_query(pod, constraint), column).copy()
+
+
+def _in_all_topologies(columns: Sequence[LabelColumn], snapshot: Snapshot) -> BoolArray | None:
+    """By row, whether the node has all of the labels; None where every node has."""
+    if all(column.labelled() == len(snapshot) for column in columns):
+        return None
     present: BoolArray = columns[0].ids != ABSENT
     for column in columns[1:]:
         present &= column.ids != ABSENT
@@ -113,7 +131,7 @@ class HardSpread:
     def of(cls, pod: Pod, constraints: tuple[SpreadConstraint, ...], snapshot: Snapshot) -> HardSpread:
         """Count the pods in all domains of nodes that have the labels of all constraints."""
         columns = [snapshot.label_column(each.topology_key) for each in constraints]
-        in_all = _in_all_topologies(columns) if len(columns) > 1 else None
+        in_all = _in_all_topologies(columns, snapshot) if len(columns) > 1 else None
         return cls(
             tuple(
                 _count_domains(pod, each, column, snapshot, _both(in_all, each.included(pod.spec, snapshot)))
@@ -156,11 +174,12 @@ class HardSpread:
 def _count_domains(
     pod: Pod, constraint: SpreadConstraint, column: LabelColumn, snapshot: Snapshot, counted: BoolArray | None
 ) -> Domains:
-    ids = column.ids if counted is None else np.where(counted, column.ids, ABSENT)
-    size, end = len(column.values), snapshot.row_end
-    counts = np.bincount(ids[:end], _matching(pod, constraint, snapshot)[:end], size).astype(np.int64)
-    is_domain = np.bincount(ids[:end], minlength=size) > 0
-    counts[ABSENT], is_domain[ABSENT] = 0, False
+    counts = _matching_by_value(pod, constraint, column, snapshot, counted)
+    is_domain = column.values_in_use()
+    if counted is not None:
+        is_domain = np.bincount(column.ids[counted], minlength=len(column.values)) > 0
+        is_domain[ABSENT] = False
+    counts[ABSENT] = 0
     return Domains(constraint, column, counts, is_domain, constraint.selector.matches(pod.metadata.labels))
 
 
@@ -172,7 +191,7 @@ class _SoftCounts:
     """One soft constraint; `counts` are by row for host names, otherwise by value id."""
 
     column: LabelColumn
-    counts: NDArray[np.float64] | IntArray
+    counts: IntArray
     by_row: bool
     weight: float
     allowance: int
@@ -219,9 +238,8 @@ class SoftSpread:
         ignored: BoolArray | None = None
         kept = rows
         if requires_all_labels:
-            in_all = _in_all_topologies(columns)
-            keeps = in_all.take(rows)
-            if not keeps.all():
+            in_all = _in_all_topologies(columns, snapshot)
+            if in_all is not None and not (keeps := in_all.take(rows)).all():
                 ignored, kept = ~in_all, rows[keeps]
         parts = (
             _count_host(pod, each, column, snapshot, len(kept))
@@ -281,11 +299,7 @@ def _count_soft(
     kept: Rows,
     counted: BoolArray | None,
 ) -> _SoftCounts:
-    by_row = _matching(pod, constraint, snapshot)
-    if counted is not None:
-        by_row = by_row * counted
-    end = snapshot.row_end
-    counts = np.bincount(column.ids[:end], by_row[:end], len(column.values))
+    counts = _matching_by_value(pod, constraint, column, snapshot, counted)
     is_domain = np.zeros(len(column.values), np.bool_)
     is_domain[column.ids.take(kept)] = True
     domain_count = int(np.count_nonzero(is_domain))

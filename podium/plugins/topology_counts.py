@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 import numpy as np
 
@@ -17,25 +17,20 @@ class TopologyCounts:
     Invariant: nodes without the label count nowhere.
     """
 
-    __slots__ = ("_by_key", "_column", "_row_end")
+    __slots__ = ("_by_key", "_column")
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._column = snapshot.label_column
-        self._row_end = snapshot.row_end
         self._by_key: dict[str, IntArray] = {}
 
-    def add_rows(self, numbers: Iterable[tuple[str, IntArray]]) -> None:
-        """Add numbers by row, each under a key, to the topology values of the rows' nodes."""
-        by_key: dict[str, IntArray] = {}
-        for key, by_row in numbers:
-            known = by_key.get(key)
-            by_key[key] = by_row if known is None else known + by_row
-        for key, by_row in by_key.items():
-            column = self._column(key)
-            end = self._row_end
-            summed = np.bincount(column.ids[:end], by_row[:end], len(column.values)).astype(np.int64)
-            summed[ABSENT] = 0
-            self._by_key[key] = summed + self._by_key[key] if key in self._by_key else summed
+    def add_values(self, key: str, by_value: IntArray) -> None:
+        """Add numbers by the value ids of a key; what is under that of an absent label counts nowhere."""
+        known = self._by_key.get(key)
+        if known is None:
+            self._by_key[key] = known = by_value.copy()
+        else:
+            known += by_value
+        known[ABSENT] = 0
 
     def add_node(self, key: str, row: int, number: int) -> None:
         """Add to the topology value of one node, if it has the key."""
@@ -73,6 +68,6 @@ class TopologyCounts:
     def clone(self) -> TopologyCounts:
         """An independent copy."""
         twin = TopologyCounts.__new__(TopologyCounts)
-        twin._column, twin._row_end = self._column, self._row_end
+        twin._column = self._column
         twin._by_key = {key: counts.copy() for key, counts in self._by_key.items()}
         return twin

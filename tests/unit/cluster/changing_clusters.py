@@ -74,8 +74,9 @@ class World:
             world.put_node(index)
         return world
 
-    def put_node(self, index: int) -> None:
-        self.snapshot.put_node(Node(metadata=ObjectMeta(name=f"n{index}")), {}, 10)
+    def put_node(self, index: int, zone: str = "z0") -> None:
+        labels = {"zone": zone, **({"host": f"h{index}"} if index else {})}
+        self.snapshot.put_node(Node(metadata=ObjectMeta(name=f"n{index}", labels=labels)), {}, 10)
 
     def take(self, kind: str, index: int, pod: Pod) -> None:
         """Let something happen that can happen."""
@@ -90,6 +91,8 @@ class World:
         elif kind == "change" and known is not None:
             before = self.snapshot.pods[known][pod.uid]
             self.snapshot.replace_pod(known, same_namespace(pod, before), NOTHING)
+        elif kind == "move node" and not self.snapshot._is_fork:
+            self.put_node(index, f"z{len(pod.metadata.labels)}")
         elif kind == "lose node" and not self.snapshot._is_fork:
             gone = self.snapshot.row_of[f"n{index}"]
             self.snapshot.drop_node(f"n{index}")
@@ -99,6 +102,14 @@ class World:
 
     def fork(self) -> World:
         return World(self.snapshot.fork(), dict(self.on_row))
+
+    def by_value(self, key: str, by_row: list[int]) -> list[int]:
+        """The numbers summed up by the values of a label."""
+        column = self.snapshot.label_column(key)
+        sums = [0] * len(column.values)
+        for row, number in enumerate(by_row):
+            sums[column.ids[row]] += number
+        return sums
 
     def pods(self) -> list[tuple[int, Pod]]:
         return [(row, each) for row, pods in enumerate(self.snapshot.pods) for each in pods.values()]
@@ -118,6 +129,8 @@ def same_namespace(pod: Pod, before: Pod) -> Pod:
 
 
 steps = st.tuples(
-    st.sampled_from(("come", "come", "go", "change", "lose node", "ask")), st.integers(0, NODES - 1), pods()
+    st.sampled_from(("come", "come", "go", "change", "lose node", "move node", "ask")),
+    st.integers(0, NODES - 1),
+    pods(),
 )
 histories = st.lists(steps, max_size=12)
