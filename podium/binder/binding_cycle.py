@@ -126,9 +126,14 @@ class BindOutcome:
         return self.status is None
 
     @property
+    def has_failed_at_permit(self) -> bool:
+        """Whether its wait did not end well."""
+        return self.stage is BindingStage.WAITING_ON_PERMIT and self.status is not None
+
+    @property
     def is_rejected_at_permit(self) -> bool:
         """Whether the pod was found unschedulable while it waited."""
-        return self.stage is BindingStage.WAITING_ON_PERMIT and self.status is not None and self.status.is_rejected
+        return self.has_failed_at_permit and self.status is not None and self.status.is_rejected
 
 
 class Binder:

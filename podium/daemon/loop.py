@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import anyio
@@ -56,6 +57,8 @@ _REQUESTS_WAITING_LOW = 64
 """How far the API server has to catch up before decisions go on: many at once are cheaper than one now and then."""
 _LOOK_AGAIN_S = 1.0
 """After how long a loop that waits for the API server looks again, should nobody have told it of progress."""
+
+_STOPPING = "the scheduler is stopping"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +113,14 @@ class SchedulingLoop:
         return self._bindings
 
     def stop(self) -> None:
-        """Decide on no more pods; `run` ends when the binding cycles under way have ended."""
+        """Decide on no more pods; `run` ends when the binding cycles under way have ended.
+
+        Pods that wait at Permit wait no longer: nobody is left whom their plugins could wait for.
+        """
         self._is_stopping = True
         self._parts.queue.close()
+        for waiting in self._parts.binder.waiting_pods:
+            waiting.preempt("", _STOPPING)
         self._wake_up.ring()
         self._progress.ring()
 
@@ -291,9 +299,20 @@ class SchedulingLoop:
         if outcome.is_bound:
             self._bound(attempt, decision, outcome)
             return
+        if self._is_stopping and outcome.has_failed_at_permit:
+            self._let_go(attempt, decision)
+            return
         write = self._not_bound(attempt, decision, outcome)
         if write is not None:
             await self._write_status(write)
+
+    def _let_go(self, attempt: Attempt, decision: Suggested) -> None:
+        """Undo what the attempt has reserved and say nothing: another scheduler, or the next run, takes the pod."""
+        attempt.framework.run_unreserve(attempt.state, attempt.pod, decision.node_name)
+        # Refused where the API server has the pod on a node after all.
+        with suppress(CacheError):
+            self._parts.cache.forget_pod(attempt.pod)
+        self._parts.queue.done(attempt.pod.uid)
 
     def _bound(self, attempt: Attempt, decision: Suggested, outcome: BindOutcome) -> None:
         parts, info = self._parts, attempt.info

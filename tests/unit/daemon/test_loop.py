@@ -604,6 +604,21 @@ async def test_a_binding_that_fails_after_the_stop_ends_it_all_the_same() -> Non
     assert not [each for each in logs if each["event"] == "Pod went astray in the queue"]
 
 
+async def test_pods_that_wait_at_permit_are_let_go_at_the_stop_without_a_word() -> None:
+    story: list[str] = []
+    world = World(recording_reserve(story, "Room"), permit("Waits", lambda: (WAIT, 600.0)))
+    web = pod("web-1")
+    world.put(node("n1"), web)
+    async with world.running():
+        assert len(world.waiting_pods) == 1
+        stopped_at_s = world.clock.monotonic()
+    assert world.clock.monotonic() - stopped_at_s < 1.0
+    assert story[-1] == "unreserve Room"
+    assert not world.cache.is_assumed(web.uid)
+    assert (len(world.waiting_pods), world.loop.bindings, world.conditions, world.bindings) == (0, 0, [], [])
+    assert world.attempts("error") == world.attempts("unschedulable") == 0
+
+
 async def test_the_stop_of_a_loop_that_has_never_run_does_not_wait() -> None:
     world = World()
     world.loop.stop()
