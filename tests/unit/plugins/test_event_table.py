@@ -1,0 +1,562 @@
+"""The plugin x event table: what each plugin registers for, and for each row a change that helps and one that does not.
+
+Source: the registrations of kube-scheduler 1.36.2's in-tree plugins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pytest
+
+from podium.config import ARGS_BY_PLUGIN, args
+from podium.framework.cluster_event import ActionType, ClusterEvent, EventRegistration, EventResource
+from podium.framework.interface import Plugin
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.kube.objects import Pod
+from podium.lib.clock import ManualClock
+from podium.plugins import IN_TREE
+from podium.queues import HintMap, SilentObserver, build_hint_map
+from podium.queues.hints import Hints, Strategy
+from tests.builders import ZONE_LABEL, node, pod
+from tests.unit.plugins.clusters import StillHandle
+from tests.unit.plugins.storage import (
+    EPHEMERAL,
+    attachment,
+    capacity,
+    claim,
+    csi_driver,
+    csi_node,
+    storage_class,
+    user,
+    volume,
+)
+
+Row = tuple[str, str, str]
+
+TAINT, LABEL, ALLOCATABLE = "UpdateNodeTaint", "UpdateNodeLabel", "UpdateNodeAllocatable"
+SHIM = "UpdateNodeTaint"
+"""What a plugin that waits for new nodes gets as well, without a hint: a node may come with taints that go later."""
+
+TABLE: Mapping[str, Mapping[str, str]] = {
+    "SchedulingGates": {"Pod": "UpdatePodSchedulingGatesEliminated"},
+    "NodeUnschedulable": {"Node": f"Add {TAINT}", "Pod": "UpdatePodToleration"},
+    "NodeName": {"Node": f"Add {SHIM}"},
+    "TaintToleration": {"Node": f"Add {TAINT}", "Pod": "UpdatePodToleration"},
+    "NodeAffinity": {"Node": f"Add {LABEL} {SHIM}"},
+    "NodePorts": {"Pod": "Delete", "Node": f"Add {SHIM}"},
+    "NodeResourcesFit": {"Pod": "Delete UpdatePodScaleDown", "Node": f"Add {ALLOCATABLE} {SHIM}"},
+    "VolumeRestrictions": {"Pod": "Delete", "Node": f"Add {SHIM}", "PersistentVolumeClaim": "Add"},
+    "NodeVolumeLimits": {
+        "storage.k8s.io/CSINode": "Add Update",
+        "Pod": "Delete",
+        "PersistentVolumeClaim": "Add",
+        "storage.k8s.io/VolumeAttachment": "Delete",
+    },
+    "VolumeBinding": {
+        "storage.k8s.io/StorageClass": "Add Update",
+        "PersistentVolumeClaim": "Add Update",
+        "PersistentVolume": "Add Update",
+        "Node": f"Add {LABEL} {SHIM}",
+        "storage.k8s.io/CSINode": "Add Update",
+        "storage.k8s.io/CSIDriver": "Update",
+        "storage.k8s.io/CSIStorageCapacity": "Add Update",
+    },
+    "VolumeZone": {
+        "storage.k8s.io/StorageClass": "Add",
+        "Node": f"Add {LABEL} {SHIM}",
+        "PersistentVolumeClaim": "Add Update",
+        "PersistentVolume": "Add Update",
+    },
+    "PodTopologySpread": {
+        "Pod": "Add Delete UpdatePodLabel UpdatePodToleration",
+        "Node": f"Add Delete {LABEL} {TAINT}",
+    },
+    "InterPodAffinity": {"Pod": "Add Delete UpdatePodLabel", "Node": f"Add {LABEL} {SHIM}"},
+    "DefaultPreemption": {"Pod": "Delete"},
+    "DynamicResources": {
+        "Node": f"Add {LABEL} {ALLOCATABLE} {SHIM}",
+        "Pod": "UpdatePodGeneratedResourceClaim",
+        "resource.k8s.io/ResourceClaim": "Add Update",
+        "resource.k8s.io/DeviceClass": "Add Update",
+        "resource.k8s.io/ResourceSlice": "Add Update",
+    },
+    "NodeDeclaredFeatures": {"Node": f"Add UpdateNodeDeclaredFeature {SHIM}", "Pod": "Update"},
+}
+# Devices are not allocated yet, and no pod that asks for them is ever rejected for want of one.
+NOT_YET = {
+    ("DynamicResources", resource, action)
+    for resource in ("resource.k8s.io/ResourceClaim", "resource.k8s.io/DeviceClass", "resource.k8s.io/ResourceSlice")
+    for action in ("Add", "Update")
+}
+_SINGLE_UPDATES = [each for each in ActionType if each in ActionType.UPDATE]
+
+
+def _label(action: ActionType) -> str:
+    return ClusterEvent(EventResource.NODE, action).label.removeprefix("Node")
+
+
+ACTIONS = {_label(each): each for each in (*_SINGLE_UPDATES, ActionType.ADD, ActionType.DELETE, ActionType.UPDATE)}
+
+
+def in_tree_hints() -> HintMap:
+    plugins: list[Plugin] = []
+    for name, kind in IN_TREE.items():
+        known = ARGS_BY_PLUGIN.get(name)
+        plugins.append(kind(args.RawArgs(None) if known is None else known(), StillHandle()))
+    return build_hint_map(plugins)
+
+
+HINT_MAP = in_tree_hints()
+HINTS = Hints(dict.fromkeys(("podium", "default-scheduler"), HINT_MAP), ManualClock(), SilentObserver())
+
+
+def actions(registration: EventRegistration) -> Iterator[str]:
+    """Its single actions; a registration for every kind of update is one for the generic update."""
+    left = registration.event.action
+    for action in (ActionType.ADD, ActionType.DELETE, ActionType.UPDATE, *_SINGLE_UPDATES):
+        if left and action in left:
+            left &= ~action
+            yield _label(action)
+
+
+def rows() -> dict[Row, EventRegistration]:
+    return {
+        (plugin, registration.event.resource.value, action): registration
+        for plugin, registrations in HINT_MAP.items()
+        for registration in registrations
+        for action in actions(registration)
+    }
+
+
+def test_plugins_are_registered_for_what_kube_schedulers_are() -> None:
+    expected = {
+        (plugin, resource, action)
+        for plugin, by_resource in TABLE.items()
+        for resource, named in by_resource.items()
+        for action in named.split()
+    }
+    assert set(rows()) == expected - NOT_YET
+    assert {plugin for plugin, registrations in HINT_MAP.items() if not registrations} == {
+        "DefaultBinder",
+        "ImageLocality",
+        "NodeResourcesBalancedAllocation",
+        "PrioritySort",
+    }
+
+
+# ---------------------------------------------------------------- one change for each row
+
+
+class Change(NamedTuple):
+    """A change, and whether it is worth another try of a pod that the plugin has rejected."""
+
+    plugin: str
+    resource: str
+    action: str
+    helps: bool
+    pod: Pod
+    old: Any
+    new: Any
+
+
+def changes(plugin: str, resource: str, action: str, item: Pod, *, helps: Any = None, not_: Any = None) -> list[Change]:
+    """One that helps and one that does not, each as (old, new)."""
+    made = []
+    for verdict, change in ((True, helps), (False, not_)):
+        if change is not None:
+            made.append(Change(plugin, resource, action, verdict, item, *change))
+    return made
+
+
+def _on_node(**fields: Any) -> Pod:
+    return pod("other", **{"node": "n1", **fields})
+
+
+def _needs(**affinity: Any) -> Pod:
+    return pod(affinity=affinity)
+
+
+WEB, DB = {"app": "web"}, {"app": "db"}
+PLAIN = pod()
+MASTERLESS = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
+TOLERANT = [{"key": "a", "operator": "Exists"}]
+ZONED = node(zone="a")
+TERM = {"topologyKey": ZONE_LABEL, "labelSelector": {"matchLabels": WEB}}
+NEAR_WEB = _needs(podAffinity={"requiredDuringSchedulingIgnoredDuringExecution": [TERM]})
+FAR_FROM_WEB = _needs(podAntiAffinity={"requiredDuringSchedulingIgnoredDuringExecution": [TERM]})
+IN_ZONE_A = pod(spec={"nodeSelector": {ZONE_LABEL: "a"}})
+SPREADS = pod(
+    labels=WEB,
+    spec={
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": ZONE_LABEL,
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": {"matchLabels": WEB},
+                "nodeTaintsPolicy": "Honor",
+            }
+        ]
+    },
+)
+MORE_TOLERANT = pod(labels=WEB, tolerations=TOLERANT, spec={"topologySpreadConstraints": []})
+DATA_USER, EPHEMERAL_USER = user("data"), user(EPHEMERAL)
+DISK_USER = user({"gcePersistentDisk": {"pdName": "d"}})
+OTHER_DISK_USER = user({"gcePersistentDisk": {"pdName": "d"}}, name="other").on_node("n1")
+CSI_USER = user({"csi": {"driver": "disk.example.com"}})
+USES_HOST_USERS = pod(spec={"hostUsers": False, "hostNetwork": True})
+
+CASES = [
+    *changes(
+        "SchedulingGates",
+        "UnschedulablePod",
+        "UpdatePodSchedulingGatesEliminated",
+        PLAIN,
+        helps=(pod(gates=["a"]), PLAIN),
+        not_=(pod("other", gates=["a"]), pod("other")),
+    ),
+    *changes("NodeUnschedulable", "Node", "Add", PLAIN, helps=(None, node()), not_=(None, node(unschedulable=True))),
+    *changes(
+        "NodeUnschedulable", "Node", TAINT, PLAIN, helps=(node(unschedulable=True), node()), not_=(node(), node())
+    ),
+    *changes(
+        "NodeUnschedulable",
+        "UnschedulablePod",
+        "UpdatePodToleration",
+        PLAIN,
+        helps=(PLAIN, pod(tolerations=MASTERLESS)),
+        not_=(PLAIN, pod(tolerations=TOLERANT)),
+    ),
+    *changes(
+        "TaintToleration", "Node", "Add", PLAIN, helps=(None, node()), not_=(None, node(taints=["a=b:NoSchedule"]))
+    ),
+    *changes(
+        "TaintToleration",
+        "Node",
+        TAINT,
+        PLAIN,
+        helps=(node(taints=["a=b:NoSchedule"]), node()),
+        not_=(node(), node(taints=["a=b:PreferNoSchedule"])),
+    ),
+    *changes(
+        "TaintToleration",
+        "UnschedulablePod",
+        "UpdatePodToleration",
+        PLAIN,
+        helps=(PLAIN, pod(tolerations=TOLERANT)),
+        not_=(pod("other"), pod("other", tolerations=TOLERANT)),
+    ),
+    *changes("NodeAffinity", "Node", "Add", IN_ZONE_A, helps=(None, ZONED), not_=(None, node(zone="b"))),
+    *changes("NodeAffinity", "Node", LABEL, IN_ZONE_A, helps=(node(), ZONED), not_=(ZONED, ZONED)),
+    *changes(
+        "NodePorts",
+        "AssignedPod",
+        "Delete",
+        pod(host_ports=[80]),
+        helps=(_on_node(host_ports=[80]), None),
+        not_=(_on_node(host_ports=[81]), None),
+    ),
+    *changes("NodeResourcesFit", "AssignedPod", "Delete", PLAIN, helps=(_on_node(), None), not_=(pod("other"), None)),
+    *changes(
+        "NodeResourcesFit",
+        "AssignedPod",
+        "UpdatePodScaleDown",
+        pod(cpu="1"),
+        helps=(_on_node(cpu="2"), _on_node(cpu="1")),
+        not_=(_on_node(memory="2Gi"), _on_node(memory="1Gi")),
+    ),
+    *changes("NodeResourcesFit", "Node", "Add", pod(cpu="2"), helps=(None, node(cpu="2")), not_=(None, node(cpu="1"))),
+    *changes(
+        "NodeResourcesFit",
+        "Node",
+        ALLOCATABLE,
+        pod(cpu="2"),
+        helps=(node(cpu="2"), node(cpu="3")),
+        not_=(node(memory="1Gi"), node(memory="2Gi")),
+    ),
+    *changes(
+        "VolumeRestrictions",
+        "AssignedPod",
+        "Delete",
+        DISK_USER,
+        helps=(OTHER_DISK_USER, None),
+        not_=(user("data", name="other").on_node("n1"), None),
+    ),
+    *changes(
+        "VolumeRestrictions",
+        "PersistentVolumeClaim",
+        "Add",
+        DATA_USER,
+        helps=(None, claim()),
+        not_=(None, claim(namespace="other")),
+    ),
+    *changes("NodeVolumeLimits", "storage.k8s.io/CSINode", "Add", DATA_USER, helps=(None, csi_node("n1"))),
+    *changes(
+        "NodeVolumeLimits",
+        "storage.k8s.io/CSINode",
+        "Update",
+        DATA_USER,
+        helps=(csi_node("n1", {"d": 1}), csi_node("n1", {"d": 2})),
+        not_=(csi_node("n1", {"d": 2}), csi_node("n1", {"d": 1})),
+    ),
+    *changes(
+        "NodeVolumeLimits",
+        "AssignedPod",
+        "Delete",
+        DATA_USER,
+        helps=(user("other", name="other").on_node("n1"), None),
+        not_=(_on_node(), None),
+    ),
+    *changes(
+        "NodeVolumeLimits",
+        "PersistentVolumeClaim",
+        "Add",
+        EPHEMERAL_USER,
+        helps=(None, claim("web-v0")),
+        not_=(None, claim("db-v0")),
+    ),
+    *changes(
+        "NodeVolumeLimits",
+        "storage.k8s.io/VolumeAttachment",
+        "Delete",
+        DATA_USER,
+        helps=(attachment("pv", "n1"), None),
+    ),
+    *changes(
+        "NodeVolumeLimits",
+        "storage.k8s.io/VolumeAttachment",
+        "Delete",
+        EPHEMERAL_USER,
+        not_=(attachment("pv", "n1"), None),
+    ),
+    *changes("VolumeBinding", "storage.k8s.io/StorageClass", "Add", DATA_USER, helps=(None, storage_class())),
+    *changes(
+        "VolumeBinding",
+        "storage.k8s.io/StorageClass",
+        "Update",
+        DATA_USER,
+        helps=(storage_class(), storage_class(allowed=[{ZONE_LABEL: ["a"]}])),
+        not_=(storage_class(), storage_class()),
+    ),
+    *changes(
+        "VolumeBinding",
+        "PersistentVolumeClaim",
+        "Add",
+        EPHEMERAL_USER,
+        helps=(None, claim("web-v0")),
+        not_=(None, claim("db-v0")),
+    ),
+    *changes(
+        "VolumeBinding",
+        "PersistentVolumeClaim",
+        "Update",
+        DATA_USER,
+        helps=(claim(), claim(volume="pv")),
+        not_=(claim("other"), claim("other", volume="pv")),
+    ),
+    *changes(
+        "VolumeBinding",
+        "storage.k8s.io/CSINode",
+        "Update",
+        DATA_USER,
+        helps=(csi_node("n1"), csi_node("n1", migrated="kubernetes.io/gce-pd")),
+        not_=(csi_node("n1"), csi_node("n1", {"d": 2})),
+    ),
+    *changes("VolumeBinding", "storage.k8s.io/CSINode", "Add", DATA_USER, helps=(None, csi_node("n1"))),
+    *changes(
+        "VolumeBinding",
+        "storage.k8s.io/CSIDriver",
+        "Update",
+        CSI_USER,
+        helps=(csi_driver(), csi_driver(publishes=False)),
+        not_=(csi_driver(publishes=False), csi_driver()),
+    ),
+    *changes("VolumeBinding", "storage.k8s.io/CSIStorageCapacity", "Add", DATA_USER, helps=(None, capacity())),
+    *changes(
+        "VolumeBinding",
+        "storage.k8s.io/CSIStorageCapacity",
+        "Update",
+        DATA_USER,
+        helps=(capacity(size="1Gi"), capacity(size="2Gi")),
+        not_=(capacity(size="2Gi"), capacity(size="1Gi")),
+    ),
+    *changes(
+        "VolumeZone",
+        "storage.k8s.io/StorageClass",
+        "Add",
+        DATA_USER,
+        helps=(None, storage_class()),
+        not_=(None, storage_class(mode="Immediate")),
+    ),
+    *changes(
+        "VolumeZone",
+        "PersistentVolumeClaim",
+        "Add",
+        DATA_USER,
+        helps=(None, claim()),
+        not_=(None, claim("other")),
+    ),
+    *changes(
+        "VolumeZone",
+        "PersistentVolumeClaim",
+        "Update",
+        DATA_USER,
+        helps=(claim(), claim(volume="pv")),
+        not_=(claim("other"), claim("other", volume="pv")),
+    ),
+    *changes("VolumeZone", "PersistentVolume", "Add", DATA_USER, helps=(None, volume())),
+    *changes(
+        "VolumeZone",
+        "PersistentVolume",
+        "Update",
+        DATA_USER,
+        helps=(volume(labels={ZONE_LABEL: "a"}), volume(labels={ZONE_LABEL: "b"})),
+        not_=(volume(), volume(labels=WEB)),
+    ),
+    *changes(
+        "PodTopologySpread",
+        "AssignedPod",
+        "Add",
+        SPREADS,
+        helps=(None, _on_node(labels=WEB)),
+        not_=(None, _on_node(labels=DB)),
+    ),
+    *changes(
+        "PodTopologySpread",
+        "AssignedPod",
+        "Delete",
+        SPREADS,
+        helps=(_on_node(labels=WEB), None),
+        not_=(_on_node(labels=WEB, namespace="other"), None),
+    ),
+    *changes(
+        "PodTopologySpread",
+        "AssignedPod",
+        "UpdatePodLabel",
+        SPREADS,
+        helps=(_on_node(labels=WEB), _on_node(labels=DB)),
+        not_=(_on_node(labels=DB), _on_node(labels={"app": "cache"})),
+    ),
+    *changes(
+        "PodTopologySpread",
+        "UnschedulablePod",
+        "UpdatePodToleration",
+        SPREADS,
+        helps=(SPREADS, MORE_TOLERANT),
+        not_=(_on_node(labels=WEB), _on_node(labels=WEB, tolerations=TOLERANT)),
+    ),
+    *changes("PodTopologySpread", "Node", "Add", SPREADS, helps=(None, ZONED), not_=(None, node())),
+    *changes("PodTopologySpread", "Node", "Delete", SPREADS, helps=(ZONED, None), not_=(node(), None)),
+    *changes("PodTopologySpread", "Node", LABEL, SPREADS, helps=(ZONED, node(zone="b")), not_=(ZONED, ZONED)),
+    *changes(
+        "PodTopologySpread",
+        "Node",
+        TAINT,
+        SPREADS,
+        helps=(node(zone="a", taints=["a=b:NoSchedule"]), ZONED),
+        not_=(node(taints=["a=b:NoSchedule"]), node()),
+    ),
+    *changes(
+        "InterPodAffinity",
+        "AssignedPod",
+        "Add",
+        NEAR_WEB,
+        helps=(None, _on_node(labels=WEB)),
+        not_=(None, _on_node(labels=DB)),
+    ),
+    *changes(
+        "InterPodAffinity",
+        "AssignedPod",
+        "Delete",
+        FAR_FROM_WEB,
+        helps=(_on_node(labels=WEB), None),
+        not_=(_on_node(labels=DB), None),
+    ),
+    *changes(
+        "InterPodAffinity",
+        "AssignedPod",
+        "UpdatePodLabel",
+        NEAR_WEB,
+        helps=(_on_node(labels=DB), _on_node(labels=WEB)),
+        not_=(_on_node(labels=WEB), _on_node(labels=DB)),
+    ),
+    *changes("InterPodAffinity", "Node", "Add", NEAR_WEB, helps=(None, ZONED), not_=(None, node())),
+    *changes("InterPodAffinity", "Node", LABEL, NEAR_WEB, helps=(node(), ZONED), not_=(ZONED, node())),
+    *changes("DefaultPreemption", "AssignedPod", "Delete", PLAIN, not_=(_on_node(), None)),
+    *changes(
+        "DynamicResources",
+        "UnschedulablePod",
+        "UpdatePodGeneratedResourceClaim",
+        PLAIN,
+        helps=(PLAIN, PLAIN),
+        not_=(pod("other"), pod("other")),
+    ),
+    *changes(
+        "NodeDeclaredFeatures",
+        "Node",
+        "Add",
+        PLAIN,
+        helps=(None, node()),
+    ),
+    *changes(
+        "NodeDeclaredFeatures",
+        "Node",
+        "UpdateNodeDeclaredFeature",
+        PLAIN,
+        helps=(node(), node(status={"declaredFeatures": ["A"]})),
+        not_=(node(), node()),
+    ),
+    *changes(
+        "NodeDeclaredFeatures",
+        "UnschedulablePod",
+        "Update",
+        PLAIN,
+        helps=(PLAIN, USES_HOST_USERS),
+        not_=(PLAIN, PLAIN),
+    ),
+]
+
+ALWAYS = {
+    ("NodeVolumeLimits", "storage.k8s.io/CSINode", "Add"),
+    ("VolumeBinding", "storage.k8s.io/StorageClass", "Add"),
+    ("VolumeBinding", "storage.k8s.io/CSINode", "Add"),
+    ("VolumeBinding", "storage.k8s.io/CSIStorageCapacity", "Add"),
+    ("VolumeZone", "PersistentVolume", "Add"),
+    ("NodeDeclaredFeatures", "Node", "Add"),
+}
+"""Rows with a hint that no such change leaves cold."""
+NEVER = {("DefaultPreemption", "Pod", "Delete")}
+
+
+def strategy(plugin: str, resource: str, action: str, item: Pod, old: Any, new: Any) -> Strategy:
+    """What the queue makes of the event for a pod that only this plugin has rejected."""
+    event = ClusterEvent(EventResource(resource), ACTIONS[action])
+    info = QueuedPodInfo(item, 0.0, unschedulable_plugins={plugin})
+    return HINTS.strategy(info, HINTS.interest(event), old, new)
+
+
+@pytest.mark.parametrize("change", CASES, ids=lambda each: f"{each.plugin}-{each.resource}{each.action}-{each.helps}")
+def test_a_change_is_worth_a_try_where_it_may_help(change: Change) -> None:
+    expected = Strategy.AFTER_BACKOFF if change.helps else Strategy.SKIP
+    plugin, resource, action, _, item, old, new = change
+    assert strategy(plugin, resource, action, item, old, new) is expected
+
+
+WITHOUT_HINT = [row for row, registration in rows().items() if registration.hint is None]
+
+
+@pytest.mark.parametrize("row", WITHOUT_HINT, ids="-".join)
+def test_a_change_in_a_row_without_a_hint_always_is(row: Row) -> None:
+    assert strategy(*row, PLAIN, object(), object()) is Strategy.AFTER_BACKOFF
+
+
+def test_every_row_with_a_hint_has_a_change_that_helps_and_one_that_does_not() -> None:
+    shown = {
+        (each.plugin, "Pod" if each.resource.endswith("Pod") else each.resource, each.action, each.helps)
+        for each in CASES
+    }
+    with_hint = {row for row, registration in rows().items() if registration.hint is not None}
+    wanted = {(*row, True) for row in with_hint - NEVER} | {(*row, False) for row in with_hint - ALWAYS}
+    assert wanted <= shown, wanted - shown
