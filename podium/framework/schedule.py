@@ -8,10 +8,13 @@ Source: kubernetes pkg/scheduler/schedule_one.go (schedulingCycle, schedulePod),
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import TypeAlias
 
-from podium.cluster import Rows, Snapshot
+from podium.cluster import IntArray, Rows, Snapshot
+from podium.config import Extender
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis, FitError
 from podium.framework.extenders import (
@@ -105,7 +108,11 @@ def attempt(
             framework, state, pod, snapshot, nominated, rotation, percentage, diagnosis, extenders
         )
         if len(feasible.rows) > 1:
-            position = yield from _best(framework, state, pod, snapshot, feasible.rows, extenders)
+            total, asked = total_scores(framework, state, pod, snapshot, feasible.rows), extenders.interested_in(pod)
+            if asked:
+                position = yield from _best(asked, pod, snapshot, feasible.rows, total, extenders.random)
+            else:
+                position = choose(total)
             row = int(feasible.rows[position])
         elif len(feasible.rows) == 1:
             row = int(feasible.rows[0])
@@ -120,13 +127,9 @@ def attempt(
 
 
 def _best(
-    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows, extenders: Extenders
+    extenders: Sequence[Extender], pod: Pod, snapshot: Snapshot, rows: Rows, total: IntArray, random: Random
 ) -> Steps[int]:
-    """The position of the node that wins."""
-    total = total_scores(framework, state, pod, snapshot, rows)
-    asked = extenders.interested_in(pod)
-    if not asked:
-        return choose(total)
-    total, is_scored = yield from score_by_extenders(asked, pod, snapshot, rows, total)
-    position = choose_at_random(total, is_scored, extenders.random)
+    """The position of the node that wins with what extenders add."""
+    total, is_scored = yield from score_by_extenders(extenders, pod, snapshot, rows, total)
+    position = choose_at_random(total, is_scored, random)
     return choose(total) if position is None else position
