@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +11,23 @@ from numpy.typing import NDArray
 ABSENT = 0
 """The value id of nodes without the label."""
 
+VALUES_KEPT: Final = 1024
+"""How many values, of nodes or no longer so, a column has before it is looked at whether most of them are dead."""
+
 
 class LabelColumn:
     """One label key over all rows.
 
     `ids` is int32 by row; `values[id]` is the label's value, with id 0 for nodes that do not have the key. `version`
     changes whenever a row's value does.
+    Invariant: an id keeps its value for as long as the column lives; a column of mostly dead values is replaced whole.
     """
 
     def __init__(self, key: str, size: int) -> None:
         self.key = key
         self.ids: NDArray[np.int32] = np.zeros(size, np.int32)
         self.values: list[str | None] = [None]
+        self.values_max = VALUES_KEPT
         self.version = 0
         self._seen = 0
         self._in_use = np.zeros(1, np.bool_)
@@ -49,6 +55,25 @@ class LabelColumn:
         """How many nodes have the label."""
         self._look_again()
         return self._labelled
+
+    def without_dead_values(self) -> LabelColumn:
+        """The column that takes the place of this one, or this one where at least half of the values are in use."""
+        in_use = self.values_in_use()
+        if 2 * np.count_nonzero(in_use) >= len(self.values):
+            self.values_max = 2 * len(self.values)
+            return self
+        fresh = LabelColumn(self.key, 0)
+        new_ids = np.zeros(len(self.values), np.int32)
+        for known in np.flatnonzero(in_use).tolist():
+            value = self.values[known]
+            assert value is not None
+            new_ids[known] = fresh._id(value)
+        fresh.ids = new_ids.take(self.ids)
+        fresh.values_max = max(VALUES_KEPT, 2 * len(fresh.values))
+        # Whoever has kept something by the ids of this column has to begin again.
+        self.version += 1
+        fresh.version = self.version
+        return fresh
 
     def _id(self, value: str) -> int:
         known = self._id_of.get(value)
@@ -93,6 +118,12 @@ class LabelColumns:
         """Bring a row of every column up to date."""
         for column in self._columns.values():
             column.set(row, labels)
+
+    def settle(self) -> None:
+        """Forget values that no node has any more, where they have become too many. Not while an attempt goes on."""
+        for key, column in self._columns.items():
+            if len(column.values) > column.values_max:
+                self._columns[key] = column.without_dead_values()
 
     def resize(self, size: int) -> None:
         """Make room for more rows."""

@@ -10,7 +10,7 @@ Source: kubernetes pkg/scheduler/backend/cache/snapshot.go and framework/types.g
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,10 @@ Rows: TypeAlias = NDArray[np.intp]
 
 _POD_COUNT, _NONZERO_CPU, _NONZERO_MEMORY, _FIRST_RESOURCE = range(4)
 _ROWS_AT_FIRST = 16
+
+
+TAINT_SETS_KEPT: Final = 256
+"""How many sets of taints, of nodes or no longer so, there are before it is looked at which of them are dead."""
 
 
 class Snapshot:
@@ -67,6 +71,8 @@ class Snapshot:
         self._resource_index = {CPU: 0, MEMORY: 1, EPHEMERAL_STORAGE: 2}
         self._labels = LabelColumns(0)
         self._taint_set_id: dict[tuple[Taint, ...], int] = {(): 0}
+        self._taint_sets_max = TAINT_SETS_KEPT
+        self._settled_at = 0
         self._tree = NodeTree()
         self._free_rows: list[int] = []
         self._order_is_stale = False
@@ -220,7 +226,15 @@ class Snapshot:
             self.add_pod(row, pod, footprint)
 
     def settle(self) -> None:
-        """Bring `order` up to date after nodes came or went. A change of zone alone leaves it, as upstream does."""
+        """Bring `order` up to date after nodes came or went. A change of zone alone leaves it, as upstream does.
+
+        Label values and taint sets that no node has any more are forgotten here, where they are too many.
+        """
+        if self._settled_at != self.node_changes.end:
+            self._settled_at = self.node_changes.end
+            self._labels.settle()
+            if len(self.taint_sets) > self._taint_sets_max:
+                self._forget_taint_sets()
         if self._order_is_stale:
             self.order = np.array([self.row_of[name] for name in self._tree.order()], np.intp)
             self.order.setflags(write=False)  # handed to plugins as it is
@@ -343,6 +357,16 @@ class Snapshot:
             known = self._taint_set_id[taints] = len(self.taint_sets)
             self.taint_sets.append(taints)
         return known
+
+    def _forget_taint_sets(self) -> None:
+        """Number those in use anew, in another table: whoever has kept answers to the old one begins again."""
+        # The first is none at all, whether or not there is a node without taints.
+        in_use = sorted({0, *self.taint_set.tolist()})
+        used = [self.taint_sets[known] for known in in_use]
+        self.taint_set = np.searchsorted(in_use, self.taint_set).astype(np.int32)
+        self.taint_sets = used
+        self._taint_set_id = {taints: number for number, taints in enumerate(used)}
+        self._taint_sets_max = max(TAINT_SETS_KEPT, 2 * len(used))
 
     def _take_row(self) -> int:
         if not self._free_rows:

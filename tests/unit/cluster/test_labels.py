@@ -1,6 +1,9 @@
 from __future__ import annotations
 
-from podium.cluster.labels import ABSENT, LabelColumns
+import numpy as np
+
+from podium.cluster.labels import ABSENT, VALUES_KEPT, LabelColumns
+from podium.cluster.value_sums import ValueSums
 
 
 def shown(column) -> list[str | None]:
@@ -38,3 +41,46 @@ def test_every_built_column_follows_changes_and_growth():
     assert shown(app) == [None, None, "db"]
     assert shown(tier) == ["front", None, "back"]
     assert len(columns.build("zone", [None, None, None]).ids) == 3
+
+
+def churn(columns: LabelColumns, values: int, *, first: int = 0) -> None:
+    """Row 1 has so many values of its own, one after the other; row 0 stays as it is."""
+    for number in range(first, first + values):
+        columns.set(1, {"host": f"n{number}"})
+        columns.settle()
+
+
+def test_values_that_no_node_has_any_more_are_forgotten():
+    columns = LabelColumns(3)
+    first = columns.build("host", [{"host": "stays"}, {}, {}])
+    churn(columns, 10 * VALUES_KEPT)
+    column = columns.get("host")
+    assert column is not first
+    assert len(column.values) <= VALUES_KEPT + 1
+    assert shown(column) == ["stays", f"n{10 * VALUES_KEPT - 1}", None]
+    assert (column.id_of("stays"), column.id_of("n1")) == (column.ids[0], None)
+    assert column.labelled() == 2
+
+
+def test_values_in_use_are_kept_however_many_they_are():
+    count = 3 * VALUES_KEPT
+    columns = LabelColumns(count)
+    column = columns.build("host", [{"host": f"n{number}"} for number in range(count)])
+    columns.settle()
+    assert columns.get("host") is column
+    assert column.values_max == 2 * (count + 1)
+
+
+def test_sums_by_value_begin_again_when_a_column_is_replaced():
+    columns = LabelColumns(3)
+    first = columns.build("host", [{"host": "stays"}, {}, {}])
+    sums, by_row = ValueSums(), np.array([5, 7, 0])
+    churn(columns, VALUES_KEPT - 2)
+    sums.of(first, by_row)
+    churn(columns, 3, first=VALUES_KEPT)
+    columns.resize(100)
+    sums.count(50, 1)
+    by_row = np.append(by_row, np.zeros(97, np.int64))
+    column = columns.get("host")
+    assert column is not first
+    assert sums.of(column, by_row)[column.id_of("stays")] == 5

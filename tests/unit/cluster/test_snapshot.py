@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from podium.cluster import Cache, Footprint, HostPort, Snapshot, footprint
+from podium.cluster.snapshot import TAINT_SETS_KEPT
 from podium.kube.objects import Node, ObjectMeta
+from podium.plugins.lookup import Lookup
 from tests.builders import node, pod
 
 PORT = HostPort("0.0.0.0", "TCP", 80)
@@ -302,3 +304,15 @@ def test_usage_can_be_added_to_a_fork_without_pods_and_without_a_trace(cache):
 
 def test_usage_of_nothing_has_no_column(cache):
     assert cache.snapshot().usage_of([]).shape[1] == 0
+
+
+def test_taint_sets_that_no_node_has_any_more_are_forgotten(cache):
+    untolerated = Lookup(lambda taints: any(taint.key == "stays" for taint in taints), np.bool_)
+    cache.put_node(node("n1", taints=["stays:NoSchedule"]))
+    cache.put_node(node("n2"))
+    for number in range(4 * TAINT_SETS_KEPT):
+        cache.put_node(node("n3", taints=[f"leaves={number}:NoSchedule"]))
+        snapshot = cache.snapshot()
+        rejected = untolerated.over(snapshot.taint_sets).take(snapshot.taint_set)
+        assert [bool(rejected[snapshot.row_of[name]]) for name in ("n1", "n2", "n3")] == [True, False, False]
+    assert len(snapshot.taint_sets) <= TAINT_SETS_KEPT + 1
