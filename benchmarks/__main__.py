@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from benchmarks import api_server, growth, in_process, machine, profiles, report, results, start_up, targets
+from benchmarks import api_server, growth, in_process, machine, profiles, report, results, start_up, storm, targets
 from benchmarks.endpoints import NotReadyError
 from benchmarks.etcd import EtcdError
 from benchmarks.measure import Run, StallError
@@ -147,6 +147,21 @@ def measure_start_up(options: argparse.Namespace) -> None:
     _show(list(start_up.checks(figures)))
 
 
+def measure_storm(options: argparse.Namespace) -> None:
+    """Both schedulers under a storm of node updates, with thousands of pods that fit nowhere."""
+    plan = storm.Plan(
+        (options.nodes or [storm.NODES])[0], options.pods or storm.PODS, options.repeat, schedulers(options)
+    )
+    binaries, where = _control_plane()
+    storms = []
+    for each in storm.measure(plan, binaries, _tell):
+        storms.append(each)
+        _write(options, "storm", {"machine": where, "storms": [asdict(each) for each in storms]})
+    figures = storm.medians(storms)
+    _console.print(storm.table(figures))
+    _show(list(storm.checks(figures)))
+
+
 # ------------------------------------------------------------ the engine alone
 
 
@@ -204,6 +219,7 @@ def write_page(options: argparse.Namespace) -> None:
 COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "api-server": measure_on_api_server,
     "start-up": measure_start_up,
+    "storm": measure_storm,
     "in-process": measure_in_process,
     "growth": measure_growth,
     "profile": profile,

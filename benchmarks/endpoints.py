@@ -108,6 +108,11 @@ def histogram(page: str, name: str) -> Histogram:
     return Histogram(tuple(sorted(counts)), tuple(counts[bound] for bound in sorted(counts)))
 
 
+def total(page: str, name: str, **labels: str) -> float:
+    """The sum of the samples of that name whose labels are as given."""
+    return sum(value for found, value in _samples(page, name) if labels.items() <= found.items())
+
+
 def _samples(page: str, name: str) -> Iterable[tuple[dict[str, str], float]]:
     for family in text_string_to_metric_families(page):
         for sample in family.samples:

@@ -5,7 +5,7 @@ nothing is worn out by it. Objects are stored as JSON, which an API server reads
 filled in as it reads. What admission would have added is in the objects, or left out.
 
 Objects of one request share a revision, which Kubernetes does not expect: a watch that breaks off between two of them
-misses the rest. So nothing is written here while a scheduler looks on.
+misses the rest. So nothing but single objects is written here while a scheduler looks on.
 """
 
 from __future__ import annotations
@@ -66,6 +66,11 @@ class Etcd:
         # Its revision is its own: who has seen it has seen all objects of the last request.
         self._ask("put", msgspec.json.encode({"key": _encoded(b"/benchmarks/written"), "value": ""}))
 
+    def put_singly(self, bodies: Iterable[bytes]) -> None:
+        """Store what `single_put` made, each at a revision of its own: a scheduler may look on."""
+        for body in bodies:
+            self._ask("put", body)
+
     def delete_all_but_nodes(self) -> None:
         """Every object that a run has left behind, a thousand at a time."""
         for plural in (*REGISTRY.values(), _EVENTS):
@@ -97,6 +102,12 @@ class Etcd:
             raise EtcdError(content.decode(errors="replace"))
         decoded: Json = json.loads(content)
         return decoded
+
+
+def single_put(item: Json) -> bytes:
+    """A request that stores one object."""
+    value = _encoded(msgspec.json.encode(stored(item)))
+    return msgspec.json.encode({"key": _encoded(key(item).encode()), "value": value})
 
 
 def puts(objects: Iterable[Json]) -> Iterator[bytes]:

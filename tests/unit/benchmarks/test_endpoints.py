@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from benchmarks.endpoints import Histogram, histogram
+from benchmarks.endpoints import Histogram, histogram, total
 
 PAGE = """\
 # HELP attempt_seconds How long.
@@ -43,3 +43,9 @@ def test_what_is_beyond_the_last_bound_is_taken_for_it() -> None:
 @pytest.mark.parametrize("empty", [Histogram((), ()), Histogram((1.0, math.inf), (0, 0))])
 def test_nothing_has_no_quantile(empty: Histogram) -> None:
     assert math.isnan(empty.quantile(0.5))
+
+
+def test_samples_are_added_up_over_the_labels_that_do_not_matter() -> None:
+    assert total(PAGE, "attempt_seconds_sum") == pytest.approx(1.7)
+    assert total(PAGE, "attempt_seconds_sum", profile="b") == 0.2
+    assert total(PAGE, "unheard_of") == 0.0
