@@ -105,6 +105,7 @@ class SchedulingLoop:
         self._rotation = Rotation()
         self._is_stopping = False
         self._bindings = 0
+        self._asking: anyio.CancelScope | None = None
         self._ended: anyio.Event | None = None
 
     @property
@@ -115,10 +116,13 @@ class SchedulingLoop:
     def stop(self) -> None:
         """Decide on no more pods; `run` ends when the binding cycles under way have ended.
 
-        Pods that wait at Permit wait no longer: nobody is left whom their plugins could wait for.
+        Pods that wait at Permit wait no longer: nobody is left whom their plugins could wait for. An attempt that waits
+        for an extender is given up: nothing has been done for its pod yet.
         """
         self._is_stopping = True
         self._parts.queue.close()
+        if self._asking is not None:
+            self._asking.cancel()
         for waiting in self._parts.binder.waiting_pods:
             waiting.preempt("", _STOPPING)
         self._wake_up.ring()
@@ -207,9 +211,15 @@ class SchedulingLoop:
 
     async def _ask(self, asking: Asking, tasks: asyncio.TaskGroup) -> None:
         """The rest of a cycle in which extenders are asked: the cluster goes on, the snapshot waits."""
-        with self._parts.cache.held():
-            decision = await self._parts.extender_pool.run(asking.steps, asking.question)
-        self._follow(asking.attempt, decision, tasks)
+        parts = self._parts
+        decision: Decision | None = None
+        with parts.cache.held(), anyio.CancelScope() as self._asking:
+            decision = await parts.extender_pool.run(asking.steps, asking.question)
+        self._asking = None
+        if decision is None:
+            parts.queue.done(asking.attempt.pod.uid)
+        else:
+            self._follow(asking.attempt, decision, tasks)
 
     def _follow(self, attempt: Attempt, decision: Decision, tasks: asyncio.TaskGroup) -> None:
         """See to what the decision asks for."""
