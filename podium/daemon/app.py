@@ -189,7 +189,7 @@ class App:
             if self._term is not None:
                 stack.enter_context(ending_if_stopped_for_too_long(self._term))
                 # Of its own, so that no crowd of bindings holds a renewal up.
-                own = ApiSession(credentials, connections_max=_LEASE_CONNECTIONS_MAX)
+                own = ApiSession(credentials, connections_max=_LEASE_CONNECTIONS_MAX, observer=requests)
                 elector = self._elector(self._term, await stack.enter_async_context(own), parts.recorder)
             await self._run_tasks(credentials, informers, parts, self._loop, elector, doors, started)
         log.info("Stopped")

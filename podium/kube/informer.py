@@ -289,6 +289,8 @@ class InformerSet:
                 clock=self._clock,
                 random=self._random,
                 on_listed=made.set_synced,
+                # An older API server does without; but one without pods or nodes is none.
+                on_absent=made.set_synced if resource.group else lambda: None,
                 settings=self._settings,
                 keep=self._keep.get(resource.path),
             )
@@ -319,7 +321,7 @@ class InformerSet:
     @property
     def unconnected(self) -> Sequence[str]:
         """The resources whose changes do not arrive just now."""
-        return [reflector.resource.plural for reflector in self._reflectors if not reflector.is_connected]
+        return [each.resource.plural for each in self._reflectors if not each.is_connected and not each.is_absent]
 
     async def wait_connected(self) -> None:
         """Wait until the changes of every resource arrive."""

@@ -152,6 +152,7 @@ class Reflector(Generic[ObjectT]):
         clock: Clock,
         random: Random,
         on_listed: Callable[[], None] = lambda: None,
+        on_absent: Callable[[], None] = lambda: None,
         settings: ReflectorSettings,
         keep: Keep[ObjectT] | None = None,
     ) -> None:
@@ -163,6 +164,7 @@ class Reflector(Generic[ObjectT]):
         self._clock = clock
         self._random = random
         self._on_listed = on_listed
+        self._on_absent = on_absent
         self._settings = settings
         self._decoder = ObjectDecoder(resource, keep)
         self._backoff = Backoff(settings.backoff, random)
@@ -181,6 +183,11 @@ class Reflector(Generic[ObjectT]):
     def is_connected(self) -> bool:
         """Whether a watch is open."""
         return self.state is ReflectorState.WATCHING and self._stream is not None
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether the API server has no such resource."""
+        return isinstance(self.statistics.last_error, NotFound)
 
     async def run(self) -> None:
         """Reflect until cancelled."""
@@ -336,13 +343,16 @@ class Reflector(Generic[ObjectT]):
         """Wait as the error asks for; returns what it means."""
         self._close_stream()
         self.statistics.failures_total += 1
-        self.statistics.last_error = error
+        was_absent, self.statistics.last_error = self.is_absent, error
         expired = isinstance(error, Gone) or (isinstance(error, Malformed) and self.state is ReflectorState.WATCHING)
         if expired and self.state is ReflectorState.PAGING:
             # The pages take longer than the server keeps their version: ask for all at once.
             self._page_items = 0
+        if isinstance(error, NotFound):
+            self._on_absent()
         delay_s = self._delay_s(error)
-        log.warning(
+        tell = log.debug if was_absent else log.warning
+        tell(
             _HINTS.get(type(error), "list or watch failed"),
             resource=self.resource.plural,
             during=self.state.value,

@@ -59,6 +59,11 @@ class Stream:
         self._response = response
         self._rest = b""
 
+    @property
+    def date(self) -> str | None:
+        """The server's time, as its header says it."""
+        return self._response.headers.get("Date")
+
     async def read(self) -> bytes:
         """What has arrived, at least one byte; empty at the regular end.
 

@@ -18,7 +18,7 @@ from podium.kube.credentials import load
 from podium.kube.informer import Informer, InformerSet
 from podium.kube.objects import Pod
 from podium.kube.reflector import ReflectorSettings
-from podium.kube.resource_types import PODS
+from podium.kube.resource_types import PODS, REPLICA_SETS
 from podium.kube.session import ApiSession
 from podium.kube.wire import BrokenObject
 from podium.lib.clock import SystemClock
@@ -281,6 +281,32 @@ async def test_a_refused_list_is_tried_again_and_its_error_kept(
         statistics = running.informers.statistics()["pods"]
         assert statistics.failures_total == 3
         assert statistics.last_error is None
+
+
+async def test_a_resource_that_an_older_server_lacks_counts_as_empty_until_it_is_served(anyio_backend: object) -> None:
+    server, clock = FaultServer(REPLICA_SETS.path, "ReplicaSet"), SystemClock()
+    server.watch_faults.extend([status(404, "NotFound")] * 20)
+    server.put({"metadata": {"name": "a", "namespace": "default"}})
+    listening = await server.start()
+    credentials = await load(None, clock, master=f"http://127.0.0.1:{server.port}")
+    async with ApiSession(credentials) as session, anyio.create_task_group() as group:
+        informers = InformerSet(session, clock=clock, random=Random(0), settings=QUICK)
+        sets = informers.informer(REPLICA_SETS)
+        group.start_soon(informers.run)
+        await informers.wait_synced()
+        assert (len(sets), list(informers.unconnected)) == (0, [])
+        await eventually(lambda: len(sets) == 1)
+        await informers.wait_connected()
+        group.cancel_scope.cancel()
+    await server.stop(listening)
+
+
+async def test_a_server_without_pods_is_waited_for(server: FaultServer) -> None:
+    server.watch_faults.extend([status(404, "NotFound")] * 3)
+    async with reflecting(server) as running:
+        await eventually(lambda: running.informers.statistics()["pods"].failures_total == 2)
+        assert not running.informers.synced
+        await running.informers.wait_synced()
 
 
 async def test_an_unreachable_server_is_asked_until_it_is_there(server: FaultServer) -> None:

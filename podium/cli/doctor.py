@@ -1,0 +1,88 @@
+"""`podium doctor`: whether podium would run with this configuration on this cluster, and what to do if not."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from podium.cli import event_loop
+from podium.cli.configuration import BadConfiguration, Usable, feature_gates_option, plugin_option, usable
+from podium.cli.leader_election import leader_election_options, with_options
+from podium.telemetry import configure_logging
+
+if TYPE_CHECKING:
+    from podium.daemon.doctor import Report
+
+EXIT_NOT_WELL = 1
+
+_MARKS = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error": ("error  ", "red")}
+
+
+@click.command()
+@click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
+@plugin_option
+@feature_gates_option
+@click.option("--kubeconfig", help="Credentials for the API server; by default those of the pod podium runs in.")
+@click.option("--master", help="The API server's address, in place of the kubeconfig's.")
+@leader_election_options
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(
+    config: Path | None,
+    plugins: tuple[str, ...],
+    feature_gates: tuple[str, ...],
+    kubeconfig: str | None,
+    master: str | None,
+    output: str,
+    **leader_election: Any,
+) -> None:
+    """Check credentials, rights, versions, configuration and clocks, and say what to do.
+
+    Exits with 0 if podium would run, warnings or not, and with 1 if it would not. Changes nothing.
+    """
+    from podium.daemon.doctor import Report
+
+    configure_logging(verbosity=0)
+    report = Report()
+    try:
+        good = usable(config, plugins, feature_gates, change=lambda found: with_options(found, leader_election))
+    except BadConfiguration as error:
+        for line in error.message.splitlines():
+            report.fail("configuration", line, "correct the field; `podium config check` shows them all too")
+    else:
+        for warning in good.warnings:
+            report.warn("configuration", warning, "leave the field out, or live with it")
+        report.ok("configuration", ", ".join(profile.scheduler_name for profile in good.config.profiles))
+        event_loop.run(partial(_examine, report, good, kubeconfig, master))
+    click.echo(json.dumps(report.to_json(), indent=2) if output == "json" else _text(report), nl=output == "json")
+    if not report.is_good:
+        raise SystemExit(EXIT_NOT_WELL)
+
+
+async def _examine(report: Report, good: Usable, kubeconfig: str | None, master: str | None) -> None:
+    from podium.daemon.doctor import examine
+    from podium.kube.credentials import ConnectionConfigError, load
+    from podium.kube.session import ApiSession
+    from podium.lib.clock import SystemClock
+
+    clock = SystemClock()
+    try:
+        credentials = await load(kubeconfig or good.config.client_connection.kubeconfig or None, clock, master=master)
+    except ConnectionConfigError as error:
+        report.fail("credentials", str(error), "give a kubeconfig with --kubeconfig, or run in a pod")
+        return
+    async with ApiSession(credentials) as session:
+        await examine(report, session, good.config, good.plugins, clock)
+
+
+def _text(report: Report) -> str:
+    lines = []
+    for finding in report.findings:
+        mark, colour = _MARKS[finding.verdict.value]
+        lines.append(f"{click.style(mark, fg=colour)}  {finding.check}: {finding.message}\n")
+        if finding.advice:
+            lines.append(f"         -> {finding.advice}\n")
+    return "".join(lines)

@@ -1,0 +1,281 @@
+"""The questions, in the order in which an answer makes the next one possible.
+
+Owns what is asked of the API server and what an answer means.
+
+Source: the versions are those that kube-scheduler 1.36's version skew policy allows an API server to have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import anyio
+import orjson
+
+from podium.config import KubeSchedulerConfiguration
+from podium.daemon.doctor.findings import Report
+from podium.daemon.permissions import Needs, Permission, needs
+from podium.framework.interface import Plugin
+from podium.framework.status import PluginError
+from podium.kube.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
+from podium.kube.session import ApiSession
+from podium.kube.times import parse_time
+from podium.lib.clock import Clock
+
+MINORS = (33, 36)
+_SKEW_S_MAX = 5.0
+_DEADLINE_S = 10.0
+_AT_ONCE = 8
+_RECENT_S = 120.0
+_EVENTS_MAX = 500
+_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+Json = dict[str, Any]
+
+
+async def examine(
+    report: Report,
+    session: ApiSession,
+    config: KubeSchedulerConfiguration,
+    plugins: Mapping[str, type[Plugin]],
+    clock: Clock,
+) -> None:
+    """Ask everything, and add what was found to the report."""
+    if not await _reach(report, session, clock):
+        return
+    try:
+        needed = needs(config, plugins, session, clock)
+    except PluginError as error:
+        report.fail("plugins", str(error), "correct the plugin, or take it out of the configuration")
+        return
+    await _identity(report, session)
+    await _apis(report, session, needed)
+    await _rights(report, session, needed)
+    await _lease(report, session, config, clock)
+    await _others(report, session, config, clock)
+
+
+# ------------------------------------------------------------ the server
+
+
+async def _reach(report: Report, session: ApiSession, clock: Clock) -> bool:
+    """Whether the API server talks to us at all; its version and its clock."""
+    try:
+        began_s = clock.now()
+        stream = await session.stream("/version", deadline_s=_DEADLINE_S, idle_s_max=_DEADLINE_S)
+        try:
+            date, body = stream.date, b""
+            while chunk := await stream.read():
+                body += chunk
+        finally:
+            stream.close()
+        version = orjson.loads(body)
+    except Unauthorized as error:
+        advice = "renew the kubeconfig's token or certificate, or give another kubeconfig"
+        report.fail("credentials", f"the API server does not accept our credentials: {error}", advice)
+        return False
+    except Unreachable as error:
+        advice = "check the server's address in the kubeconfig (or --master), the network, and the proxy variables"
+        report.fail("api server", f"it cannot be reached: {error}", advice)
+        return False
+    except (ApiError, ValueError) as error:
+        report.fail("api server", f"it does not tell its version: {error}", "is this a Kubernetes API server?")
+        return False
+    _version(report, version)
+    _clock_skew(report, date, (began_s + clock.now()) / 2)
+    return True
+
+
+def _version(report: Report, version: Json) -> None:
+    told = str(version.get("gitVersion", ""))
+    found = re.match(r"v?(\d+)\.(\d+)", told)
+    lowest, highest = MINORS
+    if found is None or int(found[1]) != 1 or not lowest <= int(found[2]) <= highest:
+        message = f"it is {told or 'of unknown version'}; podium is made for 1.{lowest} to 1.{highest}"
+        report.warn("api server", message, "try podium on such a cluster before relying on it")
+    else:
+        report.ok("api server", f"it is {told}")
+
+
+def _clock_skew(report: Report, date: str | None, now_s: float) -> None:
+    try:
+        server_s = parsedate_to_datetime(date or "").timestamp()
+    except ValueError:
+        report.warn("clock", "the API server does not tell its time", "compare the machines' clocks by hand")
+        return
+    # Its time is cut to whole seconds.
+    skew_s = now_s - (server_s + 0.5)
+    if abs(skew_s) > _SKEW_S_MAX:
+        message = f"ours is {abs(skew_s):.0f} s {'ahead of' if skew_s > 0 else 'behind'} the API server's"
+        advice = "synchronise both (NTP): tokens and certificates may be refused, Events and logs mislead; "
+        report.warn("clock", message, advice + "leader election does not depend on it")
+    else:
+        report.ok("clock", "it agrees with the API server's")
+
+
+async def _identity(report: Report, session: ApiSession) -> None:
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    try:
+        answer = orjson.loads(await session.post(_SELF_REVIEWS, orjson.dumps(review)))
+    except Unauthorized as error:
+        advice = "renew the kubeconfig's token or certificate, or give another kubeconfig"
+        report.fail("credentials", f"the API server does not accept our credentials: {error}", advice)
+    except ApiError as error:
+        report.warn("credentials", f"the API server does not tell who we are: {error}", "see the rights below")
+    else:
+        name = answer["status"]["userInfo"].get("username", "nobody")
+        report.ok("credentials", f"the API server knows us as {name}")
+
+
+# ------------------------------------------------------------ interfaces and rights
+
+
+async def _apis(report: Report, session: ApiSession, needed: Needs) -> None:
+    served: dict[str, frozenset[str] | None] = {}
+    missing = False
+    for resource, users in needed.resources.items():
+        root = resource.path.rpartition("/")[0]
+        if root not in served:
+            served[root] = await _served(session, root)
+        names = served[root]
+        if names is not None and resource.plural not in names:
+            missing = True
+            message = f"the API server does not serve {resource.plural} at {root}, which {', '.join(users)} reads"
+            if resource.group:
+                report.warn("apis", message, "podium runs as if there were none; disable the plugin or upgrade")
+            else:
+                report.fail("apis", message, "is this a Kubernetes API server?")
+    if not missing:
+        report.ok("apis", f"all {len(needed.resources)} kinds that are watched are served")
+
+
+async def _served(session: ApiSession, root: str) -> frozenset[str] | None:
+    """The resources of a group and version; None where the API server does not say."""
+    try:
+        answer = orjson.loads(await session.request("GET", root, deadline_s=_DEADLINE_S))
+    except NotFound:
+        return frozenset()
+    except ApiError:
+        return None
+    return frozenset(each["name"] for each in answer.get("resources", ()))
+
+
+async def _rights(report: Report, session: ApiSession, needed: Needs) -> None:
+    verdicts: dict[Permission, bool | ApiError] = {}
+    limiter = anyio.CapacityLimiter(_AT_ONCE)
+
+    async def ask(permission: Permission) -> None:
+        async with limiter:
+            try:
+                verdicts[permission] = await _may(session, permission)
+            except ApiError as error:
+                verdicts[permission] = error
+
+    async with anyio.create_task_group() as tasks:
+        for permission in needed.permissions:
+            tasks.start_soon(ask, permission)
+    failures = [each for each in verdicts.values() if isinstance(each, ApiError)]
+    if failures:
+        advice = "bind podium's user to the ClusterRole system:basic-user, or ask an administrator"
+        report.fail("rights", f"the API server does not say what we may: {failures[0]}", advice)
+        return
+    for permission, users in needed.permissions.items():
+        if not verdicts[permission]:
+            report.fail("rights", f"not allowed to {permission}, which {', '.join(users)} needs", _grant(permission))
+    if all(verdicts.values()):
+        report.ok("rights", f"all {len(verdicts)} verbs that are needed are allowed")
+
+
+async def _may(session: ApiSession, permission: Permission) -> bool:
+    resource, _, subresource = permission.resource.partition("/")
+    attributes = {
+        "group": permission.group,
+        "resource": resource,
+        "subresource": subresource,
+        "verb": permission.verb,
+        "namespace": permission.namespace,
+        "name": permission.name,
+    }
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
+    answer = orjson.loads(await session.post(_ACCESS_REVIEWS, orjson.dumps(review)))
+    return bool(answer["status"]["allowed"])
+
+
+def _grant(permission: Permission) -> str:
+    """A rule to add."""
+    role = f"the Role in {permission.namespace}" if permission.namespace else "the ClusterRole"
+    names = f", resourceNames: [{permission.name}]" if permission.name else ""
+    rule = (
+        f'{{apiGroups: ["{permission.group}"], resources: [{permission.resource}]{names}, verbs: [{permission.verb}]}}'
+    )
+    return f"add to {role} of podium's user: {rule} (deploy/rbac.yaml has it)"
+
+
+# ------------------------------------------------------------ others of the same name
+
+
+async def _lease(report: Report, session: ApiSession, config: KubeSchedulerConfiguration, clock: Clock) -> None:
+    election = config.leader_election
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{election.resource_namespace}/leases/{election.resource_name}"
+    lease = f"{election.resource_namespace}/{election.resource_name}"
+    try:
+        spec = orjson.loads(await session.request("GET", path, deadline_s=_DEADLINE_S)).get("spec") or {}
+    except NotFound:
+        if election.leader_elect:
+            report.ok("lease", f"{lease} is not there yet and will be made")
+        return
+    except ApiError as error:
+        if election.leader_elect:
+            report.fail("lease", f"{lease} cannot be read: {error}", "see the rights")
+        return
+    holder, age_s = spec.get("holderIdentity") or "", _age_s(spec.get("renewTime"), clock)
+    is_held = bool(holder) and age_s is not None and age_s <= float(spec.get("leaseDurationSeconds") or 0) + _SKEW_S_MAX
+    if not is_held:
+        report.ok("lease", f"nobody holds {lease} at the moment")
+    elif election.leader_elect:
+        advice = (
+            "nothing to do if that is a replica of podium; otherwise set leaderElection.resourceName to another one"
+        )
+        report.warn("lease", f"{lease} is held by {holder}: podium would stand by until it ends", advice)
+    else:
+        advice = "set leaderElection.leaderElect to true, or end the other one: two would bind the same pods"
+        report.warn("lease", f"{lease} is held by {holder}, and this configuration elects no leader", advice)
+
+
+async def _others(report: Report, session: ApiSession, config: KubeSchedulerConfiguration, clock: Clock) -> None:
+    """Whether somebody binds pods under a name of ours. Where Events may not be listed, nobody can tell."""
+    for profile in config.profiles:
+        name = profile.scheduler_name
+        selector = f"reason%3DScheduled%2CreportingComponent%3D{name}"
+        path = f"/apis/events.k8s.io/v1/events?limit={_EVENTS_MAX}&fieldSelector={selector}"
+        try:
+            events = orjson.loads(await session.request("GET", path, deadline_s=_DEADLINE_S)).get("items") or []
+        except (Forbidden, NotFound):
+            return
+        except ApiError as error:
+            report.warn(
+                "others", f"Events cannot be listed: {error}", "make sure that no other scheduler has this name"
+            )
+            return
+        ages_s = {each.get("reportingInstance", "?"): _age_s(each.get("eventTime"), clock) for each in events}
+        recent = sorted(by for by, age_s in ages_s.items() if age_s is not None and age_s < _RECENT_S)
+        if recent:
+            advice = "nothing to do if that is a replica of podium with the same lease; otherwise end it or rename one"
+            report.warn("others", f"{', '.join(recent)} has bound pods as {name} in the last {_RECENT_S:g} s", advice)
+        else:
+            report.ok("others", f"nobody has bound pods as {name} lately")
+
+
+def _age_s(time: object, clock: Clock) -> float | None:
+    try:
+        return clock.now() - parse_time(str(time))
+    except ValueError:
+        return None

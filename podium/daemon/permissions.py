@@ -1,0 +1,155 @@
+"""What podium has to be allowed: every verb, and who needs it.
+
+Owns the table behind the role in deploy/ and behind `podium doctor`. Which objects a plugin reads it says itself, by
+asking for their listers; what it writes stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from podium.binder import ApiClient, EventRecorder, PreemptionsUnderWay, WaitingPods
+from podium.cluster import Cache
+from podium.config import KubeSchedulerConfiguration, expand_plugins
+from podium.daemon.handle import PluginHandle
+from podium.daemon.handlers import BrokenObjects
+from podium.framework.interface import Plugin
+from podium.framework.plugin_args import args_of
+from podium.framework.runtime import points_of
+from podium.kube.dispatcher import Dispatcher
+from podium.kube.informer import InformerSet
+from podium.kube.resource_types import NODES, PODS, ResourceType
+from podium.kube.session import ApiSession
+from podium.lib.clock import Clock
+from podium.queues import Nominator
+from podium.telemetry import Metrics
+
+_COORDINATION = "coordination.k8s.io"
+_EVENTS = "events.k8s.io"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Permission:
+    """One verb on one resource. Without a namespace it is for all of them, without a name for every object."""
+
+    group: str
+    resource: str
+    verb: str
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        resource = f"{self.resource}.{self.group}" if self.group else self.resource
+        named = f" {self.name}" if self.name else ""
+        return f"{self.verb} {resource}{named}" + (f" in {self.namespace}" if self.namespace else "")
+
+
+_ITSELF = "podium itself"
+_ALWAYS = (
+    Permission("", "pods", "get"),
+    Permission("", "pods/status", "patch"),
+    Permission(_EVENTS, "events", "create"),
+    Permission(_EVENTS, "events", "patch"),
+)
+_DOORS = (
+    Permission("authentication.k8s.io", "tokenreviews", "create"),
+    Permission("authorization.k8s.io", "subjectaccessreviews", "create"),
+    Permission("", "configmaps", "get", "kube-system", "extension-apiserver-authentication"),
+)
+_WRITES: Mapping[str, tuple[Permission, ...]] = {
+    "DefaultBinder": (Permission("", "pods/binding", "create"),),
+    "DefaultPreemption": (Permission("", "pods", "delete"),),
+    "VolumeBinding": tuple(
+        Permission("", resource, verb)
+        for resource in ("persistentvolumes", "persistentvolumeclaims")
+        for verb in ("get", "patch")
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a configuration needs, each with who needs it."""
+
+    permissions: Mapping[Permission, tuple[str, ...]]
+    resources: Mapping[ResourceType[Any], tuple[str, ...]]
+
+
+def needs(
+    config: KubeSchedulerConfiguration,
+    plugins: Mapping[str, type[Plugin]],
+    session: ApiSession,
+    clock: Clock,
+    *,
+    serves: bool = True,
+) -> Needs:
+    """What podium would need to run with this configuration.
+
+    Args:
+        session: what the plugins are constructed with; nothing is asked of it.
+        serves: whether the endpoints are served, and so their users looked up.
+
+    Raises: PluginError where a plugin cannot be constructed.
+    """
+    resources: dict[ResourceType[Any], list[str]] = {PODS: [_ITSELF], NODES: [_ITSELF]}
+    permissions: dict[Permission, list[str]] = {each: [_ITSELF] for each in _ALWAYS}
+    for name, watched in _watched_by(config, plugins, session, clock):
+        for resource in watched:
+            _add(resources.setdefault(resource, []), name)
+        for permission in _WRITES.get(name, ()):
+            _add(permissions.setdefault(permission, []), name)
+    for resource, users in resources.items():
+        for verb in ("list", "watch"):
+            permissions[Permission(resource.group, resource.plural, verb)] = users
+    for permission in _of_election(config):
+        permissions[permission] = ["leader election"]
+    for permission in _DOORS if serves else ():
+        permissions[permission] = ["access to the endpoints"]
+    return Needs(
+        {permission: tuple(users) for permission, users in sorted(permissions.items())},
+        {resource: tuple(users) for resource, users in resources.items()},
+    )
+
+
+def _add(users: list[str], name: str) -> None:
+    if name not in users:
+        users.append(name)
+
+
+def _of_election(config: KubeSchedulerConfiguration) -> Iterator[Permission]:
+    election = config.leader_election
+    if election.leader_elect:
+        # The name of an object to be made is not known to the authorizer.
+        yield Permission(_COORDINATION, "leases", "create", election.resource_namespace)
+        for verb in ("get", "update"):
+            yield Permission(_COORDINATION, "leases", verb, election.resource_namespace, election.resource_name)
+
+
+def _watched_by(
+    config: KubeSchedulerConfiguration, plugins: Mapping[str, type[Plugin]], session: ApiSession, clock: Clock
+) -> Iterator[tuple[str, Iterable[ResourceType[Any]]]]:
+    """Each enabled plugin and the resources that it asks for when it is constructed."""
+    registry = {name: points_of(each) for name, each in plugins.items()}
+    for profile in config.profiles:
+        for name in sorted(expand_plugins(profile, registry).names() & plugins.keys()):
+            informers = InformerSet(session, clock=clock, random=Random(0))
+            plugins[name](args_of(plugins[name], profile), _handle(session, informers, clock))
+            yield name, informers.resources
+
+
+def _handle(session: ApiSession, informers: InformerSet, clock: Clock) -> PluginHandle:
+    dispatcher, metrics = Dispatcher(session, clock), Metrics()
+    return PluginHandle(
+        clock=clock,
+        random=Random(0),
+        client=ApiClient(dispatcher, clock),
+        preemptions=PreemptionsUnderWay(lambda _: None, metrics),
+        waiting_pods=WaitingPods(clock),
+        nominator=Nominator(lambda _: None),
+        recorder=EventRecorder(dispatcher, clock, hostname=""),
+        cache=Cache(BrokenObjects(metrics)),
+        informers=informers,
+    )

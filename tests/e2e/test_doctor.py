@@ -1,0 +1,124 @@
+"""`podium doctor` as an operator runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import pytest
+import yaml
+
+from tests.control_plane.locate import Binaries
+from tests.e2e.cluster import RealCluster, SandboxCluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.waiting import eventually
+
+pytestmark = pytest.mark.anyio
+
+Json = dict[str, Any]
+DEPLOY = Path(__file__).parents[2] / "deploy"
+ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/podium"
+
+
+async def doctor(kubeconfig: Path, *arguments: str) -> tuple[int, str]:
+    """Its exit code and what it prints; it must not fail otherwise."""
+    command = [sys.executable, "-m", "podium", "doctor", "--kubeconfig", str(kubeconfig), *arguments]
+    done = await anyio.to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout
+
+
+def shipped() -> Json:
+    """The configuration of deploy/."""
+    loaded: Json = yaml.safe_load(yaml.safe_load((DEPLOY / "configmap.yaml").read_text())["data"]["config.yaml"])
+    return loaded
+
+
+def deployed(tmp_path: Path) -> str:
+    path = tmp_path / "deployed.yaml"
+    path.write_text(yaml.safe_dump(shipped()))
+    return str(path)
+
+
+def bad(report: str) -> list[Json]:
+    findings: list[Json] = json.loads(report)["findings"]
+    return [finding for finding in findings if finding["verdict"] != "ok"]
+
+
+async def test_the_sandbox_is_fine_and_broken_configurations_and_servers_are_not(
+    sandbox_cluster: SandboxCluster, tmp_path: Path
+) -> None:
+    kubeconfig = sandbox_cluster.kubeconfig
+    status, text = await doctor(kubeconfig, "--config", deployed(tmp_path))
+    assert status == 0, text
+    assert "api server: it is v1.36.2" in text
+    status, text = await doctor(kubeconfig, "--config", deployed(tmp_path), "--output", "json")
+    assert (status, json.loads(text)["ok"], bad(text)) == (0, True, [])
+
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: 0\n")
+    status, text = await doctor(kubeconfig, "--config", str(wrong), "--output", "json")
+    [finding] = bad(text)
+    assert (status, finding["check"]) == (1, "configuration")
+    assert "parallelism" in finding["message"]
+
+    status, text = await doctor(tmp_path / "nowhere", "--output", "json")
+    assert (status, bad(text)[-1]["check"]) == (1, "credentials")
+    sandbox_cluster.sandbox.faults.refuse_connections(30.0)
+    status, text = await doctor(kubeconfig, "--config", deployed(tmp_path), "--output", "json")
+    assert (status, [finding["check"] for finding in bad(text)]) == (1, ["api server"])
+
+
+@pytest.mark.control_plane
+async def test_the_shipped_role_is_enough_on_the_real_api_server_and_what_is_taken_from_it_is_named(
+    real_cluster: RealCluster, control_plane_binaries: Binaries, start: StartDaemon, tmp_path: Path
+) -> None:
+    command = [control_plane_binaries["kubectl"], "--kubeconfig", real_cluster.kubeconfig, "apply", "-f", DEPLOY]
+    await anyio.to_thread.run_sync(lambda: subprocess.run(command, check=True, capture_output=True))
+    token = await real_cluster.admin.service_account_token("kube-system", "podium")
+    kubeconfig = real_cluster.plane.kubeconfig(token, tmp_path / "kubeconfig")
+    arguments = ("--config", deployed(tmp_path), "--output", "json")
+
+    async def is_content() -> bool:
+        status, text = await doctor(kubeconfig, *arguments)
+        assert (status, bad(text)) == (0, []), text
+        return True
+
+    await eventually(is_content)
+
+    # A running replica holds the lease, and is not refused anything.
+    daemon = await start(real_cluster, shipped(), kubeconfig=kubeconfig)
+
+    async def leads() -> bool:
+        return await daemon.metric("leader_election_master_status") == 1
+
+    await eventually(leads)
+    status, text = await doctor(kubeconfig, *arguments)
+    [finding] = bad(text)
+    assert (status, finding["check"], finding["verdict"]) == (0, "lease", "warning")
+    assert await daemon.metric("rest_client_requests_total", code="403") == 0
+    assert await daemon.metric("rest_client_requests_total", code="200") > 10
+
+    role = await real_cluster.admin.get(ROLE)
+    rules = [rule for rule in role["rules"] if rule["resources"] != ["pods/binding"]]
+    await real_cluster.admin.patch(ROLE, {"rules": rules})
+
+    async def is_named() -> bool:
+        status, text = await doctor(kubeconfig, *arguments)
+        errors = [finding["message"] for finding in bad(text) if finding["verdict"] == "error"]
+        return (status, errors) == (1, ["not allowed to create pods/binding, which DefaultBinder needs"])
+
+    await eventually(is_named)
+
+
+@pytest.mark.control_plane
+async def test_a_token_that_is_not_valid_is_told_of(real_cluster: RealCluster, tmp_path: Path) -> None:
+    kubeconfig = real_cluster.plane.kubeconfig("a-token-that-is-not-valid", tmp_path / "kubeconfig")
+    status, text = await doctor(kubeconfig, "--config", deployed(tmp_path), "--output", "json")
+    errors = [finding for finding in bad(text) if finding["verdict"] == "error"]
+    assert (status, errors[0]["check"]) == (1, "credentials")
+    assert "a-token-that-is-not-valid" not in text

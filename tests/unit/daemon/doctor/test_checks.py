@@ -1,0 +1,238 @@
+"""The doctor's questions, answered by an API server that is a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from email.utils import formatdate
+from typing import Any
+
+import orjson
+import pytest
+
+from podium.cli.configuration import Usable, usable
+from podium.daemon.doctor import Finding, Report, Verdict, examine
+from podium.kube.api_errors import ApiError, Forbidden, NotFound, ServerError, Unauthorized, Unreachable
+from podium.kube.resource_types import ALL
+from podium.kube.times import format_micro_time
+from podium.lib.clock import ManualClock
+
+pytestmark = pytest.mark.anyio
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/podium"
+EVENTS = "/apis/events.k8s.io/v1/events"
+
+
+class Server:
+    """Answers as a healthy one; a test takes things away."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.version: Any = {"gitVersion": "v1.36.2"}
+        self.ahead_s = 0.0
+        self.date: str | None = None
+        self.failure: ApiError | None = None
+        self.denied: dict[tuple[str, str], bool] = {}
+        self.lease: Any = None
+        self.events: Any = []
+        self.unserved: set[str] = set()
+        self.asked: list[str] = []
+
+    async def stream(self, path: str, **_: Any) -> Any:
+        self.asked.append(path)
+        if self.failure is not None:
+            raise self.failure
+        return _Stream(
+            orjson.dumps(self.version), self.date or formatdate(self.clock.now() + self.ahead_s, usegmt=True)
+        )
+
+    async def post(self, path: str, body: bytes) -> bytes:
+        self.asked.append(path)
+        if path.endswith("/selfsubjectreviews"):
+            return orjson.dumps({"status": {"userInfo": {"username": "system:serviceaccount:kube-system:podium"}}})
+        asked = orjson.loads(body)["spec"]["resourceAttributes"]
+        resource = asked["resource"] + (f"/{asked['subresource']}" if asked["subresource"] else "")
+        return orjson.dumps({"status": {"allowed": (resource, asked["verb"]) not in self.denied}})
+
+    async def request(self, method: str, path: str, *_: Any, **__: Any) -> bytes:
+        assert method == "GET", "it changes nothing"
+        self.asked.append(path)
+        if path == LEASE:
+            if self.lease is None:
+                raise NotFound("no such lease")
+            return orjson.dumps({"spec": self.lease})
+        if path.startswith(EVENTS):
+            if isinstance(self.events, ApiError):
+                raise self.events
+            return orjson.dumps({"items": self.events})
+        names = [each.plural for each in ALL if each.path.startswith(f"{path}/")]
+        return orjson.dumps({"resources": [{"name": name} for name in names if name not in self.unserved]})
+
+
+class _Stream:
+    def __init__(self, body: bytes, date: str) -> None:
+        self._chunks = [body, b""]
+        self.date = date
+
+    async def read(self) -> bytes:
+        return self._chunks.pop(0)
+
+    def close(self) -> None:
+        pass
+
+
+def configured(**election: Any) -> Usable:
+    good = usable(None)
+    config = good.config
+    changed = replace(config.leader_election, resource_name="podium", **election)
+    return replace(good, config=replace(config, leader_election=changed))
+
+
+async def findings(server: Any, **election: Any) -> list[Finding]:
+    report, good = Report(), configured(**election)
+    await examine(report, server, good.config, good.plugins, server.clock)
+    return report.findings
+
+
+async def not_ok(server: Any, **election: Any) -> list[tuple[str, Verdict, str]]:
+    found = [each for each in await findings(server, **election) if each.verdict is not Verdict.OK]
+    assert all(each.advice for each in found)
+    return [(each.check, each.verdict, each.message) for each in found]
+
+
+async def test_all_is_well() -> None:
+    found = await findings(Server())
+    assert {each.verdict for each in found} == {Verdict.OK}
+    assert [each.check for each in found] == [
+        *("api server", "clock", "credentials", "apis", "rights", "lease", "others")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("failure", "check", "words"),
+    [
+        (Unauthorized("no"), "credentials", "does not accept our credentials"),
+        (Unreachable("no route"), "api server", "cannot be reached: no route"),
+        (ServerError("broken"), "api server", "does not tell its version"),
+    ],
+)
+async def test_without_an_answer_there_is_one_finding(failure: ApiError, check: str, words: str) -> None:
+    server = Server()
+    server.failure = failure
+    [(found, verdict, message)] = await not_ok(server)
+    assert (found, verdict) == (check, Verdict.ERROR)
+    assert words in message
+    assert server.asked == ["/version"]
+
+
+@pytest.mark.parametrize("version", ["v1.33.0", "v1.34.5-gke.100", "v1.36.2"])
+async def test_versions_within_the_skew_are_fine(version: str) -> None:
+    server = Server()
+    server.version = {"gitVersion": version}
+    assert await not_ok(server) == []
+
+
+@pytest.mark.parametrize("version", ["v1.32.9", "v1.37.0", "v2.34.0", ""])
+async def test_other_versions_are_warned_about(version: str) -> None:
+    server = Server()
+    server.version = {"gitVersion": version}
+    [(check, verdict, message)] = await not_ok(server)
+    assert (check, verdict) == ("api server", Verdict.WARNING)
+    assert "podium is made for 1.33 to 1.36" in message
+
+
+@pytest.mark.parametrize(("ahead_s", "words"), [(60.0, "ours is 60 s behind"), (-90.0, "ours is 90 s ahead of")])
+async def test_clocks_that_disagree_are_warned_about(ahead_s: float, words: str) -> None:
+    server = Server()
+    server.ahead_s = ahead_s
+    [(check, verdict, message)] = await not_ok(server)
+    assert (check, verdict, words in message) == ("clock", Verdict.WARNING, True)
+
+
+async def test_a_server_that_does_not_tell_its_time_is_warned_about() -> None:
+    server = Server()
+    server.date = "noon"
+    [(check, verdict, _)] = await not_ok(server)
+    assert (check, verdict) == ("clock", Verdict.WARNING)
+
+
+async def test_each_verb_that_is_denied_is_told_with_who_needs_it_and_the_rule_to_add() -> None:
+    server = Server()
+    server.denied = {("pods/binding", "create"): True, ("leases", "update"): True}
+    found = [each for each in await findings(server) if each.verdict is Verdict.ERROR]
+    assert [each.message for each in found] == [
+        "not allowed to create pods/binding, which DefaultBinder needs",
+        "not allowed to update leases.coordination.k8s.io podium in kube-system, which leader election needs",
+    ]
+    assert '{apiGroups: [""], resources: [pods/binding], verbs: [create]}' in found[0].advice
+    assert "the Role in kube-system" in found[1].advice
+    assert "resourceNames: [podium]" in found[1].advice
+
+
+async def test_an_interface_that_an_older_server_lacks_degrades_its_plugins() -> None:
+    server = Server()
+    server.unserved = {"volumeattachments"}
+    [(check, verdict, message)] = await not_ok(server)
+    assert (check, verdict) == ("apis", Verdict.WARNING)
+    assert "volumeattachments at /apis/storage.k8s.io/v1, which NodeVolumeLimits reads" in message
+
+
+async def test_a_server_without_nodes_is_none() -> None:
+    server = Server()
+    server.unserved = {"nodes"}
+    [(check, verdict, _)] = await not_ok(server)
+    assert (check, verdict) == ("apis", Verdict.ERROR)
+
+
+def held(server: Server, age_s: float) -> Any:
+    renewed = format_micro_time(server.clock.now() - age_s)
+    return {"holderIdentity": "other_1", "leaseDurationSeconds": 15, "renewTime": renewed}
+
+
+async def test_a_lease_that_is_held_means_standing_by_or_a_conflict() -> None:
+    server = Server()
+    server.lease = held(server, 3.0)
+    [(check, verdict, message)] = await not_ok(server)
+    assert (check, verdict) == ("lease", Verdict.WARNING)
+    assert message == "kube-system/podium is held by other_1: podium would stand by until it ends"
+    [(_, _, message)] = await not_ok(server, leader_elect=False)
+    assert message == "kube-system/podium is held by other_1, and this configuration elects no leader"
+
+
+async def test_a_lease_that_ran_out_is_nobodys() -> None:
+    server = Server()
+    server.lease = held(server, 60.0)
+    assert await not_ok(server) == []
+
+
+async def test_somebody_who_binds_under_our_name_is_told_of() -> None:
+    server = Server()
+    times = {"default-scheduler-a": 10.0, "default-scheduler-b": 1000.0}
+    server.events = [
+        {"reportingInstance": name, "eventTime": format_micro_time(server.clock.now() - age_s)}
+        for name, age_s in times.items()
+    ]
+    [(check, verdict, message)] = await not_ok(server)
+    assert (check, verdict) == ("others", Verdict.WARNING)
+    assert message == "default-scheduler-a has bound pods as default-scheduler in the last 120 s"
+
+
+async def test_where_events_may_not_be_listed_nobody_can_tell() -> None:
+    server = Server()
+    server.events = Forbidden("no")
+    assert "others" not in [each.check for each in await findings(server)]
+
+
+def test_a_report_is_good_with_warnings_and_bad_with_errors() -> None:
+    report = Report()
+    report.ok("a", "fine")
+    report.warn("b", "so so", "look")
+    assert report.is_good
+    report.fail("c", "bad", "mend it")
+    assert report.to_json() == {
+        "ok": False,
+        "findings": [
+            {"check": "a", "verdict": "ok", "message": "fine", "advice": ""},
+            {"check": "b", "verdict": "warning", "message": "so so", "advice": "look"},
+            {"check": "c", "verdict": "error", "message": "bad", "advice": "mend it"},
+        ],
+    }

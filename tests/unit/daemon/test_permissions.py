@@ -1,0 +1,85 @@
+"""What podium says it needs, against the role that is shipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from podium.cli.configuration import Usable, usable
+from podium.daemon.permissions import Needs, Permission, needs
+from podium.kube.credentials import load
+from podium.kube.session import ApiSession
+from podium.lib.clock import ManualClock
+
+pytestmark = pytest.mark.anyio
+
+DEPLOY = Path(__file__).parents[3] / "deploy"
+
+
+def shipped() -> Iterator[Permission]:
+    for item in yaml.safe_load_all((DEPLOY / "rbac.yaml").read_text()):
+        if item["kind"] not in ("ClusterRole", "Role"):
+            continue
+        namespace = item["metadata"].get("namespace", "")
+        for rule in item["rules"]:
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    for verb in rule["verbs"]:
+                        for name in rule.get("resourceNames", [""]):
+                            yield Permission(group, resource, verb, namespace, name)
+
+
+def deployed(tmp_path: Path) -> Usable:
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_load((DEPLOY / "configmap.yaml").read_text())["data"]["config.yaml"])
+    return usable(path)
+
+
+async def needs_of(good: Usable, **more: Any) -> Needs:
+    clock = ManualClock()
+    async with ApiSession(await load(None, clock, master="http://127.0.0.1:1")) as session:
+        return needs(good.config, good.plugins, session, clock, **more)
+
+
+async def test_the_shipped_roles_are_exactly_what_is_needed(tmp_path: Path) -> None:
+    found = await needs_of(deployed(tmp_path))
+    assert set(found.permissions) == set(shipped())
+    assert len(list(shipped())) == len(set(shipped()))
+
+
+async def test_each_need_names_who_has_it(tmp_path: Path) -> None:
+    found = (await needs_of(deployed(tmp_path))).permissions
+    assert found[Permission("", "pods/binding", "create")] == ("DefaultBinder",)
+    assert found[Permission("policy", "poddisruptionbudgets", "watch")] == ("DefaultPreemption",)
+    assert found[Permission("", "nodes", "list")] [0] == "podium itself"  # fmt: skip
+    assert found[Permission("coordination.k8s.io", "leases", "update", "kube-system", "podium")] == ("leader election",)
+
+
+async def test_what_is_switched_off_needs_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "leaderElection: {leaderElect: false}\n"
+        "profiles: [{plugins: {multiPoint: {disabled: [{name: DefaultPreemption}, {name: VolumeBinding}]}}}]\n"
+    )
+    found = (await needs_of(usable(path), serves=False)).permissions
+    for gone in (
+        Permission("", "pods", "delete"),
+        Permission("", "persistentvolumes", "patch"),
+        Permission("policy", "poddisruptionbudgets", "list"),
+        Permission("coordination.k8s.io", "leases", "create", "kube-system"),
+        Permission("authentication.k8s.io", "tokenreviews", "create"),
+    ):
+        assert gone not in found
+    # VolumeZone reads them still.
+    assert found[Permission("", "persistentvolumes", "list")]
+
+
+def test_a_permission_is_told_as_an_administrator_would() -> None:
+    assert str(Permission("", "pods/binding", "create")) == "create pods/binding"
+    named = Permission("coordination.k8s.io", "leases", "get", "kube-system", "podium")
+    assert str(named) == "get leases.coordination.k8s.io podium in kube-system"
