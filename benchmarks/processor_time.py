@@ -13,6 +13,7 @@ from tests.control_plane.processes import ServerProcess
 from tests.control_plane.servers import ControlPlane
 
 _QUIET_WINDOW_S = 0.5
+_QUIET_WINDOWS = 2
 _QUIET_CPU_S = 0.02
 _QUIET_S_MAX = 30.0
 _USER, _NICE, _SYSTEM, _IRQ, _SOFT_IRQ = 0, 1, 2, 5, 6
@@ -65,9 +66,11 @@ def _kilobytes(status: str, name: str) -> int:
 
 
 def wait_quiet(process: ServerProcess, cpu_s_max: float = _QUIET_CPU_S) -> None:
-    """Poll until the process spends next to no CPU time: it has nothing left to do."""
+    """Poll until the process spends next to no CPU time for a second: it has nothing left to do, nor is it starved."""
     deadline_s = time.monotonic() + _QUIET_S_MAX
-    spent_s = -1.0
-    while (now_s := process.cpu_s()) - spent_s > cpu_s_max and time.monotonic() < deadline_s:
-        spent_s = now_s
+    spent_s, quiet_windows = process.cpu_s(), 0
+    while quiet_windows < _QUIET_WINDOWS and time.monotonic() < deadline_s:
         time.sleep(_QUIET_WINDOW_S)
+        now_s = process.cpu_s()
+        quiet_windows = quiet_windows + 1 if now_s - spent_s <= cpu_s_max else 0
+        spent_s = now_s

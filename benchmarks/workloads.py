@@ -58,9 +58,9 @@ def _alone(plane: ControlPlane, node_count: int) -> AbstractContextManager[Mappi
 class Workload:
     """Pods of one kind, and the cluster that they come to.
 
-    `pods` is how many a run has on a real API server unless told otherwise: as many as take kube-scheduler about ten
-    seconds with 5,000 nodes. `running_per_node` pods of the same kind run already. `is_exclusive`: no two pods of an
-    app share a node.
+    `pods` is how many a run has on a real API server unless told otherwise: as many as take kube-scheduler ten to
+    fifteen seconds with 5,000 nodes. `running_per_node` pods of the same kind run already. `is_exclusive`: no two pods
+    of an app share a node.
     """
 
     name: str
@@ -269,38 +269,38 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
             name="zone-spread",
             about="spread over zones, DoNotSchedule",
             pod_of=_zone_spread,
-            pods=2000,
+            pods=1000,
             running_per_node=1,
         ),
         Workload(
             name="zone-spread-soft",
             about="spread over zones, ScheduleAnyway",
             pod_of=_zone_spread_soft,
-            pods=2000,
+            pods=1000,
             running_per_node=1,
         ),
         Workload(
             name="pod-affinity",
             about="required affinity to pods of its kind, by zone",
             pod_of=_pod_affinity,
-            pods=1000,
+            pods=800,
             running_per_node=1,
         ),
         Workload(
             name="pod-affinity-preferred",
             about="preferred affinity to pods of its kind, by zone",
             pod_of=_pod_affinity_preferred,
-            pods=2000,
+            pods=800,
             running_per_node=1,
         ),
         Workload(
             name="anti-affinity",
             about="required anti-affinity to pods of its kind, by hostname",
             pod_of=_anti_affinity,
-            pods=1500,
+            pods=1200,
             is_exclusive=True,
         ),
-        Workload(name="mixed", about="six kinds in turn", pod_of=_mixed, pods=2000, running_per_node=1),
+        Workload(name="mixed", about="six kinds in turn", pod_of=_mixed, pods=1200, running_per_node=1),
         Workload(name="daemon-set", about="each pod names its node", pod_of=_daemon_set, pods=3000),
         Workload(
             name="preemption",
@@ -316,7 +316,7 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
             name="unschedulable",
             about=f"plain, after {_TOO_BIG:,} pods that fit nowhere",
             pod_of=_plain,
-            pods=3000,
+            pods=2000,
             before=_unschedulable,
             places=_API_SERVER_ONLY,
         ),
@@ -332,7 +332,7 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
             name="volumes",
             about="a bound claim for a CSI volume each",
             pod_of=_with_claim,
-            pods=2000,
+            pods=1500,
             running_per_node=0,
             before=_bound_claims,
         ),
