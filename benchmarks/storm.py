@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from statistics import median
 from threading import Event, Thread
@@ -40,7 +41,8 @@ STORM_S: Final = 30.0
 _RATE_KEPT_MIN = 0.7
 _HINTS = "scheduler_queueing_hint_execution_duration_seconds"
 _EVENTS = "scheduler_event_handling_duration_seconds_count"
-_WAIT_S_MAX = 120.0
+_WAIT_S_MAX = 600.0
+_WRITERS = 4
 _POLL_S = 0.5
 
 
@@ -112,10 +114,10 @@ def weather(plane: ControlPlane, plan: Plan, name: str) -> Storm:
             try:
                 wait_ready(scheduler)
                 _wait_rejected(scheduler)
-                calm_s, calm_cpu_s = _schedule(plane, etcd, scheduler, bound, range(plan.pods))
+                calm_s, calm_cpu_s = _schedule(plane, scheduler, bound, range(plan.pods))
                 page, before = get(scheduler, "/metrics"), Reading.take(scheduler.process, plane)
                 with Updates(plane, plan.nodes) as updates:
-                    storm_s, _ = _schedule(plane, etcd, scheduler, bound, range(plan.pods, 2 * plan.pods))
+                    storm_s, _ = _schedule(plane, scheduler, bound, range(plan.pods, 2 * plan.pods))
                     time.sleep(max(0.0, before.clock_s + STORM_S - time.monotonic()))
                 after, later_page = Reading.take(scheduler.process, plane), get(scheduler, "/metrics")
             finally:
@@ -137,7 +139,7 @@ def weather(plane: ControlPlane, plan: Plan, name: str) -> Storm:
         cpu_cores=(after.scheduler_s - before.scheduler_s) / seconds,
         hint_cpu_s=grown(f"{_HINTS}_sum"),
         hint_calls=grown(f"{_HINTS}_count"),
-        events_seen=grown(_EVENTS, event="NodeUpdate"),
+        events_seen=grown(_EVENTS, event="NodeUpdateNodeAllocatable"),
     )
 
 
@@ -147,28 +149,32 @@ class Updates:
     def __init__(self, plane: ControlPlane, nodes: int) -> None:
         self.made = 0
         self._address = plane.etcd_address
-        self._bodies = [single_put(_node(number, cpus)) for cpus in (CPUS + 1, CPUS) for number in range(nodes)]
+        bodies = (single_put(_node(number, cpus)) for cpus in (CPUS + 1, CPUS) for number in range(nodes))
+        self._bodies = itertools.cycle(list(bodies))
         self._is_over = Event()
-        self._thread = Thread(target=self._run, name="updates")
+        self._threads = [Thread(target=self._run, name="updates") for _ in range(_WRITERS)]
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._started_s = time.monotonic()
+        for each in self._threads:
+            each.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._is_over.set()
-        self._thread.join()
+        for each in self._threads:
+            each.join()
 
     def _run(self) -> None:
-        started_s = time.monotonic()
         with Etcd(self._address) as etcd:
-            for body in itertools.cycle(self._bodies):
-                if self._is_over.wait(max(0.0, started_s + self.made / UPDATES_PER_S - time.monotonic())):
+            while True:
+                due_s = self._started_s + self.made / UPDATES_PER_S
+                if self._is_over.wait(max(0.0, due_s - time.monotonic())):
                     return
-                etcd.put_singly([body])
                 self.made += 1
+                etcd.put_singly([next(self._bodies)])
 
 
 def _node(number: int, cpus: int = CPUS) -> Json:
@@ -188,16 +194,21 @@ def _wait_rejected(scheduler: Scheduler) -> None:
         time.sleep(_POLL_S)
 
 
-def _schedule(
-    plane: ControlPlane, etcd: Etcd, scheduler: Scheduler, bound: BoundPods, numbers: range
-) -> tuple[float, float]:
+def _schedule(plane: ControlPlane, scheduler: Scheduler, bound: BoundPods, numbers: range) -> tuple[float, float]:
     """Create the pods and see them bound; returns the seconds, and the scheduler's seconds of CPU, that took."""
     bodies = [single_put(pod(f"small-{number:06}", "small")) for number in numbers]
     before = Reading.take(scheduler.process, plane)
-    etcd.put_singly(bodies)
+    with ThreadPoolExecutor(_WRITERS) as writers:
+        for share in range(_WRITERS):
+            writers.submit(_put, plane.etcd_address, bodies[share::_WRITERS])
     wait_bound(bound, scheduler.process, numbers.stop)
     after = Reading.take(scheduler.process, plane)
     return after.clock_s - before.clock_s, after.scheduler_s - before.scheduler_s
+
+
+def _put(address: str, bodies: Sequence[bytes]) -> None:
+    with Etcd(address) as etcd:
+        etcd.put_singly(bodies)
 
 
 def medians(storms: Iterable[Storm]) -> list[Storm]:

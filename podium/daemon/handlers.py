@@ -20,6 +20,7 @@ from podium.framework.cluster_event import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
+    UNSCHEDULABLE_POD_UPDATE,
     ActionType,
     ClusterEvent,
     EventResource,
@@ -37,6 +38,8 @@ from podium.telemetry import Metrics, get_logger
 
 log = get_logger("informers")
 
+_ASSIGNED_POD_UPDATE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE).label
+
 _REQUIRED_NODE_AFFINITY = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 
 
@@ -47,11 +50,13 @@ class _Measured:
         self._clock = clock
         self._metrics = metrics
 
-    def measured(self, event: str, handle: Callable[..., None], *objects: Any) -> None:
-        """Call the handler."""
+    def measured(self, event: str, handle: Callable[..., None], *objects: Any, before_s: float = 0.0) -> float:
+        """Call the handler; returns the seconds that were observed, those that it took before included."""
         started_s = self._clock.monotonic()
         handle(*objects)
-        self._metrics.observe_event(event, self._clock.monotonic() - started_s)
+        seconds = before_s + self._clock.monotonic() - started_s
+        self._metrics.observe_event(event, seconds)
+        return seconds
 
     def on_broken(self, broken: BrokenObject) -> None:
         """Report an object that does not decode; what was known of it before stays as it is."""
@@ -88,8 +93,12 @@ class NodeHandler(_Measured):
         self.measured("NodeAdd", self._add, new)
 
     def on_update(self, old: Node, new: Node) -> None:
-        """The node has changed."""
-        self.measured("NodeUpdate", self._update, old, new)
+        """The node has changed; a heartbeat is no event."""
+        started_s = self._clock.monotonic()
+        events = self._taken_in(old, new)
+        before_s = self._clock.monotonic() - started_s
+        for event, was, now in events:
+            self.measured(event.label, self._queue.move_all, event, was, now, before_s=before_s)
 
     def on_delete(self, old: Node) -> None:
         """The node is gone."""
@@ -99,17 +108,14 @@ class NodeHandler(_Measured):
         if self._put(node):
             self._queue.move_all(NODE_ADD, None, node)
 
-    def _update(self, old: Node, new: Node) -> None:
+    def _taken_in(self, old: Node, new: Node) -> list[tuple[ClusterEvent, Node | None, Node | None]]:
+        """Brings the cache up to date; returns what that is to waiting pods, with the old object and the new one."""
         was_unusable = new.name in self._unusable
         if not self._put(new):
-            if not was_unusable:
-                self._queue.move_all(NODE_DELETE, old, None)
-            return
+            return [] if was_unusable else [(NODE_DELETE, old, None)]
         if was_unusable:
-            self._queue.move_all(NODE_ADD, None, new)
-            return
-        for event in node_changes(old, new):
-            self._queue.move_all(event, old, new)
+            return [(NODE_ADD, None, new)]
+        return [(event, old, new) for event in node_changes(old, new)]
 
     def _put(self, node: Node) -> bool:
         """Whether the node can be scheduled on."""
@@ -197,11 +203,14 @@ class PodHandler(_Measured):
     def on_update(self, old: Pod, new: Pod) -> None:
         """The pod has changed, perhaps by being bound."""
         if old.node_name:
-            self.measured("AssignedPodUpdate", self._update_assigned, old, new)
+            self.measured(_ASSIGNED_POD_UPDATE, self._update_assigned, old, new)
         elif new.node_name:
             self.measured("AssignedPodAdd", self._bound, old, new)
         elif self._is_ours(new):
-            self.measured("UnschedulablePodUpdate", self._update_pending, old, new)
+            seconds = self.measured(UNSCHEDULABLE_POD_UPDATE.label, self._update_pending, old, new)
+            for event in pod_changes(old, new):
+                if event != UNSCHEDULABLE_POD_UPDATE:
+                    self._metrics.observe_event(event.label, seconds)
 
     def on_delete(self, old: Pod) -> None:
         """The pod is gone, or done: pods that have ended leave the watch."""
@@ -229,9 +238,14 @@ class PodHandler(_Measured):
             self._queue.delete(old)
 
     def _update_assigned(self, old: Pod, new: Pod) -> None:
+        started_s = self._clock.monotonic()
         self._to_cache(self._cache.update_pod, new)
+        before_s = self._clock.monotonic() - started_s
         for event in pod_changes(old, new):
-            self._queue.move_all(event, old, new)
+            if event.label == _ASSIGNED_POD_UPDATE:
+                self._queue.move_all(event, old, new)
+            else:
+                self.measured(event.label, self._queue.move_all, event, old, new, before_s=before_s)
 
     def _delete_assigned(self, pod: Pod) -> None:
         self._to_cache(self._cache.remove_pod, pod)

@@ -244,7 +244,9 @@ class SchedulingLoop:
             tasks.create_task(self._carry_out(preemption), name="preemption")
 
     async def _carry_out(self, preemption: Preemption) -> None:
-        await self._parts.preemption.carry_out(preemption)
+        parts, started_s = self._parts, self._parts.clock.monotonic()
+        succeeded = await parts.preemption.carry_out(preemption)
+        parts.metrics.observe_preemption("success" if succeeded else "error", parts.clock.monotonic() - started_s)
         self._tell_progress()
 
     def _needs_no_attempt(self, pod: Pod) -> bool:
@@ -276,6 +278,7 @@ class SchedulingLoop:
         if waits:
             parts.binder.waiting_pods.add(pod, node_name, waits)
         self._bindings += 1
+        parts.metrics.add_goroutines("binding", 1)
         tasks.create_task(self._bind(attempt, decision), name="binding cycle")
 
     def _not_let_through(self, attempt: Attempt, row: int, status: Status) -> StatusWrite | None:
@@ -305,6 +308,7 @@ class SchedulingLoop:
             outcome = await parts.binder.bind_pod(instruction)
         finally:
             self._bindings -= 1
+            parts.metrics.add_goroutines("binding", -1)
             self._tell_progress()
         if outcome.is_bound:
             self._bound(attempt, decision, outcome)

@@ -5,7 +5,8 @@ Metrics that upstream does not have are named `podium_*`.
 
 Source: pkg/scheduler/metrics/metrics.go, component-base/metrics (kube-scheduler 1.36.2).
 Differs: plugin, hint and in-flight metrics are counted at once, not through a buffer that drops entries when full;
-`scheduler_goroutines` counts tasks.
+`scheduler_goroutines` counts tasks; `preemption_goroutines_execution_total` tells
+failures from successes, and `event_handling_duration_seconds` counts a generic update of a bound pod once.
 """
 
 from __future__ import annotations
@@ -105,6 +106,15 @@ class Metrics:
         )
         self._preemption_attempts = counter("scheduler_preemption_attempts_total", "Attempts to preempt.")
         self._victims = histogram("scheduler_preemption_victims", "Victims per preemption.", exponential(1, 2, 7))
+        self._preemption_s = histogram(
+            "scheduler_preemption_goroutines_duration_seconds",
+            "Time to make room for a pod, until its last victim was told to go.",
+            exponential(0.01, 2, 20),
+            "result",
+        )
+        self._preemptions = counter(
+            "scheduler_preemption_goroutines_execution_total", "Preemptions carried out.", "result"
+        )
         self._goroutines = gauge("scheduler_goroutines", "Tasks under way.", "operation")
         self._unschedulable = gauge(
             "scheduler_unschedulable_pods", "Unschedulable pods by the plugin that rejected them.", "plugin", "profile"
@@ -259,6 +269,11 @@ class Metrics:
     def observe_victims(self, victims: int) -> None:
         """A preemption chose that many victims."""
         self._victims[()].observe(victims)
+
+    def observe_preemption(self, result: Literal["success", "error"], seconds: float) -> None:
+        """A preemption was carried out, or has failed."""
+        self._preemption_s[(result,)].observe(seconds)
+        self._preemptions[(result,)].add()
 
     def add_goroutines(self, operation: str, change: int) -> None:
         """A task of that operation started (1) or ended (-1)."""

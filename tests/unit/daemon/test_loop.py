@@ -439,6 +439,29 @@ async def test_a_pod_for_which_room_is_made_is_nominated_and_held_back_until_tha
     nominations = [each.body["status"].get("nominatedNodeName") for each in world.sent("PATCH", "/vip/status")]
     assert nominations == ["n1"]
     assert world.metrics.value("scheduler_preemption_victims") == 1
+    assert world.metrics.values("scheduler_preemption_goroutines_execution_total") == {("success",): 1}
+    assert world.metrics.value("scheduler_preemption_goroutines_duration_seconds", result="success") == 1
+
+
+async def test_a_preemption_that_fails_is_counted_as_such() -> None:
+    victim = pod("victim", node="n1")
+    world = World(fits(lambda name: unschedulable("full")), evicting(victim))
+    answers(world, "/victim", InternalError("etcd is away"))
+    world.put(node("n1"), victim, pod("vip", priority=10))
+    async with world.running():
+        await anyio.sleep(10.0)
+    counted = world.metrics.values("scheduler_preemption_goroutines_execution_total")
+    assert set(counted) == {("error",)}
+
+
+async def test_binding_cycles_under_way_are_counted() -> None:
+    world = World()
+    world.wire.latency_s = 5.0
+    world.put(node("n1"), pod("web-1"), pod("web-2"))
+    async with world.running():
+        assert world.metrics.value("scheduler_goroutines", operation="binding") == 2
+        await anyio.sleep(10.0)
+        assert world.metrics.value("scheduler_goroutines", operation="binding") == 0
 
 
 async def test_victims_that_are_on_their_way_out_already_are_only_waited_for() -> None:
