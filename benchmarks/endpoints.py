@@ -20,6 +20,9 @@ ATTEMPT: Final = "scheduler_scheduling_attempt_duration_seconds"
 """From the queue to the end of the binding cycle."""
 ALGORITHM: Final = "scheduler_scheduling_algorithm_duration_seconds"
 """The decision alone."""
+LOOP_STALL: Final = "podium_loop_stall_seconds"
+STALL_S: Final = 0.05
+"""How late podium's event loop may be at most."""
 
 _HEADERS = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
 _READY_S_MAX = 300.0
@@ -83,6 +86,11 @@ class Histogram:
     @property
     def total(self) -> float:
         return self.counts[-1] if self.counts else 0.0
+
+    def above(self, bound: float) -> int:
+        """How many are above one of the bounds."""
+        counts = dict(zip(self.bounds, self.counts, strict=True))
+        return int(self.total - counts.get(bound, self.total))
 
     def quantile(self, share: float) -> float:
         """As Prometheus estimates it: a straight line within the bucket. NaN where there is nothing."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.bound_pods import BoundPods
 from benchmarks.cluster import EVENTS, prepare
-from benchmarks.endpoints import ALGORITHM, ATTEMPT, get, histogram, wait_ready
+from benchmarks.endpoints import ALGORITHM, ATTEMPT, LOOP_STALL, STALL_S, get, histogram, wait_ready
 from benchmarks.etcd import Etcd
 from benchmarks.processor_time import Reading, peak_rss_bytes, wait_quiet
 from benchmarks.schedulers import STARTERS
@@ -36,6 +36,7 @@ class Run:
     `interval_s` goes from when the scheduler said that it was ready to when the last pod was seen to be bound.
     `cpu_interval_s` is the scheduler's CPU time in it, `cpu_tail_s` that from its end until all Events are written.
     `attempt_*` are scheduling and binding cycle together, `algorithm_*` the decision alone.
+    `loop_stalls` is how often podium's event loop was more than 50 ms late.
     `machine_cores` is everything that the machine did in it.
     """
 
@@ -58,6 +59,7 @@ class Run:
     attempt_p50_ms: float
     attempt_p99_ms: float
     algorithm_p99_ms: float
+    loop_stalls: int
 
     @property
     def pods_per_s(self) -> float:
@@ -131,6 +133,7 @@ def run(plane: ControlPlane, workload: Workload, nodes: int, pods: int, schedule
         attempt_p50_ms=durations.quantile(0.5) * 1e3,
         attempt_p99_ms=durations.quantile(0.99) * 1e3,
         algorithm_p99_ms=histogram(page, ALGORITHM).quantile(0.99) * 1e3,
+        loop_stalls=histogram(page, LOOP_STALL).above(STALL_S),
     )
 
 

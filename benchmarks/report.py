@@ -34,6 +34,7 @@ class Figures:
     attempt_p50_ms: float
     attempt_p99_ms: float
     algorithm_p99_ms: float
+    loop_stalls: int
     peak_rss_mib: float
     until_ready_s: float
     events_per_pod: float
@@ -72,6 +73,8 @@ def _figures(workload: str, nodes: int, scheduler: str, runs: Sequence[Run]) -> 
         scheduler=scheduler,
         runs=len(runs),
         pods=runs[0].pods,
+        # The worst, since there is to be none.
+        loop_stalls=max(each.loop_stalls for each in runs),
         peak_rss_mib=middle(lambda each: each.peak_rss_bytes) / MIB,
         events_per_pod=middle(lambda each: each.events / each.pods),
         **{name: middle(attrgetter(name)) for name in _AS_THEY_ARE},

@@ -13,7 +13,7 @@ from rich.table import Table
 from benchmarks import realistic
 from benchmarks.api_server import turns
 from benchmarks.cluster import cluster, settle
-from benchmarks.endpoints import wait_ready
+from benchmarks.endpoints import LOOP_STALL, STALL_S, get, histogram, wait_ready
 from benchmarks.etcd import Etcd
 from benchmarks.processor_time import Reading, peak_rss_bytes, rss_bytes, wait_quiet
 from benchmarks.schedulers import KUBE_SCHEDULER, PODIUM, STARTERS
@@ -32,7 +32,8 @@ _MIB = 1 << 20
 class StartUp:
     """One start, from the process's beginning until it says that it is ready, and at rest after that.
 
-    `servers_cores` are API server and etcd, `machine_cores` everything that the machine did meanwhile.
+    `loop_stalls` is how often podium's event loop was more than 50 ms late after the sync. `servers_cores` are API
+    server and etcd, `machine_cores` everything that the machine did meanwhile.
     """
 
     scheduler: str
@@ -44,6 +45,7 @@ class StartUp:
     machine_cores: float
     peak_rss_mib: float
     rss_mib: float
+    loop_stalls: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ def start(plane: ControlPlane, plan: Plan, name: str) -> StartUp:
         wait_ready(scheduler)
         after = Reading.take(process, plane)
         wait_quiet(process)
+        page = get(scheduler, "/metrics")
         status = Path(f"/proc/{process.pid}/status").read_text()
     finally:
         process.stop()
@@ -97,6 +100,7 @@ def start(plane: ControlPlane, plan: Plan, name: str) -> StartUp:
         machine_cores=(after.machine_s - before.machine_s) / seconds,
         peak_rss_mib=peak_rss_bytes(status) / _MIB,
         rss_mib=rss_bytes(status) / _MIB,
+        loop_stalls=histogram(page, LOOP_STALL).above(STALL_S),
     )
 
 
@@ -120,6 +124,8 @@ def _median(group: Sequence[StartUp]) -> StartUp:
         machine_cores=median(each.machine_cores for each in group),
         peak_rss_mib=median(each.peak_rss_mib for each in group),
         rss_mib=median(each.rss_mib for each in group),
+        # The worst, since there is to be none.
+        loop_stalls=max(each.loop_stalls for each in group),
     )
 
 
@@ -132,6 +138,7 @@ def checks(figures: Iterable[StartUp]) -> Iterator[Check]:
     about = f"start with {podium.nodes:,} nodes and {podium.pods:,} pods: "
     if (podium.nodes, podium.pods) == (NODES, PODS):
         yield at_most(f"{about}ready", podium.until_ready_s, _READY_S_MAX, " s")
+    yield at_most(f"{about}loop stalls over {STALL_S * 1e3:.0f} ms", podium.loop_stalls, 0)
     if other is not None:
         yield at_most(f"{about}peak memory", podium.peak_rss_mib / other.peak_rss_mib, 1.0, "×")
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from rich.table import Table
 
+from benchmarks.endpoints import STALL_S
 from benchmarks.report import Figures, ratios
 from benchmarks.schedulers import PODIUM
 
@@ -77,6 +78,7 @@ def on_api_server(figures: Sequence[Figures], cores: int) -> Iterator[Check]:
             yield at_most(f"{about}CPU per pod, Events included", ratio.cpu_ms_per_pod_with_tail, target.cpu_max, "×")
             limit_ms = target.attempt_p99_ms_max
             yield at_most(f"{about}p99 of a decision", podium.algorithm_p99_ms, limit_ms, " ms")
+            yield at_most(f"{about}loop stalls over {STALL_S * 1e3:.0f} ms", podium.loop_stalls, 0)
             yield at_most(f"{about}p99 of an attempt, binding included", podium.attempt_p99_ms, limit_ms, " ms")
 
 

@@ -40,6 +40,12 @@ def test_what_is_beyond_the_last_bound_is_taken_for_it() -> None:
     assert Histogram((1.0, math.inf), (5, 10)).quantile(0.99) == 1.0
 
 
+def test_what_is_above_a_bound_is_counted() -> None:
+    durations = Histogram((1.0, 2.0, math.inf), (10, 40, 45))
+    assert (durations.above(1.0), durations.above(2.0)) == (35, 5)
+    assert Histogram((), ()).above(1.0) == 0
+
+
 @pytest.mark.parametrize("empty", [Histogram((), ()), Histogram((1.0, math.inf), (0, 0))])
 def test_nothing_has_no_quantile(empty: Histogram) -> None:
     assert math.isnan(empty.quantile(0.5))

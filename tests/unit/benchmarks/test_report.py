@@ -27,6 +27,7 @@ RUN = Run(
     attempt_p50_ms=2.0,
     attempt_p99_ms=4.0,
     algorithm_p99_ms=1.0,
+    loop_stalls=0,
 )
 
 
@@ -49,6 +50,11 @@ def test_each_figure_is_the_median_of_its_own() -> None:
     assert figures.runs == 3
     assert figures.pods_per_s == 500
     assert figures.cpu_ms_per_pod == 0.5
+
+
+def test_no_stall_of_any_run_is_passed_over() -> None:
+    (figures,) = medians([RUN, run(loop_stalls=2), RUN])
+    assert figures.loop_stalls == 2
 
 
 def test_runs_are_kept_apart_by_workload_size_and_scheduler() -> None:
