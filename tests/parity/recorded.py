@@ -37,7 +37,7 @@ class Case:
 
 def categories(name: str) -> list[str]:
     """The kinds of questions in a set, in the order of the file."""
-    return list(dict.fromkeys(_category(scenario["id"]) for scenario, _ in _scenarios(name)))
+    return list(dict.fromkeys(category_of(scenario["id"]) for scenario, _ in scenarios(name)))
 
 
 @functools.cache
@@ -45,11 +45,11 @@ def cases(name: str, category: str) -> tuple[Case, ...]:
     """The questions of one kind, answered."""
     evaluator = Evaluator()
     found = []
-    for scenario, line in _scenarios(name):
-        if _category(scenario["id"]) == category:
+    for scenario, line in scenarios(name):
+        if category_of(scenario["id"]) == category:
             answer = evaluator.answer_line(line, scenario["id"])
             assert answer.pop("id") == scenario["id"]
-            found.append(Case(scenario["id"], without_empty(scenario["expect"]), without_empty(_as_json(answer))))
+            found.append(Case(scenario["id"], without_empty(scenario["expect"]), without_empty(as_json(answer))))
     return tuple(found)
 
 
@@ -78,14 +78,14 @@ def differences(expected: Any, answer: Any, path: str = "") -> Iterator[str]:
 
 
 @functools.cache
-def _scenarios(name: str) -> tuple[tuple[dict[str, Any], bytes], ...]:
+def scenarios(name: str) -> tuple[tuple[dict[str, Any], bytes], ...]:
     with gzip.open(DATA / f"{name}-1.36.2.jsonl.gz") as lines:
         return tuple((json.loads(line), line) for line in lines)
 
 
-def _category(scenario_id: str) -> str:
+def category_of(scenario_id: str) -> str:
     return scenario_id.rpartition("-")[0]
 
 
-def _as_json(answer: Any) -> Any:
+def as_json(answer: Any) -> Any:
     return json.loads(json.dumps(answer))
