@@ -50,6 +50,11 @@ class TermCounter(Protocol):
         """The pods with terms that came and went."""
         ...
 
+    @property
+    def may_have_any(self) -> bool:
+        """False where it is plain to see that no pod has any term."""
+        ...
+
     def meaning(self, newcomer: Newcomer, kinds: Iterable[TermKind]) -> dict[CarriedTerm, IntArray]:
         """The terms of these kinds that mean the newcomer, with the number of pods on each row that carry them.
 
@@ -114,6 +119,11 @@ class CarriedTerms:
         self._carriers: dict[CarriedTerm, _Carriers] = {}
         self._buckets: dict[_BucketKey, dict[CarriedTerm, _Carriers]] = {}
         self._columns: dict[CarriedTerm, _Carriers] = {}
+
+    @property
+    def may_have_any(self) -> bool:
+        """Whether some pod has a term."""
+        return bool(self._carriers)
 
     def meaning(self, newcomer: Newcomer, kinds: Iterable[TermKind]) -> dict[CarriedTerm, IntArray]:
         """The terms that mean the newcomer, with the number of pods on each row that carry them."""
@@ -228,6 +238,11 @@ class ForkedCarriedTerms:
         self._pods = pods
         self._own: dict[CarriedTerm, dict[int, int]] = {}
         self._anew: CarriedTerms | None = None
+
+    @property
+    def may_have_any(self) -> bool:
+        """True: finding out is for those who want to know more."""
+        return True
 
     def meaning(self, newcomer: Newcomer, kinds: Iterable[TermKind]) -> dict[CarriedTerm, IntArray]:
         """The terms that mean the newcomer, with the number of pods on each row that carry them."""

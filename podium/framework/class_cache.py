@@ -11,22 +11,24 @@ Cost: the first pod of a spec is decided on without; with the second all nodes a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
 from podium.cluster import Snapshot
 from podium.framework.cycle_state import Clonable, CycleState
 from podium.framework.forms import Filter, Scorer
-from podium.framework.interface import Scope
+from podium.framework.interface import Plugin, Scope
 from podium.framework.kept_answers import FEW_ROWS, Asking, KeptFilters, KeptScore, KeptScores
 from podium.framework.status import Code, Status, demand_status
 from podium.kube.objects import Pod, PodSpec
 
 if TYPE_CHECKING:
     from podium.framework.runtime import Framework
+
+P = TypeVar("P", bound=Plugin)
 
 ROWS_KEPT_MAX: Final = 1 << 19
 """How many rows all classes together may have, at about 60 bytes each; the class not met for the longest goes first."""
@@ -36,15 +38,20 @@ ROWS_KEPT_MAX: Final = 1 << 19
 class Settled:
     """What a PreFilter or PreScore answers for every pod of the spec: Skip or success, and what it writes."""
 
-    plugin: str
     skips: bool
     written: tuple[object, ...]
 
-    def apply(self, state: CycleState, skipped: set[str]) -> None:
-        """Answer once more."""
-        if self.skips:
-            skipped.add(self.plugin)
-        for value in self.written:
+
+def unsettled(plugins: Iterable[P], known: Mapping[str, Settled], state: CycleState, skipped: set[str]) -> Iterator[P]:
+    """The plugins that have to be asked, in order; what the others answer is carried out on the way."""
+    for plugin in plugins:
+        settled = known.get(plugin.name)
+        if settled is None:
+            yield plugin
+            continue
+        if settled.skips:
+            skipped.add(plugin.name)
+        for value in settled.written:
             state.write(value)
 
 
@@ -135,7 +142,7 @@ class PodClass:
         written = state.values()
         if code not in (Code.SUCCESS, Code.SKIP) or any(isinstance(value, Clonable) for value in written):
             return
-        known[plugin] = Settled(plugin, code is Code.SKIP, written)
+        known[plugin] = Settled(code is Code.SKIP, written)
         for value in written:
             self._state.write(value)
 

@@ -35,7 +35,10 @@ class Rejection:
     @classmethod
     def of(cls, rows: Rows, verdicts: IntArray, explain: Explain) -> Rejection:
         """A rejection by verdicts; what each means is asked for here, once."""
-        return cls(rows, verdicts, {verdict: explain(verdict) for verdict, _ in _counted(verdicts)})
+        counts = _counted(verdicts)
+        rejection = cls(rows, verdicts, {verdict: explain(verdict) for verdict, _ in counts})
+        rejection.__dict__["counts"] = counts
+        return rejection
 
     @cached_property
     def counts(self) -> tuple[tuple[int, int], ...]:

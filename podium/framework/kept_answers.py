@@ -25,7 +25,7 @@ from podium.framework.interface import MAX_NODE_SCORE, Scope, Scoring
 from podium.framework.status import PluginError, Status
 from podium.kube.objects import Pod
 
-FEW_ROWS: Final = 12
+FEW_ROWS: Final = 4
 """Up to so many changed rows, asking about each is cheaper than asking about all at once."""
 
 CountEvaluations: TypeAlias = Callable[[str, str, int], None]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.cluster import Snapshot
+from podium.framework.class_cache import unsettled
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
 from podium.framework.runtime import Framework
@@ -32,11 +33,7 @@ def run_pre_filter(
     skipped: set[str] = set()
     rejected: Status | None = None
     known = state.pod_class.pre_filters if state.pod_class is not None else {}
-    for plugin in framework.pre_filter:
-        settled = known.get(plugin.name)
-        if settled is not None:
-            settled.apply(state, skipped)
-            continue
+    for plugin in unsettled(framework.pre_filter, known, state, skipped):
         framework.observer.count_evaluations(plugin.name, "PreFilter", framework.name)
         try:
             answer, status = plugin.pre_filter(state, pod, snapshot)

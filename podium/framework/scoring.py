@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows, Snapshot
-from podium.framework.class_cache import PodClass
+from podium.framework.class_cache import PodClass, unsettled
 from podium.framework.cycle_state import CycleState
 from podium.framework.forms import Scorer, one_integer_each
 from podium.framework.interface import MAX_NODE_SCORE
@@ -127,11 +127,7 @@ def _run_pre_score(framework: Framework, state: CycleState, pod: Pod, snapshot: 
     at_s = started_s = framework.clock.monotonic()
     skipped: set[str] = set()
     known = state.pod_class.pre_scores if state.pod_class is not None else {}
-    for plugin in framework.pre_score:
-        settled = known.get(plugin.name)
-        if settled is not None:
-            settled.apply(state, skipped)
-            continue
+    for plugin in unsettled(framework.pre_score, known, state, skipped):
         framework.observer.count_evaluations(plugin.name, "PreScore", framework.name)
         try:
             status = demand_status(plugin.pre_score(state, pod, snapshot, rows))
@@ -164,9 +160,12 @@ def choose(total: IntArray) -> int:
     child goes up before an equal right one. So among the best, the one that comes first in a pre-order walk of the
     heap-shaped tree over the list positions wins.
     """
-    best = np.flatnonzero(total == total.max())
-    if len(best) == 1 or best[0] == 0:
-        return int(best[0])
+    first = int(total.argmax())
+    if first == 0:
+        return 0
+    best = np.flatnonzero(total == total[first])
+    if len(best) == 1:
+        return first
     return int(best[np.argmin(_pre_order(int(best[-1]) + 1)[best])])
 
 

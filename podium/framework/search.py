@@ -246,12 +246,11 @@ class Judge:
             self.found = min(wanted, count)
             return rows[(start + np.arange(self.found)) % max(count, 1)]
         start %= max(count, 1)
-        rotated = np.concatenate((rows[start:], rows[:start])) if start else rows
         size = max(wanted + wanted // 8 + 1, _CHUNK_ROWS_MIN)
         parts: list[Rows] = []
         enough = False
         for offset in range(0, count, size):
-            chunk = rotated[offset : offset + size]
+            chunk = _around(rows, start + offset, min(size, count - offset))
             passed, rejected = self.judge(chunk)
             missing = wanted - self.found
             if len(passed) > missing:
@@ -261,7 +260,7 @@ class Judge:
             for at, rejection in rejected:
                 if len(at):
                     diagnosis.reject(rejection)
-            parts.append(chunk[passed])
+            parts.append(chunk[passed] if rejected else chunk[: len(passed)])
             self.found += len(passed)
             if enough:
                 break
@@ -378,6 +377,13 @@ class Judge:
         finally:
             for uid in reversed(added):
                 snapshot.remove_pod(row, uid)
+
+
+def _around(rows: Rows, start: int, count: int) -> Rows:
+    """So many rows from that position on, the first coming after the last."""
+    start %= len(rows)
+    end = start + count
+    return rows[start:end] if end <= len(rows) else np.concatenate((rows[start:], rows[: end - len(rows)]))
 
 
 def _same_for_all(rows: Rows, status: Status) -> Rejection:

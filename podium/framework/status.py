@@ -6,7 +6,7 @@ Source: staging kube-scheduler/framework/interface.go, v1.36.2.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 class Code(enum.IntEnum):
@@ -72,7 +72,7 @@ class Status:
 
     def by(self, plugin: str) -> Status:
         """This status with the plugin's name on it."""
-        return replace(self, plugin=plugin)
+        return Status(self.code, self.reasons, plugin, self.error)
 
 
 SKIP = Status(Code.SKIP)

@@ -112,6 +112,8 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         terms = pod_terms(pod)
         if terms.errors:
             return None, unresolvable(f"parsing pod: {_joined(terms.errors)}")
+        if not terms.carried and not snapshot.carried_terms.may_have_any:
+            return None, SKIP
         required = RequiredAffinity(
             pod,
             self._namespaces.newcomer(pod),
@@ -153,6 +155,8 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
             return SKIP
         if terms.errors:
             return error_status(f"failed to parse pod: {_joined(terms.errors)}")
+        if not terms.carried and not snapshot.carried_terms.may_have_any:
+            return SKIP
         preferred = PreferredAffinity(
             self._namespaces.newcomer(pod), self._preferences(terms), self._hard_weight, snapshot
         )
