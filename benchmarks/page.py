@@ -10,8 +10,8 @@ from typing import Any, Final
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks import growth, in_process, plots, report, start_up, targets
-from benchmarks.results import ApiServerResults, Rates, Results, ResultsError, Starts, read
+from benchmarks import growth, in_process, plots, report, start_up, storm, targets
+from benchmarks.results import ApiServerResults, Rates, Results, ResultsError, Starts, Storms, read
 from benchmarks.targets import Check
 
 PLOTS: Final = "performance"
@@ -38,6 +38,11 @@ _HOW_START_UP = """\
 From the start of the process until `/readyz` says that all informers are in sync, with nodes of 10 KB and pods of 2 to
 8 KB. Medians.
 """
+_HOW_STORM = """\
+Pods that fit nowhere wait for an event; every node update, each of which changes what a node has, asks the plugin that
+rejected them for a hint. Meanwhile other pods are created and scheduled, after as many were in calm. The time in hints
+is from the scheduler's own metric, of which kube-scheduler drops what it cannot record in time. Medians.
+"""
 
 
 def write(results: Path, docs: Path) -> Path:
@@ -58,6 +63,7 @@ def write(results: Path, docs: Path) -> Path:
         *_in_process(read(results / "in-process.json", Rates)),
         *_growth(read(results / "growth.json", Rates), docs),
         *_start_up(read(results / "start-up.json", Starts)),
+        *_storm(read(results / "storm.json", Storms)),
     ]
     if not sections:
         raise ResultsError("nothing was measured yet: run `make bench` first")
@@ -110,6 +116,15 @@ def _start_up(results: Starts | None) -> Iterator[str]:
     figures = start_up.medians(results.starts)
     yield markdown(start_up.table(figures))
     yield from _checked(start_up.checks(figures))
+
+
+def _storm(results: Storms | None) -> Iterator[str]:
+    if results is None:
+        return
+    yield from _opening("Event storm", results, _HOW_STORM)
+    figures = storm.medians(results.storms)
+    yield markdown(storm.table(figures))
+    yield from _checked(storm.checks(figures))
 
 
 def _opening(title: str, results: Results, how: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from benchmarks.in_process import Rate
 from benchmarks.measure import Run
 from benchmarks.start_up import StartUp
+from benchmarks.storm import Storm
 
 DIRECTORY: Final = Path(__file__).parent / "results"
 
@@ -38,6 +39,12 @@ class Starts(Results, kw_only=True):
     """`start-up.json`."""
 
     starts: list[StartUp]
+
+
+class Storms(Results, kw_only=True):
+    """`storm.json`."""
+
+    storms: list[Storm]
 
 
 class ResultsError(Exception):

@@ -51,6 +51,16 @@ async def test_endpoints_tell_what_was_done_and_with_which_configuration(cluster
     assert await metric("scheduler_framework_extension_point_duration_seconds_count", extension_point="Bind") == 10
     assert await metric("podium_unexpected_errors_total") == 0
 
+    status, text = await daemon.get("/debug/queue")
+    assert status == 200
+    waiting = {each["name"]: each for each in json.loads(text)["pods"]}
+    assert {name: each["queue"] for name, each in waiting.items()} == {"huge": "unschedulable", "gated": "gated"}
+    assert (waiting["huge"]["attempts"], waiting["huge"]["unschedulablePlugins"]) == (1, ["NodeResourcesFit"])
+    assert waiting["gated"]["gatingPlugin"] == "SchedulingGates"
+    status, table = await daemon.get("/debug/queue?output=table&pod=huge")
+    assert (status, table.splitlines()[1].split()[:3]) == (200, ["default", "huge", "unschedulable"])
+    assert "UnschedulablePodAdd: gone -> active" in table
+
     status, text = await daemon.get("/configz")
     assert status == 200
     shown = json.loads(text)["componentconfig"]
