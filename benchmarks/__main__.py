@@ -149,7 +149,7 @@ def measure_start_up(options: argparse.Namespace) -> None:
 
 def measure_storm(options: argparse.Namespace) -> None:
     """Both schedulers under a storm of node updates, with thousands of pods that fit nowhere."""
-    plan = storm.Plan(
+    plan = start_up.Plan(
         (options.nodes or [storm.NODES])[0], options.pods or storm.PODS, options.repeat, schedulers(options)
     )
     binaries, where = _control_plane()

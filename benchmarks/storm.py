@@ -28,6 +28,7 @@ from benchmarks.nodes import CPUS, Json, node
 from benchmarks.pods import pod
 from benchmarks.processor_time import Reading
 from benchmarks.schedulers import PODIUM, STARTERS
+from benchmarks.start_up import Plan
 from benchmarks.targets import Check, at_least
 from tests.control_plane.locate import Binaries
 from tests.control_plane.servers import ControlPlane, Scheduler
@@ -72,16 +73,6 @@ class Storm:
     def rate_kept(self) -> float:
         """The share of the rate in calm that is left in the storm."""
         return self.storm_pods_per_s / self.calm_pods_per_s
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What to measure."""
-
-    nodes: int
-    pods: int
-    repeat: int
-    schedulers: Sequence[str]
 
 
 def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iterator[Storm]:
