@@ -9,7 +9,7 @@ Source: kubernetes pkg/scheduler/backend/cache/snapshot.go and framework/types.g
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -271,20 +271,15 @@ class Snapshot:
         twin._resource_index = dict(self._resource_index)
         return twin
 
-    def usage_of(self, footprints: Iterable[Footprint]) -> IntArray:
+    def usage_of(self, footprints: Sequence[Footprint]) -> IntArray:
         """What each of them adds to the usage of a node. Shape: a row for each of the usage columns.
 
         Cost: equal footprints are mostly one object, and each object is looked into once.
         """
-        distinct: dict[int, int] = {}
-        columns: list[list[int]] = []
-        which: list[int] = []
-        for footprint in footprints:
-            number = distinct.setdefault(id(footprint), len(columns))
-            if number == len(columns):
-                columns.append(self._usage_column(footprint))
-            which.append(number)
-        amounts = np.zeros((len(self._usage), max(len(columns), 1)), np.int64)
+        identities = np.fromiter(map(id, footprints), np.int64, len(footprints))
+        _, first, which = np.unique(identities, return_index=True, return_inverse=True)
+        columns = [self._usage_column(footprints[at]) for at in first.tolist()]
+        amounts = np.zeros((len(self._usage), len(columns)), np.int64)
         for number, column in enumerate(columns):
             amounts[: len(column), number] = column
         return amounts[:, which]

@@ -233,7 +233,7 @@ class ClassCache:
 
     def of(self, pod: Pod, snapshot: Snapshot) -> PodClass | None:
         """The pod's class, up to date; None where it has none (yet), and plugins have to be asked."""
-        if snapshot.is_fork or not self._rows_max or not _goes_by_its_spec(pod):
+        if snapshot.is_fork or not self._rows_max or not goes_by_its_spec(pod):
             return None
         if snapshot is not self._snapshot:
             self._snapshot = snapshot
@@ -264,7 +264,7 @@ class ClassCache:
             del self._known[next(iter(self._known))]
 
 
-def _goes_by_its_spec(pod: Pod) -> bool:
+def goes_by_its_spec(pod: Pod) -> bool:
     """Whether plugins that look at nodes only can tell the pod from others of its spec by nothing."""
     status = pod.status
     return (

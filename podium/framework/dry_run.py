@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from podium.framework.interface import FilteredNodes
 from podium.framework.preemption import Budgets, Candidate, Importance
 from podium.framework.status import Status
-from podium.framework.victims import Found, PodsByImportance, select_victims, select_victims_of_many
+from podium.framework.victims import Found, select_victims
+from podium.framework.victims_known import VictimsKnown
 from podium.kube.objects import Pod
+
+_AT_ONCE_MIN: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,43 +34,43 @@ def dry_run(
     pod: Pod,
     budgets: Budgets,
     importance: Importance,
-    by_importance: PodsByImportance,
+    known: VictimsKnown,
 ) -> DryRun:
     """Try nodes in this order, until there are as many candidates as wanted and one of them violates no budget."""
     sound: list[Candidate] = []
     violating: list[Candidate] = []
     rejected: dict[int, Status] = {}
-    for row, found in _try(filtered, rows, max(wanted, 1), pod, budgets, importance, by_importance):
-        if isinstance(found, Status):
-            rejected[row] = found
-            continue
-        among = violating if found.violations else sound
-        if len(among) < wanted:
-            among.append(found)
-        if sound and len(sound) + len(violating) >= wanted:
-            break
+    begin = 0
+    while begin < len(rows):
+        # As many at once as are wanted yet; too many of them only cost time.
+        some = rows[begin : begin + max(wanted - len(sound) - len(violating), _AT_ONCE_MIN)]
+        begin += len(some)
+        for row, found in _try(filtered, some, pod, budgets, importance, known):
+            if isinstance(found, Status):
+                rejected[row] = found
+                continue
+            among = violating if found.violations else sound
+            if len(among) < wanted:
+                among.append(found)
+            if sound and len(sound) + len(violating) >= wanted:
+                return DryRun((*sound, *violating), rejected)
     return DryRun((*sound, *violating), rejected)
 
 
 def _try(
     filtered: FilteredNodes,
     rows: Sequence[int],
-    at_once: int,
     pod: Pod,
     budgets: Budgets,
     importance: Importance,
-    by_importance: PodsByImportance,
+    known: VictimsKnown,
 ) -> Iterator[tuple[int, Found]]:
-    """Every row and what is found there: as many rows at once as it takes at least, or else one by one."""
-    for begin in range(0, len(rows), at_once):
-        some = rows[begin : begin + at_once]
-        trials = filtered.trials()
-        if trials is not None:
-            yield from zip(
-                some, select_victims_of_many(trials, some, pod, budgets, importance, by_importance), strict=True
-            )
-            continue
-        for row in some:
-            with filtered.trial(row) as trial:
-                found = select_victims(trial, pod, budgets, importance)
-            yield row, found
+    """Every row and what is found there: all at once where that is possible, else one by one."""
+    trials = filtered.trials()
+    if trials is not None:
+        yield from zip(rows, known.select_victims(trials, rows, pod, budgets, importance), strict=True)
+        return
+    for row in rows:
+        with filtered.trial(row) as trial:
+            found = select_victims(trial, pod, budgets, importance)
+        yield row, found

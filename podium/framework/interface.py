@@ -332,6 +332,9 @@ class Trials(Protocol):
     def name(self, row: int) -> str:
         """The node's name."""
 
+    def basis(self, row: int) -> tuple[object, ...]:
+        """What an answer about that row goes by, beside the spec of the pod: for the same objects it is the same."""
+
     def pods(self, row: int) -> Mapping[str, Pod]:
         """The pods of a node by uid, as they are outside of that world."""
 

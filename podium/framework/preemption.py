@@ -12,11 +12,11 @@ priority and start time, and among nodes that are equally good. A pod that has n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from operator import attrgetter
-from typing import Final, TypeAlias
+from functools import cached_property, lru_cache
+from math import inf
+from typing import Final
 
 from podium.framework.status import Code, Status
 from podium.kube.errors import FieldError
@@ -42,9 +42,13 @@ class Importance:
 
     def started_s(self, pod: Pod) -> float:
         """When the pod started; now, where it has not, or where that cannot be read."""
-        text = pod.status.start_time
-        started_s = _started_s(text) if text else None
-        return self._now_s if started_s is None else started_s
+        start_s = started_s(pod)
+        return self._now_s if start_s is None else start_s
+
+    def first_start_s(self, candidate: Candidate) -> float:
+        """When the first of the victims of the highest priority started."""
+        first_s, is_one_pending = candidate.first_start
+        return min(first_s, self._now_s) if is_one_pending else first_s
 
     def starts_later(self, pod: Pod) -> bool:
         """Whether the pod has started in the future, by a clock that is ahead of ours."""
@@ -55,9 +59,14 @@ class Importance:
         return sorted(pods, key=lambda pod: (-pod.priority, self.started_s(pod)))
 
 
+def started_s(pod: Pod) -> float | None:
+    """When the pod started; None where it has not, or where that cannot be read."""
+    text = pod.status.start_time
+    return _moment_s(text) if text else None
+
+
 @lru_cache(_START_TIMES)
-def _started_s(text: str) -> float | None:
-    """The moment, None where it cannot be read."""
+def _moment_s(text: str) -> float | None:
     try:
         return parse_time(text)
     except ValueError:
@@ -71,8 +80,9 @@ class Budgets:
     """
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        self.all = list(budgets)
         self._budgets: dict[str, list[PodDisruptionBudget]] = {}
-        for budget in budgets:
+        for budget in self.all:
             self._budgets.setdefault(budget.metadata.namespace, []).append(budget)
         self._compiled: dict[str, list[tuple[PodDisruptionBudget, Selector]]] = {}
 
@@ -117,7 +127,7 @@ def _with_selectors(budgets: Iterable[PodDisruptionBudget]) -> Iterator[tuple[Po
             yield budget, selector
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidate:
     """A node that the pod would fit on without these pods, the most important one first."""
 
@@ -125,36 +135,30 @@ class Candidate:
     victims: tuple[Pod, ...]
     violations: int
 
+    @cached_property
+    def cost(self) -> tuple[int, ...]:
+        """What makes a candidate worse, the first that differs decides: violated budgets; the priority of the most
+        important victim; the sum of priorities; the number of victims.
+        """
+        priorities = [victim.priority for victim in self.victims]
+        count = len(priorities)
+        return self.violations, priorities[0], sum(priorities) + count * _PRIORITY_OFFSET, count
 
-_Cost: TypeAlias = Callable[[Candidate, Importance], float]
-
-_COSTS: Final[tuple[_Cost, ...]] = (
-    lambda candidate, _: candidate.violations,
-    lambda candidate, _: candidate.victims[0].priority,
-    lambda candidate, _: sum(victim.priority + _PRIORITY_OFFSET for victim in candidate.victims),
-    lambda candidate, _: len(candidate.victims),
-    lambda candidate, importance: -_first_start_s(candidate, importance),
-)
-"""What makes a candidate worse, the first that differs decides: violated budgets; the priority of the most important
-victim; the sum of priorities; the number of victims; how long the most important victims have been running."""
+    @cached_property
+    def first_start(self) -> tuple[float, bool]:
+        """When the first of the victims of the highest priority started, and whether one of them has not started."""
+        highest = max(victim.priority for victim in self.victims)
+        starts = [started_s(victim) for victim in self.victims if victim.priority == highest]
+        return min((each for each in starts if each is not None), default=inf), None in starts
 
 
 def choose(candidates: Sequence[Candidate], importance: Importance) -> Candidate:
     """The candidate that costs least."""
-    left = candidates
-    for cost in _COSTS:
-        if len(left) == 1:
-            break
-        costs = [cost(candidate, importance) for candidate in left]
-        least = min(costs)
-        left = [candidate for candidate, each in zip(left, costs, strict=True) if each == least]
-    return left[0]
-
-
-def _first_start_s(candidate: Candidate, importance: Importance) -> float:
-    """When the first of the victims of the highest priority started."""
-    highest = max(map(attrgetter("priority"), candidate.victims))
-    return min(importance.started_s(victim) for victim in candidate.victims if victim.priority == highest)
+    least = min(candidate.cost for candidate in candidates)
+    left = [candidate for candidate in candidates if candidate.cost == least]
+    if len(left) == 1:
+        return left[0]
+    return max(left, key=importance.first_start_s)
 
 
 def errors_of(statuses: Iterable[Status]) -> str:

@@ -191,7 +191,7 @@ class Judge:
         self._in_bulk: Sequence[Filter | KeptFilters] = (
             self._filters if known is None else known.active_filters(state.skipped_filters)
         )
-        self._promises = Promises(pod, snapshot, nominated)
+        self._promises = Promises.of(state, pod, snapshot, nominated)
         self._private: Snapshot | None = None
         self._counted: Snapshot | None = None
 
@@ -202,10 +202,18 @@ class Judge:
         twin._private, twin._counted = snapshot, None
         return twin
 
-    def where_usage_changes(self) -> Judge | None:
-        """The same filters in a world where `add_usage` works; None where one of them has to see more than that."""
-        if len(self._content_with_usage) < len(self._filters):
-            return None
+    @property
+    def goes_by_usage(self) -> bool:
+        """Whether no filter has to see more of the pods on a node than what they take up."""
+        return len(self._content_with_usage) == len(self._filters)
+
+    def promised(self, row: int) -> Sequence[Pod]:
+        """The pods nominated to the node."""
+        return self._promises.by_row.get(row, ())
+
+    def where_usage_changes(self) -> Judge:
+        """The same filters, which must go by usage, in a world where `add_usage` works."""
+        assert self.goes_by_usage
         twin = copy(self)
         twin._counted = self._promises.counted(self._snapshot) if self._promises else None
         twin._snapshot, twin._in_bulk = self._snapshot.fork_usage(), self._filters
@@ -295,7 +303,7 @@ class Judge:
             self._counted = self._promises.counted(self._snapshot)
         counting = self._content_with_usage
         positions, rejected = self._filter(counting, rows, positions, self._state, self._counted)
-        if len(counting) == len(self._filters):
+        if self.goes_by_usage:
             positions, more = self._filter(counting, rows, positions, self._state, self._snapshot)
         else:
             positions, more = self._one_by_one(rows, positions)

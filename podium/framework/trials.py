@@ -79,9 +79,21 @@ class ManyTrials:
     """Implements `podium.framework.interface.Trials`."""
 
     def __init__(self, judge: Judge, snapshot: Snapshot) -> None:
-        self._judge = judge
-        self._judge_of_usage = judge.of_usage()
+        self._outside = judge
         self._snapshot = snapshot
+
+    @cached_property
+    def _judge(self) -> Judge:
+        return self._outside.where_usage_changes()
+
+    @cached_property
+    def _judge_of_usage(self) -> Judge:
+        return self._judge.of_usage()
+
+    def basis(self, row: int) -> tuple[object, ...]:
+        """The node, the pods on it, and those it is promised to."""
+        snapshot = self._snapshot
+        return (snapshot.nodes[row], snapshot.pods[row], *self._outside.promised(row))
 
     def name(self, row: int) -> str:
         """The node's name."""
@@ -159,8 +171,7 @@ class AfterFiltering:
 
     def trials(self) -> ManyTrials | None:
         """Try things out on many nodes at once."""
-        judge = self._judge.where_usage_changes()
-        return ManyTrials(judge, self._snapshot) if judge is not None else None
+        return ManyTrials(self._judge, self._snapshot) if self._judge.goes_by_usage else None
 
     @cached_property
     def _fork(self) -> Snapshot:

@@ -10,7 +10,6 @@ then the next of each node. The answers are the same, a test of random clusters 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -72,24 +71,6 @@ def _none_needed(node_name: str) -> Status:
     return error_status(f'expected at least one victim pod on node "{node_name}"')
 
 
-class PodsByImportance:
-    """The pods of each node in order of importance, sorted again only where a pod has come, changed or gone."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[Mapping[str, Pod], list[Pod], list[int]]] = {}
-
-    def lower_than(self, priority: int, row: int, pods: Mapping[str, Pod], importance: Importance) -> list[Pod]:
-        """The pods of lower priority, the most important first."""
-        known = self._known.get(row)
-        if known is None or known[0] is not pods:
-            ordered = importance.sorted(pods.values())
-            known = (pods, ordered, [-each.priority for each in ordered])
-            if not any(map(importance.starts_later, ordered)):  # else the order changes as time goes by
-                self._known[row] = known
-        _, ordered, priorities = known
-        return ordered[bisect_right(priorities, -priority) :]
-
-
 @dataclass(slots=True)
 class _Node:
     """A node being tried, and its potential victims in the order in which they may come back.
@@ -113,20 +94,14 @@ class _Node:
 
 
 def select_victims_of_many(
-    trials: Trials,
-    rows: Sequence[int],
-    pod: Pod,
-    budgets: Budgets,
-    importance: Importance,
-    by_importance: PodsByImportance,
+    trials: Trials, rows: Sequence[int], pod: Pod, budgets: Budgets, importance: Importance
 ) -> list[Found]:
     """What `select_victims` finds on each of the rows.
 
     Cost: one pass of the filters that go by usage for each turn, of which there are as many as one node has pods.
     """
-    nodes = [_node(trials, row, pod, budgets, importance, by_importance) for row in rows]
-    counts = np.array([len(each.pods) for each in nodes], np.intp)
-    tried = np.flatnonzero(counts)
+    nodes = [_node(trials, row, pod, budgets, importance) for row in rows]
+    tried = np.flatnonzero([len(each.pods) for each in nodes])
     try:
         statuses, stays = _take_turns(trials, np.array(rows, np.intp)[tried], [nodes[each] for each in tried])
     except ScheduleError as error:
@@ -144,10 +119,9 @@ def select_victims_of_many(
     return found
 
 
-def _node(
-    trials: Trials, row: int, pod: Pod, budgets: Budgets, importance: Importance, by_importance: PodsByImportance
-) -> _Node:
-    lower = by_importance.lower_than(pod.priority, row, trials.pods(row), importance)
+def _node(trials: Trials, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> _Node:
+    priority = pod.priority
+    lower = importance.sorted(each for each in trials.pods(row).values() if each.priority < priority)
     violating, others = budgets.split(lower)
     return _Node(trials.name(row), violating + others, len(violating))
 

@@ -35,7 +35,7 @@ from podium.framework.interface import (
 )
 from podium.framework.preemption import Budgets, Candidate, Importance, choose, errors_of
 from podium.framework.status import Code, ScheduleError, Status, error_status, unresolvable, unschedulable
-from podium.framework.victims import PodsByImportance
+from podium.framework.victims_known import VictimsKnown
 from podium.kube.objects import Pod
 from podium.kube.resource_types import POD_DISRUPTION_BUDGETS
 
@@ -57,7 +57,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
         self._random = handle.random
         self._preemptions = handle.preemptions
         self._budgets = handle.lister(POD_DISRUPTION_BUDGETS)
-        self._by_importance = PodsByImportance()
+        self._known = VictimsKnown()
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         """Success, unless the pod's victims are still being told to go."""
@@ -84,7 +84,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
             pod,
             Budgets(self._budgets.list()),
             importance,
-            self._by_importance,
+            self._known,
         )
         if tried.candidates and extenders:
             return (yield from self._among(tried.candidates, pod, snapshot, extenders))

@@ -30,7 +30,7 @@ from podium.framework.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.promises import NoNominatedPods
+from podium.framework.promises import Nomination, NoNominatedPods
 from podium.framework.runtime import Framework
 from podium.framework.schedule import Decision, schedule
 from podium.framework.search import Rotation
@@ -197,8 +197,8 @@ class Nominated:
     def __init__(self, pods: Mapping[str, Sequence[Pod]]) -> None:
         self._pods = pods
 
-    def ahead_of(self, pod: Pod) -> Mapping[str, Sequence[Pod]]:
-        return self._pods
+    def ahead_of(self, pod: Pod) -> Sequence[Nomination]:
+        return [Nomination.of(each, name) for name, pods in self._pods.items() for each in pods]
 
     def ahead_on(self, pod: Pod, node_name: str) -> Sequence[Pod]:
         return self._pods.get(node_name, ())

@@ -3,7 +3,7 @@ from __future__ import annotations
 from podium.framework.dry_run import dry_run
 from podium.framework.preemption import Budgets
 from podium.framework.status import Status
-from podium.framework.victims import PodsByImportance
+from podium.framework.victims_known import VictimsKnown
 from tests.builders import pod
 from tests.unit.framework.rooms import IMPORTANCE, NO_BUDGETS, TOO_FULL, Room, Rooms, budget, placed
 
@@ -15,7 +15,7 @@ def room_on(name: str, *, fits: bool = True, protected: bool = False) -> Room:
 
 def tried(rooms: Rooms, wanted: int, budgets: Budgets = NO_BUDGETS) -> tuple[list[str], dict[int, Status]]:
     found = dry_run(
-        rooms, range(len(rooms.rooms)), wanted, pod("new", priority=100), budgets, IMPORTANCE, PodsByImportance()
+        rooms, range(len(rooms.rooms)), wanted, pod("new", priority=100), budgets, IMPORTANCE, VictimsKnown()
     )
     return [candidate.node_name for candidate in found.candidates], found.rejected
 

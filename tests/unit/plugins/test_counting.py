@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +22,7 @@ from podium.framework.promises import NominatedPods
 from podium.framework.runtime import Framework
 from podium.framework.search import judge_all
 from podium.framework.trials import AfterFiltering
-from podium.framework.victims import PodsByImportance
+from podium.framework.victims_known import VictimsKnown
 from podium.kube.objects import Pod
 from podium.kube.workload_objects import PodDisruptionBudget
 from podium.plugins import IN_TREE
@@ -120,9 +121,10 @@ class World:
     def verdicts(self) -> tuple[list[int], dict[int, Any], set[str]]:
         return self.judged.rows.tolist(), dict(self.diagnosis.statuses()), self.diagnosis.unschedulable_plugins
 
-    def victims(self, protected: Budgets, wanted: int) -> tuple[Any, Any]:
+    def victims(self, protected: Budgets, wanted: int, known: VictimsKnown | None = None) -> tuple[Any, Any]:
         rows = self.snapshot.order.tolist()
-        tried = dry_run(self.filtered, rows, wanted, self.pod, protected, Importance(NOW_S), PodsByImportance())
+        known = known or VictimsKnown()
+        tried = dry_run(self.filtered, rows, wanted, self.pod, protected, Importance(NOW_S), known)
         return tried.candidates, {row: (each.code, each.message) for row, each in tried.rejected.items()}
 
 
@@ -159,6 +161,34 @@ def test_victims_are_the_same_counted_as_tried_out() -> None:
 
     hold()
     assert counted_at_all > 10
+
+
+changes = st.lists(st.tuples(st.integers(0, PODS - 1), st.booleans(), nominations, budgets), min_size=2, max_size=4)
+few_plain_pods = sized(plain_pods, 1, 2)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(cluster=crowded(4, PODS), pods=few_plain_pods, life=lives, drawn=changes)
+def test_what_is_known_of_victims_is_what_would_be_found_anew(cluster: Any, pods: Any, life: Any, drawn: Any) -> None:
+    """Pods of two kinds preempt in turn, while pods go and change, nodes are promised, and budgets are used up."""
+    snapshot = cluster.snapshot()
+    with_lives(snapshot, life)
+    known = VictimsKnown()
+    made = framework(cluster, snapshot, counts=True)
+    for (number, goes, promises, limits), keywords in itertools.product(drawn, pods):
+        everybody = [(row, each) for row in snapshot.order.tolist() for each in snapshot.pods[row].values()]
+        if everybody:
+            row, each = everybody[number % len(everybody)]
+            footprint = snapshot.footprints(row)[each.uid]
+            snapshot.remove_pod(row, each.uid)
+            if not goes:
+                status = msgspec.structs.replace(each.status, start_time=STARTS[1])
+                snapshot.add_pod(row, msgspec.structs.replace(each, status=status), footprint)
+        world = World(made, snapshot, incoming({**keywords, "priority": PRIORITY}), promised(promises))
+        if world.judged.rejected is None:
+            protected = Budgets(budget(f"b{index}", *each) for index, each in enumerate(limits))
+            for _ in range(2):
+                assert world.victims(protected, NODES, known) == world.victims(protected, NODES)
 
 
 def budget(name: str, app: str, allowed: int) -> PodDisruptionBudget:

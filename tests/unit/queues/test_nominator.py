@@ -4,6 +4,7 @@ import pytest
 
 from podium.kube.objects import Pod
 from podium.queues import Nominator
+from tests import builders
 from tests.unit.queues.builders import pod
 
 
@@ -113,11 +114,16 @@ def test_ahead_of_a_pod_are_the_others_of_at_least_its_priority() -> None:
     world = Nominations(low, equal, high, itself)
     for each in (low, equal, high, itself):
         world.nominator.add(each)
-    assert {name: list(pods) for name, pods in world.nominator.ahead_of(itself).items()} == {"n1": [equal, high]}
+    assert [(each.node_name, each.pod) for each in world.nominator.ahead_of(itself)] == [("n1", equal), ("n1", high)]
+    assert list(world.nominator.ahead_on(itself, "n1")) == [equal, high]
+    assert not world.nominator.ahead_on(itself, "n2")
 
 
-def test_nodes_without_a_pod_ahead_are_not_named() -> None:
-    low, high = pod("a", nominated="n1", priority=1), pod("b", nominated="n2", priority=9)
-    world = Nominations(low, high)
-    world.nominator.add(low)
-    assert world.nominator.ahead_of(high) == {}
+def test_a_nomination_says_what_the_pod_will_take_up() -> None:
+    web, other = builders.pod("web", nominated="n1", cpu="2", priority=3), pod("other")
+    world = Nominations(web, other)
+    world.nominator.add(web)
+    [nomination] = world.nominator.ahead_of(other)
+    assert (nomination.priority, nomination.footprint.requests) == (3, {"cpu": 2000})
+    world.nominator.delete(web)
+    assert not world.nominator.ahead_of(other)
