@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
 from typing import Final
 
 from rich.table import Table
@@ -15,6 +14,7 @@ from benchmarks.api_server import turns
 from benchmarks.cluster import cluster, settle
 from benchmarks.endpoints import LOOP_STALL, STALL_S, get, histogram, wait_ready
 from benchmarks.etcd import Etcd
+from benchmarks.medians import medians as medians_of
 from benchmarks.processor_time import Reading, peak_rss_bytes, rss_bytes, wait_quiet
 from benchmarks.schedulers import KUBE_SCHEDULER, PODIUM, STARTERS
 from benchmarks.targets import Check, at_most
@@ -104,29 +104,13 @@ def start(plane: ControlPlane, plan: Plan, name: str) -> StartUp:
     )
 
 
-def medians(starts: Iterable[StartUp]) -> list[StartUp]:
-    """One for each scheduler, each figure on its own."""
-    groups: dict[str, list[StartUp]] = {}
+def medians(starts: Sequence[StartUp]) -> list[StartUp]:
+    """One for each scheduler; of the loop's stalls the worst, since there is to be none."""
+    stalls: dict[str, int] = {}
     for each in starts:
-        groups.setdefault(each.scheduler, []).append(each)
-    return [_median(group) for group in groups.values()]
-
-
-def _median(group: Sequence[StartUp]) -> StartUp:
-    first = group[0]
-    return StartUp(
-        scheduler=first.scheduler,
-        nodes=first.nodes,
-        pods=first.pods,
-        until_ready_s=median(each.until_ready_s for each in group),
-        cpu_s=median(each.cpu_s for each in group),
-        servers_cores=median(each.servers_cores for each in group),
-        machine_cores=median(each.machine_cores for each in group),
-        peak_rss_mib=median(each.peak_rss_mib for each in group),
-        rss_mib=median(each.rss_mib for each in group),
-        # The worst, since there is to be none.
-        loop_stalls=max(each.loop_stalls for each in group),
-    )
+        stalls[each.scheduler] = max(each.loop_stalls, stalls.get(each.scheduler, 0))
+    middle = medians_of(starts, lambda each: each.scheduler)
+    return [replace(each, loop_stalls=stalls[each.scheduler]) for each in middle]
 
 
 def checks(figures: Iterable[StartUp]) -> Iterator[Check]:

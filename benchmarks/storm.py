@@ -10,11 +10,10 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
-from statistics import median
+from dataclasses import dataclass
 from threading import Event, Thread
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from rich.table import Table
 
@@ -24,6 +23,7 @@ from benchmarks.cluster import cluster, settle
 from benchmarks.endpoints import get, total, wait_ready
 from benchmarks.etcd import Etcd, single_put
 from benchmarks.measure import StallError, wait_bound
+from benchmarks.medians import medians as medians_of
 from benchmarks.nodes import CPUS, Json, node
 from benchmarks.pods import pod
 from benchmarks.processor_time import Reading
@@ -203,16 +203,8 @@ def _put(address: str, bodies: Sequence[bytes]) -> None:
 
 
 def medians(storms: Iterable[Storm]) -> list[Storm]:
-    """One for each scheduler, each figure on its own."""
-    groups: dict[str, list[Storm]] = {}
-    for each in storms:
-        groups.setdefault(each.scheduler, []).append(each)
-    return [Storm(**{field.name: _median(group, field.name) for field in fields(Storm)}) for group in groups.values()]
-
-
-def _median(group: Sequence[Storm], name: str) -> Any:
-    values = [getattr(each, name) for each in group]
-    return values[0] if name in ("scheduler", "nodes", "pods") else median(values)
+    """One for each scheduler."""
+    return medians_of(storms, lambda each: each.scheduler)
 
 
 def checks(figures: Iterable[Storm]) -> Iterator[Check]:
