@@ -33,6 +33,9 @@ P = TypeVar("P", bound=Plugin)
 ROWS_KEPT_MAX: Final = 1 << 19
 """How many rows all classes together may have, at about 60 bytes each; the class not met for the longest goes first."""
 
+CLASSES_KEPT_MAX: Final = 1024
+"""How many specs are remembered where nodes are few: each keeps alive what was worked out about it, about 10 KB."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -260,7 +263,8 @@ class ClassCache:
         return {"classes": classes, "specs met once": len(self._known) - classes}
 
     def _make_room(self, rows: int) -> None:
-        while self._known and (len(self._known) + 1) * rows > self._rows_max:
+        classes_max = min(CLASSES_KEPT_MAX, self._rows_max // max(rows, 1))
+        while self._known and len(self._known) >= classes_max:
             del self._known[next(iter(self._known))]
 
 
