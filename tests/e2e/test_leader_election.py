@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.cluster import Cluster, SandboxCluster
+from tests.e2e.cluster import Cluster, RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Daemon, configuration
-from tests.e2e.objects import nodes, pods
+from tests.e2e.objects import nodes, pod, pods
 from tests.e2e.waiting import eventually
 
 pytestmark = pytest.mark.anyio
@@ -81,9 +82,11 @@ async def test_one_of_two_replicas_schedules_and_the_other_takes_over_when_it_en
     assert sorted(told) == ["became leader", "became leader", "stopped leading"]
 
 
+@pytest.mark.control_plane
 async def test_a_leader_that_was_stopped_for_longer_than_its_lease_binds_nothing_when_it_goes_on(
-    cluster: Cluster, start: StartDaemon
+    real_cluster: RealCluster, start: StartDaemon
 ) -> None:
+    cluster = real_cluster
     names = [f"web-{index}" for index in range(1000)]
     await cluster.create(*nodes(20), *pods(len(names), cpu="10m"))
     slow = elected(qps=100, burst=10)
@@ -114,6 +117,71 @@ async def test_a_leader_that_was_stopped_for_longer_than_its_lease_binds_nothing
     assert set(leader.bound()) - before <= known
     bound_by_others = set(standby.bound())
     assert {f"default/{name}" for name in names} - known <= bound_by_others
+
+
+LINGERS = '''
+import time
+from pathlib import Path
+
+import anyio
+
+from podium.framework import PreBindPlugin, ReservePlugin
+
+
+class Lingers(PreBindPlugin, ReservePlugin):
+    """Takes its time before each binding; the first replica to reserve room for the pod `blocker` is blocked."""
+
+    def reserve(self, state, pod, node_name):
+        flag = Path(__file__).with_name("may-block")
+        if pod.metadata.name == "blocker" and flag.exists():
+            flag.unlink()
+            time.sleep(BLOCKED_S)
+
+    def unreserve(self, state, pod, node_name):
+        pass
+
+    async def pre_bind(self, state, pod, node_name):
+        print("lingering", pod.key, flush=True)
+        await anyio.sleep(LINGERING_S)
+'''
+LINGERING_S = 4.0
+
+
+@pytest.mark.parametrize("by", ["a stop", "a plugin"])
+async def test_bindings_that_come_due_while_the_leader_is_held_up_are_not_made_by_it(
+    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path, by: str
+) -> None:
+    plugin = tmp_path / "lingers.py"
+    blocked_s = LEASE_S + 2.0
+    plugin.write_text(LINGERS.replace("BLOCKED_S", str(blocked_s)).replace("LINGERING_S", str(LINGERING_S)))
+    (tmp_path / "may-block").touch()
+    enabled = {"multiPoint": {"enabled": [{"name": "Lingers"}]}}
+    config = elected(profiles=[{"schedulerName": "podium", "plugins": enabled}])
+    flags = ("--plugin", f"{plugin}:Lingers")
+    await sandbox_cluster.create(*nodes(3))
+    leader = await start(sandbox_cluster, config, flags=flags)
+    await wait_leader(leader)
+    standby = await start(sandbox_cluster, config, flags=flags)
+    names = [f"web-{index}" for index in range(10)]
+    await sandbox_cluster.create(*pods(len(names)))
+
+    async def are_lingering() -> bool:
+        return leader.output().count("lingering default/web") == len(names)
+
+    async def has_been_followed() -> bool:
+        return bool(standby.log("Successfully acquired lease"))
+
+    await eventually(are_lingering, 10.0)
+    if by == "a stop":
+        leader.signal(signal.SIGSTOP)
+        await eventually(has_been_followed)
+        leader.signal(signal.SIGCONT)
+    else:
+        await sandbox_cluster.create(pod("blocker"))
+    assert await leader.wait_ended() == 1
+    await sandbox_cluster.wait_bound(names)
+    assert leader.bound() == []
+    assert set(standby.bound()) >= {f"default/{name}" for name in names}
 
 
 async def test_a_leader_that_cannot_reach_the_api_server_ends_before_its_lease_does(
