@@ -9,6 +9,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SEEDS ?= 200
 STEPS ?= 2000
 
+# Options of `make bench` and `make profile`, such as BENCH="--workload mixed --nodes 500".
+BENCH ?=
+
 .PHONY: help demo test check sim bench bench-all bench-report profile control-plane format lock clean
 
 help:  ## Show this list

@@ -4,7 +4,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from benchmarks.report import Figures, medians
-from benchmarks.targets import at_least, at_most, on_api_server, table
+from benchmarks.targets import at_least, at_most, on_api_server, servers_are_the_limit, table
 from tests.unit.benchmarks.test_report import run
 
 PODIUM, OTHER = medians(
@@ -34,11 +34,18 @@ def test_ratios_are_held_against_their_targets() -> None:
     assert set(verdicts(replace(slow, servers_cores=0.5)).values()) == {False}
 
 
-def test_pods_per_second_do_not_count_where_the_servers_have_all_the_cpu() -> None:
-    slow = replace(PODIUM, pods_per_s=OTHER.pods_per_s, servers_cores=1.7, machine_cores=1.95)
+def test_pods_per_second_do_not_count_where_the_servers_have_all_the_cpu_that_podium_leaves() -> None:
+    half_a_core = replace(PODIUM, pods_per_s=500.0, cpu_ms_per_pod=1.0)
+    assert servers_are_the_limit(replace(half_a_core, servers_cores=1.4), cores=2)
+    assert not servers_are_the_limit(replace(half_a_core, servers_cores=1.3), cores=2)
+    slow = replace(PODIUM, pods_per_s=OTHER.pods_per_s, servers_cores=1.9)
     assert verdicts(slow)["pods/s"]
-    assert not verdicts(replace(slow, machine_cores=1.75))["pods/s"]
     assert not verdicts(replace(slow, servers_cores=1.2))["pods/s"]
+
+
+def test_a_podium_that_is_busy_itself_is_the_limit() -> None:
+    busy = replace(PODIUM, pods_per_s=900.0, cpu_ms_per_pod=1.0, servers_cores=1.1)
+    assert not servers_are_the_limit(busy, cores=2)
 
 
 def test_what_has_no_target_is_not_judged() -> None:
