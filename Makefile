@@ -62,9 +62,9 @@ profile: $(VENV)/.dev-stamp control-plane  ## Where the CPU time goes, by functi
 	@$(BIN)/python -m benchmarks profile $(BENCH)
 
 lock: $(VENV)/.dev-stamp  ## Renew the lock files from pyproject.toml
-	@for set in build:runtime dev:dev; do \
-	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-	    pyproject.toml --group $${set%:*} -c requirements/runtime.lock -o requirements/$${set#*:}.lock; done
+	@compile() { $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	    pyproject.toml --group $$1 -c requirements/runtime.lock -o requirements/$$2.lock $$3; }; \
+	  compile build runtime && compile build estimator --extra=estimator && compile dev dev
 
 clean:  ## Remove the environment and caches
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -10,7 +10,7 @@ import podium
 class _Commands(click.Group):
     """Subcommands, imported when they are asked for: `podium config check` need not load an HTTP stack."""
 
-    _MODULES = ("config", "demo", "doctor", "estimate", "evaluate", "run", "sandbox")
+    _MODULES = ("config", "demo", "doctor", "estimate", "estimator", "evaluate", "run", "sandbox")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every command's name."""

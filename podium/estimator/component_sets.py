@@ -69,30 +69,36 @@ class _Placing:
         return True
 
 
-def placed_sets(room: ReducedRoom, components: Iterable[Component | None], sets_max: int = MAX_INT32) -> int:
-    """Place as many whole sets as fit, `sets_max` at most, and take what they need off the room.
+class SetPlacement:
+    """Sets of components about to be placed: all that it needs is its own, so that it may run in a thread.
 
     Raises:
         FieldError: an amount cannot be read.
     """
-    wanted = [component for component in components if component is not None]
-    if any(component.replicas < 0 for component in wanted):
-        return 0
-    placings = [_placing(room, component) for component in wanted if component.replicas > 0]
-    if not placings:
-        return sets_max
-    sets = 0
-    while sets < sets_max:
-        alike = min(_sets_on_the_same_nodes(placings), sets_max - sets)
-        if alike:
-            for placing in placings:
-                placing.take(placing.nodes[placing.at], placing.replicas * alike)
-            sets += alike
-        elif all(placing.place() for placing in placings):
-            sets += 1
-        else:
-            break
-    return sets
+
+    def __init__(self, room: ReducedRoom, components: Iterable[Component | None]) -> None:
+        wanted = [component for component in components if component is not None]
+        self._is_impossible = any(component.replicas < 0 for component in wanted)
+        self._placings = [_placing(room, component) for component in wanted if component.replicas > 0]
+
+    def run(self, sets_max: int = MAX_INT32) -> int:
+        """Place as many whole sets as fit, `sets_max` at most, and take what they need off the room."""
+        placings, sets = self._placings, 0
+        if self._is_impossible:
+            return 0
+        if not placings:
+            return sets_max
+        while sets < sets_max:
+            alike = min(_sets_on_the_same_nodes(placings), sets_max - sets)
+            if alike:
+                for placing in placings:
+                    placing.take(placing.nodes[placing.at], placing.replicas * alike)
+                sets += alike
+            elif all(placing.place() for placing in placings):
+                sets += 1
+            else:
+                break
+        return sets
 
 
 def max_available_sets(
@@ -106,7 +112,7 @@ def max_available_sets(
     Raises:
         FieldError: an amount cannot be read.
     """
-    return placed_sets(without_assumed(room, assumed, components), components, sets_max)
+    return SetPlacement(without_assumed(room, assumed, components), components).run(sets_max)
 
 
 def without_assumed(
@@ -124,7 +130,7 @@ def without_assumed(
     every = [each for group in (components, *workloads) for each in group if each is not None]
     reduced = ReducedRoom(room, {demand.resource for each in every for demand in _demands(each)})
     for group in workloads:
-        placed_sets(reduced, group, sets_max=1)
+        SetPlacement(reduced, group).run(sets_max=1)
     return reduced
 
 

@@ -8,7 +8,7 @@ Differs: the columns are brought up to date in place, where upstream copies all 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from podium.cluster import Cache, Snapshot
 from podium.cluster.cache import PodState, ReportBroken
 from podium.estimator.amounts import upstream_footprint
 from podium.estimator.claims import Claims
-from podium.estimator.component_sets import max_available_sets
+from podium.estimator.component_sets import SetPlacement, without_assumed
 from podium.estimator.errors import EstimateError
 from podium.estimator.explain import NodeEstimate, explained
 from podium.estimator.quota import RESOURCE_QUOTAS, ResourceQuota, replicas_within, sets_within
@@ -172,16 +172,29 @@ class MemberCluster:
         Raises:
             EstimateError: an amount cannot be read.
         """
+        return self.prepare_component_sets(components, namespace, assumed)()
+
+    def prepare_component_sets(
+        self, components: Sequence[Component | None], namespace: str, assumed: Sequence[AssumedWorkload]
+    ) -> Callable[[], int]:
+        """As `max_available_component_sets`, to be called where it may take its time: it looks at nothing here.
+
+        Raises:
+            EstimateError: an amount cannot be read.
+        """
         if not len(self.snapshot()):
-            return 0
+            return lambda: 0
         assumed = self._honoured(assumed)
         try:
-            by_nodes = max_available_sets(self.room(), components, assumed) if components else MAX_INT32
-            if not self._gates.resource_quota_estimate:
-                return by_nodes
-            return min(by_nodes, sets_within(self.quotas.values(), namespace, components, assumed))
+            bound = MAX_INT32
+            if self._gates.resource_quota_estimate:
+                bound = sets_within(self.quotas.values(), namespace, components, assumed)
+            if not components:
+                return lambda: bound
+            placement = SetPlacement(without_assumed(self.room(), assumed, components), components)
         except FieldError as error:
             raise EstimateError(f"failed to estimate component sets: {error}") from error
+        return lambda: placement.run(bound)
 
     def unschedulable_replicas(self, workload: ObjectReference | None, threshold_s: float, now_s: float) -> int:
         """How many replicas of a deployment nobody could place for longer than the threshold.

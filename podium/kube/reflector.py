@@ -134,6 +134,8 @@ class ReflectorStatistics:
     events_total: int = 0
     failures_total: int = 0
     last_error: ApiError | None = None
+    is_failing: bool = False
+    """Whether the last thing that was tried has failed, so that what is known may be out of date."""
 
 
 class Reflector(Generic[ObjectT]):
@@ -307,6 +309,7 @@ class Reflector(Generic[ObjectT]):
             idle_s_max=settings.idle_s_max,
         )
         self.statistics.watches_total += 1
+        self.statistics.is_failing = False
         return self._stream
 
     async def _get_page(self, token: str) -> bytes:
@@ -344,6 +347,7 @@ class Reflector(Generic[ObjectT]):
         self._close_stream()
         self.statistics.failures_total += 1
         was_absent, self.statistics.last_error = self.is_absent, error
+        self.statistics.is_failing = True
         expired = isinstance(error, Gone) or (isinstance(error, Malformed) and self.state is ReflectorState.WATCHING)
         if expired and self.state is ReflectorState.PAGING:
             # The pages take longer than the server keeps their version: ask for all at once.

@@ -1,0 +1,175 @@
+"""`podium estimator serve`: the replica estimator that Karmada's scheduler asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.cli import event_loop, files
+from podium.cli.estimate import gates_of
+from podium.telemetry import configure_logging
+
+if TYPE_CHECKING:
+    from podium.estimator.member import Gates, MemberCluster
+    from podium.estimator.server.app import Source
+    from podium.estimator.server.tls import TlsFiles
+
+
+@click.group()
+def command() -> None:
+    """Serve replica estimates to Karmada, for many member clusters at once."""
+
+
+@command.command()
+@click.option("--kubeconfig", metavar="FILE", help="A member, or with its contexts many.")
+@click.option("--context", "contexts", multiple=True, help="A context that is a member of that name. Repeatable.")
+@click.option("--kubeconfig-dir", metavar="DIR", help="A folder of kubeconfigs, each a member of the file's name.")
+@click.option("--cluster-name", help="The name of the only member, in place of its context's.")
+@click.option("--master", help="The API server's address, in place of the kubeconfig's.")
+@click.option("--cases", metavar="FILE", help="Recorded cases as members, to try it out.")
+@click.option("--bind-address", default="0.0.0.0", show_default=True, help="Where gRPC listens.")
+@click.option("--server-port", type=click.IntRange(0, 65535), default=10352, show_default=True, help="Its port.")
+@click.option("--grpc-auth-cert-file", default="", help="Its certificate; without it, plain text.")
+@click.option("--grpc-auth-key-file", default="", help="The key of that certificate.")
+@click.option("--grpc-client-ca-file", default="", help="The CA that clients must have a certificate of.")
+@click.option("--insecure-skip-grpc-client-verify", is_flag=True, help="Ask clients for no certificate all the same.")
+@click.option("--health-probe-bind-address", default=":10351", show_default=True, help='"" for nowhere.')
+@click.option("--metrics-bind-address", default=":8080", show_default=True, help='"" for nowhere.')
+@click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="Karmada's gates of its estimator.")
+@click.option(
+    "--on-unsynced",
+    type=click.Choice(["last-known", "error", "max"]),
+    default="last-known",
+    show_default=True,
+    help="What to answer for a member that is not synced or cannot be reached.",
+)
+@click.option("--logging-format", type=click.Choice(["json", "text"]), help="By default text on a terminal.")
+@click.option("-v", "--v", "verbosity", type=click.IntRange(0, 10), default=2, show_default=True, help="Verbosity.")
+def serve(
+    kubeconfig: str | None,
+    contexts: tuple[str, ...],
+    kubeconfig_dir: str | None,
+    cluster_name: str | None,
+    master: str | None,
+    cases: str | None,
+    bind_address: str,
+    server_port: int,
+    grpc_auth_cert_file: str,
+    grpc_auth_key_file: str,
+    grpc_client_ca_file: str,
+    insecure_skip_grpc_client_verify: bool,
+    health_probe_bind_address: str,
+    metrics_bind_address: str,
+    feature_gates: str,
+    on_unsynced: str,
+    logging_format: str | None,
+    verbosity: int,
+) -> None:
+    """Serve estimates until SIGTERM or SIGINT.
+
+    A member is what a context of --kubeconfig leads to, a file of --kubeconfig-dir, or with --cluster-name the one
+    cluster that the usual kubeconfig or the pod's service account leads to.
+    """
+    from podium.estimator.server.tls13 import refuse_tls12
+
+    refuse_tls12()
+    try:
+        from podium.estimator.server.app import EstimatorApp, ListenError, Options
+    except ImportError as error:
+        raise click.ClickException(f"this needs podium[estimator]: {error}") from error
+    from podium.estimator.server.members import OnUnsynced
+    from podium.estimator.server.tls import TlsError
+    from podium.kube.credentials import ConnectionConfigError
+
+    configure_logging(form={"json": "json", "text": "console", None: None}[logging_format], verbosity=verbosity)
+    gates = gates_of(feature_gates)
+    tls = _tls(grpc_auth_cert_file, grpc_auth_key_file, grpc_client_ca_file, skip=insecure_skip_grpc_client_verify)
+    still = _still(cases, gates) if cases is not None else {}
+    sources = _sources(kubeconfig, contexts, kubeconfig_dir, cluster_name, master)
+    if bool(still) == bool(sources):
+        raise click.UsageError("give member clusters: --kubeconfig, --kubeconfig-dir, --cluster-name, or else --cases")
+    host = f"[{bind_address}]" if ":" in bind_address else bind_address
+    options = Options(
+        f"{host}:{server_port}",
+        health_probe_bind_address,
+        metrics_bind_address,
+        tls,
+        gates,
+        OnUnsynced(on_unsynced),
+    )
+    try:
+        event_loop.run(EstimatorApp(options, sources, still).run)
+    except (TlsError, ListenError, ConnectionConfigError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _tls(certificate: str, key: str, client_ca: str, *, skip: bool) -> TlsFiles | None:
+    """The files of TLS; None, as upstream, where certificate or key is missing."""
+    if not certificate or not key:
+        return None
+    from podium.estimator.server.tls import TlsFiles
+
+    return TlsFiles(certificate, key, client_ca, skip)
+
+
+def _still(cases: str, gates: Gates) -> dict[str, MemberCluster]:
+    from podium.cli.estimate_source import member_of
+    from podium.estimator.cases import read_case
+    from podium.estimator.errors import EstimateError
+    from podium.whatif import ManifestError
+
+    found = {}
+    with files.reported(cases), files.opened(cases) as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                case = read_case(line)
+                found[case.id] = member_of(case.objects, gates, case.id)
+            except (EstimateError, ManifestError) as error:
+                raise click.ClickException(f"{cases}:{number}: {error}") from error
+    return found
+
+
+def _sources(
+    kubeconfig: str | None,
+    contexts: tuple[str, ...],
+    directory: str | None,
+    cluster_name: str | None,
+    master: str | None,
+) -> list[Source]:
+    from podium.estimator.server.app import Source
+
+    if directory is not None:
+        if kubeconfig or contexts or cluster_name or master:
+            raise click.UsageError("--kubeconfig-dir brings its own members")
+        return [Source(path.name.split(".")[0], str(path)) for path in _files_of(directory)]
+    if cluster_name is not None:
+        if len(contexts) > 1:
+            raise click.UsageError("--cluster-name goes with one --context")
+        return [Source(cluster_name, kubeconfig, contexts[0] if contexts else None, master)]
+    if kubeconfig is None and not contexts:
+        return []
+    return [Source(name, kubeconfig, name, master) for name in contexts or _contexts_of(str(kubeconfig))]
+
+
+def _files_of(directory: str) -> list[Path]:
+    with files.reported(directory):
+        found = [path for path in sorted(Path(directory).iterdir()) if path.is_file() and path.name[0] != "."]
+    if not found:
+        raise click.ClickException(f"{directory}: no kubeconfigs")
+    return found
+
+
+def _contexts_of(kubeconfig: str) -> list[str]:
+    import yaml
+
+    try:
+        content = yaml.safe_load(files.content(kubeconfig))
+    except yaml.YAMLError as error:
+        raise click.ClickException(f"{kubeconfig}: {' '.join(str(error).split())}") from error
+    contexts = content.get("contexts") if isinstance(content, dict) else None
+    names = [each["name"] for each in contexts or () if isinstance(each, dict) and isinstance(each.get("name"), str)]
+    if not names:
+        raise click.ClickException(f"{kubeconfig}: no contexts")
+    return names

@@ -1,0 +1,189 @@
+"""The server put together: members, gRPC port, health and metrics, start and stop.
+
+Tasks: one for each live member (its informers) · `signals`. Start: certificates → credentials of every member → gRPC
+port and endpoints → informers. Stop on SIGTERM or SIGINT: informers end → endpoints close → questions under way end
+(5 s at most) → connections close.
+
+Source: karmada cmd/scheduler-estimator/app, v1.18.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+import anyio
+import grpc
+import grpc.aio
+from aiohttp import web
+
+from podium.estimator.member import Gates, MemberCluster
+from podium.estimator.server.live import LiveMember
+from podium.estimator.server.members import Members, OnUnsynced, Served, StillMember
+from podium.estimator.server.metrics import EstimatorMetrics
+from podium.estimator.server.service import EstimatorService
+from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
+from podium.kube.credentials import load
+from podium.kube.session import ApiSession
+from podium.lib.clock import Clock, SystemClock
+from podium.telemetry import CONTENT_TYPE, get_logger
+
+log = get_logger("estimator")
+
+_STOP_S_MAX: Final = 5.0
+
+
+class ListenError(Exception):
+    """A port cannot be listened on; the text says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a member cluster's API server is found; as `podium.kube.credentials.load` takes it."""
+
+    name: str
+    kubeconfig: str | None = None
+    context: str | None = None
+    master: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to serve. Addresses are `host:port`, "" for nowhere; `tls` None serves in plain text."""
+
+    address: str = "0.0.0.0:10352"
+    health_address: str = ":10351"
+    metrics_address: str = ":8080"
+    tls: TlsFiles | None = None
+    gates: Gates = field(default_factory=Gates)
+    on_unsynced: OnUnsynced = OnUnsynced.LAST_KNOWN
+
+
+class EstimatorApp:
+    """One server.
+
+    Args:
+        still: clusters that never change, by name.
+    """
+
+    def __init__(
+        self, options: Options, sources: Sequence[Source] = (), still: Mapping[str, MemberCluster] | None = None
+    ) -> None:
+        self._options = options
+        self._sources = sources
+        self._still = still or {}
+        self._clock: Clock = SystemClock()
+        self._random = Random()
+        self._metrics = EstimatorMetrics()
+        self._stop = anyio.Event()
+
+    def stop(self) -> None:
+        """Begin to stop."""
+        self._stop.set()
+
+    async def run(self, started: Callable[[int], None] = lambda _: None) -> None:
+        """Serve until SIGTERM, SIGINT or `stop`.
+
+        Args:
+            started: told the gRPC port once it is listened on.
+
+        Raises:
+            TlsError, ListenError, ConnectionConfigError: it cannot start.
+        """
+        options = self._options
+        credentials = ReloadingCertificates(options.tls).credentials() if options.tls is not None else None
+        async with AsyncExitStack() as stack:
+            live = [await self._live(stack, source) for source in self._sources]
+            served: dict[str, Served] = {name: StillMember(cluster) for name, cluster in self._still.items()}
+            served |= {member.cluster.name: member for member in live}
+            members = Members(served, options.on_unsynced)
+            service = EstimatorService(members, self._metrics, self._clock)
+            port = await stack.enter_async_context(_grpc_server(service, options.address, credentials))
+            await stack.enter_async_context(_endpoints(options, members, self._metrics))
+            log.info("Serving estimates", address=options.address, port=port, clusters=len(served))
+            async with anyio.create_task_group() as group:
+                for member in live:
+                    group.start_soon(member.run, name=f"member {member.cluster.name}")
+                group.start_soon(self._stop_on_signal, name="signals")
+                started(port)
+                await self._stop.wait()
+                log.info("Stopping")
+                group.cancel_scope.cancel()
+
+    async def _live(self, stack: AsyncExitStack, source: Source) -> LiveMember:
+        credentials = await load(source.kubeconfig, self._clock, context=source.context, master=source.master)
+        session = await stack.enter_async_context(ApiSession(credentials))
+        return LiveMember(source.name, session, self._options.gates, clock=self._clock, random=self._random)
+
+    async def _stop_on_signal(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                self.stop()
+
+
+@asynccontextmanager
+async def _grpc_server(
+    service: EstimatorService, address: str, credentials: grpc.ServerCredentials | None
+) -> AsyncIterator[int]:
+    """The gRPC server, and the port it listens on."""
+    server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
+    server.add_generic_rpc_handlers((service.handler(),))
+    try:
+        if credentials is None:
+            port = server.add_insecure_port(address)
+        else:
+            port = server.add_secure_port(address, credentials)
+    except RuntimeError as error:
+        raise ListenError(f"cannot listen on {address}: {error}") from error
+    await server.start()
+    try:
+        yield port
+    finally:
+        with anyio.move_on_after(_STOP_S_MAX + 1.0, shield=True):
+            await server.stop(_STOP_S_MAX)
+
+
+@asynccontextmanager
+async def _endpoints(options: Options, members: Members, metrics: EstimatorMetrics) -> AsyncIterator[None]:
+    """Health and metrics over plain HTTP, as upstream serves them."""
+
+    async def healthz(_: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    async def readyz(_: web.Request) -> web.Response:
+        missing = members.unsynced()
+        return web.Response(status=500 if missing else 200, text=f"not listed yet: {missing}" if missing else "ok")
+
+    async def show_metrics(_: web.Request) -> web.Response:
+        return web.Response(body=metrics.render(), headers={"Content-Type": CONTENT_TYPE})
+
+    health = [web.get("/healthz", healthz), web.get("/livez", healthz), web.get("/readyz", readyz)]
+    async with AsyncExitStack() as stack:
+        for address, routes in (
+            (options.health_address, health),
+            (options.metrics_address, [web.get("/metrics", show_metrics)]),
+        ):
+            if address:
+                await stack.enter_async_context(_http(address, routes))
+        yield
+
+
+@asynccontextmanager
+async def _http(address: str, routes: Sequence[web.RouteDef]) -> AsyncIterator[None]:
+    app = web.Application()
+    app.add_routes(routes)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_STOP_S_MAX)
+    host, _, port = address.rpartition(":")
+    try:
+        await runner.setup()
+        await web.TCPSite(runner, host.strip("[]") or None, int(port)).start()
+        yield
+    except (OSError, ValueError) as error:
+        raise ListenError(f"cannot listen on {address}: {error}") from error
+    finally:
+        with anyio.move_on_after(_STOP_S_MAX, shield=True):
+            await runner.cleanup()

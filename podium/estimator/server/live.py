@@ -1,0 +1,101 @@
+"""A member cluster followed through its API server.
+
+Owns the informers of one member, and tells its columns of every change. Reads only: nodes, pods, deployments, replica
+sets, and quotas where they count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping
+from random import Random
+from typing import Any, Generic, TypeVar
+
+from podium.estimator.member import Gates, MemberCluster
+from podium.estimator.quota import RESOURCE_QUOTAS
+from podium.estimator.server.members import Freshness
+from podium.estimator.workloads import DEPLOYMENTS, REPLICA_SETS
+from podium.kube.errors import FieldError
+from podium.kube.informer import InformerSet
+from podium.kube.objects import Node, Pod
+from podium.kube.resource_types import NODES, PODS, KubeObject
+from podium.kube.session import ApiSession
+from podium.kube.wire import BrokenObject
+from podium.lib.clock import Clock
+from podium.telemetry import get_logger
+
+log = get_logger("estimator")
+
+ItemT = TypeVar("ItemT", bound=KubeObject)
+
+
+class _Follow(Generic[ItemT]):
+    """Implements `podium.kube.informer.Handler`: one function for what is there now, one for what is gone."""
+
+    def __init__(self, put: Callable[[ItemT], None], drop: Callable[[ItemT], None], cluster: str) -> None:
+        self._put = put
+        self._drop = drop
+        self._cluster = cluster
+
+    def on_add(self, new: ItemT, /) -> None:
+        """It is there."""
+        self._put(new)
+
+    def on_update(self, old: ItemT, new: ItemT, /) -> None:
+        """It is otherwise."""
+        del old
+        self._put(new)
+
+    def on_delete(self, old: ItemT, /) -> None:
+        """It is gone."""
+        self._drop(old)
+
+    def on_broken(self, broken: BrokenObject, /) -> None:
+        """It cannot be read: reported, and left out."""
+        log.error(
+            "Object cannot be read", cluster=self._cluster, kind=broken.kind, object=broken.key, error=broken.detail
+        )
+
+
+class LiveMember:
+    """Implements `podium.estimator.server.members.Served`."""
+
+    def __init__(self, name: str, session: ApiSession, gates: Gates, *, clock: Clock, random: Random) -> None:
+        self.cluster = cluster = MemberCluster(name, self._report_broken, gates)
+        self._informers = InformerSet(session, clock=clock, random=random)
+        self._follow(NODES, cluster.put_node, lambda node: cluster.drop_node(node.name))
+        self._follow(PODS, cluster.put_pod, cluster.drop_pod)
+        self._follow(DEPLOYMENTS, *_into(cluster.deployments))
+        self._follow(REPLICA_SETS, *_into(cluster.replica_sets))
+        if gates.resource_quota_estimate:
+            self._follow(RESOURCE_QUOTAS, *_into(cluster.quotas))
+
+    @property
+    def freshness(self) -> Freshness:
+        """Fresh while everything has been listed and no watch fails."""
+        if not self._informers.synced:
+            return Freshness.UNKNOWN
+        failing = any(each.is_failing for each in self._informers.statistics().values())
+        return Freshness.STALE if failing else Freshness.FRESH
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        await self._informers.run()
+
+    def _follow(self, resource: Any, put: Callable[[Any], None], drop: Callable[[Any], None]) -> None:
+        self._informers.informer(resource).add_handler(_Follow(put, drop, self.cluster.name))
+
+    def _report_broken(self, item: Node | Pod, error: FieldError) -> None:
+        kind = type(item).__name__
+        log.error(
+            "Object cannot be read in full", cluster=self.cluster.name, kind=kind, object=item.key, error=str(error)
+        )
+
+
+def _into(items: MutableMapping[str, ItemT]) -> tuple[Callable[[ItemT], None], Callable[[ItemT], None]]:
+    def put(item: ItemT) -> None:
+        items[item.key] = item
+
+    def drop(item: ItemT) -> None:
+        items.pop(item.key, None)
+
+    return put, drop

@@ -1,0 +1,332 @@
+"""Karmada's messages, as every release since v1.5 writes them, and the values they stand for.
+
+Owns the wire. Requests, affinity and tolerations come as bytes of serialised objects (since v1.18), as messages (until
+v1.18), or both; bytes go first, field by field. Numbers of fields are those of all releases together.
+
+Source: karmada pkg/estimator/pb, v1.5 to v1.18.
+Differs: what no release sends any more is still understood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
+
+from podium.estimator.requirements import (
+    AssumedWorkload,
+    Component,
+    ComponentReplicaRequirements,
+    NodeClaim,
+    ObjectReference,
+    ReplicaRequirements,
+)
+from podium.kube.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ResourceList, Toleration
+
+_PACKAGE: Final = "github.com.karmada_io.karmada.pkg.estimator.pb"
+_NANOSECONDS: Final = 1e9
+
+_Message: TypeAlias = Any
+"""A message of a class made at run time."""
+
+# Message → field → (number, type). A type with * is repeated, one in <> a map from text; a name is another message.
+_MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str]]]] = {
+    "Quantity": {"string": (1, "string")},
+    "NodeSelectorRequirement": {"key": (1, "string"), "operator": (2, "string"), "values": (3, "*string")},
+    "NodeSelectorTerm": {
+        "matchExpressions": (1, "*NodeSelectorRequirement"),
+        "matchFields": (2, "*NodeSelectorRequirement"),
+    },
+    "NodeSelector": {"nodeSelectorTerms": (1, "*NodeSelectorTerm")},
+    "Toleration": {
+        "key": (1, "string"),
+        "operator": (2, "string"),
+        "value": (3, "string"),
+        "effect": (4, "string"),
+        "tolerationSeconds": (5, "int64"),
+    },
+    "NodeClaim": {
+        "nodeAffinity": (1, "NodeSelector"),
+        "nodeSelector": (2, "<string>"),
+        "tolerations": (3, "*Toleration"),
+        "nodeAffinityBytes": (4, "bytes"),
+        "tolerationsBytes": (5, "*bytes"),
+    },
+    "ReplicaRequirements": {
+        "nodeClaim": (1, "NodeClaim"),
+        "resourceRequest": (2, "<Quantity>"),
+        "namespace": (3, "string"),
+        "priorityClassName": (4, "string"),
+        "resourceRequestBytes": (5, "<bytes>"),
+    },
+    "ComponentReplicaRequirements": {
+        "nodeClaim": (1, "NodeClaim"),
+        "resourceRequest": (2, "<Quantity>"),
+        "priorityClassName": (3, "string"),
+        "resourceRequestBytes": (4, "<bytes>"),
+    },
+    "Component": {
+        "name": (1, "string"),
+        "replicaRequirements": (2, "ComponentReplicaRequirements"),
+        "replicas": (3, "int32"),
+    },
+    "AssumedWorkload": {"namespace": (1, "string"), "components": (2, "*Component")},
+    "MaxAvailableReplicasRequest": {
+        "cluster": (1, "string"),
+        "replicaRequirements": (2, "ReplicaRequirements"),
+        "assumedWorkloads": (3, "*AssumedWorkload"),
+    },
+    "MaxAvailableReplicasResponse": {"maxReplicas": (1, "int32")},
+    "MaxAvailableComponentSetsRequest": {
+        "cluster": (1, "string"),
+        "components": (2, "*Component"),
+        "namespace": (3, "string"),
+        "assumedWorkloads": (4, "*AssumedWorkload"),
+    },
+    "MaxAvailableComponentSetsResponse": {"maxSets": (1, "int32")},
+    "ObjectReference": {
+        "apiVersion": (1, "string"),
+        "kind": (2, "string"),
+        "namespace": (3, "string"),
+        "name": (4, "string"),
+    },
+    "UnschedulableReplicasRequest": {
+        "cluster": (1, "string"),
+        "resource": (2, "ObjectReference"),
+        "unschedulableThreshold": (3, "int64"),
+    },
+    "UnschedulableReplicasResponse": {"unschedulableReplicas": (1, "int32")},
+}
+
+
+class MessageError(Exception):
+    """The bytes are no such message; the text says which part."""
+
+
+class PartError(Exception):
+    """An object within a message cannot be read; the text says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicasRequest:
+    """What MaxAvailableReplicas is asked."""
+
+    cluster: str
+    requirements: ReplicaRequirements | None
+    assumed: tuple[AssumedWorkload, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetsRequest:
+    """What MaxAvailableComponentSets is asked."""
+
+    cluster: str
+    components: tuple[Component, ...]
+    namespace: str
+    assumed: tuple[AssumedWorkload, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnschedulableRequest:
+    """What GetUnschedulableReplicas is asked."""
+
+    cluster: str
+    workload: ObjectReference | None
+    threshold_s: float
+
+
+# ---------------------------------------------------------------- descriptors
+
+
+def _classes() -> Mapping[str, type[_Message]]:
+    """The message classes, in a pool of their own: no other file of that name can be in the way."""
+    file = descriptor_pb2.FileDescriptorProto(name="estimator.proto", package=_PACKAGE, syntax="proto3")
+    for name, fields in _MESSAGES.items():
+        message = file.message_type.add(name=name)
+        for field, (number, kind) in fields.items():
+            _add_field(message, name, field, number, kind)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in _MESSAGES
+    }
+
+
+def _add_field(message: _Message, owner: str, field: str, number: int, kind: str) -> None:
+    repeated = kind[0] in "*<"
+    if kind.startswith("<"):
+        entry = f"{field[0].upper()}{field[1:]}Entry"
+        nested = message.nested_type.add(name=entry)
+        nested.options.map_entry = True
+        _add_field(nested, entry, "key", 1, "string")
+        _add_field(nested, entry, "value", 2, kind.strip("<>"))
+        kind = f"{owner}.{entry}"
+    added = message.field.add(name=field, number=number)
+    added.label = added.LABEL_REPEATED if repeated else added.LABEL_OPTIONAL
+    scalar = {"string": added.TYPE_STRING, "bytes": added.TYPE_BYTES, "int32": added.TYPE_INT32}
+    plain = kind.lstrip("*")
+    if plain in scalar or plain == "int64":
+        added.type = scalar.get(plain, added.TYPE_INT64)
+    else:
+        added.type = added.TYPE_MESSAGE
+        added.type_name = f".{_PACKAGE}.{plain}"
+
+
+CLASSES: Final = _classes()
+
+
+# ---------------------------------------------------------------- requests
+
+
+def read_replicas_request(content: bytes) -> ReplicasRequest:
+    """What MaxAvailableReplicas is asked.
+
+    Raises:
+        MessageError, PartError: the request, or an object in it, cannot be read.
+    """
+    message = _parsed("MaxAvailableReplicasRequest", content)
+    needed = message.replicaRequirements if message.HasField("replicaRequirements") else None
+    requirements = None
+    if needed is not None:
+        requirements = ReplicaRequirements(
+            node_claim=_claim(needed),
+            resource_request=_request(needed),
+            namespace=needed.namespace,
+            priority_class_name=needed.priorityClassName,
+        )
+    return ReplicasRequest(message.cluster, requirements, _assumed(message))
+
+
+def read_sets_request(content: bytes) -> SetsRequest:
+    """What MaxAvailableComponentSets is asked.
+
+    Raises:
+        MessageError, PartError: the request, or an object in it, cannot be read.
+    """
+    message = _parsed("MaxAvailableComponentSetsRequest", content)
+    return SetsRequest(message.cluster, _components(message.components), message.namespace, _assumed(message))
+
+
+def read_unschedulable_request(content: bytes) -> UnschedulableRequest:
+    """What GetUnschedulableReplicas is asked.
+
+    Raises:
+        MessageError: the request cannot be read.
+    """
+    message = _parsed("UnschedulableReplicasRequest", content)
+    workload = None
+    if message.HasField("resource"):
+        found = message.resource
+        workload = ObjectReference(
+            api_version=found.apiVersion, kind=found.kind, namespace=found.namespace, name=found.name
+        )
+    return UnschedulableRequest(message.cluster, workload, message.unschedulableThreshold / _NANOSECONDS)
+
+
+def _parsed(name: str, content: bytes) -> _Message:
+    try:
+        return CLASSES[name].FromString(content)
+    except DecodeError as error:
+        raise MessageError(f"{name}: {error}") from error
+
+
+def _part(name: str, content: bytes, field: str) -> _Message:
+    try:
+        return CLASSES[name].FromString(content)
+    except DecodeError as error:
+        raise PartError(f"failed to unmarshal {field}: {error}") from error
+
+
+def _request(needed: _Message) -> ResourceList:
+    if needed.resourceRequestBytes:
+        return {
+            name: _part("Quantity", content, f"resource request {name}").string
+            for name, content in needed.resourceRequestBytes.items()
+        }
+    return {name: quantity.string for name, quantity in needed.resourceRequest.items()}
+
+
+def _claim(needed: _Message) -> NodeClaim | None:
+    if not needed.HasField("nodeClaim"):
+        return None
+    claim = needed.nodeClaim
+    affinity = None
+    if claim.nodeAffinityBytes:
+        affinity = _selector(_part("NodeSelector", claim.nodeAffinityBytes, "node affinity"))
+    elif claim.HasField("nodeAffinity"):
+        affinity = _selector(claim.nodeAffinity)
+    tolerations = [_part("Toleration", content, "toleration") for content in claim.tolerationsBytes]
+    return NodeClaim(
+        hard_node_affinity=affinity,
+        node_selector=dict(claim.nodeSelector),
+        tolerations=tuple(
+            Toleration(key=each.key, operator=each.operator, value=each.value, effect=each.effect)
+            for each in tolerations or claim.tolerations
+        ),
+    )
+
+
+def _selector(selector: _Message) -> NodeSelector:
+    return NodeSelector(
+        node_selector_terms=tuple(
+            NodeSelectorTerm(
+                match_expressions=_expressions(term.matchExpressions), match_fields=_expressions(term.matchFields)
+            )
+            for term in selector.nodeSelectorTerms
+        )
+    )
+
+
+def _expressions(expressions: Iterable[_Message]) -> tuple[NodeSelectorRequirement, ...]:
+    return tuple(
+        NodeSelectorRequirement(key=each.key, operator=each.operator, values=tuple(each.values)) for each in expressions
+    )
+
+
+def _components(components: Iterable[_Message]) -> tuple[Component, ...]:
+    return tuple(
+        Component(name=each.name, replicas=each.replicas, replica_requirements=_component_requirements(each))
+        for each in components
+    )
+
+
+def _component_requirements(component: _Message) -> ComponentReplicaRequirements | None:
+    if not component.HasField("replicaRequirements"):
+        return None
+    needed = component.replicaRequirements
+    return ComponentReplicaRequirements(
+        node_claim=_claim(needed), resource_request=_request(needed), priority_class_name=needed.priorityClassName
+    )
+
+
+def _assumed(message: _Message) -> tuple[AssumedWorkload, ...]:
+    return tuple(
+        AssumedWorkload(namespace=each.namespace, components=_components(each.components))
+        for each in message.assumedWorkloads
+    )
+
+
+# ---------------------------------------------------------------- responses
+
+
+def replicas_response(count: int) -> bytes:
+    """The answer of MaxAvailableReplicas."""
+    return _bytes("MaxAvailableReplicasResponse", maxReplicas=count)
+
+
+def sets_response(count: int) -> bytes:
+    """The answer of MaxAvailableComponentSets."""
+    return _bytes("MaxAvailableComponentSetsResponse", maxSets=count)
+
+
+def unschedulable_response(count: int) -> bytes:
+    """The answer of GetUnschedulableReplicas."""
+    return _bytes("UnschedulableReplicasResponse", unschedulableReplicas=count)
+
+
+def _bytes(name: str, **fields: int) -> bytes:
+    content: bytes = CLASSES[name](**fields).SerializeToString()
+    return content

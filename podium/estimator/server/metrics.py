@@ -1,0 +1,43 @@
+"""The estimator's metrics, under upstream's names.
+
+Source: karmada pkg/estimator/server/metrics/metrics.go, v1.18.
+Differs: of the steps only Total is measured, and plugins are not measured one by one: they run together here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from podium.telemetry.families import counter, exponential, histogram
+
+Question = Literal["MaxAvailableReplicas", "MaxAvailableComponentSets", "GetUnschedulableReplicas"]
+
+_PREFIX = "karmada_scheduler_estimator"
+
+
+class EstimatorMetrics:
+    """All metrics of one server."""
+
+    def __init__(self) -> None:
+        self._requests = counter(
+            f"{_PREFIX}_estimating_request_total", "Questions by how they ended.", "result", "type"
+        )
+        self._duration_s = histogram(
+            f"{_PREFIX}_estimating_algorithm_duration_seconds",
+            "Time to answer, in seconds.",
+            exponential(0.001, 2, 10),
+            "result",
+            "type",
+            "step",
+        )
+
+    def answered(self, question: Question, seconds: float, *, is_error: bool) -> None:
+        """Count one question."""
+        result = "error" if is_error else "success"
+        self._requests[result, question].add()
+        self._duration_s[result, question, "Total"].observe(seconds)
+
+    def render(self) -> bytes:
+        """Everything in the text form."""
+        lines = [line for family in (self._requests, self._duration_s) for line in family.lines()]
+        return "\n".join(lines).encode() + b"\n"

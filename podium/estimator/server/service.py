@@ -1,0 +1,147 @@
+"""The three questions, as gRPC calls.
+
+Owns names of methods, and which status a failure has: UNKNOWN with a text for every estimate that there is not, as a
+plain error of a Go server.
+
+Cost: an estimate runs on the loop; sets of many components run in a thread, on a copy of what is free.
+Source: karmada pkg/estimator/service/service.proto and pkg/estimator/server/server.go, v1.18.
+Differs: a request with more than `COMPONENTS_MAX` components is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, Generic, TypeAlias, TypeVar
+
+import grpc
+import grpc.aio
+
+from podium.estimator.errors import EstimateError
+from podium.estimator.member import MemberCluster
+from podium.estimator.requirements import MAX_INT32
+from podium.estimator.server.members import Members
+from podium.estimator.server.messages import (
+    MessageError,
+    PartError,
+    SetsRequest,
+    read_replicas_request,
+    read_sets_request,
+    read_unschedulable_request,
+    replicas_response,
+    sets_response,
+    unschedulable_response,
+)
+from podium.estimator.server.metrics import EstimatorMetrics, Question
+from podium.lib.clock import Clock
+from podium.telemetry import get_logger
+
+log = get_logger("estimator")
+
+SERVICE: Final = "github.com.karmada_io.karmada.pkg.estimator.service.Estimator"
+COMPONENTS_MAX: Final = 1000
+_COMPONENTS_ON_THE_LOOP: Final = 8
+_REMEMBERED_MAX: Final = 1024
+_REMEMBERED_BYTES_MAX: Final = 4096
+
+_Context: TypeAlias = "grpc.aio.ServicerContext[bytes, bytes]"
+RequestT = TypeVar("RequestT")
+
+
+class _Remembered(Generic[RequestT]):
+    """Requests as read before: Karmada asks the same of every cluster, again and again."""
+
+    def __init__(self, read: Callable[[bytes], RequestT]) -> None:
+        self._read = read
+        self._known: OrderedDict[bytes, RequestT] = OrderedDict()
+
+    def __call__(self, content: bytes) -> RequestT:
+        known = self._known.get(content)
+        if known is not None:
+            self._known.move_to_end(content)
+            return known
+        request = self._read(content)
+        if len(content) <= _REMEMBERED_BYTES_MAX:
+            self._known[content] = request
+            if len(self._known) > _REMEMBERED_MAX:
+                self._known.popitem(last=False)
+        return request
+
+
+class EstimatorService:
+    """Answers for all member clusters."""
+
+    def __init__(self, members: Members, metrics: EstimatorMetrics, clock: Clock) -> None:
+        self._members = members
+        self._metrics = metrics
+        self._clock = clock
+        self._read_replicas = _Remembered(read_replicas_request)
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """What a gRPC server is given."""
+        return grpc.method_handlers_generic_handler(
+            SERVICE,
+            {
+                "MaxAvailableReplicas": self._method("MaxAvailableReplicas", self._replicas),
+                "MaxAvailableComponentSets": self._method("MaxAvailableComponentSets", self._sets),
+                "GetUnschedulableReplicas": self._method("GetUnschedulableReplicas", self._unschedulable),
+            },
+        )
+
+    def _method(
+        self, question: Question, answer: Callable[[bytes], Awaitable[bytes]]
+    ) -> grpc.RpcMethodHandler[bytes, bytes]:
+        async def handle(content: bytes, context: _Context) -> bytes:
+            started_s = self._clock.monotonic()
+            code, text, response = grpc.StatusCode.UNKNOWN, "", b""
+            try:
+                response = await answer(content)
+            except MessageError as error:
+                code, text = grpc.StatusCode.INTERNAL, f"grpc: error unmarshalling request: {error}"
+            except (EstimateError, PartError) as error:
+                text = str(error)
+            self._metrics.answered(question, self._clock.monotonic() - started_s, is_error=bool(text))
+            if text:
+                log.warning("Question was not answered", question=question, object=_object(context), error=text)
+                await context.abort(code, text)
+            return response
+
+        return grpc.unary_unary_rpc_method_handler(handle)
+
+    async def _replicas(self, content: bytes) -> bytes:
+        request = self._read_replicas(content)
+        cluster = self._members.find(request.cluster)
+        if cluster is None:
+            return replicas_response(MAX_INT32)
+        return replicas_response(cluster.max_available_replicas(request.requirements, request.assumed))
+
+    async def _sets(self, content: bytes) -> bytes:
+        request = read_sets_request(content)
+        cluster = self._members.find(request.cluster)
+        if cluster is None:
+            return sets_response(MAX_INT32)
+        return sets_response(await _estimated_sets(cluster, request))
+
+    async def _unschedulable(self, content: bytes) -> bytes:
+        request = read_unschedulable_request(content)
+        cluster = self._members.find(request.cluster)
+        if cluster is None:
+            return unschedulable_response(0)
+        return unschedulable_response(
+            cluster.unschedulable_replicas(request.workload, request.threshold_s, self._clock.now())
+        )
+
+
+async def _estimated_sets(cluster: MemberCluster, request: SetsRequest) -> int:
+    count = len(request.components) + sum(len(each.components) for each in request.assumed)
+    if count > COMPONENTS_MAX:
+        raise EstimateError(f"failed to estimate component sets: {count} components are more than {COMPONENTS_MAX}")
+    estimate = cluster.prepare_component_sets(request.components, request.namespace, request.assumed)
+    return estimate() if count <= _COMPONENTS_ON_THE_LOOP else await asyncio.to_thread(estimate)
+
+
+def _object(context: _Context) -> str:
+    """The workload that the caller names, for the log."""
+    metadata: Iterable[tuple[str, str | bytes]] = context.invocation_metadata() or ()
+    return next((str(value) for key, value in metadata if key == "object"), "")

@@ -1,0 +1,20 @@
+"""TLS 1.3 and nothing older, for gRPC in this process.
+
+Apart from `tls`, because it must be said before gRPC is imported.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+_ONLY_TLS13: Final = "ECDHE-PSK-CHACHA20-POLY1305"
+"""The one cipher for TLS 1.2 needs a key agreed beforehand, and there is none: what remains is TLS 1.3.
+
+gRPC for Python cannot be told the least version.
+"""
+
+
+def refuse_tls12() -> None:
+    """Let only TLS 1.3 pass."""
+    os.environ["GRPC_SSL_CIPHER_SUITES"] = _ONLY_TLS13

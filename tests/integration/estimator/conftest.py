@@ -1,0 +1,74 @@
+"""An estimator server in this process, asked over real gRPC."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import grpc
+import grpc.aio
+import pytest
+
+from podium.estimator.server.app import EstimatorApp, Options
+from podium.estimator.server.messages import CLASSES
+from podium.estimator.server.service import SERVICE
+from tests.unit.estimator.server.wire import replicas_request, sets_request, unschedulable_request
+
+QUIET = Options("127.0.0.1:0", health_address="", metrics_address="")
+
+
+class Asker:
+    """Asks as Karmada's client does."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self._channel = channel
+
+    async def replicas(self, cluster: str, requirements: Any = None, era: str = "bytes") -> int:
+        content = replicas_request(cluster, requirements, era)
+        return int((await self.ask("MaxAvailableReplicas", content)).maxReplicas)
+
+    async def sets(self, cluster: str, components: Any, era: str = "bytes") -> int:
+        content = sets_request(cluster, components, era)
+        return int((await self.ask("MaxAvailableComponentSets", content)).maxSets)
+
+    async def unschedulable(self, cluster: str, workload: Any, threshold_s: float) -> int:
+        content = unschedulable_request(cluster, workload, threshold_s)
+        return int((await self.ask("GetUnschedulableReplicas", content)).unschedulableReplicas)
+
+    async def ask(self, question: str, content: bytes, deadline_s: float = 20.0) -> Any:
+        call = self._channel.unary_unary(f"/{SERVICE}/{question}")
+        answer = await call(content, timeout=deadline_s, metadata=(("object", "kind=Deployment, name=a/b"),))
+        name = f"{question.removeprefix('Get')}Response"
+        return CLASSES[name].FromString(answer)
+
+
+@asynccontextmanager
+async def serving(app: EstimatorApp) -> AsyncIterator[Asker]:
+    """The app while the context is open."""
+    async with anyio.create_task_group() as group:
+        ports: list[int] = []
+        ready = anyio.Event()
+
+        def started(port: int) -> None:
+            ports.append(port)
+            ready.set()
+
+        group.start_soon(app.run, started)
+        with anyio.fail_after(20):
+            await ready.wait()
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{ports[0]}") as channel:
+            yield Asker(channel)
+        app.stop()
+
+
+async def refusal(ask: Callable[[], Awaitable[Any]]) -> tuple[grpc.StatusCode, str]:
+    """The status and text of a question that is refused."""
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await ask()
+    return refused.value.code(), refused.value.details() or ""
+
+
+__all__ = ["QUIET", "Asker", "refusal", "replace", "serving"]

@@ -1,0 +1,124 @@
+"""Member clusters followed through their API servers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import grpc
+import pytest
+
+from podium.estimator.member import Gates
+from podium.estimator.server.app import EstimatorApp, Source
+from podium.estimator.server.members import OnUnsynced
+from podium.sandbox import Sandbox
+from tests.integration.estimator.conftest import QUIET, refusal, replace, serving
+
+pytestmark = pytest.mark.anyio
+
+ONE_CPU = {"resourceRequest": {"cpu": "1"}, "namespace": "default"}
+FOLLOWS_S_MAX = 1.0
+Json = dict[str, Any]
+GONE = {
+    OnUnsynced.MAX: 2**31 - 1,
+    OnUnsynced.ERROR: "cluster goes cannot be reached",
+    OnUnsynced.LAST_KNOWN: 7,
+}
+
+
+def _node(name: str, cpu: str = "4") -> Json:
+    allocatable = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": allocatable}}
+
+
+def _pod(name: str, cpu: str, on: str = "") -> Json:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    spec = {"containers": [container], "nodeName": on} if on else {"containers": [container]}
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _quota(hard: str, used: str) -> Json:
+    status = {"hard": {"cpu": hard}, "used": {"cpu": used}}
+    metadata = {"name": "q", "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "status": status}
+
+
+@pytest.fixture
+async def sandbox(anyio_backend: object) -> AsyncIterator[Sandbox]:
+    async with Sandbox(kubelets=False) as sandbox:
+        yield sandbox
+
+
+async def becomes(expected: object, ask: Callable[[], Awaitable[int]], within_s: float = 20.0) -> None:
+    """Wait until the answer, or the text of the refusal, is this one."""
+    found: object = None
+    with anyio.move_on_after(within_s):
+        while True:
+            try:
+                found = await ask()
+            except grpc.aio.AioRpcError as error:
+                found = error.details()
+            if found == expected:
+                return
+            await anyio.sleep(0.01)
+    raise AssertionError(f"expected {expected}, got {found}")
+
+
+def _source(sandbox: Sandbox, directory: Path, name: str) -> Source:
+    return Source(name, str(sandbox.write_kubeconfig(directory / name)))
+
+
+async def test_estimates_follow_nodes_and_pods_within_a_second(sandbox: Sandbox, tmp_path: Path) -> None:
+    store = sandbox.store
+    store.create(_node("n1"))
+    async with serving(EstimatorApp(QUIET, [_source(sandbox, tmp_path, "m1")])) as asker:
+
+        async def replicas() -> int:
+            return await asker.replicas("m1", ONE_CPU)
+
+        await becomes(4, replicas)
+        store.create(_node("n2", "2"))
+        await becomes(6, replicas, FOLLOWS_S_MAX)
+        store.create(_pod("web", "3", on="n1"))
+        await becomes(3, replicas, FOLLOWS_S_MAX)
+        store.create(_pod("waiting", "3"))
+        store.delete("pods", "web", "default", grace_period_s=0)
+        await becomes(6, replicas, FOLLOWS_S_MAX)
+        store.delete("nodes", "n1")
+        await becomes(2, replicas, FOLLOWS_S_MAX)
+
+
+async def test_quotas_are_followed_with_their_gate(sandbox: Sandbox, tmp_path: Path) -> None:
+    sandbox.store.create(_node("n1"))
+    sandbox.store.create(_quota("3", "1"))
+    options = replace(QUIET, gates=Gates(resource_quota_estimate=True))
+    async with serving(EstimatorApp(options, [_source(sandbox, tmp_path, "m1")])) as asker:
+        await becomes(2, lambda: asker.replicas("m1", ONE_CPU))
+        sandbox.store.delete("resourcequotas", "q", "default")
+        await becomes(4, lambda: asker.replicas("m1", ONE_CPU))
+
+
+@pytest.mark.parametrize("on_unsynced", OnUnsynced)
+async def test_member_that_is_gone_leaves_the_others_alone(
+    sandbox: Sandbox, tmp_path: Path, on_unsynced: OnUnsynced
+) -> None:
+    sandbox.store.create(_node("n1"))
+    async with Sandbox(kubelets=False) as other:
+        other.store.create(_node("n1", "7"))
+        sources = [_source(sandbox, tmp_path, "stays"), _source(other, tmp_path, "goes")]
+        app = EstimatorApp(replace(QUIET, on_unsynced=on_unsynced), sources)
+        async with serving(app) as asker:
+            await becomes(4, lambda: asker.replicas("stays", ONE_CPU))
+            await becomes(7, lambda: asker.replicas("goes", ONE_CPU))
+            other.faults.refuse_connections(3600)
+            await becomes(GONE[on_unsynced], lambda: asker.replicas("goes", ONE_CPU))
+            assert await asker.replicas("stays", ONE_CPU) == 4
+
+
+async def test_member_that_never_answered_is_an_error(tmp_path: Path, anyio_backend: object) -> None:
+    async with serving(EstimatorApp(QUIET, [Source("m1", master="http://127.0.0.1:1")])) as asker:
+        code, text = await refusal(lambda: asker.replicas("m1"))
+    assert (code, text) == (grpc.StatusCode.UNKNOWN, "cluster m1 has not been listed yet")

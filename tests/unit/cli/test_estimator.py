@@ -1,0 +1,64 @@
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from podium.cli.main import main
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        ((), "give member clusters"),
+        (
+            ("--cases", "/dev/null", "--cluster-name", "m1", "--context", "a", "--context", "b"),
+            "goes with one --context",
+        ),
+        (("--kubeconfig-dir", "/no/such/folder"), "/no/such/folder: No such file or directory"),
+        (("--kubeconfig", "/no/such/file"), "/no/such/file: No such file or directory"),
+        (("--cases", "/dev/null", "--feature-gates", "Nothing=true"), "unknown gate 'Nothing'"),
+        (("--kubeconfig-dir", "/", "--cluster-name", "m1"), "--kubeconfig-dir brings its own members"),
+        (
+            (
+                "--cluster-name",
+                "m1",
+                "--master",
+                "http://[::1]:1",
+                *("--grpc-auth-cert-file", "/a"),
+                *("--grpc-auth-key-file", "/b"),
+            ),
+            "/a: No such file or directory",
+        ),
+    ],
+)
+def test_mistake_is_named(flags, text):
+    result = CliRunner().invoke(main, ["estimator", "serve", *flags], catch_exceptions=False)
+    assert result.exit_code != 0
+    assert text in " ".join(result.output.split())
+
+
+def test_cases_and_a_running_cluster_do_not_go_together(tmp_path):
+    path = tmp_path / "cases.jsonl"
+    path.write_text(json.dumps({"id": "m1"}))
+    result = CliRunner().invoke(main, ["estimator", "serve", "--cases", str(path), "--cluster-name", "m2"])
+    assert "or else --cases" in result.output
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [("a: [", "kubeconfig: while parsing"), ("{}", "kubeconfig: no contexts")],
+    ids=["torn", "empty"],
+)
+def test_kubeconfig_without_contexts_is_named(tmp_path, content, text):
+    path = tmp_path / "kubeconfig"
+    path.write_text(content)
+    result = CliRunner().invoke(main, ["estimator", "serve", "--kubeconfig", str(path)])
+    assert result.exit_code == 1
+    assert text in " ".join(result.output.split())
+
+
+def test_broken_case_is_named(tmp_path):
+    path = tmp_path / "cases.jsonl"
+    path.write_text("{")
+    result = CliRunner().invoke(main, ["estimator", "serve", "--cases", str(path)])
+    assert f"{path}:1: not a case" in " ".join(result.output.split())

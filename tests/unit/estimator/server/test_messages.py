@@ -1,0 +1,125 @@
+"""Requests as clients of three times write them."""
+
+import pytest
+
+from podium.estimator.requirements import NodeClaim, ObjectReference
+from podium.estimator.server.messages import (
+    CLASSES,
+    MessageError,
+    PartError,
+    read_replicas_request,
+    read_sets_request,
+    read_unschedulable_request,
+    replicas_response,
+    sets_response,
+    unschedulable_response,
+)
+from podium.kube.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Toleration
+from tests.unit.estimator.server.wire import ERAS, replicas_request, sets_request
+
+AFFINITY = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}]}
+TOLERATION = {"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}
+REQUIREMENTS = {
+    "namespace": "shop",
+    "priorityClassName": "high",
+    "resourceRequest": {"cpu": "100m", "memory": "1Gi"},
+    "nodeClaim": {"hardNodeAffinity": AFFINITY, "nodeSelector": {"zone": "a"}, "tolerations": [TOLERATION]},
+}
+CLAIM = NodeClaim(
+    hard_node_affinity=NodeSelector(
+        node_selector_terms=(
+            NodeSelectorTerm(match_expressions=(NodeSelectorRequirement(key="disk", operator="In", values=("ssd",)),)),
+        )
+    ),
+    node_selector={"zone": "a"},
+    tolerations=(Toleration(**TOLERATION),),
+)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_request_for_replicas_is_the_same_in_every_era(era):
+    request = read_replicas_request(replicas_request("m1", REQUIREMENTS, era))
+    assert request.cluster == "m1"
+    assert request.requirements is not None
+    assert request.requirements.node_claim == CLAIM
+    assert request.requirements.resource_request == {"cpu": "100m", "memory": "1Gi"}
+    assert (request.requirements.namespace, request.requirements.priority_class_name) == ("shop", "high")
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_request_for_sets_is_the_same_in_every_era(era):
+    parts = [{"name": "c", "replicas": 2, "replicaRequirements": REQUIREMENTS}, {"name": "bare", "replicas": 1}]
+    request = read_sets_request(sets_request("m1", parts, era))
+    with_needs, bare = request.components
+    assert (request.namespace, with_needs.replicas, bare.replica_requirements) == ("default", 2, None)
+    assert with_needs.replica_requirements is not None
+    assert with_needs.replica_requirements.resource_request == {"cpu": "100m", "memory": "1Gi"}
+    assert with_needs.replica_requirements.node_claim == CLAIM
+
+
+def test_bytes_go_first_field_by_field():
+    message = CLASSES["MaxAvailableReplicasRequest"].FromString(replicas_request("m1", REQUIREMENTS, "legacy"))
+    needed = message.replicaRequirements
+    needed.resourceRequestBytes["cpu"] = CLASSES["Quantity"](string="7").SerializeToString()
+    request = read_replicas_request(message.SerializeToString())
+    assert request.requirements is not None
+    assert request.requirements.resource_request == {"cpu": "7"}
+    assert request.requirements.node_claim == CLAIM
+
+
+def test_numbers_of_fields_are_those_on_karmadas_wire():
+    """The bytes of requests are field 5 of a workload's requirements and field 4 of a component's."""
+    entry = b"\x0a\x03cpu\x12\x06\x0a\x04100m"
+    workload = b"\x0a\x02m1\x12" + bytes([2 + len(entry)]) + b"\x2a" + bytes([len(entry)]) + entry
+    request = read_replicas_request(workload)
+    assert request.requirements is not None
+    assert request.requirements.resource_request == {"cpu": "100m"}
+    needs = b"\x22" + bytes([len(entry)]) + entry
+    component = b"\x12" + bytes([len(needs)]) + needs + b"\x18\x03"
+    (part,) = read_sets_request(b"\x12" + bytes([len(component)]) + component).components
+    assert part.replicas == 3
+    assert part.replica_requirements is not None
+    assert part.replica_requirements.resource_request == {"cpu": "100m"}
+
+
+def test_empty_texts_that_are_written_out_mean_nothing():
+    """As releases before v1.18 write them: tag and length 0."""
+    request = read_replicas_request(b"\x0a\x00\x12\x04\x1a\x00\x22\x00")
+    assert request.cluster == ""
+    assert request.requirements is not None
+    assert request.requirements.node_claim is None
+
+
+def test_absent_requirements_and_an_absent_workload_stay_absent():
+    assert read_replicas_request(b"\x0a\x02m1").requirements is None
+    assert read_unschedulable_request(b"\x0a\x02m1").workload is None
+
+
+def test_affinity_without_terms_is_kept_where_its_presence_can_be_seen():
+    request = read_replicas_request(b"\x12\x04\x0a\x02\x0a\x00")
+    assert request.requirements is not None
+    assert request.requirements.node_claim == NodeClaim(hard_node_affinity=NodeSelector())
+
+
+def test_threshold_is_in_nanoseconds():
+    content = CLASSES["UnschedulableReplicasRequest"](
+        cluster="m1", resource={"kind": "Deployment", "namespace": "a", "name": "b"}, unschedulableThreshold=300 * 10**9
+    ).SerializeToString()
+    request = read_unschedulable_request(content)
+    assert request.threshold_s == 300.0
+    assert request.workload == ObjectReference(kind="Deployment", namespace="a", name="b")
+
+
+def test_what_is_no_message_and_what_is_no_object_in_one_are_told_apart():
+    with pytest.raises(MessageError, match="MaxAvailableReplicasRequest"):
+        read_replicas_request(b"\xff\xff\xff")
+    broken = CLASSES["MaxAvailableReplicasRequest"](
+        replicaRequirements={"resourceRequestBytes": {"cpu": b"\xff\xff"}}
+    ).SerializeToString()
+    with pytest.raises(PartError, match="failed to unmarshal resource request cpu"):
+        read_replicas_request(broken)
+
+
+def test_answers_are_field_one():
+    assert replicas_response(5) == sets_response(5) == unschedulable_response(5) == b"\x08\x05"
+    assert replicas_response(0) == b""
