@@ -97,7 +97,7 @@ def _stumble(patch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise LookupError("a mistake")
 
-    patch.setattr(NodeHandler, "_update", fail)
+    patch.setattr(NodeHandler, "_taken_in", fail)
 
 
 def _never_sync(patch: pytest.MonkeyPatch) -> None:
