@@ -9,7 +9,8 @@ beyond the last node that upstream would have examined is left out of the diagno
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -276,13 +277,12 @@ class Judge:
 
     def alone(self, row: int) -> Status | None:
         """How one node fares, first with the pods nominated to it as if they were there, then as it is."""
-        rows = np.array([row], np.intp)
         promised = self._promises.on(row)
         if promised:
-            status = self._beside(rows, promised)
+            status = self._beside(row, promised)
             if status is not None:
                 return status
-        return self._first_rejection(rows, self._state, self._snapshot)
+        return self._first_rejection(row, self._state, self._snapshot)
 
     def judge(self, rows: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
         """Positions of the rows that pass, and of those that each filter rejected."""
@@ -349,29 +349,40 @@ class Judge:
     def _ask(
         self, each: Filter, state: CycleState, snapshot: Snapshot, rows: Rows
     ) -> tuple[NDArray[np.bool_], Rejection] | None:
+        with self._told_of(each, len(rows)):
+            return rejection_of(rows, each.judge(state, self._pod, snapshot, rows))
+
+    def _first_rejection(self, row: int, state: CycleState, snapshot: Snapshot) -> Status | None:
+        node = snapshot.node(row)
+        for each in self._filters:
+            with self._told_of(each, 1):
+                status = each.judge_one(state, self._pod, node)
+                if status is None:
+                    continue
+                if status.is_rejected:
+                    return status
+                raise PluginError(status.message)
+        return None
+
+    @contextmanager
+    def _told_of(self, each: Filter, nodes: int) -> Iterator[None]:
+        """Around the call of a filter for so many nodes."""
         framework = self._framework
-        framework.observer.count_evaluations(each.name, "Filter", framework.name, len(rows))
+        framework.observer.count_evaluations(each.name, "Filter", framework.name, nodes)
         started_s = framework.clock.monotonic()
         try:
-            return rejection_of(rows, each.judge(state, self._pod, snapshot, rows))
+            yield
         except Exception as error:
             framework.observer.plugin_failed(each.name, "Filter", self._pod, error)
             raise ScheduleError(f'running "{each.name}" filter plugin: {error}') from error
         finally:
             framework.lap(each.name, "Filter", self._pod, started_s)
 
-    def _first_rejection(self, rows: Rows, state: CycleState, snapshot: Snapshot) -> Status | None:
-        _, rejected = self._filter(self._filters, rows, np.arange(len(rows)), state, snapshot)
-        if not rejected:
-            return None
-        _, rejection = rejected[0]
-        return rejection.meanings[int(rejection.verdicts[0])]
-
-    def _beside(self, rows: Rows, promised: Sequence[Pod]) -> Status | None:
-        """How the only one of the rows fares with the nominated pods as if they were there; none of them stays."""
+    def _beside(self, row: int, promised: Sequence[Pod]) -> Status | None:
+        """How one node fares with the nominated pods as if they were there; none of them stays."""
         if self._private is None:
             self._private = self._snapshot.fork()
-        snapshot, state, row = self._private, self._state.clone(), int(rows[0])
+        snapshot, state = self._private, self._state.clone()
         added: list[str] = []
         try:
             for nominated in promised:
@@ -379,7 +390,7 @@ class Judge:
                 snapshot.add_pod(row, there, footprint_as_far_as_readable(nominated))
                 added.append(there.uid)
                 self._framework.run_add_pod(state, self._pod, nominated, snapshot.node(row))
-            return self._first_rejection(rows, state, snapshot)
+            return self._first_rejection(row, state, snapshot)
         except PluginError as error:
             raise ScheduleError(str(error)) from error
         finally:

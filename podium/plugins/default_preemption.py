@@ -6,7 +6,7 @@ where preemption does not help or the pod must not preempt; Error where none hel
 extender failed.
 Requeue: a pod goes; that never puts the pod back by itself, the plugins that rejected it do.
 Cost: half a microsecond for each node that an earlier pod of the same spec has tried, about ten for each of hundreds
-tried in step, and 200 where a filter has to see the pods themselves: then a clone of the plugins' state for each node,
+tried in step, and 100 where a filter has to see the pods themselves: then a clone of the plugins' state for each node,
 and one pass of the filters for each pod of lower priority.
 Source: kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go and
 framework/preemption/preemption.go, v1.36.2; KEP-4832.
