@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from podium.kube.errors import FieldError
@@ -27,6 +27,15 @@ class AffinityTerm:
     selector: Selector
     namespaces: frozenset[str]
     namespace_selector: Selector = NOTHING
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Work the hash out once: every attempt looks terms up."""
+        content = self.topology_key, self.selector, self.namespaces, self.namespace_selector
+        object.__setattr__(self, "_hash", hash(content))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
         """Whether it means a pod with these labels in the namespace, which has labels of its own."""

@@ -164,6 +164,14 @@ class Selector:
 
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Work the hash out once: every attempt looks selectors up."""
+        object.__setattr__(self, "_hash", hash((self.requirements, self.nothing)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def everything(self) -> bool:
