@@ -27,6 +27,7 @@ Json = dict[str, Any]
 
 READY_S_MAX = 30.0
 STOP_S_MAX = 20.0
+LOOP_STOOD_STILL = "The event loop stood still"
 _SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
@@ -131,6 +132,10 @@ class Daemon:
         """Its log entries, or those with that message."""
         entries = [json.loads(line) for line in self.output().splitlines() if line.startswith("{")]
         return entries if message is None else [entry for entry in entries if entry["msg"] == message]
+
+    def complaints(self) -> list[Json]:
+        """Its log entries that are not merely told, but for that the machine is busy, which is no fault of its own."""
+        return [entry for entry in self.log() if entry["level"] != "info" and entry["msg"] != LOOP_STOOD_STILL]
 
     def bound(self) -> list[str]:
         """The pods, `<namespace>/<name>`, that its log says it has bound."""

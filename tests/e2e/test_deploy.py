@@ -2,57 +2,22 @@
 
 from __future__ import annotations
 
-import functools
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import anyio.to_thread
 import pytest
-import yaml
 
 from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
 from tests.e2e.cluster import RealCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.objects import node, pod, pods
+from tests.e2e.shipped import ACCOUNT, DEPLOY, apply, configuration, manifests, may, wait_granted
 from tests.e2e.waiting import eventually
 
 Json = dict[str, Any]
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
 PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
-ACCOUNT = ("kube-system", "podium")
-
-
-def manifests(kind: str) -> list[Json]:
-    documents = [item for file in sorted(DEPLOY.glob("*.yaml")) for item in yaml.safe_load_all(file.read_text())]
-    return [item for item in documents if item["kind"] == kind]
-
-
-def configuration() -> Json:
-    [config_map] = manifests("ConfigMap")
-    loaded: Json = yaml.safe_load(config_map["data"]["config.yaml"])
-    return loaded
-
-
-async def apply(cluster: RealCluster, binaries: Binaries, *flags: str) -> str:
-    """What kubectl prints; it has to succeed, without a warning."""
-    command = [binaries["kubectl"], "--kubeconfig", cluster.kubeconfig, "apply", *flags, "-f", f"{DEPLOY}/"]
-    done = await anyio.to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
-def granted() -> Iterator[tuple[str, str, str]]:
-    """Group, resource and verb of everything the role allows."""
-    [role] = manifests("ClusterRole")
-    for rule in role["rules"]:
-        for group in rule["apiGroups"]:
-            for resource in rule["resources"]:
-                for verb in rule["verbs"]:
-                    yield group, resource, verb
 
 
 def test_the_deployment_runs_podium_as_the_other_manifests_expect() -> None:
@@ -81,6 +46,25 @@ def test_the_deployment_runs_podium_as_the_other_manifests_expect() -> None:
     [role] = manifests("Role")
     assert role["metadata"]["namespace"] == lease["resourceNamespace"]
     assert lease["resourceName"] in role["rules"][1]["resourceNames"]
+
+
+def test_the_container_may_do_nothing_that_podium_does_not_need() -> None:
+    [deployment] = manifests("Deployment")
+    template = deployment["spec"]["template"]["spec"]
+    pod_context, [container] = template["securityContext"], template["containers"]
+    assert pod_context["runAsNonRoot"] is True
+    assert pod_context["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert container["resources"]["limits"]["memory"]
+    assert not [volume for volume in template["volumes"] if "hostPath" in volume]
+    assert "hostNetwork" not in template
+    [user] = [line for line in (DEPLOY / "Dockerfile").read_text().splitlines() if line.startswith("USER")]
+    assert user == f"USER {pod_context['runAsUser']}:{pod_context['runAsGroup']}"
+    assert pod_context["runAsUser"] > 1000
 
 
 @pytest.mark.anyio
@@ -139,14 +123,13 @@ async def test_the_manifests_are_taken_and_their_account_may_do_what_podium_does
     assert len(await real_cluster.pods()) < 20
 
     assert await daemon.stop() == 0
-    assert not [entry for entry in daemon.log() if entry["level"] != "info"], daemon.output()
+    assert daemon.complaints() == []
     assert not [line for line in daemon.output().splitlines() if "forbidden" in line.lower()]
 
 
 async def check_rights(account: Client) -> None:
     """The account may do what the role grants, once the API server has taken that in, and none of these things."""
-    for group, resource, verb in granted():
-        await eventually(functools.partial(may, account, group, resource, verb))
+    await wait_granted(account)
     for group, resource, verb in (
         ("", "pods", "create"),
         ("", "pods", "patch"),
@@ -158,16 +141,3 @@ async def check_rights(account: Client) -> None:
         ("rbac.authorization.k8s.io", "clusterroles", "get"),
     ):
         assert not await may(account, group, resource, verb), (group, resource, verb)
-
-
-async def may(account: Client, group: str, resource: str, verb: str) -> bool:
-    """What the API server says of the account's rights in any namespace."""
-    name, _, subresource = resource.partition("/")
-    attributes = {"group": group, "resource": name, "subresource": subresource, "verb": verb, "namespace": "default"}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": attributes},
-    }
-    answer = await account.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
-    return bool(answer["status"]["allowed"])

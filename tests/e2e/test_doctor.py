@@ -15,12 +15,12 @@ import yaml
 from tests.control_plane.locate import Binaries
 from tests.e2e.cluster import RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
+from tests.e2e.shipped import configuration, shipped_token
 from tests.e2e.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 
 Json = dict[str, Any]
-DEPLOY = Path(__file__).parents[2] / "deploy"
 ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/podium"
 
 
@@ -32,15 +32,9 @@ async def doctor(kubeconfig: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def shipped() -> Json:
-    """The configuration of deploy/."""
-    loaded: Json = yaml.safe_load(yaml.safe_load((DEPLOY / "configmap.yaml").read_text())["data"]["config.yaml"])
-    return loaded
-
-
 def deployed(tmp_path: Path) -> str:
     path = tmp_path / "deployed.yaml"
-    path.write_text(yaml.safe_dump(shipped()))
+    path.write_text(yaml.safe_dump(configuration()))
     return str(path)
 
 
@@ -77,21 +71,15 @@ async def test_the_sandbox_is_fine_and_broken_configurations_and_servers_are_not
 async def test_the_shipped_role_is_enough_on_the_real_api_server_and_what_is_taken_from_it_is_named(
     real_cluster: RealCluster, control_plane_binaries: Binaries, start: StartDaemon, tmp_path: Path
 ) -> None:
-    command = [control_plane_binaries["kubectl"], "--kubeconfig", real_cluster.kubeconfig, "apply", "-f", DEPLOY]
-    await anyio.to_thread.run_sync(lambda: subprocess.run(command, check=True, capture_output=True))
-    token = await real_cluster.admin.service_account_token("kube-system", "podium")
+    token = await shipped_token(real_cluster, control_plane_binaries)
     kubeconfig = real_cluster.plane.kubeconfig(token, tmp_path / "kubeconfig")
     arguments = ("--config", deployed(tmp_path), "--output", "json")
 
-    async def is_content() -> bool:
-        status, text = await doctor(kubeconfig, *arguments)
-        assert (status, bad(text)) == (0, []), text
-        return True
-
-    await eventually(is_content)
+    status, text = await doctor(kubeconfig, *arguments)
+    assert (status, bad(text)) == (0, []), text
 
     # A running replica holds the lease, and is not refused anything.
-    daemon = await start(real_cluster, shipped(), kubeconfig=kubeconfig)
+    daemon = await start(real_cluster, configuration(), kubeconfig=kubeconfig)
 
     async def leads() -> bool:
         return await daemon.metric("leader_election_master_status") == 1

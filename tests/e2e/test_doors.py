@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import anyio.to_thread
 import pytest
 
 from tests.control_plane.locate import Binaries
 from tests.e2e.cluster import RealCluster
 from tests.e2e.conftest import StartDaemon
+from tests.e2e.shipped import shipped_token
 from tests.e2e.waiting import eventually
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 
 Json = dict[str, Any]
-DEPLOY = Path(__file__).parents[2] / "deploy"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 OPEN = ("/healthz", "/livez", "/readyz")
 GUARDED = ("/metrics", "/configz", "/debug/queue", "/readyz/sched-handler-sync", "/nowhere")
@@ -45,10 +43,8 @@ async def grant(cluster: RealCluster, name: str) -> None:
 async def test_guarded_endpoints_answer_those_with_rights_only(
     real_cluster: RealCluster, control_plane_binaries: Binaries, start: StartDaemon, tmp_path: Path
 ) -> None:
-    command = [control_plane_binaries["kubectl"], "--kubeconfig", real_cluster.kubeconfig, "apply", "-f", DEPLOY]
-    await anyio.to_thread.run_sync(lambda: subprocess.run(command, check=True, capture_output=True))
-    # podium has the shipped role and nothing else.
-    token = await real_cluster.admin.service_account_token("kube-system", "podium")
+    # podium has the shipped roles and nothing else.
+    token = await shipped_token(real_cluster, control_plane_binaries)
     daemon = await start(real_cluster, kubeconfig=real_cluster.plane.kubeconfig(token, tmp_path / "kubeconfig"))
     lacking, granted = await account_token(real_cluster, "lacking"), await account_token(real_cluster, "granted")
     await grant(real_cluster, "granted")
@@ -76,4 +72,4 @@ async def test_guarded_endpoints_answer_those_with_rights_only(
     for secret in (token, lacking, granted, real_cluster.plane.admin_token, "nonsense"):
         assert secret not in output
         assert secret not in (await daemon.get("/configz", token=granted))[1]
-    assert not [line for line in output.splitlines() if '"level":"warning"' in line], output
+    assert daemon.complaints() == []
