@@ -105,7 +105,7 @@ def command(
         else:
             answer = _parity(manifests, wanted, gates, explain=explain)
         if cluster_object is not None:
-            answer["general_replicas"] = _general(cluster_object, wanted, models_semantics)
+            answer |= _general(cluster_object, manifests, wanted, models_semantics, answer["replicas"])
     except (EstimateError, WhatIfError) as error:
         raise click.ClickException(str(error)) from error
     if output == "json":
@@ -203,12 +203,34 @@ def _accurate(manifests: Sequence[Manifest], replica: Pod) -> dict[str, Any]:
     return {"replicas": accurate_replicas(engine, replica, waiting)}
 
 
-def _general(cluster_object: str, wanted: ReplicaRequirements | None, models_semantics: str) -> int:
+def _general(
+    cluster_object: str,
+    manifests: Sequence[Manifest],
+    wanted: ReplicaRequirements | None,
+    models_semantics: str,
+    replicas: int,
+) -> dict[str, Any]:
+    """The general estimate, what Karmada makes of both, and the grades of the nodes as they are now."""
+    from podium.cli.estimate_source import member_of
     from podium.estimator.general import ModelsSemantics, general_replicas
+    from podium.estimator.grades import fault_of, grade_nodes
+    from podium.estimator.member import Gates
+    from podium.estimator.merge import merged
+    from podium.estimator.requirements import MAX_INT32
     from podium.kube.errors import FieldError
 
+    cluster = _cluster_in(cluster_object)
+    models = cluster.spec.resource_models
     try:
-        return general_replicas(_cluster_in(cluster_object), wanted, semantics=ModelsSemantics(models_semantics))
+        if models and (fault := fault_of(models)) is not None:
+            raise EstimateError(f"{cluster_object}: spec.resourceModels: {fault}")
+        general = general_replicas(cluster, wanted, semantics=ModelsSemantics(models_semantics))
+        both = merged([cluster.key], [{cluster.key: replicas}, {cluster.key: general}], MAX_INT32)
+        answer: dict[str, Any] = {"general_replicas": general, "merged_replicas": both[cluster.key]}
+        if models:
+            graded = grade_nodes(member_of(manifests, Gates()).snapshot(), models)
+            answer["allocatable_modelings"] = [{"grade": each.grade, "count": each.count} for each in graded]
+        return answer
     except FieldError as error:
         raise EstimateError(f"{cluster_object}: {error}") from error
 

@@ -22,9 +22,14 @@ def print_answer(answer: Mapping[str, Any]) -> None:
         console.print(_nodes(answer["nodes"]))
     console.print(Text.assemble((f"{answer['replicas']:,}", "bold green"), " replicas fit"))
     if "general_replicas" in answer:
-        console.print(
-            Text.assemble((f"{answer['general_replicas']:,}", "bold"), " by the Cluster's summary and models")
-        )
+        for count, whose in (
+            (answer["general_replicas"], "by the Cluster's summary and models"),
+            (answer["merged_replicas"], "is what Karmada goes by"),
+        ):
+            console.print(Text.assemble((f"{count:,}", "bold"), f" {whose}"))
+    if "allocatable_modelings" in answer:
+        grades = ", ".join(f"{each['count']} of grade {each['grade']}" for each in answer["allocatable_modelings"])
+        console.print(Text(f"Nodes by what they have left: {grades}"))
 
 
 def _nodes(nodes: list[Mapping[str, Any]]) -> Table:

@@ -41,7 +41,7 @@ log = get_logger("estimator")
 
 SERVICE: Final = "github.com.karmada_io.karmada.pkg.estimator.service.Estimator"
 COMPONENTS_MAX: Final = 1000
-_COMPONENTS_ON_THE_LOOP: Final = 8
+_COMPONENTS_ON_THE_LOOP: Final = 1
 _REMEMBERED_MAX: Final = 1024
 _REMEMBERED_BYTES_MAX: Final = 4096
 

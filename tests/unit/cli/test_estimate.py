@@ -87,7 +87,32 @@ def test_accurate_mode_knows_of_ports_and_of_pods_that_wait(tmp_path):
 
 def test_karmadas_cluster_object_gives_the_general_estimate_too(cluster, tmp_path):
     result = _run("-f", cluster, "--requests", "cpu=1", "--cluster-object", _written(tmp_path / "m.yaml", CLUSTER))
-    assert result.output == "4 replicas fit\n3 by the Cluster's summary and models\n"
+    assert result.output.splitlines() == [
+        "4 replicas fit",
+        "3 by the Cluster's summary and models",
+        "3 is what Karmada goes by",
+    ]
+
+
+def _modelled(*bounds):
+    ranges = [[{"name": "cpu", "min": low, "max": high}] for low, high in bounds]
+    models = [{"grade": grade, "ranges": each} for grade, each in enumerate(ranges)]
+    return {**CLUSTER, "spec": {"resourceModels": models}}
+
+
+def test_nodes_are_graded_by_the_clusters_models(cluster, tmp_path):
+    modelled = _modelled(("0", "2"), ("2", "9223372036854775807"))
+    asked = ("-f", cluster, "--requests", "cpu=1", "--cluster-object", _written(tmp_path / "m.yaml", modelled))
+    assert "Nodes by what they have left: 0 of grade 0, 2 of grade 1" in _run(*asked).output
+    answer = json.loads(_run(*asked, "--output", "json").output)
+    assert answer["allocatable_modelings"] == [{"grade": 0, "count": 0}, {"grade": 1, "count": 2}]
+
+
+def test_fault_of_models_is_told_in_upstreams_words(cluster, tmp_path):
+    path = _written(tmp_path / "m.yaml", _modelled(("0", "2"), ("3", "9223372036854775807")))
+    result = _run("-f", cluster, "--cluster-object", path)
+    assert result.exit_code == 1
+    assert "Model intervals for resources must be contiguous and non-overlapping" in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize(
