@@ -22,6 +22,7 @@ from podium.kube.api_errors import (
     ApiError,
     Conflict,
     InternalError,
+    Malformed,
     NotFound,
     OutcomeUnknown,
     ServerTimeout,
@@ -82,9 +83,15 @@ class _SeenSpec(Struct):
     node_name: str | None = msgspec.field(default=None, name="nodeName")
 
 
+class _SeenStatus(Struct):
+    phase: str = ""
+    reason: str = ""
+
+
 class _SeenPod(Struct):
     metadata: _SeenMeta
     spec: _SeenSpec
+    status: _SeenStatus = msgspec.field(default_factory=_SeenStatus)
 
 
 _decode_pod = msgspec.json.Decoder(_SeenPod).decode
@@ -123,6 +130,18 @@ class ApiClient:
         Raises: `NotFound`, `Conflict` as `bind`; `OutcomeUnknown` where the pod cannot be read.
         """
         return await self._is_bound(pod, node_name, _path(pod), OutcomeUnknown("the pod may be bound"))
+
+    async def read_failure(self, pod: Pod) -> str:
+        """The reason that the pod has failed with; empty if it has not, or is another one by now.
+
+        Raises: ApiError where the pod cannot be read.
+        """
+        try:
+            seen = _decode_pod(await self._dispatcher.send(Priority.STATUS, "GET", _path(pod)))
+        except msgspec.DecodeError as error:
+            raise Malformed(f"pod {pod.key} cannot be read: {error}") from error
+        is_it = seen.metadata.uid == pod.uid and seen.status.phase == "Failed"
+        return seen.status.reason if is_it else ""
 
     async def patch_status(
         self, pod: Pod, *, condition: PodCondition | None = None, nominated_node_name: str | None = None

@@ -11,7 +11,8 @@ as it can be read.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -102,6 +103,7 @@ class Cache:
         self._pods: dict[str, _CachedPod] = {}
         self._on_node: dict[str, dict[str, _CachedPod]] = {}
         self._nodes: dict[str, Node] = {}
+        self._offers: dict[str, tuple[Mapping[str, int], int]] = {}
         self._assumed: set[str] = set()
         self._snapshot = Snapshot()
         self._log: list[Callable[[Snapshot], None]] = []
@@ -127,6 +129,7 @@ class Cache:
             self._drop_node(node.name)
             return False
         self._nodes[node.name] = node
+        self._offers[node.name] = (allocatable, allowed_pods)
         self._change(lambda snapshot: snapshot.put_node(node, allocatable, allowed_pods))
         if known is None:
             for cached in self._on_node.get(node.name, {}).values():
@@ -212,6 +215,24 @@ class Cache:
         cached = self._pods.get(uid)
         return cached.pod if cached is not None else None
 
+    def pods_on(self, node_name: str) -> Iterable[Pod]:
+        """The pods that count on the node."""
+        return [cached.pod for cached in self._on_node.get(node_name, {}).values()]
+
+    def is_overfull_for(self, pod: Pod) -> bool:
+        """Whether the pods that the API server has on the pod's node ask for too much of something the pod asks for."""
+        offer, cached = self._offers.get(pod.node_name), self._pods.get(pod.uid)
+        if offer is None or cached is None:
+            return False
+        allocatable, allowed_pods = offer
+        asked: Counter[str] = Counter()
+        confirmed = [each for each in self._on_node[pod.node_name].values() if each.state is PodState.ADDED]
+        for each in confirmed:
+            asked.update(each.footprint.requests)
+        return len(confirmed) > allowed_pods or any(
+            amount and asked[name] > allocatable.get(name, 0) for name, amount in cached.footprint.requests.items()
+        )
+
     # ------------------------------------------------------------ the whole
 
     def snapshot(self) -> Snapshot:
@@ -274,6 +295,7 @@ class Cache:
 
     def _drop_node(self, name: str) -> None:
         if self._nodes.pop(name, None) is not None:
+            del self._offers[name]
             self._change(lambda snapshot: snapshot.drop_node(name))
 
     def _insert(self, state: PodState, pod: Pod) -> None:

@@ -42,6 +42,7 @@ from podium.binder.event import leader_election
 from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration
 from podium.config import effective as effective_configuration
+from podium.daemon.conflicts import Conflicts
 from podium.daemon.election import (
     Elector,
     LeadershipLost,
@@ -252,7 +253,8 @@ class App:
         )
         wake_up = WakeUp()
         queue = self._queue(frameworks, pods, nominator, wake_up)
-        self._handle_events(pods, nodes, cache, queue, waiting_pods, recorder, frameworks)
+        conflicts = Conflicts(cache, clock, metrics, client.read_failure)
+        self._handle_events(pods, nodes, cache, queue, waiting_pods, recorder, conflicts, frameworks)
         for resource in informers.resources:
             if (events := RESOURCE_EVENTS.get(resource)) is not None:
                 informers.informer(resource).add_handler(ResourceHandler(events, queue, clock, metrics))
@@ -285,6 +287,7 @@ class App:
             recorder=recorder,
             statuses=StatusWrites(client, clock),
             failures=FailureHandler(queue, pods.get, recorder, metrics, clock),
+            conflicts=conflicts,
             metrics=metrics,
             clock=clock,
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
@@ -328,10 +331,14 @@ class App:
         queue: SchedulingQueue,
         waiting_pods: WaitingPods,
         recorder: EventRecorder,
+        conflicts: Conflicts,
         frameworks: Mapping[str, Framework],
     ) -> None:
         nodes.add_handler(NodeHandler(cache, queue, self._clock, self.metrics))
-        pods.add_handler(PodHandler(cache, queue, waiting_pods, recorder, frameworks.keys(), self._clock, self.metrics))
+        names = frameworks.keys()
+        pods.add_handler(
+            PodHandler(cache, queue, waiting_pods, recorder, names, conflicts, self._clock, self.metrics)
+        )
 
     def _read_gauges(self, cache: Cache, queue: SchedulingQueue) -> None:
         self.metrics.read_pending_pods(lambda: queue.statistics().pending_pods)
@@ -411,6 +418,7 @@ class App:
                 log.info("Scheduling", profiles=list(parts.frameworks), **parts.cache.statistics())
                 started()
                 start("stall watch", StallWatch(self._clock, self.metrics).run)
+                start("conflicts", parts.conflicts.run)
                 start("scheduling loop", loop.run)
                 await self._stop.wait()
             log.info("Stopping", bindings=loop.bindings)

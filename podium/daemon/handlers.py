@@ -15,6 +15,7 @@ from typing import Any
 from podium.binder import EventRecorder, WaitingPods, failed_scheduling
 from podium.cluster import Cache, CacheError
 from podium.cluster.cache import PodState
+from podium.daemon.conflicts import Conflicts
 from podium.framework.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -40,6 +41,7 @@ log = get_logger("informers")
 
 _ASSIGNED_POD_UPDATE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE).label
 
+_NOT_STARTED = ("", "Pending")
 _REQUIRED_NODE_AFFINITY = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 
 
@@ -184,11 +186,13 @@ class PodHandler(_Measured):
         waiting_pods: WaitingPods,
         recorder: EventRecorder,
         scheduler_names: Container[str],
+        conflicts: Conflicts,
         clock: Clock,
         metrics: Metrics,
     ) -> None:
         super().__init__(clock, metrics)
         self._cache = cache
+        self._conflicts = conflicts
         self._queue = queue
         self._waiting_pods = waiting_pods
         self._recorder = recorder
@@ -234,7 +238,9 @@ class PodHandler(_Measured):
     def _bound(self, old: Pod, new: Pod) -> None:
         self._reported.pop(old.uid, None)
         self._add_assigned(new)
-        if self._is_ours(new):
+        is_ours = self._is_ours(new)
+        self._conflicts.bound(new, by_us=is_ours)
+        if is_ours:
             self._queue.delete(old)
 
     def _update_assigned(self, old: Pod, new: Pod) -> None:
@@ -249,6 +255,8 @@ class PodHandler(_Measured):
 
     def _delete_assigned(self, pod: Pod) -> None:
         self._to_cache(self._cache.remove_pod, pod)
+        if pod.status.phase in _NOT_STARTED and not pod.is_terminating and self._is_ours(pod):
+            self._conflicts.gone_before_start(pod)
         self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
 
     def _to_cache(self, operation: Callable[[Pod], None], pod: Pod) -> None:

@@ -29,6 +29,7 @@ from podium.binder import (
     deleting_pod_skipped,
 )
 from podium.cluster import Cache, CacheError
+from podium.daemon.conflicts import Conflicts
 from podium.daemon.failures import Attempt, FailureHandler
 from podium.daemon.status_writes import StatusWrite, StatusWrites
 from podium.daemon.wakeup import WakeUp
@@ -75,6 +76,7 @@ class Collaborators:
     recorder: EventRecorder
     failures: FailureHandler
     statuses: StatusWrites
+    conflicts: Conflicts
     metrics: Metrics
     clock: Clock
     percentage_of_nodes_to_score: int

@@ -178,6 +178,12 @@ class Metrics:
         )
         self._stall_s_max = gauge("podium_loop_stall_max_seconds", "The longest time that the event loop was late.")
         self._broken = counter("podium_broken_objects_total", "Objects with a field that cannot be read.", "kind")
+        self._conflicts = counter(
+            "podium_conflicts_total",
+            "Pods on nodes that another scheduler has filled meanwhile, by how it was noticed and whose binding came last.",
+            "kind",
+            "by",
+        )
         self._build = gauge("podium_build_info", "What is running.", "version", "python_version")
         self._build[podium.__version__, platform.python_version()].set(1)
         self._families = tuple(each for each in vars(self).values() if isinstance(each, Family | ReadFamily))
@@ -359,6 +365,10 @@ class Metrics:
     def count_broken_object(self, kind: str) -> None:
         """An object with a field that cannot be read was found."""
         self._broken[(kind,)].add()
+
+    def count_conflict(self, kind: str, by: str) -> None:
+        """A pod was bound to a node that had no room for it any more."""
+        self._conflicts[kind, by].add()
 
     def _lines(self) -> Iterator[str]:
         for family in self._families:

@@ -24,6 +24,7 @@ from podium.cluster import Cache
 from podium.config import Profile
 from podium.config.types import Plugin as Enabled
 from podium.config.types import Plugins, PluginSet
+from podium.daemon.conflicts import Conflicts
 from podium.daemon.failures import FailureHandler
 from podium.daemon.handlers import BrokenObjects, NodeHandler, PodHandler
 from podium.daemon.loop import Collaborators, SchedulingLoop
@@ -112,6 +113,7 @@ class World:
         self.client = ApiClient(self.dispatcher, self.clock)
         self.recorder = Recorder(self.story)
         self.cache = Cache(BrokenObjects(self.metrics))
+        self.conflicts = Conflicts(self.cache, self.clock, self.metrics, self.client.read_failure)
         self.waiting_pods, self.pods_in_pre_bind = WaitingPods(self.clock), PodsInPreBind()
         self.preemptions = PreemptionsUnderWay(self.known.get, self.metrics)
         every = (Sort, HoldsBack, *classes, Binds)
@@ -120,7 +122,14 @@ class World:
         self.queue = self._queue()
         recorder: Any = self.recorder
         self.pods = PodHandler(
-            self.cache, self.queue, self.waiting_pods, recorder, self.frameworks.keys(), self.clock, self.metrics
+            self.cache,
+            self.queue,
+            self.waiting_pods,
+            recorder,
+            self.frameworks.keys(),
+            self.conflicts,
+            self.clock,
+            self.metrics,
         )
         self.node_handler = NodeHandler(self.cache, self.queue, self.clock, self.metrics)
         self.loop = SchedulingLoop(self._parts(extenders, pool), self.wake_up)
@@ -175,6 +184,7 @@ class World:
             recorder=recorder,
             statuses=StatusWrites(self.client, self.clock),
             failures=FailureHandler(self.queue, self.known.get, recorder, self.metrics, self.clock),
+            conflicts=self.conflicts,
             metrics=self.metrics,
             clock=self.clock,
             percentage_of_nodes_to_score=0,
