@@ -30,6 +30,7 @@ from podium.binder.event_recorder import EventRecorder, RecorderStatistics
 from podium.binder.extender_pool import ExtenderPool
 from podium.binder.pods_in_pre_bind import PodInPreBind, PodsInPreBind
 from podium.binder.preemption import Preemption, PreemptionExecutor, PreemptionsUnderWay
+from podium.binder.preemption_loops import PreemptionLoops
 from podium.binder.status_patch import not_scheduled, status_patch
 from podium.binder.waiting_pods import WaitingPod, WaitingPods
 
@@ -52,6 +53,7 @@ __all__ = [
     "PodsInPreBind",
     "Preemption",
     "PreemptionExecutor",
+    "PreemptionLoops",
     "PreemptionsUnderWay",
     "Recorder",
     "RecorderStatistics",

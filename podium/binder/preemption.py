@@ -22,6 +22,7 @@ import structlog
 from podium.binder.binding_cycle import Recorder
 from podium.binder.event import preempted
 from podium.binder.pods_in_pre_bind import PodsInPreBind
+from podium.binder.preemption_loops import PreemptionLoops
 from podium.binder.waiting_pods import WaitingPods
 from podium.kube.api_errors import ApiError, Invalid, NotFound
 from podium.kube.objects import Pod, PodCondition
@@ -63,18 +64,37 @@ class PreemptionsUnderWay:
 
     Args:
         lookup: the pod of that key as the API server last had it.
+        spares: whether a pod is nobody's victim, whatever its priority.
+        loops: who notices them; None for nobody.
 
     Invariant: a pod is in here from the decision to preempt until its last victim has been told to go.
     """
 
-    def __init__(self, lookup: Callable[[str], Pod | None], observer: PreemptionObserver) -> None:
+    def __init__(
+        self,
+        lookup: Callable[[str], Pod | None],
+        observer: PreemptionObserver,
+        *,
+        spares: Callable[[Pod], bool] = lambda _: False,
+        loops: PreemptionLoops | None = None,
+    ) -> None:
         self._lookup = lookup
         self._observer = observer
+        self._spares = spares
+        self._loops = loops
         self._of: dict[str, Preemption] = {}
 
     def attempted(self) -> None:
         """A pod has looked for victims."""
         self._observer.count_preemption_attempt()
+
+    def spares(self, victim: Pod) -> bool:
+        """Whether the pod stays, whoever wants its room."""
+        return self._spares(victim)
+
+    def is_held_back(self, pod: Pod) -> bool:
+        """Whether the pod would only go on with a loop."""
+        return self._loops is not None and self._loops.is_held_back(pod)
 
     def is_preempting(self, uid: str) -> bool:
         """Whether victims of the pod are still to be told to go.
@@ -94,6 +114,8 @@ class PreemptionsUnderWay:
     def begin(self, preemption: Preemption, chosen: int) -> None:
         """Hold the pod back; so many victims were chosen, those included that are on their way out already."""
         self._observer.observe_victims(chosen)
+        if self._loops is not None:
+            self._loops.begun(preemption.preemptor, preemption.node_name, preemption.victims)
         self._of[preemption.preemptor.uid] = preemption
 
     def end(self, preemption: Preemption) -> None:

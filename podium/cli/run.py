@@ -39,6 +39,12 @@ from podium.telemetry import configure_logging, get_logger
     show_default=True,
     help="Seconds after which a pod is tried again though nothing has happened.",
 )
+@click.option(
+    "--preempt-pods-of-other-schedulers",
+    "preempts_pods_of_others",
+    is_flag=True,
+    help="Let pods of podium's preempt those of lower priority that other schedulers have bound.",
+)
 @door_options
 @leader_election_options
 @click.option("--logging-format", type=click.Choice(["json", "text"]), help="By default text on a terminal.")
@@ -54,6 +60,7 @@ def command(
     tls_cert_file: str,
     tls_private_key_file: str,
     unschedulable_s: float,
+    preempts_pods_of_others: bool,
     logging_format: str | None,
     verbosity: int,
     **others: Any,
@@ -80,6 +87,7 @@ def command(
         tls_private_key_file=tls_private_key_file,
         doors=doors,
         pod_max_in_unschedulable_s=unschedulable_s,
+        preempts_pods_of_others=preempts_pods_of_others,
         plugins=good.plugins,
     )
     ends = (ConnectionConfigError, ServingError, CertificateError, PluginError, ConfigError, PartFailed, LeadershipLost)

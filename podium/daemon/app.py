@@ -35,6 +35,7 @@ from podium.binder import (
     ExtenderPool,
     PodsInPreBind,
     PreemptionExecutor,
+    PreemptionLoops,
     PreemptionsUnderWay,
     WaitingPods,
 )
@@ -117,6 +118,7 @@ class Options:
     tls_private_key_file: str = ""
     doors: DoorOptions = field(default_factory=DoorOptions)
     pod_max_in_unschedulable_s: float = 300.0
+    preempts_pods_of_others: bool = False
     plugins: Mapping[str, type[Plugin]] = field(default_factory=lambda: dict(IN_TREE))
 
 
@@ -139,6 +141,7 @@ class App:
         self._options = options
         self._clock = clock or SystemClock()
         self._random = random or Random()
+        self._names = frozenset(profile.scheduler_name for profile in config.profiles)
         self._election_clock = clock or SuspendAwareClock()
         self._term = self._new_term() if config.leader_election.leader_elect else None
         self._stop = anyio.Event()
@@ -237,7 +240,12 @@ class App:
         )
         cache = Cache(BrokenObjects(metrics))
         waiting_pods, pods_in_pre_bind = WaitingPods(clock), PodsInPreBind()
-        preemptions = PreemptionsUnderWay(pods.get, metrics)
+        preemptions = PreemptionsUnderWay(
+            pods.get,
+            metrics,
+            spares=self._spares,
+            loops=PreemptionLoops(clock, cache.pods_on, recorder.record, metrics),
+        )
         nominator = Nominator(pods.get)
         handle = PluginHandle(
             clock, self._random, client, preemptions, waiting_pods, nominator, recorder, cache, informers
@@ -296,6 +304,10 @@ class App:
         )
         return parts, wake_up
 
+    def _spares(self, victim: Pod) -> bool:
+        """Whether preemption leaves the pod alone: another scheduler's, unless podium has been told otherwise."""
+        return not self._options.preempts_pods_of_others and victim.spec.scheduler_name not in self._names
+
     def _queue(
         self, frameworks: Mapping[str, Framework], pods: Informer[Pod], nominator: Nominator, wake_up: WakeUp
     ) -> SchedulingQueue:
@@ -336,9 +348,7 @@ class App:
     ) -> None:
         nodes.add_handler(NodeHandler(cache, queue, self._clock, self.metrics))
         names = frameworks.keys()
-        pods.add_handler(
-            PodHandler(cache, queue, waiting_pods, recorder, names, conflicts, self._clock, self.metrics)
-        )
+        pods.add_handler(PodHandler(cache, queue, waiting_pods, recorder, names, conflicts, self._clock, self.metrics))
 
     def _read_gauges(self, cache: Cache, queue: SchedulingQueue) -> None:
         self.metrics.read_pending_pods(lambda: queue.statistics().pending_pods)

@@ -73,6 +73,12 @@ class Preemptions(Protocol):
     def is_preempting(self, uid: str) -> bool:
         """Whether room is still being made for the pod of that uid, so that it must not be tried yet."""
 
+    def is_held_back(self, pod: Pod) -> bool:
+        """Whether the pod must not preempt for now: that has led nowhere, again and again."""
+
+    def spares(self, victim: Pod) -> bool:
+        """Whether the pod must not be preempted, whatever its priority."""
+
 
 class WaitingPod(Protocol):
     """A pod that Permit plugins make wait. The first signal wins; later ones do nothing."""

@@ -12,7 +12,7 @@ priority and start time, and among nodes that are equally good. A pod that has n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf
@@ -31,14 +31,28 @@ _START_TIMES: Final = 1 << 16
 """How many start times are remembered: they are read again and again."""
 
 
+def _spare_nobody(pod: Pod) -> bool:
+    del pod
+    return False
+
+
 class Importance:
     """The order in which pods are kept: higher priority first, among equals the one that has run longer.
+
+    Args:
+        spares: whether a pod stays in any case, always the same of one pod.
 
     Units: `now_s` is in seconds since the epoch.
     """
 
-    def __init__(self, now_s: float) -> None:
+    def __init__(self, now_s: float, spares: Callable[[Pod], bool] = _spare_nobody) -> None:
         self._now_s = now_s
+        self._spares = spares
+
+    def below(self, pod: Pod, others: Iterable[Pod]) -> list[Pod]:
+        """Those of lower priority than the pod, who may have to go for it."""
+        priority = pod.priority
+        return [each for each in others if each.priority < priority and not self._spares(each)]
 
     def started_s(self, pod: Pod) -> float:
         """When the pod started; now, where it has not, or where that cannot be read."""

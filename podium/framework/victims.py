@@ -36,7 +36,7 @@ def select_victims(trial: Trial, pod: Pod, budgets: Budgets, importance: Importa
     Pods whose going violates a budget are let stay first, and of each kind the most important ones.
     """
     node = trial.node
-    lower = [each for each in node.pods if each.priority < pod.priority]
+    lower = importance.below(pod, node.pods)
     if not lower:
         return _NO_VICTIMS
     try:
@@ -120,8 +120,7 @@ def select_victims_of_many(
 
 
 def _node(trials: Trials, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> _Node:
-    priority = pod.priority
-    lower = importance.sorted(each for each in trials.pods(row).values() if each.priority < priority)
+    lower = importance.sorted(importance.below(pod, trials.pods(row).values()))
     violating, others = budgets.split(lower)
     return _Node(trials.name(row), violating + others, len(violating))
 

@@ -10,8 +10,10 @@ tried in step, and 100 where a filter has to see the pods themselves: then a clo
 and one pass of the filters for each pod of lower priority.
 Source: kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go and
 framework/preemption/preemption.go, v1.36.2; KEP-4832.
-Differs: the pod is not read again first, since nothing can change it during an attempt. The daemon carries the
-preemption out, from the result. See also `podium.framework.preemption`.
+Differs: pods that the handle spares are nobody's victims (in the daemon those of other schedulers, unless it is told
+otherwise), and pods that have preempted in a loop are held back. The pod is not read again first, since nothing can
+change it during an attempt. The daemon carries the preemption out, from the result. See also
+`podium.framework.preemption`.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ _PREFIX: Final = "preemption: "
 _WAITING: Final = unresolvable("waiting for the preemption for this pod to be finished")
 _NEVER: Final = unschedulable(f"{_PREFIX}not eligible due to preemptionPolicy=Never.")
 _VICTIMS_LEAVING: Final = unschedulable(f"{_PREFIX}not eligible due to a terminating pod on the nominated node.")
+_HELD_BACK: Final = unschedulable(f"{_PREFIX}not eligible: its victims keep coming back.")
 _NO_CANDIDATE: Final = unschedulable(f"{_PREFIX}no candidate node for preemption")
 _NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 
@@ -73,12 +76,14 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
         self._preemptions.attempted()
         if pod.spec.preemption_policy == "Never":
             return None, _NEVER
+        if self._preemptions.is_held_back(pod):
+            return None, _HELD_BACK
         if self._waits_for_victims(pod, snapshot, filtered):
             return None, _VICTIMS_LEAVING
         rows = snapshot.order[filtered.codes()[snapshot.order] == Code.UNSCHEDULABLE]
         if not len(rows):
             return _not_helpful(snapshot, {})
-        importance = Importance(self._clock.now())
+        importance = Importance(self._clock.now(), self._preemptions.spares)
         tried = dry_run(
             filtered,
             self._rotated(rows),

@@ -180,10 +180,11 @@ class Metrics:
         self._broken = counter("podium_broken_objects_total", "Objects with a field that cannot be read.", "kind")
         self._conflicts = counter(
             "podium_conflicts_total",
-            "Pods on nodes that another scheduler has filled meanwhile, by how it was noticed and whose binding came last.",
+            "Pods on nodes with no room left for them, by how it was noticed and whose binding came last.",
             "kind",
             "by",
         )
+        self._loops = counter("podium_preemption_loops_total", "Preemptions whose victims came back again and again.")
         self._build = gauge("podium_build_info", "What is running.", "version", "python_version")
         self._build[podium.__version__, platform.python_version()].set(1)
         self._families = tuple(each for each in vars(self).values() if isinstance(each, Family | ReadFamily))
@@ -369,6 +370,10 @@ class Metrics:
     def count_conflict(self, kind: str, by: str) -> None:
         """A pod was bound to a node that had no room for it any more."""
         self._conflicts[kind, by].add()
+
+    def count_preemption_loop(self) -> None:
+        """Victims have come back to be preempted once too often."""
+        self._loops[()].add()
 
     def _lines(self) -> Iterator[str]:
         for family in self._families:

@@ -56,6 +56,16 @@ class NoPreemptions:
         del uid
         return False
 
+    def is_held_back(self, pod: Pod) -> bool:
+        """Nobody."""
+        del pod
+        return False
+
+    def spares(self, victim: Pod) -> bool:
+        """Nobody."""
+        del victim
+        return False
+
 
 class SilentObserver:
     """Implements `podium.framework.runtime.Observer`: nobody measures here."""

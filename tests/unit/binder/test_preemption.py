@@ -5,10 +5,21 @@ from collections.abc import Iterable
 import anyio
 import pytest
 
-from podium.binder import Event, PodsInPreBind, PreemptionExecutor, PreemptionsUnderWay, WaitingPods
+from podium.binder import (
+    Event,
+    PodsInPreBind,
+    Preemption,
+    PreemptionExecutor,
+    PreemptionLoops,
+    PreemptionsUnderWay,
+    WaitingPods,
+)
 from podium.binder.preemption import DISRUPTION_TARGET
+from podium.binder.preemption_loops import LOOP_AT
 from podium.kube.api_errors import ApiError, Forbidden, Invalid, NotFound, OutcomeUnknown
 from podium.kube.objects import Pod, PodCondition
+from podium.lib.clock import ManualClock
+from podium.telemetry import Metrics
 from tests.builders import pod
 from tests.virtual_time import LoopClock
 
@@ -338,3 +349,23 @@ async def test_the_end_of_one_preemption_does_not_end_the_next() -> None:
         assert world.executor.begin(URGENT, "n2", [B, C]) is not None
         await anyio.sleep(1.0)
         assert world.is_held_back
+
+
+# ---------------------------------------------------------------- who preempts whom
+
+
+def test_nobody_is_spared_or_held_back_unless_that_is_asked_for() -> None:
+    under_way = World().under_way
+    assert not under_way.spares(URGENT)
+    assert not under_way.is_held_back(URGENT)
+
+
+def test_a_preemption_that_begins_is_looked_at_for_a_loop() -> None:
+    told: list[Event] = []
+    loops = PreemptionLoops(ManualClock(), lambda _: (), told.append, Metrics())
+    under_way = PreemptionsUnderWay({}.get, World(), spares=lambda each: each is URGENT, loops=loops)
+    for number in range(LOOP_AT + 1):
+        under_way.begin(Preemption(URGENT, "n1", [pod("back", uid=f"uid-{number}")]), 1)
+    assert under_way.is_held_back(URGENT)
+    assert under_way.spares(URGENT)
+    assert [each.reason for each in told] == ["PreemptionLoop"]

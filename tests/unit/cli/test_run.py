@@ -67,7 +67,7 @@ def test_what_the_options_say_reaches_the_daemon(started: Started) -> None:
     result = invoke(
         *("--kubeconfig", "here", "--master", "http://there", "--bind-address", "127.0.0.1", "--secure-port", "0"),
         *("--tls-cert-file", "cert", "--tls-private-key-file", "key", "--logging-format", "text", "-v", "4"),
-        *("--pod-max-in-unschedulable-pods-duration", "60"),
+        *("--pod-max-in-unschedulable-pods-duration", "60", "--preempt-pods-of-other-schedulers"),
     )
     assert result.exit_code == 0
     assert started.options == Options(
@@ -78,6 +78,7 @@ def test_what_the_options_say_reaches_the_daemon(started: Started) -> None:
         tls_cert_file="cert",
         tls_private_key_file="key",
         pod_max_in_unschedulable_s=60.0,
+        preempts_pods_of_others=True,
         plugins=started.options.plugins,
     )
     assert started.logging == {"form": "console", "verbosity": 4}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.framework.preemption import Budgets, Candidate
+from podium.framework.preemption import Budgets, Candidate, Importance
 from podium.framework.status import Code, PluginError, Status, unresolvable
 from podium.framework.victims import select_victims
 from podium.kube.objects import Pod
@@ -24,6 +24,16 @@ def names(candidate: Candidate) -> list[str]:
 def test_only_pods_of_lower_priority_go():
     room = Room(placed("a", 100), placed("b", 99), placed("c", 101), room=2)
     assert names(selected(room)) == ["b"]
+
+
+def test_pods_that_are_spared_stay_whatever_their_priority():
+    room = Room(placed("a", 1), placed("b", 2), room=1)
+    incoming, sparing = pod("new", priority=100), Importance(NOW_S, lambda each: each.priority == 1)
+    assert names(select_victims(room, incoming, NO_BUDGETS, sparing)) == ["b"]
+    sparing = Importance(NOW_S, lambda _: True)
+    assert select_victims(room, incoming, NO_BUDGETS, sparing) == unresolvable(
+        "No preemption victims found for incoming pod"
+    )
 
 
 def test_without_pods_of_lower_priority_the_node_is_not_tried():

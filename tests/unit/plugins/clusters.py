@@ -104,6 +104,8 @@ class StillHandle:
     clock: Clock = field(default_factory=ManualClock)
     objects: Mapping[ResourceType[Any], Iterable[Any]] = field(default_factory=dict)
     preempting: set[str] = field(default_factory=set)
+    held_back: set[str] = field(default_factory=set)
+    spared: set[str] = field(default_factory=set)
     attempts: int = 0
 
     @property
@@ -115,6 +117,12 @@ class StillHandle:
 
     def is_preempting(self, uid: str) -> bool:
         return uid in self.preempting
+
+    def is_held_back(self, pod: Pod) -> bool:
+        return pod.uid in self.held_back
+
+    def spares(self, victim: Pod) -> bool:
+        return victim.spec.scheduler_name in self.spared
 
     def snapshot(self) -> Snapshot:
         return self.current

@@ -384,3 +384,30 @@ def test_no_extender_is_asked_where_there_is_no_candidate():
 
     decision = plan_with(never, node("n1"), small("a", "n1", priority=100))
     assert decision.post_filter == PostFilterResult("")
+
+
+# ---------------------------------------------------------------- neighbours
+
+
+@pytest.mark.parametrize("usage_alone", [True, False])
+def test_pods_that_the_handle_spares_are_nobodys_victims(usage_alone: bool) -> None:
+    ports = {} if usage_alone else {"host_ports": [80]}
+    world = (
+        node("n1", cpu="4"),
+        node("n2", cpu="4"),
+        pod("theirs", cpu="4", node="n1", scheduler="somebody-else", **ports),
+        pod("ours", cpu="4", node="n2", priority=5, **ports),
+    )
+    incoming = pod("urgent", cpu="4", priority=10, **ports)
+    assert plan(*world, incoming=incoming) == ("n1", ["theirs"])
+    handle = StillHandle(snapshot_of(*world), spared={"somebody-else"})
+    assert plan(*world, incoming=incoming, handle=handle) == ("n2", ["ours"])
+
+
+def test_a_pod_that_is_held_back_does_not_preempt() -> None:
+    world = (node("n1", cpu="4"), pod("low", cpu="4", node="n1"))
+    incoming = pod("urgent", cpu="4", priority=10)
+    decision = attempt(incoming, snapshot_of(*world), handle=StillHandle(held_back={"uid-urgent"}))
+    assert isinstance(decision, DoesNotFit)
+    assert decision.post_filter is None
+    assert decision.error.message.endswith("preemption: not eligible: its victims keep coming back.")

@@ -1,0 +1,59 @@
+"""podium beside another scheduler, and beside kubelets that have the last word."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.cluster import PODS, Cluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.objects import nodes, pod
+from tests.e2e.priorities import create_priorities, high, missing, running
+from tests.e2e.waiting import eventually
+
+pytestmark = pytest.mark.anyio
+
+OTHERS = "somebody-else"
+
+
+async def test_pods_of_other_schedulers_are_preempted_only_where_that_is_allowed(
+    cluster: Cluster, start: StartDaemon
+) -> None:
+    await create_priorities(cluster)
+    theirs = running("theirs", "node-0")
+    theirs["spec"]["schedulerName"] = OTHERS
+    await cluster.create(*nodes(2, cpu="4"), theirs, running("ours", "node-1", priority="middle"))
+    daemon = await start(cluster)
+    await cluster.create(high("urgent"))
+    assert (await cluster.wait_bound(["urgent"]))["urgent"] == "node-1"
+    assert await missing(cluster, ["theirs", "ours"]) == {"ours"}
+    assert await daemon.stop() == 0
+
+    await start(cluster, flags=("--preempt-pods-of-other-schedulers",))
+    await cluster.create(high("urgent-2"))
+    assert (await cluster.wait_bound(["urgent-2"]))["urgent-2"] == "node-0"
+    assert await missing(cluster, ["theirs"]) == {"theirs"}
+
+
+async def test_a_node_that_two_schedulers_fill_and_a_pod_that_its_kubelet_turns_away_are_conflicts(
+    cluster: Cluster, start: StartDaemon
+) -> None:
+    await cluster.create(*nodes(1, cpu="4"))
+    daemon = await start(cluster)
+    await cluster.create(pod("ours", cpu="3"))
+    await cluster.wait_bound(["ours"])
+    await cluster.create(pod("theirs", cpu="3", scheduler=OTHERS))
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "theirs"},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "node-0"},
+    }
+    await cluster.admin.create(f"{PODS}/theirs/binding", binding)
+    await cluster.admin.patch(f"{PODS}/ours/status", {"status": {"phase": "Failed", "reason": "OutOfcpu"}})
+
+    async def both() -> bool:
+        overfull = await daemon.metric("podium_conflicts_total", kind="overfull", by="others")
+        turned_away = await daemon.metric("podium_conflicts_total", kind="OutOfcpu", by="podium")
+        return overfull == turned_away == 1
+
+    assert await eventually(both)

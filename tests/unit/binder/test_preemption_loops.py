@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from itertools import count
+
+import msgspec
+import pytest
+
+from podium.binder.event import Event
+from podium.binder.preemption_loops import LOOP_AT, PreemptionLoops
+from podium.kube.objects import OwnerReference, Pod
+from podium.lib.clock import ManualClock
+from podium.telemetry import Metrics
+from tests.builders import pod
+
+URGENT = pod("urgent", priority=10)
+
+
+def owned(name: str, owner: str) -> Pod:
+    made = pod(name)
+    references = (OwnerReference(kind="ReplicaSet", name=owner, uid=f"uid-{owner}", controller=True),)
+    return msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, owner_references=references))
+
+
+class Node:
+    """One node; a preemption takes its victims off."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.metrics = Metrics()
+        self.pods: list[Pod] = []
+        self._numbers = count()
+        self.told: list[Event] = []
+        self.loops = PreemptionLoops(self.clock, lambda _: self.pods, self.told.append, self.metrics)
+
+    def preempt(self, *victims: Pod, by: Pod = URGENT, name: str = "n1") -> None:
+        self.loops.begun(by, name, victims)
+        self.pods = [each for each in self.pods if each not in victims]
+
+    def again_and_again(self, times: int, *, by: Pod = URGENT, owner: str = "web") -> None:
+        """Each victim is followed by another of its owner."""
+        for _ in range(times):
+            successor = owned(f"{owner}-{next(self._numbers)}", owner)
+            self.pods.append(successor)
+            self.preempt(successor, by=by)
+
+    @property
+    def alarms(self) -> float:
+        return self.metrics.value("podium_preemption_loops_total")
+
+
+@pytest.fixture
+def node() -> Node:
+    return Node()
+
+
+def test_victims_that_come_back_three_times_are_a_loop_and_the_preemptor_is_held_back(node: Node) -> None:
+    node.again_and_again(LOOP_AT)
+    assert not node.loops.is_held_back(URGENT)
+    assert node.told == []
+    node.again_and_again(1)
+    assert node.loops.is_held_back(URGENT)
+    assert node.alarms == 1
+    [event] = node.told
+    assert (event.type, event.reason, event.action) == ("Warning", "PreemptionLoop", "Preempting")
+    assert event.regarding.name == "urgent"
+    assert "have come back to node n1 3 times" in event.note
+
+
+def test_it_is_held_back_for_five_minutes_and_may_try_anew(node: Node) -> None:
+    node.again_and_again(LOOP_AT + 1)
+    node.clock.advance(299.0)
+    assert node.loops.is_held_back(URGENT)
+    node.clock.advance(1.0)
+    assert not node.loops.is_held_back(URGENT)
+    node.again_and_again(LOOP_AT - 1)
+    assert not node.loops.is_held_back(URGENT)
+    node.again_and_again(1)
+    assert node.loops.is_held_back(URGENT)
+
+
+def test_replicas_that_make_room_one_after_the_other_are_no_loop(node: Node) -> None:
+    node.pods = [owned(f"old-{number}", "batch") for number in range(20)]
+    for number, victim in enumerate(tuple(node.pods)):
+        node.preempt(victim, by=owned(f"new-{number}", "web"))
+    assert node.told == []
+
+
+def test_successors_of_the_preemptor_are_of_the_same_loop(node: Node) -> None:
+    for number in range(LOOP_AT + 1):
+        node.again_and_again(1, by=owned(f"db-{number}", "db"))
+    assert node.loops.is_held_back(owned("db-7", "db"))
+    assert not node.loops.is_held_back(owned("web-7", "web"))
+
+
+def test_a_pod_made_anew_by_hand_is_known_by_its_name(node: Node) -> None:
+    for number in range(LOOP_AT + 1):
+        successor = pod("alone", uid=f"uid-{number}")
+        node.pods.append(successor)
+        node.preempt(successor)
+    assert node.loops.is_held_back(URGENT)
+
+
+def test_what_comes_back_after_a_long_time_or_to_another_node_is_no_loop(node: Node) -> None:
+    for _ in range(10):
+        node.again_and_again(1)
+        node.clock.advance(600.0)
+    for number in range(10):
+        node.preempt(owned(f"web-{number}", "web"), name=f"n{number}")
+    assert node.told == []
