@@ -18,8 +18,11 @@ class Violation(Exception):  # noqa: N818 - what has happened, not a mistake of 
     """Something is not as it must be; names the checker."""
 
     def __init__(self, checker: str, text: str) -> None:
-        super().__init__(f"{checker}: {text}")
+        super().__init__(checker, text)
         self.checker = checker
+
+    def __str__(self) -> str:
+        return ": ".join(self.args)
 
 
 def check_one_place(app: ObservedApp) -> None:
