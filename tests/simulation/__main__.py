@@ -13,6 +13,8 @@ import sys
 import time
 from collections.abc import Iterable
 
+import click
+
 from tests.simulation.simulation import History, simulate_quietly
 
 _LINES_SHOWN = 25
@@ -23,6 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.seed is not None:
         history = simulate_quietly((options.seed, options.steps))
+        click.echo("\n".join(history.lines if options.show else history.lines[-_LINES_SHOWN:]))
+        click.echo(_summary(history))
         return int(history.violation is not None)
     return _run_all(range(options.first, options.first + options.seeds), options.steps, options.processes)
 
@@ -39,15 +43,22 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run_all(seeds: Iterable[int], steps: int, processes: int) -> int:
-    _started_s, histories = time.monotonic(), []
+    started_s, histories = time.monotonic(), []
     # A fresh interpreter each, and now and then a new one: what a daemon freezes at its start is never collected.
     context = multiprocessing.get_context("spawn")
     with context.Pool(processes, maxtasksperchild=_SEEDS_PER_PROCESS) as pool:
         for history in pool.imap_unordered(simulate_quietly, [(seed, steps) for seed in seeds]):
             histories.append(history)
             if history.violation is not None:
-                pass
+                click.echo("\n  ".join((f"seed {history.seed}:", *history.lines[-_LINES_SHOWN:])))
+            click.echo(f"{len(histories)} {_summary(history)}")
     broken = sorted(history.seed for history in histories if history.violation is not None)
+    click.echo(
+        f"{len(histories)} seeds, {sum(each.steps for each in histories)} steps, "
+        f"{sum(each.faults for each in histories)} faults, {sum(each.deaths for each in histories)} deaths, "
+        f"{sum(each.bound for each in histories)} pods bound in {time.monotonic() - started_s:.0f} s: "
+        + (f"broken: {broken}" if broken else "clean")
+    )
     return int(bool(broken))
 
 
