@@ -134,10 +134,16 @@ def check_nobody_forgotten(pods: list[Json], nodes: list[Json]) -> None:
         spec = pod["spec"]
         if spec["schedulerName"] != manifests.OURS or spec.get("nodeName") or spec.get("schedulingGates"):
             continue
-        if "deletionTimestamp" in pod["metadata"]:
+        if "deletionTimestamp" in pod["metadata"] or _was_left_alone(pod):
             continue
         others = [each for each in pods if each is not pod]
         asked = {**pod, "spec": {**spec, "schedulerName": "default-scheduler"}}
         answer = Evaluator().answer(Scenario(objects=[*nodes, *others], pod=asked))
         if answer.get("feasible"):
             raise Violation("forgotten", f"{pod['metadata']['name']} waits, and fits on {answer['feasible']}")
+
+
+def _was_left_alone(pod: Json) -> bool:
+    """Whether the pod was last turned down by the plugin that only another pod of its kind can satisfy."""
+    conditions = pod["status"].get("conditions", ())
+    return any("at plugin Hesitation" in each.get("message", "") for each in conditions)
