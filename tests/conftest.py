@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.control_plane.builder import BuildError, obtain
 from tests.control_plane.cleanup import empty_cluster
@@ -14,6 +15,10 @@ from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
 from tests.control_plane.progress import Progress
 from tests.control_plane.servers import ControlPlane
+
+# How long an example takes by the wall clock tells of the machine, not of the code.
+settings.register_profile("podium", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("podium")
 
 
 @pytest.fixture(scope="module")

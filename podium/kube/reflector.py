@@ -169,7 +169,7 @@ class Reflector(Generic[ObjectT]):
         self._on_absent = on_absent
         self._settings = settings
         self._decoder = ObjectDecoder(resource, keep)
-        self._backoff = Backoff(settings.backoff, random)
+        self._backoff = Backoff(settings.backoff, random, clock)
         self._resource_version = ""
         self._stream: Stream | None = None
         self._lines: list[bytes] = []
@@ -369,7 +369,8 @@ class Reflector(Generic[ObjectT]):
     def _delay_s(self, error: ApiError) -> float:
         if isinstance(error, (Unauthorized, Forbidden, NotFound)):
             return self._backoff.delay_s(at_least_s=self._settings.backoff.refused_s)
-        return self._backoff.delay_s(at_least_s=error.retry_after_s or 0.0)
+        is_synced = self.statistics.lists_total > 0
+        return self._backoff.delay_s(at_least_s=error.retry_after_s or 0.0, is_synced=is_synced)
 
 
 @dataclass(slots=True)
