@@ -24,6 +24,8 @@ test: $(VENV)/.dev-stamp  ## Everything: checks, unit, parity, integration, and 
 	@$(MAKE) --no-print-directory check
 	@echo "== control plane: etcd, kube-apiserver, kube-scheduler and kubectl (built once, about six minutes)"
 	@$(BIN)/python -m tests.control_plane || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
+	@echo "== Karmada's own estimator client (built once, about two minutes)"
+	@$(BIN)/python -m tests.karmada client || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
 	@echo "== integration tests, and tests against the real control plane"
 	@$(BIN)/pytest -q -n $(CORES) --dist loadfile tests --ignore tests/unit
 

@@ -1,4 +1,4 @@
-"""Builds the control plane's binaries from Go modules, once per cache key, however many processes ask.
+"""Builds binaries from Go modules, those of the control plane first of all, once per key, however many processes ask.
 
 The build happens in a directory beside the cached ones and is renamed into place, so a cache entry is always whole.
 """
@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.control_plane import catalogue
@@ -24,6 +25,16 @@ from tests.control_plane.toolchain import ToolchainError, find_go
 
 class BuildError(Exception):
     """The control plane can neither be found nor built; the message is the reason, one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a cache entry is built from. `packages` are by the names of the binaries, `module` is a directory."""
+
+    key: str
+    module: Path
+    flags: tuple[str, ...]
+    packages: Mapping[str, str]
 
 
 def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Binaries:
@@ -48,15 +59,25 @@ def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Binar
 
 
 def build(cache: Path, progress: Progress) -> Path:
-    """Builds all binaries into the cache entry and returns it; returns at once when it is there."""
-    entry = cache / catalogue.cache_key()
+    """Builds all binaries of the control plane into the cache entry and returns it."""
+    packages = {tool.name: tool.package for tool in catalogue.TOOLS}
+    recipe = Recipe(catalogue.cache_key(), catalogue.GO_MODULE_DIR, catalogue.build_flags(), packages)
+    return build_once(recipe, cache, progress)
+
+
+def build_once(recipe: Recipe, cache: Path, progress: Progress) -> Path:
+    """Builds into the recipe's cache entry and returns it; returns at once when it is there.
+
+    Raises: BuildError, ToolchainError.
+    """
+    entry = cache / recipe.key
     with _locked(cache / f"{entry.name}.lock", progress):
         if not entry.is_dir():
             go = find_go(cache, progress)
             unfinished = cache / f"{entry.name}.unfinished"
             shutil.rmtree(unfinished, ignore_errors=True)
             unfinished.mkdir()
-            _compile(go, unfinished, progress)
+            _compile(recipe, go, unfinished, progress)
             unfinished.rename(entry)
             progress.phase(f"built: {entry}")
     return entry
@@ -77,27 +98,31 @@ def _locked(path: Path, progress: Progress) -> Iterator[None]:
         yield
 
 
-def _compile(go: Path, output: Path, progress: Progress) -> None:
-    packages = [tool.package for tool in catalogue.TOOLS]
+def _compile(recipe: Recipe, go: Path, output: Path, progress: Progress) -> None:
+    packages = list(recipe.packages.values())
     progress.phase(f"using {go}: downloading modules")
     outdated = _run_go(
-        [go, "list", *catalogue.build_flags(), "-deps", "-f={{if .Stale}}{{.ImportPath}}{{end}}", *packages],
+        [go, "list", *recipe.flags, "-deps", "-f={{if .Stale}}{{.ImportPath}}{{end}}", *packages],
+        recipe.module,
         progress,
         lambda count, line: f"{count} modules, now {line.removeprefix('go: downloading ')}",
     )
     total = sum(1 for line in outdated.splitlines() if line.strip())
     progress.phase(f"compiling {total} packages")
     _run_go(
-        [go, "build", *catalogue.build_flags(), "-v", f"-o={output}{os.sep}", *packages],
+        [go, "build", *recipe.flags, "-v", f"-o={output}{os.sep}", *packages],
+        recipe.module,
         progress,
         lambda count, line: f"{count} of {total} packages, now {line}" if count < total else "linking",
     )
     # `go build` names a binary after the last element of its package path.
-    for tool in catalogue.TOOLS:
-        (output / _binary_name(tool.package)).rename(output / tool.name)
+    for name, package in recipe.packages.items():
+        (output / _binary_name(package)).rename(output / name)
 
 
-def _run_go(command: Sequence[str | Path], progress: Progress, describe: Callable[[int, str], str]) -> str:
+def _run_go(
+    command: Sequence[str | Path], module: Path, progress: Progress, describe: Callable[[int, str], str]
+) -> str:
     """Runs `go`, describing now and then how many lines it has written to stderr and the last one.
 
     Returns what it wrote to stdout. Raises: BuildError with the last line when it fails.
@@ -105,7 +130,7 @@ def _run_go(command: Sequence[str | Path], progress: Progress, describe: Callabl
     with (
         tempfile.TemporaryFile("w+") as answer,
         subprocess.Popen(
-            command, cwd=catalogue.GO_MODULE_DIR, env=_environ(), stdout=answer, stderr=subprocess.PIPE, text=True
+            command, cwd=module, env=_environ(), stdout=answer, stderr=subprocess.PIPE, text=True
         ) as process,
     ):
         assert process.stderr is not None

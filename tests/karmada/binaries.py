@@ -1,0 +1,64 @@
+"""Karmada's own estimator client and server, built from its Go module.
+
+The Go module beside this file names the version. Its client is ours, around Karmada's; its server is Karmada's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from tests.control_plane.builder import BuildError, Recipe, build_once
+from tests.control_plane.locate import cache_root
+from tests.control_plane.progress import Progress
+from tests.control_plane.toolchain import ToolchainError
+
+CLIENT: Final = "client"
+SERVER: Final = "scheduler-estimator"
+PACKAGES: Final = {
+    CLIENT: "podium.invalid/karmada/client",
+    SERVER: "github.com/karmada-io/karmada/cmd/scheduler-estimator",
+}
+
+_MODULE: Final = Path(__file__).parent / "go"
+# Karmada's messages hold Kubernetes' types, which have their protobuf methods in this release with the tag only.
+_FLAGS: Final = (
+    "-mod=readonly",
+    "-buildvcs=false",
+    "-trimpath",
+    "-tags=kubernetes_protomessage_one_more_release",
+    "-ldflags=-s -w",
+)
+
+
+def recipe(name: str) -> Recipe:
+    """What that one of `PACKAGES` is built from. Its key changes with everything that could change the binary."""
+    content = hashlib.sha256(repr((_FLAGS, platform.system(), platform.machine())).encode())
+    for path in (_MODULE / "go.mod", _MODULE / "go.sum", *sorted(_MODULE.glob("client/*.go"))):
+        content.update(path.read_bytes())
+    key = f"karmada-{name}-v{version()}-{content.hexdigest()[:12]}"
+    return Recipe(key, _MODULE, _FLAGS, {name: PACKAGES[name]})
+
+
+def version() -> str:
+    """Karmada's version, without the leading v."""
+    found = re.search(r"karmada-io/karmada v(\S+)$", (_MODULE / "go.mod").read_text(), re.MULTILINE)
+    assert found is not None, "go.mod names no karmada"
+    return found.group(1)
+
+
+def obtain(name: str, progress: Progress, environ: Mapping[str, str] = os.environ) -> Path:
+    """The path of that binary, built when it is not in the cache.
+
+    Raises: BuildError.
+    Cost: nothing when it is in the cache; minutes of all cores when it has to be built.
+    """
+    try:
+        return build_once(recipe(name), cache_root(environ), progress) / name
+    except ToolchainError as problem:
+        raise BuildError(str(problem)) from problem
