@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from podium.cluster.change_log import ChangeLog
 from podium.kube.objects import Pod
+from podium.lib.change_log import ChangeLog
 
 
 class PodChange(NamedTuple):

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster.carried_terms import CarriedTerms, TermCounter
-from podium.cluster.change_log import ChangeLog
 from podium.cluster.footprint import Footprint
 from podium.cluster.host_ports import HostPortIndex
 from podium.cluster.images import ImageIndex
@@ -27,6 +26,7 @@ from podium.cluster.pod_counts import CHANGES_KEPT, PodCounter, PodCounts
 from podium.cluster.volumes_in_use import VolumesInUse
 from podium.kube.objects import Node, Pod, Taint
 from podium.kube.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
+from podium.lib.change_log import ChangeLog
 
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]

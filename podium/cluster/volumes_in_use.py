@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from podium.kube.objects import Pod, PodSpec, Volume, once_per_spec
 
@@ -23,27 +26,43 @@ class DiskKey(NamedTuple):
 
 
 VolumeKey: TypeAlias = ClaimKey | DiskKey
+IntArray: TypeAlias = NDArray[np.int64]
+
+_NAMED, _UNCLEAR = range(2)
+_PERHAPS_ATTACHED: Final = (
+    "ephemeral",
+    "gce_persistent_disk",
+    "aws_elastic_block_store",
+    "azure_disk",
+    "azure_file",
+    "vsphere_volume",
+    "cinder",
+    "portworx_volume",
+)
 
 
 class VolumesInUse:
-    """Rows by what pods on them use, counted by reference.
+    """Rows by what pods on them use, counted by reference; and how many volumes there are on each row.
 
     Source: kubernetes pkg/scheduler/framework/types.go (PVCRefCounts), v1.36.2.
     """
 
     def __init__(self) -> None:
         self._rows: dict[VolumeKey, dict[int, int]] = {}
+        self._counts: IntArray = np.zeros((2, 0), np.int64)
         self._is_shared = False
-        """A copy reads the same table: it is copied before it is written."""
+        """A copy reads the same tables: they are copied before they are written."""
 
     def add(self, row: int, pod: Pod) -> None:
         """Count what the pod uses on the row."""
+        self._count(row, pod, 1)
         for key in _keys(pod):
             rows = self._own().get(key, {})
             self._rows[key] = {**rows, row: rows.get(row, 0) + 1}
 
     def remove(self, row: int, pod: Pod) -> None:
         """Take back one earlier `add`."""
+        self._count(row, pod, -1)
         for key in _keys(pod):
             rows = dict(self._own()[key])
             rows[row] -= 1
@@ -58,17 +77,45 @@ class VolumesInUse:
         """The rows with a pod that uses it."""
         return self._rows.get(key, {}).keys()
 
+    def named_claims(self, rows: NDArray[np.intp]) -> IntArray:
+        """How many volumes of the pods on each of the rows name a claim."""
+        return self._of(_NAMED, rows)
+
+    def unclear(self, rows: NDArray[np.intp]) -> IntArray:
+        """How many volumes of the pods on each of the rows may be attached or not, in the pods' own words."""
+        return self._of(_UNCLEAR, rows)
+
     def copy(self) -> VolumesInUse:
         """An independent copy. Cost: nothing until one of the two changes."""
         twin = VolumesInUse()
-        twin._rows = self._rows
+        twin._rows, twin._counts = self._rows, self._counts
         twin._is_shared = self._is_shared = True
         return twin
 
     def _own(self) -> dict[VolumeKey, dict[int, int]]:
         if self._is_shared:
-            self._rows, self._is_shared = dict(self._rows), False
+            self._rows, self._counts, self._is_shared = dict(self._rows), self._counts.copy(), False
         return self._rows
+
+    def _count(self, row: int, pod: Pod, sign: int) -> None:
+        named_and_unclear = _volume_counts(pod.spec)
+        if not any(named_and_unclear):
+            return
+        self._own()
+        missing = row + 1 - self._counts.shape[1]
+        if missing > 0:
+            self._counts = np.pad(self._counts, ((0, 0), (0, max(missing, row))))
+        for column, number in zip(self._counts, named_and_unclear, strict=True):
+            column[row] += sign * number
+
+    def _of(self, column: int, rows: NDArray[np.intp]) -> IntArray:
+        counts: IntArray = self._counts[column]
+        if len(rows) and int(rows.max()) < len(counts):
+            return counts.take(rows)
+        known = np.zeros(len(rows), np.int64)
+        is_counted = rows < len(counts)
+        known[is_counted] = counts[rows[is_counted]]
+        return known
 
 
 def _keys(pod: Pod) -> list[VolumeKey]:
@@ -84,6 +131,16 @@ def _names_and_disks(spec: PodSpec) -> tuple[tuple[str, ...], tuple[DiskKey, ...
         tuple(claim.claim_name for claim in claims if claim is not None),
         tuple(key for volume in spec.volumes if (key := disk_key(volume)) is not None),
     )
+
+
+@once_per_spec
+def _volume_counts(spec: PodSpec) -> tuple[int, int]:
+    """How many volumes name a claim, and how many are unclear."""
+    claims = [volume.persistent_volume_claim for volume in spec.volumes]
+    named = sum(claim is not None and bool(claim.claim_name) for claim in claims)
+    nameless = sum(claim is not None and not claim.claim_name for claim in claims)
+    others = sum(any(getattr(volume, source) is not None for source in _PERHAPS_ATTACHED) for volume in spec.volumes)
+    return named, nameless + others
 
 
 def disk_key(volume: Volume) -> DiskKey | None:

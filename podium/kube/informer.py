@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 import anyio
 import structlog
@@ -23,10 +23,14 @@ from podium.kube.resource_types import KubeObject, ObjectT, ResourceType
 from podium.kube.session import ApiSession
 from podium.kube.whole_objects import Keep
 from podium.kube.wire import BrokenObject
+from podium.lib.change_log import ChangeLog
 from podium.lib.clock import Clock, SystemClock
 from podium.lib.turns import Turns
 
 log = structlog.get_logger(__name__)
+
+_STATES_KEPT: Final = 4096
+"""How many states of objects a change log remembers at least."""
 
 _LOOK_AGAIN_S = 0.02
 
@@ -72,6 +76,7 @@ class Informer(Generic[ObjectT]):
         self._items: dict[str, ObjectT] = {}
         self._by_namespace: dict[str, dict[str, ObjectT]] | None = None
         self._indexes: list[Index[ObjectT]] = []
+        self._change_log: ChangeLog[ObjectT] | None = None
         self._broken: dict[str, BrokenObject] = {}
         self._on_add: list[Callable[[ObjectT], None]] = []
         self._on_update: list[Callable[[ObjectT, ObjectT], None]] = []
@@ -110,6 +115,12 @@ class Informer(Generic[ObjectT]):
             made.put(item)
         self._indexes.append(made)
         return made
+
+    def change_log(self) -> ChangeLog[ObjectT]:
+        """Each state of an object that came or went since this was first asked for; a change is one of each."""
+        if self._change_log is None:
+            self._change_log = ChangeLog(_STATES_KEPT)
+        return self._change_log
 
     def __len__(self) -> int:
         """How many objects there are."""
@@ -213,11 +224,17 @@ class Informer(Generic[ObjectT]):
             del self._by_namespace[old.metadata.namespace][key]
         for index in self._indexes:
             index.drop(old)
+        if self._change_log is not None:
+            self._change_log.append(old)
         self._tell(self._on_delete, key, old)
 
     def _set(self, key: str, item: ObjectT) -> None:
         if self._indexes:
             self._to_indexes(self._items.get(key), item)
+        if self._change_log is not None:
+            if (known := self._items.get(key)) is not None:
+                self._change_log.append(known)
+            self._change_log.append(item)
         self._items[key] = item
         if self._by_namespace is not None:
             self._by_namespace.setdefault(item.metadata.namespace, {})[key] = item

@@ -4,22 +4,22 @@ Runs at: PreFilter, Filter.
 Verdict: Unschedulable; UnschedulableAndUnresolvable where a claim is missing.
 Requeue: a node appears among the CSI nodes or can attach more, a pod with volumes goes, a claim of the pod appears, a
 volume is detached.
-Cost: nothing without claims and migrated volumes; else a few look-ups for each node with a limit, and for each that
-may be near it the volumes of its pods.
+Cost: nothing without claims and migrated volumes; else a few gathers, and for each node that may be near its limit the
+volumes of its pods.
 Source: kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, v1.36.2.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster.snapshot import BoolArray
 from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, Scope, TableFilterPlugin
@@ -33,33 +33,16 @@ from podium.plugins.volumes.attachments import (
     MissingClaimError,
     VolumeFinder,
     attaches_volumes,
-    is_plain,
 )
 from podium.plugins.volumes.claims import uses_claim
 from podium.plugins.volumes.csi_translation import inline_driver
+from podium.plugins.volumes.node_columns import NodeColumn, change_log_of
 
 _TOO_MANY: Final = unschedulable("node(s) exceed max volume count")
 _EXCEEDED, _MISSING = 1, 2
-
-
-@dataclass(frozen=True, slots=True)
-class _Users:
-    """The pods of a node with volumes that count.
-
-    Attributes:
-        of: all pods of the node, as the snapshot has them; it makes a new mapping of each change.
-        volumes_max: how many volumes they have at the most; None where that may not even make sense.
-    """
-
-    of: Mapping[str, Pod]
-    pods: tuple[Pod, ...]
-    volumes_max: int | None
-
-
-def _users(of: Mapping[str, Pod]) -> _Users:
-    pods = tuple(pod for pod in of.values() if pod.spec.volumes and attaches_volumes(pod.spec))
-    makes_sense = all(is_plain(volume) for pod in pods for volume in pod.spec.volumes)
-    return _Users(of, pods, sum(len(pod.spec.volumes) for pod in pods) if makes_sense else None)
+_NO_LIMIT: Final = 1 << 62
+_DRIVERS_MAX: Final = 64
+"""For how many drivers limits are kept by node."""
 
 
 def _limits(csi_node: CSINode) -> dict[str, int]:
@@ -78,7 +61,14 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         del args
         self._finder = VolumeFinder(handle)
         self._csi_nodes = handle.lister(resource_types.CSI_NODES)
-        self._users: dict[int, _Users] = {}
+        self._csi_node_changes = change_log_of(self._csi_nodes)
+        self._has_csi_node = self._of_csi_nodes(lambda name: self._csi_nodes.get(name) is not None)
+        self._limits: dict[str, NodeColumn[CSINode]] = {}
+        self._attached = NodeColumn(
+            change_log_of(handle.lister(resource_types.VOLUME_ATTACHMENTS)),
+            lambda attachment: attachment.spec.node_name,
+            self._finder.attachments_max,
+        )
 
     def pre_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot
@@ -94,20 +84,19 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
             self._finder.of_new_pod(pod, None)
         except MissingClaimError:
             return np.full(len(rows), _MISSING, np.int64)
-        wanted: AbstractSet[AttachedVolume] | None = None
+        is_limited = self._has_csi_node.over(snapshot).take(rows)
+        if not is_limited.any():
+            return None
+        # Any will do: what is wanted depends on whether there is one.
+        wanted = self._finder.of_new_pod(pod, self._csi_nodes.get(snapshot.name(int(rows[is_limited.argmax()]))))
+        if not wanted:
+            return None
         verdicts = np.zeros(len(rows), np.int64)
-        for position, row in enumerate(rows.tolist()):
+        for position in self._close_to_limits(wanted, snapshot, rows).nonzero()[0].tolist():
+            row = int(rows[position])
             csi_node = self._csi_nodes.get(snapshot.name(row))
-            if csi_node is None:
-                continue
-            if wanted is None:
-                wanted = self._finder.of_new_pod(pod, csi_node)
-            if not wanted:
-                return None
-            users = self._users_on(row, snapshot)
-            name, limits = csi_node.metadata.name, _limits(csi_node)
-            if not self._has_plenty(wanted, users, name, limits):
-                verdicts[position] = self._is_exceeded(wanted, users.pods, csi_node, limits)
+            if csi_node is not None:
+                verdicts[position] = self._is_exceeded(wanted, snapshot.pods[row].values(), csi_node, _limits(csi_node))
         return verdicts if verdicts.any() else None
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
@@ -133,26 +122,30 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
             return None
         return _TOO_MANY if self._is_exceeded(wanted, node.pods, csi_node, _limits(csi_node)) else None
 
-    def _users_on(self, row: int, snapshot: Snapshot) -> _Users:
-        of = snapshot.pods[row]
-        known = self._users.get(row)
-        if known is None or known.of is not of:
-            known = self._users[row] = _users(of)
-        return known
+    def _close_to_limits(self, wanted: AbstractSet[AttachedVolume], snapshot: Snapshot, rows: Rows) -> BoolArray:
+        """Rows without places enough if every volume were another one, of a wanted driver; and those not so clear."""
+        in_use = snapshot.volumes_in_use
+        used_max = in_use.named_claims(rows) + self._attached.over(snapshot).take(rows) + len(wanted)
+        is_close: BoolArray = in_use.unclear(rows) > 0
+        for driver in {volume.driver for volume in wanted}:
+            is_close |= used_max > self._limit_of(driver).over(snapshot).take(rows)
+        return is_close
 
-    def _has_plenty(
-        self,
-        wanted: AbstractSet[AttachedVolume],
-        users: _Users,
-        node_name: str,
-        limits: Mapping[str, int],
-    ) -> bool:
-        """Whether there are places enough even if every volume were another one, of a wanted driver."""
-        places = min((limits[volume.driver] for volume in wanted if volume.driver in limits), default=None)
-        if users.volumes_max is None or places is None:
-            return users.volumes_max is not None
-        attached = len(self._finder.attached_to(node_name))
-        return users.volumes_max + attached + len(wanted) <= places
+    def _limit_of(self, driver: str) -> NodeColumn[CSINode]:
+        column = self._limits.pop(driver, None)
+        if column is None:
+            if len(self._limits) >= _DRIVERS_MAX:
+                del self._limits[next(iter(self._limits))]
+            column = self._of_csi_nodes(lambda name: self._limit_on(driver, name))
+        self._limits[driver] = column  # the latest asked for is last
+        return column
+
+    def _limit_on(self, driver: str, node_name: str) -> int:
+        csi_node = self._csi_nodes.get(node_name)
+        return _NO_LIMIT if csi_node is None else _limits(csi_node).get(driver, _NO_LIMIT)
+
+    def _of_csi_nodes(self, number_of: Callable[[str], int]) -> NodeColumn[CSINode]:
+        return NodeColumn(self._csi_node_changes, lambda csi_node: csi_node.metadata.name, number_of)
 
     def _is_exceeded(
         self,

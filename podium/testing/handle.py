@@ -12,6 +12,7 @@ from podium.cluster import Snapshot
 from podium.framework.interface import Lister
 from podium.kube.objects import Pod
 from podium.kube.resource_types import KubeObject, ObjectT, ResourceType
+from podium.lib.change_log import ChangeLog
 from podium.lib.clock import ManualClock
 from podium.queues import Nominator
 
@@ -72,6 +73,7 @@ class StillLister(Generic[ObjectT]):
 
     def __init__(self, objects: Iterable[ObjectT]) -> None:
         self._objects = {each.key: each for each in objects}
+        self._nothing: ChangeLog[ObjectT] = ChangeLog()
 
     def get(self, key: str) -> ObjectT | None:
         """The object of that key."""
@@ -84,6 +86,10 @@ class StillLister(Generic[ObjectT]):
     def in_namespace(self, namespace: str) -> Iterable[ObjectT]:
         """Those of one namespace."""
         return [each for each in self._objects.values() if each.metadata.namespace == namespace]
+
+    def change_log(self) -> ChangeLog[ObjectT]:
+        """Nothing ever changes."""
+        return self._nothing
 
 
 class StillHandle:

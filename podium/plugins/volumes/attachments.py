@@ -50,14 +50,6 @@ def attaches_volumes(spec: PodSpec) -> bool:
     )
 
 
-def is_plain(volume: Volume) -> bool:
-    """Whether the volume of a pod that is on a node can only count or not: nothing about it can be wrong."""
-    claim = volume.persistent_volume_claim
-    return (
-        bool(claim.claim_name) if claim is not None else volume.ephemeral is None and not is_migratable_inline(volume)
-    )
-
-
 class VolumeFinder:
     """Follows the volumes of pods to their drivers."""
 
@@ -87,6 +79,10 @@ class VolumeFinder:
             if pod.spec.volumes and attaches_volumes(pod.spec):
                 found |= self._of_pod(pod, csi_node, is_new=False)
         return found
+
+    def attachments_max(self, node_name: str) -> int:
+        """How many volumes can be attached to the node at the most."""
+        return sum(1 for _ in self._attachments(node_name))
 
     def attached_to(self, node_name: str) -> set[AttachedVolume]:
         """The volumes that are attached to the node."""

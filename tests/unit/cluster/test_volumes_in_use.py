@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from podium.cluster import Cache, Snapshot
@@ -69,6 +70,20 @@ def test_neither_a_copy_nor_the_original_sees_what_the_other_does() -> None:
     index.remove(1, user_of(claim("data")))
     assert sorted(copy.rows_using(DATA)) == [1, 2]
     assert not index.rows_using(DATA)
+
+
+def test_volumes_are_counted_by_row_where_they_name_a_claim_or_need_a_closer_look() -> None:
+    index, rows = VolumesInUse(), np.arange(5)
+    inline: dict[str, Any] = {"awsElasticBlockStore": {"volumeID": "d"}}
+    index.add(2, user_of(claim("data"), claim("data"), {"csi": {"driver": "secrets"}}))
+    index.add(4, user_of(claim("data"), claim(""), inline, {"ephemeral": {}}))
+    assert index.named_claims(rows).tolist() == [0, 0, 2, 0, 1]
+    assert index.unclear(rows).tolist() == [0, 0, 0, 0, 3]
+    copy = index.copy()
+    index.remove(4, user_of(claim("data"), claim(""), inline, {"ephemeral": {}}))
+    copy.add(9, user_of(inline))
+    assert (index.unclear(rows).any(), copy.unclear(rows[4:]).tolist()) == (False, [3])
+    assert copy.unclear(np.array([9, 10])).tolist() == [1, 0]
 
 
 def snapshot_and_cache() -> tuple[Snapshot, Cache]:

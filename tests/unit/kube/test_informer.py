@@ -138,3 +138,14 @@ async def test_whatever_lists_follow_each_other_handlers_can_follow_them(
         if kind != "delete":
             followed.add(versions[-1])
     assert followed == {version(item) for item in informer.list()}
+
+
+def test_the_change_log_has_each_state_that_came_or_went(informer: Informer[Pod]) -> None:
+    informer.put(pod("early", 1))
+    log = informer.change_log()
+    assert log is informer.change_log()
+    informer.put(pod("a", 2))
+    informer.put(pod("a", 3))
+    informer.put(pod("a", 3))
+    informer.drop(pod("a", 4))
+    assert [version(each) for each in log.since(0) or ()] == ["a@2", "a@2", "a@3", "a@3"]

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
 
+from podium.cluster import Cache, Snapshot
+from podium.cluster.cache import PodState
 from podium.framework.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
 from podium.framework.status import SKIP, PluginError, unresolvable, unschedulable
+from podium.kube.informer import Informer
+from podium.kube.resource_types import ResourceType
+from podium.kube.storage_objects import CSINode, VolumeAttachment
 from podium.plugins.node_volume_limits import NodeVolumeLimits
-from tests.unit.plugins.clusters import StillHandle, node, pod
+from tests.unit.plugins.clusters import StillHandle, filtered, filtered_one_by_one, node, pod
 from tests.unit.plugins.storage import (
     EPHEMERAL,
     World,
@@ -50,6 +57,60 @@ def test_no_limit_and_limits_of_other_drivers_do_not_matter() -> None:
     assert world(None, *made("a", "b"), using).filter(user("b")) == {}
     assert world(0, *made("a", "b"), using, driver="other.example.com").filter(user("b")) == {}
     assert World("NodeVolumeLimits", node("n1"), *made("b")).filter(user("b")) == {}
+
+
+class Informed(StillHandle):
+    """A handle whose listers follow what happens."""
+
+    def __init__(self) -> None:
+        super().__init__(Snapshot())
+        self.informers: dict[Any, Informer[Any]] = {}
+
+    def lister(self, resource: ResourceType[Any]) -> Any:
+        if resource.type not in self.informers:
+            self.informers[resource.type] = Informer(resource, lambda name, error: pytest.fail(str(error)))
+        return self.informers[resource.type]
+
+    def put(self, item: Any) -> None:
+        self.informers[type(item)].put(item)
+
+    def drop(self, item: Any) -> None:
+        self.informers[type(item)].drop(item)
+
+
+def test_whatever_changes_between_attempts_the_table_says_what_the_nodes_say() -> None:
+    cache, handle, random = Cache(lambda item, error: None), Informed(), Random(7)
+    plugin = NodeVolumeLimits(None, handle)
+    for item in made("a", "b", "c"):
+        handle.put(item)
+
+    def limits(name: str) -> CSINode:
+        return csi_node(name, {DRIVER: random.choice((None, 0, 1, 2, 3))})
+
+    def attached(name: str) -> VolumeAttachment:
+        return attachment(f"pv-{random.choice('abc')}", name)
+
+    def swap(name: str) -> None:
+        there = user(random.choice("abc"), name=f"on-{name}", on=name)
+        (cache.add_pod if cache.state_of(there.uid) is PodState.UNKNOWN else cache.remove_pod)(there)
+
+    changes: list[Callable[[str], Any]] = [
+        lambda name: cache.put_node(node(name)),
+        lambda name: cache.remove_node(name),
+        lambda name: handle.put(limits(name)),
+        lambda name: handle.drop(limits(name)),
+        lambda name: handle.put(attached(name)),
+        lambda name: handle.drop(attached(name)),
+        swap,
+    ]
+    verdicts: set[bool] = set()
+    for _ in range(300):
+        random.choice(changes)(f"n{random.randrange(4)}")
+        snapshot, wanting = cache.snapshot(), user("b")
+        known = set(filtered(plugin, wanting, snapshot)) if len(snapshot) else set()
+        assert known == set(filtered_one_by_one(plugin, wanting, snapshot))
+        verdicts |= {name in known for name in snapshot.row_of}
+    assert verdicts == {False, True}
 
 
 def test_a_volume_counts_once_however_many_pods_use_it() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from podium.cluster.change_log import ChangeLog
+from podium.lib.change_log import ChangeLog
 
 
 def test_changes_since_a_number_are_those_that_came_after_it() -> None:

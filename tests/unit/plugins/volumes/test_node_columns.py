@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from podium.cluster import Cache
+from podium.kube.informer import Informer
+from podium.kube.resource_types import CSI_NODES
+from podium.kube.storage_objects import CSINode
+from podium.plugins.volumes.node_columns import NodeColumn, change_log_of
+from tests.builders import node
+from tests.unit.plugins.clusters import Listed
+from tests.unit.plugins.storage import csi_node
+
+
+class World:
+    """Three nodes, what is said of them, and how often that has been looked at."""
+
+    def __init__(self) -> None:
+        self.informer: Informer[CSINode] = Informer(CSI_NODES, lambda name, error: pytest.fail(str(error)))
+        self.cache = Cache(lambda item, error: None)
+        for name in ("n1", "n2", "n3"):
+            self.cache.put_node(node(name))
+        self.asked: list[str] = []
+
+    def drivers(self, name: str) -> int:
+        self.asked.append(name)
+        found = self.informer.get(name)
+        return 0 if found is None else len(found.spec.drivers)
+
+    def column(self) -> NodeColumn[CSINode]:
+        return NodeColumn(change_log_of(self.informer), lambda each: each.metadata.name, self.drivers)
+
+    def by_name(self, column: NodeColumn[CSINode]) -> dict[str, int]:
+        self.asked.clear()
+        snapshot = self.cache.snapshot()
+        numbers = column.over(snapshot)
+        return {name: int(numbers[row]) for name, row in snapshot.row_of.items()}
+
+
+def test_only_nodes_of_which_something_has_changed_are_looked_at_again() -> None:
+    world = World()
+    column = world.column()
+    assert world.by_name(column) == {"n1": 0, "n2": 0, "n3": 0}
+    world.informer.put(csi_node("n2", {"a": 1, "b": 1}))
+    world.informer.put(csi_node("n9", {"a": 1}))
+    assert world.by_name(column) == {"n1": 0, "n2": 2, "n3": 0}
+    assert world.asked == ["n2"]
+    world.cache.remove_node("n2")
+    world.cache.put_node(node("n9"))
+    assert world.by_name(column) == {"n1": 0, "n3": 0, "n9": 1}
+    assert set(world.asked) == {"n9"}
+    world.by_name(column)
+    assert world.asked == []
+
+
+def test_another_cluster_and_too_many_changes_begin_anew() -> None:
+    world = World()
+    column = world.column()
+    world.by_name(column)
+    for _ in range(5000):
+        world.informer.put(csi_node("n2", {"a": 1}))
+        world.informer.drop(csi_node("n2"))
+    assert world.by_name(column) == {"n1": 0, "n2": 0, "n3": 0}
+    assert len(world.asked) == 3
+    world.cache = World().cache
+    world.by_name(column)
+    assert len(world.asked) == 3
+
+
+def test_where_a_lister_does_not_tell_all_are_looked_at_each_time() -> None:
+    world = World()
+    column: NodeColumn[CSINode] = NodeColumn(change_log_of(Listed(())), lambda each: each.metadata.name, world.drivers)
+    for _ in range(2):
+        world.by_name(column)
+        assert sorted(world.asked) == ["n1", "n2", "n3"]
