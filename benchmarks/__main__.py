@@ -12,7 +12,19 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from benchmarks import api_server, growth, in_process, machine, profiles, report, results, start_up, storm, targets
+from benchmarks import (
+    api_server,
+    growth,
+    in_process,
+    machine,
+    neighbours,
+    profiles,
+    report,
+    results,
+    start_up,
+    storm,
+    targets,
+)
 from benchmarks.endpoints import NotReadyError
 from benchmarks.etcd import EtcdError
 from benchmarks.measure import Run, StallError
@@ -162,6 +174,19 @@ def measure_storm(options: argparse.Namespace) -> None:
     _show(list(storm.checks(figures)))
 
 
+def measure_neighbours(options: argparse.Namespace) -> None:
+    """Podium and kube-scheduler at once on the same nodes: what they do wrong, without and with --avoid-conflicts."""
+    plan = neighbours.Plan((options.nodes or [neighbours.NODES])[0], options.repeat)
+    binaries, where = _control_plane()
+    fillings = []
+    for each in neighbours.measure(plan, binaries, _tell):
+        fillings.append(each)
+        _write(options, "neighbours", {"machine": where, "fillings": [asdict(each) for each in fillings]})
+    figures = neighbours.sums(fillings)
+    _console.print(neighbours.table(figures))
+    _show(list(neighbours.checks(figures)))
+
+
 # ------------------------------------------------------------ the engine alone
 
 
@@ -220,6 +245,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "api-server": measure_on_api_server,
     "start-up": measure_start_up,
     "storm": measure_storm,
+    "neighbours": measure_neighbours,
     "in-process": measure_in_process,
     "growth": measure_growth,
     "profile": profile,

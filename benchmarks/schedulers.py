@@ -15,7 +15,7 @@ from tests.control_plane.servers import ControlPlane, Scheduler
 PODIUM: Final = "podium"
 KUBE_SCHEDULER: Final = "kube-scheduler"
 
-_RUN_PODIUM: Final = (sys.executable, "-m", "podium", "run")
+RUN_PODIUM: Final = (sys.executable, "-m", "podium", "run")
 
 
 def configuration() -> dict[str, Any]:
@@ -30,7 +30,7 @@ def configuration() -> dict[str, Any]:
 
 
 def start_podium(
-    plane: ControlPlane, more: Mapping[str, Any] | None = None, command: Sequence[str] = _RUN_PODIUM
+    plane: ControlPlane, more: Mapping[str, Any] | None = None, command: Sequence[str] = RUN_PODIUM
 ) -> Scheduler:
     """Starts podium as its users do, and returns at once.
 

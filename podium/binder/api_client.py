@@ -9,7 +9,7 @@ Differs: upstream takes a lost answer for a failure and leaves it to the pod's n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import anyio
@@ -44,6 +44,10 @@ _DELETE_RETRIED = (InternalError, Unavailable, ServerTimeout, Unreachable, Outco
 _STATUS_RETRIED = (*_DELETE_RETRIED, Conflict)
 
 _encode = msgspec.json.Encoder().encode
+
+
+class RoomTaken(ApiError):  # noqa: N818 - what has happened, as in `kube.api_errors`
+    """The node was filled before the binding was sent."""
 
 
 class _BindingMeta(Struct, gc=False):
@@ -106,6 +110,11 @@ class ApiClient:
     def __init__(self, dispatcher: Dispatcher, clock: Clock) -> None:
         self._dispatcher = dispatcher
         self._clock = clock
+        self._is_too_late: Callable[[Pod], bool] | None = None
+
+    def bind_unless(self, is_too_late: Callable[[Pod], bool]) -> None:
+        """Ask this about each pod when the turn of its binding has come; `bind` then raises `RoomTaken`."""
+        self._is_too_late = is_too_late
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Bind the pod to the node; on return it is bound there, whether or not the server's answer got through.
@@ -113,16 +122,31 @@ class ApiClient:
         Raises:
             Conflict: the pod is bound elsewhere, is another one by now, or must not be bound.
             NotFound: the pod is gone.
+            RoomTaken: it was not sent, see `bind_unless`.
             ApiError: whatever else the server says; `OutcomeUnknown` where it could not be found out.
         """
         metadata, path = pod.metadata, _path(pod)
         body = _encode(_Binding(_BindingMeta(metadata.namespace, metadata.name, metadata.uid), _Target(node_name)))
         try:
-            await self._dispatcher.send(Priority.BINDING, "POST", path + "/binding", body)
+            await self._dispatcher.send(
+                Priority.BINDING, "POST", path + "/binding", self._checked(pod, node_name, body)
+            )
         except ApiError as error:
             if not error.may_have_happened:
                 raise
             await self._settle(pod, node_name, path, body, error)
+
+    def _checked(self, pod: Pod, node_name: str, body: bytes) -> bytes | Compose:
+        is_too_late = self._is_too_late
+        if is_too_late is None:
+            return body
+
+        def compose() -> bytes:
+            if is_too_late(pod):
+                raise RoomTaken(f'node "{node_name}" has been filled by another scheduler')
+            return body
+
+        return compose
 
     async def is_bound(self, pod: Pod, node_name: str) -> bool:
         """Whether the pod is bound to the node by now; False where it is not bound.

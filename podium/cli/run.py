@@ -45,6 +45,13 @@ from podium.telemetry import configure_logging, get_logger
     is_flag=True,
     help="Let pods of podium's preempt those of lower priority that other schedulers have bound.",
 )
+@click.option(
+    "--avoid-conflicts",
+    "avoids_conflicts",
+    is_flag=True,
+    help="Keep out of the way of other schedulers on the same nodes: choose among nearly equal nodes by chance, and "
+    "look at the node once more before binding.",
+)
 @door_options
 @leader_election_options
 @click.option("--logging-format", type=click.Choice(["json", "text"]), help="By default text on a terminal.")
@@ -61,6 +68,7 @@ def command(
     tls_private_key_file: str,
     unschedulable_s: float,
     preempts_pods_of_others: bool,
+    avoids_conflicts: bool,
     logging_format: str | None,
     verbosity: int,
     **others: Any,
@@ -88,6 +96,7 @@ def command(
         doors=doors,
         pod_max_in_unschedulable_s=unschedulable_s,
         preempts_pods_of_others=preempts_pods_of_others,
+        avoids_conflicts=avoids_conflicts,
         plugins=good.plugins,
     )
     ends = (ConnectionConfigError, ServingError, CertificateError, PluginError, ConfigError, PartFailed, LeadershipLost)

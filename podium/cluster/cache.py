@@ -219,17 +219,26 @@ class Cache:
         """The pods that count on the node."""
         return [cached.pod for cached in self._on_node.get(node_name, {}).values()]
 
-    def is_overfull_for(self, pod: Pod) -> bool:
-        """Whether the pods that the API server has on the pod's node ask for too much of something the pod asks for."""
-        offer, cached = self._offers.get(pod.node_name), self._pods.get(pod.uid)
-        if offer is None or cached is None:
+    def is_overfull_for(self, pod: Pod, *, with_assumed: bool = False) -> bool:
+        """Whether the pods on the pod's node, it among them, ask for too much of something that the pod asks for.
+
+        Args:
+            pod: assumed or added.
+            with_assumed: whether pods count that the API server has not confirmed.
+
+        Cost: a look at each pod of the node.
+        """
+        cached = self._pods.get(pod.uid)
+        offer = self._offers.get(cached.pod.node_name) if cached is not None else None
+        if cached is None or offer is None:
             return False
+        on_node = self._on_node[cached.pod.node_name].values()
+        counted = [each for each in on_node if with_assumed or each.state is PodState.ADDED]
         allocatable, allowed_pods = offer
         asked: Counter[str] = Counter()
-        confirmed = [each for each in self._on_node[pod.node_name].values() if each.state is PodState.ADDED]
-        for each in confirmed:
+        for each in counted:
             asked.update(each.footprint.requests)
-        return len(confirmed) > allowed_pods or any(
+        return len(counted) > allowed_pods or any(
             amount and asked[name] > allocatable.get(name, 0) for name, amount in cached.footprint.requests.items()
         )
 

@@ -77,6 +77,7 @@ from podium.daemon.wakeup import WakeUp
 from podium.framework.extenders import Extenders
 from podium.framework.interface import Plugin
 from podium.framework.runtime import Framework
+from podium.framework.scoring import NearBest, choose
 from podium.kube.credentials import Credentials, load
 from podium.kube.dispatcher import Dispatcher
 from podium.kube.informer import Informer, InformerSet
@@ -92,6 +93,7 @@ from podium.telemetry import Metrics, get_logger
 
 log = get_logger("daemon")
 
+_NEAR_BEST_MARGIN = 10
 _DRAIN_S_MAX = 6.0
 _EVENTS_S_MAX = 2.0
 _CONNECTED_S_MAX = 10.0
@@ -119,6 +121,7 @@ class Options:
     doors: DoorOptions = field(default_factory=DoorOptions)
     pod_max_in_unschedulable_s: float = 300.0
     preempts_pods_of_others: bool = False
+    avoids_conflicts: bool = False
     plugins: Mapping[str, type[Plugin]] = field(default_factory=lambda: dict(IN_TREE))
 
 
@@ -262,6 +265,8 @@ class App:
         wake_up = WakeUp()
         queue = self._queue(frameworks, pods, nominator, wake_up)
         conflicts = Conflicts(cache, clock, metrics, client.read_failure)
+        if self._options.avoids_conflicts:
+            client.bind_unless(conflicts.is_too_late)
         self._handle_events(pods, nodes, cache, queue, waiting_pods, recorder, conflicts, frameworks)
         for resource in informers.resources:
             if (events := RESOURCE_EVENTS.get(resource)) is not None:
@@ -301,6 +306,8 @@ class App:
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
             extenders=extenders,
             extender_pool=extender_pool,
+            avoids_conflicts=self._options.avoids_conflicts,
+            pick=NearBest(self._random, _NEAR_BEST_MARGIN) if self._options.avoids_conflicts else choose,
         )
         return parts, wake_up
 

@@ -23,6 +23,7 @@ from podium.telemetry import Metrics, get_logger
 log = get_logger("conflicts")
 
 OVERFULL: Final = "overfull"
+AVERTED: Final = "averted"
 US: Final = "podium"
 OTHERS: Final = "others"
 
@@ -56,14 +57,57 @@ class Conflicts:
         self._doubts: deque[Pod] = deque(maxlen=_DOUBTS_MAX)
         self._wake_up = WakeUp()
         self._is_counting = False
+        self._clock = clock
+        self._sent: dict[str, float] = {}
+        self._others_until_s = 0.0
+        self._tell_confirmed: Callable[[], None] = lambda: None
 
     def bound(self, pod: Pod, *, by_us: bool) -> None:
         """A pod was seen bound; the cache counts it already."""
         if not self._is_counting:
             return
+        if by_us:
+            self._sent.pop(pod.uid, None)
+            self._tell_confirmed()
+        else:
+            self._others_until_s = self._clock.monotonic() + _TOGETHER_S
         self._landed.put((pod.node_name, by_us), True, _TOGETHER_S)
         if self._landed.get((pod.node_name, not by_us)) and self._cache.is_overfull_for(pod):
             self._count(pod, OVERFULL, US if by_us else OTHERS)
+
+    # ------------------------------------------------------------ avoiding them
+
+    def when_confirmed(self, tell: Callable[[], None]) -> None:
+        """Tell of each pod of ours that is seen bound."""
+        self._tell_confirmed = tell
+
+    def is_too_late(self, pod: Pod) -> bool:
+        """Whether another scheduler has filled the pod's node since it was assumed there: a conflict that is averted.
+
+        If not, the pod's binding is about to be sent.
+        """
+        is_filled = self._cache.is_overfull_for(pod, with_assumed=True)
+        if is_filled:
+            self._metrics.count_conflict(AVERTED, OTHERS)
+        else:
+            self._sent[pod.uid] = self._clock.monotonic()
+        return is_filled
+
+    def not_bound(self, pod: Pod) -> None:
+        """The binding of a pod has failed."""
+        self._sent.pop(pod.uid, None)
+
+    def unconfirmed(self) -> int | None:
+        """How many bindings were sent that nobody has seen yet; None where no other scheduler binds pods just now.
+
+        What the watch has not shown of ours, it has not shown of others either.
+        """
+        now_s = self._clock.monotonic()
+        if now_s >= self._others_until_s:
+            return None
+        while self._sent and next(iter(self._sent.values())) < now_s - _TOGETHER_S:
+            del self._sent[next(iter(self._sent))]
+        return len(self._sent)
 
     def gone_before_start(self, pod: Pod) -> None:
         """A pod of ours has left the watch, and was neither deleted nor seen running."""

@@ -40,6 +40,7 @@ from podium.framework.promises import NominatedPods
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.runtime import Framework, rejected_on
 from podium.framework.schedule import Decision, DoesNotFit, Suggested, attempt
+from podium.framework.scoring import Pick, choose
 from podium.framework.search import Rotation
 from podium.framework.status import Status, error_status
 from podium.kube.dispatcher import Dispatcher, Priority
@@ -56,6 +57,8 @@ _REQUESTS_WAITING_MAX = 128
 """How far decisions may run ahead of the API server."""
 _REQUESTS_WAITING_LOW = 64
 """How far the API server has to catch up before decisions go on: many at once are cheaper than one now and then."""
+_CONTENDED_SHARE = 8
+"""How much less far while other schedulers bind pods too, where conflicts with them are to be avoided."""
 _LOOK_AGAIN_S = 1.0
 """After how long a loop that waits for the API server looks again, should nobody have told it of progress."""
 
@@ -82,6 +85,8 @@ class Collaborators:
     percentage_of_nodes_to_score: int
     extenders: Extenders
     extender_pool: ExtenderPool
+    pick: Pick = choose
+    avoids_conflicts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,7 @@ class SchedulingLoop:
         self._wake_up = wake_up
         self._progress = WakeUp()
         self._is_waiting_for_progress = False
+        parts.conflicts.when_confirmed(self._tell_progress)
         self._rotation = Rotation()
         self._is_stopping = False
         self._bindings = 0
@@ -155,22 +161,34 @@ class SchedulingLoop:
     def _take_turn(self, tasks: asyncio.TaskGroup) -> Asking | bool:
         """Decide on pods for a short while, or until extenders have to be asked; False where there is none left."""
         clock, queue = self._parts.clock, self._parts.queue
-        ends_s = clock.monotonic() + _TURN_S_MAX
-        while clock.monotonic() < ends_s:
+        # Where others bind pods too, each binding is sent, and counts, before the next decision.
+        ends_s = clock.monotonic() + (_TURN_S_MAX if self._unconfirmed() is None else 0.0)
+        while True:
             info = queue.pop()
             if info is None:
                 return False
             asking = self._attempt(info, tasks)
             if asking is not None:
                 return asking
-        return True
+            if clock.monotonic() >= ends_s:
+                return True
 
     def _is_ahead_by(self, requests: int) -> bool:
-        """Whether the API server has to catch up before it makes sense to decide on more pods."""
+        """Whether the API server has to catch up before it makes sense to decide on more pods.
+
+        Where conflicts are to be avoided, and there may be some, the watch has to catch up as well.
+        """
         dispatcher = self._parts.dispatcher
         waiting = dispatcher.waiting(Priority.BINDING) + dispatcher.waiting(Priority.STATUS)
         waiting += self._parts.extender_pool.waiting_to_bind
+        unconfirmed = self._unconfirmed()
+        if unconfirmed is not None:
+            waiting, requests = waiting + unconfirmed, requests // _CONTENDED_SHARE
         return waiting > requests and not self._is_stopping
+
+    def _unconfirmed(self) -> int | None:
+        """How many bindings the watch has not shown; None where that does not matter."""
+        return self._parts.conflicts.unconfirmed() if self._parts.avoids_conflicts else None
 
     async def _wait_caught_up(self) -> None:
         self._is_waiting_for_progress = True
@@ -204,6 +222,7 @@ class SchedulingLoop:
             self._rotation,
             parts.percentage_of_nodes_to_score,
             parts.extenders,
+            parts.pick,
         )
         try:
             return Asking(begun, steps, next(steps))
@@ -357,6 +376,7 @@ class SchedulingLoop:
         parts, pod, status = self._parts, attempt.pod, outcome.status
         assert status is not None
         attempt.framework.run_unreserve(attempt.state, pod, decision.node_name)
+        parts.conflicts.not_bound(pod)
         try:
             is_free = parts.cache.forget_pod(pod)
         except CacheError as error:

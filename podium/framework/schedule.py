@@ -29,7 +29,7 @@ from podium.framework.interface import PostFilterResult
 from podium.framework.post_filter import run_post_filter
 from podium.framework.promises import NominatedPods
 from podium.framework.runtime import Framework
-from podium.framework.scoring import choose, total_scores
+from podium.framework.scoring import Pick, choose, total_scores
 from podium.framework.search import Rotation, find_feasible
 from podium.framework.status import Code, ScheduleError, Status, error_status
 from podium.kube.objects import Pod
@@ -90,6 +90,7 @@ def attempt(
     rotation: Rotation,
     percentage_of_nodes_to_score: int,
     extenders: Extenders = NO_EXTENDERS,
+    pick: Pick = choose,
 ) -> Steps[Decision]:
     """Decide where the pod goes, asking the extenders that are interested in it.
 
@@ -97,6 +98,7 @@ def attempt(
         percentage_of_nodes_to_score: the configuration's top-level value, for profiles without their own.
         rotation: moved on by the number of nodes that were looked at.
         snapshot: has to stay as it is until the end.
+        pick: chooses among the scores, where no extender has a say.
     """
     if not len(snapshot):
         return Failed(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, error=ScheduleError(NO_NODES)))
@@ -112,7 +114,7 @@ def attempt(
             if asked:
                 position = yield from _best(asked, pod, snapshot, feasible.rows, total, extenders.random)
             else:
-                position = choose(total)
+                position = pick(total)
             row = int(feasible.rows[position])
         elif len(feasible.rows) == 1:
             row = int(feasible.rows[0])

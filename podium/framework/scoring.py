@@ -2,12 +2,15 @@
 
 Source: kubernetes pkg/scheduler/schedule_one.go (prioritizeNodes, selectHost) and framework/runtime/framework.go
 (RunScorePlugins), v1.36.2.
+Differs: `NearBest` is podium's own; it is taken only where conflicts with other schedulers are to be avoided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from random import Random
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,6 +154,26 @@ def _demand_range(plugin: str, scores: IntArray) -> None:
         f'applying score defaultWeights on Score plugins: plugin "{plugin}" returns an invalid score {worst}, '
         f"it should in the range of [0, {MAX_NODE_SCORE}] after normalizing"
     )
+
+
+Pick: TypeAlias = Callable[[IntArray], int]
+"""From the total of each node to the position of the one that is taken."""
+
+
+class NearBest:
+    """Takes one of the nodes that are nearly as good as the best, by chance.
+
+    Schedulers that all take the best node meet there.
+    """
+
+    def __init__(self, random: Random, margin: int) -> None:
+        self._random = random
+        self._margin = margin
+
+    def __call__(self, total: IntArray) -> int:
+        """The position of the node that is taken."""
+        near = np.flatnonzero(total >= total.max() - self._margin)
+        return int(near[self._random.randrange(len(near))])
 
 
 def choose(total: IntArray) -> int:

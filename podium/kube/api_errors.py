@@ -155,6 +155,10 @@ _BY_CODE: dict[int, type[ApiError]] = {
 }
 
 
+RETRY_AFTER_S_MAX = 60.0
+"""A server, or a proxy before it, may ask for more: it is asked again then."""
+
+
 class StatusDetails(Struct, rename="camel"):
     """The part of a `Status` that is read here."""
 
@@ -178,6 +182,8 @@ def from_status(status: Status, *, code: int = 0, retry_after_s: float | None = 
     reason = status.reason or ""
     if retry_after_s is None and status.details is not None and status.details.retry_after_seconds:
         retry_after_s = float(status.details.retry_after_seconds)
+    if retry_after_s is not None:
+        retry_after_s = min(retry_after_s, RETRY_AFTER_S_MAX)
     actual = status.code or code
     kind = _BY_REASON.get(reason) or _BY_CODE.get(actual) or (ServerError if actual >= 500 else ApiError)
     message = status.message or "the server gave no message"

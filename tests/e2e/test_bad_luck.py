@@ -131,15 +131,16 @@ async def test_bindings_that_are_refused_are_made_again_while_the_pod_is_pending
     await sandbox_cluster.create(node("only", cpu="1"))
     daemon = await start(sandbox_cluster)
     faults = sandbox_cluster.sandbox.faults
-    for index, code in enumerate((404, 409)):
+    for index, code in enumerate((403, 404, 409)):
         faults.server_error(code=code, **BINDINGS)
         # As large as the node: it fits again only if the first assumption was taken back.
         await sandbox_cluster.create(pod(f"refused-{code}", cpu="1"))
         await sandbox_cluster.wait_bound([f"refused-{code}"])
         assert await daemon.attempts("error") == index + 1
         await sandbox_cluster.delete_pod(f"refused-{code}")
-    assert await daemon.attempts("scheduled") == 2
-    assert await sandbox_cluster.wait_events("Scheduled", 2) == {"refused-404": 1, "refused-409": 1}
+    assert await daemon.attempts("scheduled") == 3
+    expected = {"refused-403": 1, "refused-404": 1, "refused-409": 1}
+    assert await sandbox_cluster.wait_events("Scheduled", 3) == expected
     assert await daemon.metric("scheduler_cache_size", type="assumed_pods") == 0
 
 

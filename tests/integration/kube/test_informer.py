@@ -360,6 +360,25 @@ async def test_a_line_that_is_no_event_makes_a_new_list(server: FaultServer) -> 
         assert running.informers.statistics()["pods"].lists_total == 2
 
 
+async def test_a_line_beyond_all_bounds_makes_a_new_list(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podium.kube.session._LINE_BYTES_MAX", 10_000)
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        server.watch_faults.append(chunks(*[b"x" * 1_000] * 20, then="silence"))
+        server.drop_watches()
+        server.put(pod("a"))
+        await equal(running, server)
+        assert running.informers.statistics()["pods"].lists_total == 2
+
+
+async def test_an_object_of_a_megabyte_and_a_half_is_taken_in_like_any_other(server: FaultServer) -> None:
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        server.put(pod("large", nodeSelector={"key": "x" * 1_500_000}))
+        await equal(running, server)
+        assert running.informers.statistics()["pods"].lists_total == 1
+
+
 async def test_a_handler_that_fails_is_counted_and_stops_nothing(server: FaultServer) -> None:
     failures: list[tuple[str, str]] = []
 

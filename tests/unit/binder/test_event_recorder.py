@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from podium.binder import Event, EventRecorder, ObjectReference, failed_scheduling, preempted, scheduled
-from podium.kube.api_errors import AlreadyExists, Forbidden, NotFound, Unreachable
+from podium.kube.api_errors import AlreadyExists, ApiError, Forbidden, InternalError, NotFound, Unreachable
 from podium.kube.dispatcher import Dispatcher
 from podium.kube.times import format_micro_time
 from tests.unit.binder.builders import Request, Wire, pod
@@ -216,9 +216,10 @@ async def test_an_unreachable_server_is_tried_twelve_times_ten_seconds_apart() -
         assert events.statistics().open == 0
 
 
-async def test_an_event_that_the_server_refuses_is_not_tried_again() -> None:
+@pytest.mark.parametrize("error", [Forbidden("no", code=403), InternalError("oops", code=500)])
+async def test_an_event_that_the_server_refuses_is_not_tried_again(error: ApiError) -> None:
     def answer(request: Request) -> object:
-        raise Forbidden("no", code=403)
+        raise error
 
     wire = Wire(answer)
     async with running(recorder(wire)) as events:

@@ -68,6 +68,7 @@ def test_what_the_options_say_reaches_the_daemon(started: Started) -> None:
         *("--kubeconfig", "here", "--master", "http://there", "--bind-address", "127.0.0.1", "--secure-port", "0"),
         *("--tls-cert-file", "cert", "--tls-private-key-file", "key", "--logging-format", "text", "-v", "4"),
         *("--pod-max-in-unschedulable-pods-duration", "60", "--preempt-pods-of-other-schedulers"),
+        "--avoid-conflicts",
     )
     assert result.exit_code == 0
     assert started.options == Options(
@@ -79,6 +80,7 @@ def test_what_the_options_say_reaches_the_daemon(started: Started) -> None:
         tls_private_key_file="key",
         pod_max_in_unschedulable_s=60.0,
         preempts_pods_of_others=True,
+        avoids_conflicts=True,
         plugins=started.options.plugins,
     )
     assert started.logging == {"form": "console", "verbosity": 4}

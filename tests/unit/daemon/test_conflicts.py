@@ -156,3 +156,47 @@ async def test_a_reason_that_cannot_be_read_is_let_be(world: World, answer: Any)
     await settled()
     bind(world, "ours-2")
     assert counted(world) == {}
+
+
+# ---------------------------------------------------------------- avoiding them
+
+
+def send(world: World, name: str, *, cpu: str = "3") -> bool:
+    """A pod is assumed, and its binding would be sent; whether it is too late for that."""
+    ours = pod(name, cpu=cpu)
+    world.put(ours)
+    world.cache.assume_pod(ours, "n1")
+    return world.conflicts.is_too_late(ours)
+
+
+async def test_a_binding_is_too_late_where_another_has_filled_the_node_since(world: World) -> None:
+    ours = pod("ours", cpu="3")
+    world.put(ours)
+    world.cache.assume_pod(ours, "n1")
+    assert not world.conflicts.is_too_late(ours)
+    bind(world, "theirs", scheduler="somebody-else")
+    assert world.conflicts.is_too_late(ours)
+    assert counted(world) == {("averted", "others"): 1}
+
+
+async def test_bindings_that_nobody_has_seen_yet_count_while_others_bind_pods(world: World) -> None:
+    assert not send(world, "alone", cpu="1")
+    assert world.conflicts.unconfirmed() is None
+    bind(world, "theirs", scheduler="somebody-else", cpu="1")
+    assert not send(world, "ours", cpu="1")
+    assert world.conflicts.unconfirmed() == 2
+    world.put(pod("ours", cpu="1").on_node("n1"))
+    assert world.conflicts.unconfirmed() == 1
+    world.conflicts.not_bound(pod("alone"))
+    assert world.conflicts.unconfirmed() == 0
+
+
+async def test_a_binding_that_is_never_seen_counts_for_ten_seconds(world: World) -> None:
+    send(world, "lost", cpu="1")
+    await anyio.sleep(9.0)
+    bind(world, "theirs", scheduler="somebody-else", cpu="1")
+    assert world.conflicts.unconfirmed() == 1
+    await anyio.sleep(1.5)
+    assert world.conflicts.unconfirmed() == 0
+    await anyio.sleep(8.5)
+    assert world.conflicts.unconfirmed() is None

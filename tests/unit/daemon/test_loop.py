@@ -525,6 +525,45 @@ async def test_the_loop_waits_while_the_api_server_is_behind() -> None:
     assert len(world.bindings) == 162
 
 
+@pytest.mark.parametrize(("avoids_conflicts", "sent"), [(True, 17), (False, 30)])
+async def test_the_loop_waits_for_the_watch_where_conflicts_with_others_are_to_be_avoided(
+    avoids_conflicts: bool, sent: int
+) -> None:
+    world = World(avoids_conflicts=avoids_conflicts)
+    theirs = pod("theirs", scheduler="somebody-else")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(world.conflicts.run)
+        await settled()
+        world.put(node("n1", pods=1000, cpu="1000"), theirs, theirs.on_node("n1"))
+        world.put(*(pod(f"web-{number:02}") for number in range(30)))
+        async with world.running():
+            await anyio.sleep(5.0)
+            assert len(world.bindings) == sent
+            for name, node_name in tuple(world.bindings):
+                world.put(pod(name).on_node(node_name))
+            await settled()
+            assert len(world.bindings) == 30
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_pod_whose_node_is_filled_before_its_binding_is_sent_finds_another() -> None:
+    world = World(fits(lambda name: unschedulable("full") if name in full else None), avoids_conflicts=True)
+    full = set[str]()
+    world.wire.latency_s = 1.0
+    # 32 bindings are under way, the next one waits for its turn.
+    world.put(node("n1", cpu="33"), *(pod(f"web-{number:02}", cpu="1") for number in range(33)))
+    async with world.running():
+        world.put(pod("theirs", cpu="1", node="n1", scheduler="somebody-else"))
+        full.add("n1")
+        await anyio.sleep(1.5)
+        assert len(world.bindings) == 32
+        why = 'running Bind plugin "Binds": node "n1" has been filled by another scheduler'
+        assert ("FailedScheduling", why) in world.recorder.told
+        world.put(node("n2"))
+        await anyio.sleep(10.0)
+        assert world.bindings[-1] == ("web-32", "n2")
+
+
 async def test_a_status_that_is_still_on_its_way_is_not_overtaken_by_the_binding() -> None:
     fit = [False]
     world = World(fits(lambda name: None if fit[0] else unschedulable("no")))

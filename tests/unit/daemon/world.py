@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -102,6 +103,7 @@ class World:
         names: tuple[str, ...] = ("podium",),
         extenders: Extenders = NO_EXTENDERS,
         pool: Any = None,
+        avoids_conflicts: bool = False,
     ) -> None:
         self.story: list[str] = []
         self.clock = clock or LoopClock()
@@ -132,7 +134,10 @@ class World:
             self.metrics,
         )
         self.node_handler = NodeHandler(self.cache, self.queue, self.clock, self.metrics)
-        self.loop = SchedulingLoop(self._parts(extenders, pool), self.wake_up)
+        if avoids_conflicts:
+            self.client.bind_unless(self.conflicts.is_too_late)
+        parts = replace(self._parts(extenders, pool), avoids_conflicts=avoids_conflicts)
+        self.loop = SchedulingLoop(parts, self.wake_up)
 
     def _framework(self, name: str, every: tuple[type[Any], ...]) -> Framework:
         profile = Profile(name, None, Plugins(multi_point=PluginSet(tuple(Enabled(each.name, 0) for each in every))))

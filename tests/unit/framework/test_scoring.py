@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import ScorePlugin
-from podium.framework.scoring import choose, score_nodes
+from podium.framework.scoring import NearBest, choose, score_nodes
 from podium.framework.search import ScheduleError
 from podium.framework.status import SKIP, error_status, unschedulable
 from tests.builders import pod
@@ -162,3 +164,17 @@ def test_choice_beyond_the_table_it_starts_with():
 
 def test_first_of_all_equal_nodes_wins():
     assert choose(np.array([7, 7, 7, 7])) == 0
+
+
+# ---------------------------------------------------------------- nearly the best
+
+
+def test_each_node_within_the_margin_of_the_best_has_its_turn_and_no_other():
+    total = np.array([80, 100, 90, 89, 95])
+    pick = NearBest(Random(1), 10)
+    assert {pick(total) for _ in range(100)} == {1, 2, 4}
+
+
+def test_without_a_margin_only_the_best_are_taken():
+    pick = NearBest(Random(1), 0)
+    assert {pick(np.array([5, 7, 7])) for _ in range(100)} == {1, 2}

@@ -36,6 +36,12 @@ def test_the_status_names_the_wait_where_no_header_does() -> None:
     assert from_response(429, b"", "Wed, 21 Oct 2026 07:28:00 GMT").retry_after_s == 1.0
 
 
+@pytest.mark.parametrize("header", ["86400", "9" * 400])
+def test_a_server_that_wants_to_be_left_alone_for_hours_is_asked_again_after_a_minute(header: str) -> None:
+    assert from_response(429, b"", header).retry_after_s == 60.0
+    assert answer(503, details={"retryAfterSeconds": 86400}).retry_after_s == 60.0
+
+
 @pytest.mark.parametrize(("code", "unknown"), [(401, False), (404, False), (409, False), (429, False), (500, True)])
 def test_only_failures_of_the_server_leave_the_outcome_open(code: int, unknown: bool) -> None:
     assert answer(code).may_have_happened is unknown
