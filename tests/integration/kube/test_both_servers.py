@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import urllib.request
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -188,9 +191,9 @@ def kill_and_restart(control_plane: ControlPlane) -> None:
     control_plane.start_apiserver()
 
 
-@pytest.mark.control_plane
-@pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": True})], ids=["uvloop"])
-async def test_the_death_of_the_api_server_loses_nothing(control_plane: ControlPlane, anyio_backend: object) -> None:
+@asynccontextmanager
+async def watched(control_plane: ControlPlane) -> AsyncIterator[tuple[Client, InformerSet, Story]]:
+    """An informer of pods at work on an empty cluster, and an administrator."""
     clock = SystemClock()
     kubeconfig = control_plane.kubeconfig()
     async with (
@@ -204,10 +207,51 @@ async def test_the_death_of_the_api_server_loses_nothing(control_plane: ControlP
         pods.add_handler(story)
         group.start_soon(informers.run)
         await informers.wait_synced()
+        yield admin, informers, story
+        await empty_cluster(admin)
+        group.cancel_scope.cancel()
+
+
+@pytest.mark.control_plane
+@pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": True})], ids=["uvloop"])
+async def test_the_death_of_the_api_server_loses_nothing(control_plane: ControlPlane, anyio_backend: object) -> None:
+    async with watched(control_plane) as (admin, _, story):
         await admin.create(PODS_PATH, pod("before"))
         await anyio.to_thread.run_sync(kill_and_restart, control_plane)
         await admin.create(PODS_PATH, pod("after"))
         await eventually(lambda: len(story.events) >= 2)
         assert story.events == [("add", "before"), ("add", "after")]
-        await empty_cluster(admin)
-        group.cancel_scope.cancel()
+
+
+def forget_in_etcd(control_plane: ControlPlane, key: str) -> None:
+    """While no API server looks on, an object goes, and with it the history."""
+    assert control_plane.apiserver is not None
+    control_plane.apiserver.kill()
+    deleted = ask_etcd(control_plane, "deleterange", {"key": base64.b64encode(key.encode()).decode()})
+    assert deleted["deleted"] == "1"
+    ask_etcd(control_plane, "compaction", {"revision": deleted["header"]["revision"], "physical": True})
+    control_plane.start_apiserver()
+
+
+def ask_etcd(control_plane: ControlPlane, operation: str, body: Json) -> Json:
+    request = urllib.request.Request(
+        f"http://{control_plane.etcd_address}/v3/kv/{operation}", json.dumps(body).encode(), method="POST"
+    )
+    with urllib.request.urlopen(request, timeout=10.0) as answer:
+        decoded: Json = json.load(answer)
+    return decoded
+
+
+@pytest.mark.control_plane
+@pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": True})], ids=["uvloop"])
+async def test_what_etcd_has_forgotten_is_found_out_by_a_new_list(
+    control_plane: ControlPlane, anyio_backend: object
+) -> None:
+    async with watched(control_plane) as (admin, informers, story):
+        await admin.create(PODS_PATH, pod("before"))
+        await eventually(lambda: story.events == [("add", "before")])
+        await anyio.to_thread.run_sync(forget_in_etcd, control_plane, "/registry/pods/default/before")
+        await admin.create(PODS_PATH, pod("after"))
+        await eventually(lambda: len(story.events) >= 3)
+        assert sorted(story.events[1:]) == [("add", "after"), ("delete", "before")]
+        assert informers.statistics()["pods"].lists_total == 2

@@ -9,7 +9,18 @@ import anyio
 import pytest
 
 from podium.daemon.election import Elector, LeadershipLost, LeaseLock, Term, Timings
-from podium.kube.api_errors import AlreadyExists, ApiError, Conflict, NotFound, OutcomeUnknown, Unreachable
+from podium.kube.api_errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    InternalError,
+    NotFound,
+    OutcomeUnknown,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
 from podium.telemetry import Metrics
 from tests.unit.binder.builders import Request, Wire
 from tests.virtual_time import VIRTUAL_TIME, LoopClock
@@ -200,7 +211,19 @@ async def test_a_request_that_hangs_does_not_outlast_the_deadline() -> None:
     assert one.clock.monotonic() == pytest.approx(10.0)
 
 
-async def test_a_short_outage_is_survived() -> None:
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Unreachable("no route"),
+        Unauthorized("who?", code=401),
+        Forbidden("no", code=403),
+        TooManyRequests("slow down", retry_after_s=60.0),
+        InternalError("oops", code=500),
+        OutcomeUnknown("reset"),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+async def test_a_short_outage_is_survived(failure: ApiError) -> None:
     server = Server()
     one = Candidate(server, "one")
     await one.elector.acquire()
@@ -208,7 +231,7 @@ async def test_a_short_outage_is_survived() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(one.elector.renew)
             for _ in range(5):
-                server.failure = Unreachable("no route")
+                server.failure = failure
                 await anyio.sleep(6.0)
                 server.failure = None
                 await anyio.sleep(3.0)
