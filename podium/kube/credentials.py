@@ -12,7 +12,9 @@ configuration, as kubectl does; impersonation is refused.
 from __future__ import annotations
 
 import os
+import shutil
 import ssl
+import sys
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
@@ -33,6 +35,9 @@ log = structlog.get_logger(__name__)
 _RECHECK_S = 60.0
 _RENEW_AGAIN_S = 10.0
 _REFRESH_S_MAX = 30.0
+_EXEC_S_MAX = 25.0
+_LIMITED = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[2:], timeout=float(sys.argv[1])).returncode)"
+"""Runs a command, and ends it after so many seconds."""
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -193,6 +198,7 @@ async def _from_kubeconfig(
     try:
         loader = _loader(paths, context)
         _refuse_impersonation(loader._user)
+        _limit_exec_plugin(loader._user)
         with anyio.fail_after(_REFRESH_S_MAX):
             await loader.load_and_set(found)
         base_url = (master or found.host).rstrip("/")
@@ -254,6 +260,20 @@ def _refuse_impersonation(user: Any) -> None:
     for field in ("as", "as-uid", "as-groups", "as-user-extra"):
         if user.safe_get(field):
             raise ConnectionConfigError(f"users[].user.{field}: impersonation is not supported")
+
+
+def _limit_exec_plugin(user: Any) -> None:
+    """Have the plugin end by itself where it hangs: who runs it would leave it behind, with its pipes."""
+    plugin = user.value.get("exec")
+    arguments = (plugin.get("args") or []) if isinstance(plugin, dict) else None
+    if not isinstance(arguments, list) or not plugin.get("command"):
+        return  # the loader says what is wrong
+    command = str(plugin["command"])
+    variables = {each.get("name"): each.get("value") for each in plugin.get("env") or ()}
+    if shutil.which(command, path=variables.get("PATH")) is None:
+        raise ConnectionConfigError(f"users[].user.exec.command: {command!r} is not an executable file")
+    plugin["args"] = ["-I", "-S", "-c", _LIMITED, str(_EXEC_S_MAX), command, *arguments]
+    plugin["command"] = sys.executable
 
 
 def _token_source(loader: Any, failure: type[Exception]) -> TokenSource:

@@ -275,6 +275,13 @@ PLUGIN = """
 """
 
 
+HANGING = """
+    import os, pathlib, time
+    pathlib.Path(__file__).with_name("pid").write_text(str(os.getpid()))
+    time.sleep(3600)
+"""
+
+
 def exec_user(directory: Path, **environment: str) -> dict[str, Any]:
     script = directory / "plugin.py"
     script.write_text(textwrap.dedent(PLUGIN))
@@ -300,6 +307,21 @@ async def test_an_exec_plugin_is_run_again_when_its_token_is_refused(server: Fau
         server.token = "t-2"
         await session.request("GET", PODS.path)
         assert (tmp_path / "runs").read_text() == "2"
+
+
+async def test_an_exec_plugin_that_hangs_is_ended_and_what_is_known_goes_on(
+    server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.kube.credentials._EXEC_S_MAX", 5.0)
+    user = exec_user(tmp_path, PREFIX="t", EXPIRES="2020-01-01T00:00:00Z")
+    clock = ManualClock()
+    path = kubeconfig(tmp_path, {"server": f"http://127.0.0.1:{server.port}"}, user)
+    async with ApiSession(await load(path, clock)) as session:
+        (tmp_path / "plugin.py").write_text(textwrap.dedent(HANGING))
+        clock.advance(61)
+        await session.request("GET", PODS.path)
+        assert server.requests[-1].headers["authorization"] == "Bearer t-1"
+    assert not (Path("/proc") / (tmp_path / "pid").read_text()).exists()
 
 
 async def test_many_requests_refused_at_once_run_an_exec_plugin_once(server: FaultServer, tmp_path: Path) -> None:
