@@ -14,6 +14,7 @@ from rich.console import Console
 
 from benchmarks import (
     api_server,
+    estimates,
     growth,
     in_process,
     machine,
@@ -35,6 +36,7 @@ from tests.control_plane.builder import BuildError, obtain
 from tests.control_plane.locate import Binaries
 from tests.control_plane.processes import StartError
 from tests.control_plane.progress import Progress
+from tests.karmada import binaries as karmada
 
 DOCS: Final = Path(__file__).parent.parent / "docs"
 BOTH: Final = "both"
@@ -187,6 +189,22 @@ def measure_neighbours(options: argparse.Namespace) -> None:
     _show(list(neighbours.checks(figures)))
 
 
+def measure_estimates(options: argparse.Namespace) -> None:
+    """Podium's and Karmada's estimator servers in turn, asked by Karmada's client."""
+    nodes, pods = (options.nodes or [estimates.NODES])[0], options.pods or estimates.PODS
+    binaries, where = _control_plane()
+    progress = Progress()
+    tools = estimates.Tools(karmada.obtain(karmada.CLIENT, progress), karmada.obtain(karmada.SERVER, progress))
+    where["karmada"] = karmada.version()
+    found = []
+    for each in estimates.measure(estimates.Plan(nodes, pods, options.repeat), binaries, tools, _tell):
+        found.append(each)
+        _write(options, "estimator", {"machine": where, "estimates": [asdict(each) for each in found]})
+    figures = estimates.medians(found)
+    _console.print(estimates.table(figures))
+    _show(list(estimates.checks(figures)))
+
+
 # ------------------------------------------------------------ the engine alone
 
 
@@ -246,6 +264,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "start-up": measure_start_up,
     "storm": measure_storm,
     "neighbours": measure_neighbours,
+    "estimator": measure_estimates,
     "in-process": measure_in_process,
     "growth": measure_growth,
     "profile": profile,

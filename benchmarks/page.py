@@ -10,8 +10,8 @@ from typing import Any, Final
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks import growth, in_process, plots, report, start_up, storm, targets
-from benchmarks.results import ApiServerResults, Rates, Results, ResultsError, Starts, Storms, read
+from benchmarks import estimates, growth, in_process, plots, report, start_up, storm, targets
+from benchmarks.results import ApiServerResults, EstimatorResults, Rates, Results, ResultsError, Starts, Storms, read
 from benchmarks.targets import Check
 
 PLOTS: Final = "performance"
@@ -43,6 +43,11 @@ Pods that fit nowhere wait for an event; every node update, each of which change
 rejected them for a hint. Meanwhile other pods are created and scheduled, after as many were in calm. The time in hints
 is from the scheduler's own metric, of which kube-scheduler drops what it cannot record in time. Medians.
 """
+_HOW_ESTIMATOR = """\
+Both servers follow the same API server and are asked in turn by Karmada's own client, each time for other amounts of
+cpu and memory. CPU time is that of the server, with four callers who ask as fast as they get answers; latencies are
+counted from when a question was due, whether or not those before have been answered. Medians.
+"""
 
 
 def write(results: Path, docs: Path) -> Path:
@@ -64,6 +69,7 @@ def write(results: Path, docs: Path) -> Path:
         *_growth(read(results / "growth.json", Rates), docs),
         *_start_up(read(results / "start-up.json", Starts)),
         *_storm(read(results / "storm.json", Storms)),
+        *_estimator(read(results / "estimator.json", EstimatorResults)),
     ]
     if not sections:
         raise ResultsError("nothing was measured yet: run `make bench` first")
@@ -127,6 +133,15 @@ def _storm(results: Storms | None) -> Iterator[str]:
     yield from _checked(storm.checks(figures))
 
 
+def _estimator(results: EstimatorResults | None) -> Iterator[str]:
+    if results is None:
+        return
+    yield from _opening("Replica estimates", results, _HOW_ESTIMATOR)
+    figures = estimates.medians(results.estimates)
+    yield markdown(estimates.table(figures))
+    yield from _checked(estimates.checks(figures))
+
+
 def _opening(title: str, results: Results, how: str) -> Iterator[str]:
     yield f"## {title}\n"
     yield f"{how}\n{machine(results.machine)}\n"
@@ -136,7 +151,7 @@ def _opening(title: str, results: Results, how: str) -> Iterator[str]:
 def machine(about: Mapping[str, Any]) -> str:
     """What it was measured on, in a sentence."""
     versions = ", ".join(
-        f"{name} {about[name]}" for name in ("kube-scheduler", "kube-apiserver", "etcd") if name in about
+        f"{name} {about[name]}" for name in ("kube-scheduler", "kube-apiserver", "etcd", "karmada") if name in about
     )
     return (
         f"Measured on {about['time'][:10]} on {about['cpu']}, {about['cores']} cores, "

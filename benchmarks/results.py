@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct
 
+from benchmarks.estimates import Estimates
 from benchmarks.in_process import Rate
 from benchmarks.measure import Run
 from benchmarks.start_up import StartUp
@@ -45,6 +46,12 @@ class Storms(Results, kw_only=True):
     """`storm.json`."""
 
     storms: list[Storm]
+
+
+class EstimatorResults(Results, kw_only=True):
+    """`estimator.json`."""
+
+    estimates: list[Estimates]
 
 
 class ResultsError(Exception):

@@ -39,7 +39,8 @@ _FLAGS: Final = (
 def recipe(name: str) -> Recipe:
     """What that one of `PACKAGES` is built from. Its key changes with everything that could change the binary."""
     content = hashlib.sha256(repr((_FLAGS, platform.system(), platform.machine())).encode())
-    for path in (_MODULE / "go.mod", _MODULE / "go.sum", *sorted(_MODULE.glob("client/*.go"))):
+    ours = sorted(_MODULE.glob("client/*.go")) if name == CLIENT else []
+    for path in (_MODULE / "go.mod", _MODULE / "go.sum", *ours):
         content.update(path.read_bytes())
     key = f"karmada-{name}-v{version()}-{content.hexdigest()[:12]}"
     return Recipe(key, _MODULE, _FLAGS, {name: PACKAGES[name]})

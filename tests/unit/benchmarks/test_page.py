@@ -8,7 +8,7 @@ from benchmarks.page import markdown, write
 from benchmarks.report import as_json
 from benchmarks.results import ResultsError
 from benchmarks.results import write as write_results
-from tests.unit.benchmarks import test_growth, test_start_up, test_storm
+from tests.unit.benchmarks import test_estimates, test_growth, test_start_up, test_storm
 from tests.unit.benchmarks.test_report import run
 
 MACHINE = {
@@ -36,6 +36,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "in-process": {"machine": MACHINE, "rates": [asdict(each) for each in rates]},
         "growth": {"machine": MACHINE, "rates": [asdict(replace(each, workload="gated")) for each in rates]},
         "start-up": {"machine": MACHINE, "starts": [asdict(each) for each in starts]},
+        "estimator": {"machine": MACHINE, "estimates": [asdict(test_estimates.PODIUM), asdict(test_estimates.OTHER)]},
         "storm": {"machine": MACHINE, "storms": [asdict(test_storm.PODIUM), asdict(test_storm.OTHER)]},
     }.items():
         write_results(directory / f"{name}.json", {"command": f"python -m benchmarks {name}", **content})
@@ -49,13 +50,14 @@ def page(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_page_has_a_section_for_each_file_with_machine_command_and_figures(page: Path) -> None:
     text = page.read_text()
-    assert text.count("\n## ") == 5
-    assert text.count("Some CPU 9000, 2 cores, 8 GiB, Linux 6.12.0, with Python 3.11.7") == 5
+    assert text.count("\n## ") == 6
+    assert text.count("Some CPU 9000, 2 cores, 8 GiB, Linux 6.12.0, with Python 3.11.7") == 6
     assert "$ python -m benchmarks growth\n" in text
     assert "| plain | 5,000 | podium | 2,000 | 500 |" in text
     assert "| plain, 5,000 nodes: pods/s | ≥ 1.5× | 2× | met |" in text
     assert "| gated | 100 | 100 | 100 | 120 | 100 | 100 | 200 |" in text
     assert "| storm, 1,000 nodes: rate kept | ≥ 0.7× | 0.8× | met |" in text
+    assert "| estimates, plain, 5,000 nodes: questions per core | ≥ 10× | 12× | met |" in text
     assert "| start with 5,000 nodes and 50,000 pods: ready | ≤ 5 s | 4 s | met |" in text
 
 

@@ -116,6 +116,10 @@ type asker struct {
 func newAsker(connection *grpc.ClientConn, questions []question, era string) *asker {
 	cache := client.NewSchedulerEstimatorCache()
 	for _, each := range questions {
+		// Adding one again closes its connection.
+		if cache.IsEstimatorExist(each.ID) {
+			continue
+		}
 		cache.AddCluster(each.ID, connection, inEra(connection, era))
 	}
 	return &asker{client.NewSchedulerEstimator(cache, answerTimeout)}

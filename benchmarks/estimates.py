@@ -1,0 +1,245 @@
+"""Replica estimates over gRPC: podium's estimator server and Karmada's, in turn, for the same large member cluster.
+
+Karmada's own client asks, each time for other amounts: first as fast as four callers get answers, for what a question
+costs the server, then at a fixed rate whatever comes, for how long an answer takes.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rich.table import Table
+
+from benchmarks import realistic
+from benchmarks.api_server import turns
+from benchmarks.cluster import cluster, settle
+from benchmarks.etcd import Etcd
+from benchmarks.measure import StallError
+from benchmarks.medians import medians as medians_of
+from benchmarks.nodes import Json
+from benchmarks.processor_time import peak_rss_bytes, rss_bytes, wait_quiet
+from benchmarks.targets import Check, at_least, at_most
+from tests.control_plane.locate import Binaries
+from tests.control_plane.processes import ServerProcess, free_ports
+from tests.control_plane.servers import ControlPlane
+
+PODIUM: Final = "podium"
+KARMADA: Final = "karmada"
+NODES: Final = 5_000
+PODS: Final = 100_000
+RATE: Final = 200
+
+_MEMBER: Final = "member1"
+_TAINT: Final = {"key": "dedicated", "value": "batch", "effect": "NoSchedule"}
+_TAINTED_EVERY = 10
+_TOLERATION: Final = {"key": "dedicated", "operator": "Exists"}
+_IN_TWO_ZONES: Final = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["zone-a", "zone-b"]}
+CLAIMS: Final[Mapping[str, Json]] = {
+    "plain": {},
+    "tainted": {"tolerations": [_TOLERATION]},
+    "affinity": {"hardNodeAffinity": {"nodeSelectorTerms": [{"matchExpressions": [_IN_TWO_ZONES]}]}},
+}
+_QUESTIONS = 2_000
+_COMPARED = 20
+_SECONDS = 10.0
+_ANSWERS_S_MAX = 120.0
+_POLL_S = 1.0
+_MIB = 1 << 20
+_PER_CORE_MIN = 10.0
+_P99_MS_MAX = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to measure."""
+
+    nodes: int
+    pods: int
+    repeat: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Karmada's client and server."""
+
+    client: Path
+    server: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """How one server answered one kind of question. `p*_ms` and `failed` are at `RATE` questions per second."""
+
+    server: str
+    claim: str
+    nodes: int
+    pods: int
+    per_s: float
+    cpu_ms: float
+    p50_ms: float
+    p99_ms: float
+    failed: int
+    rss_mib: float
+    peak_rss_mib: float
+
+    @property
+    def per_core_s(self) -> float:
+        """Questions answered per second of the server's CPU time."""
+        return 1e3 / self.cpu_ms
+
+
+def measure(plan: Plan, binaries: Binaries, tools: Tools, tell: Callable[[str], None]) -> Iterator[Estimates]:
+    """Every server and kind of question, on one control plane. Raises: StallError."""
+    tell(f"{plan.nodes:,} nodes and {plan.pods:,} pods: starting a control plane and filling it")
+    compared: list[Any] = []
+    with cluster(binaries, plan.nodes, _node) as plane:
+        with Etcd(plane.etcd_address) as etcd:
+            etcd.put(realistic.running_pod(number, plan.nodes) for number in range(plan.pods))
+        settle(plane)
+        for name in turns([PODIUM, KARMADA], plan.repeat):
+            server = _Server(name, plane, tools)
+            try:
+                answers = server.wait_answers()
+                compared = compared or answers
+                if answers != compared:
+                    raise StallError(f"{name} answers otherwise: {_first_difference(compared, answers)}")
+                for claim in CLAIMS:
+                    done = server.ask(claim, plan)
+                    tell(summary(done))
+                    yield done
+            finally:
+                server.process.stop()
+            settle(plane)
+
+
+def _node(number: int) -> Json:
+    made = realistic.node(number)
+    if number % _TAINTED_EVERY == 0:
+        made["spec"]["taints"] = [_TAINT]
+    return made
+
+
+def questions(claim: str, count: int = _QUESTIONS) -> list[Json]:
+    """Questions that differ in their amounts."""
+    amounts = ({"cpu": f"{100 + number}m", "memory": f"{64 + number % 512}Mi"} for number in range(count))
+    return [
+        {"id": _MEMBER, "requirements": {"resourceRequest": each, "nodeClaim": CLAIMS[claim] or None}}
+        for each in amounts
+    ]
+
+
+class _Server:
+    """One that has been started."""
+
+    def __init__(self, name: str, plane: ControlPlane, tools: Tools) -> None:
+        port, health = free_ports(2)
+        command: Sequence[str | Path] = [tools.server]
+        if name == PODIUM:
+            command = [sys.executable, "-m", "podium", "estimator", "serve"]
+        flags = [f"--kubeconfig={plane.kubeconfig()}", f"--cluster-name={_MEMBER}", f"--server-port={port}"]
+        flags += [f"--health-probe-bind-address=127.0.0.1:{health}", "--metrics-bind-address=127.0.0.1:0"]
+        self.process = ServerProcess(name, [*command, *flags], plane.directory / f"{name}-{port}.log")
+        self._client = [tools.client, f"-target=127.0.0.1:{port}"]
+
+    def wait_answers(self) -> list[Any]:
+        """Answers to a few questions of every kind, once it knows its cluster. Raises: StallError."""
+        asked = [each for claim in CLAIMS for each in questions(claim, _COMPARED)]
+        deadline_s, answers = time.monotonic() + _ANSWERS_S_MAX, []
+        while self.process.is_running and time.monotonic() < deadline_s:
+            answers = self._run(asked)
+            if answers and all(each.get("replicas") for each in answers):
+                wait_quiet(self.process)
+                return self._run(asked)
+            time.sleep(_POLL_S)
+        raise StallError(f"{self.process.name} gives no answers, but {answers[:1]}:\n{self.process.log_tail()}")
+
+    def ask(self, claim: str, plan: Plan) -> Estimates:
+        """One kind of question, both ways."""
+        asked = questions(claim)
+        before_s = self.process.cpu_s()
+        (flood,) = self._run(asked, f"-seconds={_SECONDS}")
+        cpu_s = self.process.cpu_s() - before_s
+        if not flood["answered"] or flood["failed"]:
+            raise StallError(f"{self.process.name} has not answered:\n{self.process.log_tail()}")
+        (steady,) = self._run(asked, f"-seconds={_SECONDS}", f"-rate={RATE}")
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return Estimates(
+            server=self.process.name,
+            claim=claim,
+            nodes=plan.nodes,
+            pods=plan.pods,
+            per_s=flood["answered"] / flood["seconds"],
+            cpu_ms=cpu_s / flood["answered"] * 1e3,
+            p50_ms=steady["p50_ms"],
+            p99_ms=steady["p99_ms"],
+            failed=steady["failed"],
+            rss_mib=rss_bytes(status) / _MIB,
+            peak_rss_mib=peak_rss_bytes(status) / _MIB,
+        )
+
+    def _run(self, asked: Iterable[Json], *flags: str) -> list[Any]:
+        lines = "\n".join(map(json.dumps, asked))
+        done = subprocess.run([*self._client, *flags], input=lines, capture_output=True, text=True, check=False)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def _first_difference(one: Sequence[Any], other: Sequence[Any]) -> str:
+    return next(f"{theirs} for {ours}" for ours, theirs in zip(one, other, strict=True) if ours != theirs)
+
+
+def summary(done: Estimates) -> str:
+    """One kind of question in one line."""
+    return (
+        f"{done.server}, {done.claim}: {done.cpu_ms:.2f} ms of CPU, p99 {done.p99_ms:,.1f} ms at {RATE}/s, "
+        f"{done.rss_mib:,.0f} MiB"
+    )
+
+
+def medians(estimates: Iterable[Estimates]) -> list[Estimates]:
+    """One for each server and kind of question."""
+    return medians_of(estimates, lambda each: (each.server, each.claim))
+
+
+def checks(figures: Iterable[Estimates]) -> Iterator[Check]:
+    """Whether podium is that much better than Karmada."""
+    by_kind = {(each.server, each.claim): each for each in figures}
+    for claim in CLAIMS:
+        podium, other = by_kind.get((PODIUM, claim)), by_kind.get((KARMADA, claim))
+        if podium is None or other is None:
+            continue
+        about = f"estimates, {claim}, {podium.nodes:,} nodes: "
+        yield at_least(f"{about}questions per core", podium.per_core_s / other.per_core_s, _PER_CORE_MIN, "×")
+        yield at_most(f"{about}p99 at {RATE}/s", podium.p99_ms, _P99_MS_MAX, " ms")
+        yield at_most(f"{about}memory", podium.rss_mib / other.rss_mib, 1.0, "×")
+
+
+def table(figures: Sequence[Estimates]) -> Table:
+    """What people read."""
+    about = f"Estimates for {figures[0].nodes:,} nodes and {figures[0].pods:,} running pods"
+    shown = Table(title=about, title_justify="left")
+    shown.add_column("server")
+    shown.add_column("replicas")
+    headings = ("CPU ms per question", "questions/s per core", "answered/s", f"p50 ms at {RATE}/s", "p99 ms")
+    for heading in (*headings, "failed", "MiB", "peak MiB"):
+        shown.add_column(heading, justify="right")
+    for each in figures:
+        shown.add_row(
+            each.server,
+            each.claim,
+            f"{each.cpu_ms:.2f}",
+            f"{each.per_core_s:,.0f}",
+            f"{each.per_s:,.0f}",
+            f"{each.p50_ms:,.1f}",
+            f"{each.p99_ms:,.1f}",
+            f"{each.failed:,}",
+            f"{each.rss_mib:,.0f}",
+            f"{each.peak_rss_mib:,.0f}",
+        )
+    return shown
