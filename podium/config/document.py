@@ -20,7 +20,9 @@ import yaml
 from podium.config.field_errors import ErrorKind, ErrorList, FieldError, show
 
 DEPTH_MAX: Final = 100
-NODES_MAX: Final = 100_000
+NODES_MAX: Final = 10_000
+TEXT_LENGTH_MAX: Final = 256 * 1024
+"""Some 10 us for each character is what PyYAML takes, and aliases make many values of few."""
 
 Value = None | bool | int | float | str | list["Node"] | dict[str, "Node"]
 
@@ -63,6 +65,8 @@ def parse_document(text: str, errors: ErrorList) -> Document | None:
     Duplicate keys are errors, but the tree (with the last value of each) is still returned.
     """
     try:
+        if len(text) > TEXT_LENGTH_MAX:
+            raise _UnreadableError(f"more than {TEXT_LENGTH_MAX} characters")
         if text.lstrip().startswith("{") and (root := _parse_json(text, errors)) is not None:
             return Document(root)
         return _parse_yaml(text, errors)
@@ -263,5 +267,6 @@ def _scalar(node: yaml.Node, line: int) -> Value:
 
 
 def child(path: str, key: str) -> str:
-    """The path of a field below another, ``a.b``."""
+    """The path of a field below another, ``a.b``; a key without a name is shown as one."""
+    key = key or '""'
     return f"{path}.{key}" if path else key

@@ -51,6 +51,10 @@ _HINTS: dict[type[ApiError], str] = {
 }
 
 
+_UNWATCHABLE = (Malformed, BadRequest, Invalid)
+"""What it makes no sense to watch on after: the version that the server has refused would be refused again."""
+
+
 class ReflectorState(Enum):
     """What a reflector is at."""
 
@@ -261,7 +265,8 @@ class Reflector(Generic[ObjectT]):
         started_at_s = self._clock.monotonic()
         events_before = self.statistics.events_total
         if self._stream is None:
-            await self._open_watch(f"resourceVersion={self._resource_version}")
+            version = urllib.parse.quote(self._resource_version, safe="")
+            await self._open_watch(f"resourceVersion={version}")
         assert self._stream is not None, "just opened"
         while lines := self._lines or await self._stream.read_lines():
             self._lines = []
@@ -281,7 +286,7 @@ class Reflector(Generic[ObjectT]):
             event = decode(line)
             # The version moves on only after the sink has the change: a cancellation in between loses nothing.
             if isinstance(event, Bookmark):
-                self._resource_version = event.resource_version
+                self._resource_version = event.resource_version or self._resource_version
                 continue
             item = event.object
             if isinstance(item, BrokenObject):
@@ -292,7 +297,7 @@ class Reflector(Generic[ObjectT]):
                     sink.drop(item)
                 else:
                     sink.put(item)
-                self._resource_version = item.metadata.resource_version
+                self._resource_version = item.metadata.resource_version or self._resource_version
             statistics.events_total += 1
             if turns.is_over():
                 await turns.next()
@@ -348,7 +353,7 @@ class Reflector(Generic[ObjectT]):
         self.statistics.failures_total += 1
         was_absent, self.statistics.last_error = self.is_absent, error
         self.statistics.is_failing = True
-        expired = isinstance(error, Gone) or (isinstance(error, Malformed) and self.state is ReflectorState.WATCHING)
+        expired = isinstance(error, Gone) or (isinstance(error, _UNWATCHABLE) and self.state is ReflectorState.WATCHING)
         if expired and self.state is ReflectorState.PAGING:
             # The pages take longer than the server keeps their version: ask for all at once.
             self._page_items = 0

@@ -8,7 +8,10 @@ Cost: one decode straight into the typed object; only a line or page that fails 
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeAlias
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Generic, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
@@ -25,6 +28,9 @@ _ERROR = "ERROR"
 
 # Every API server writes the type first; a line that starts otherwise only takes the slow path.
 _NOT_A_CHANGE = (b'{"type":"BOOKMARK"', b'{"type":"ERROR"')
+
+_DEPTH_MAX: Final = 10_000
+"""How deep an API server lets objects nest, which is Go's own limit: a pod's `managedFields` may, to no purpose."""
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -114,6 +120,9 @@ _decode_raw_page = msgspec.json.Decoder(_RawPage).decode
 _decode_raw_change = msgspec.json.Decoder(_RawChange).decode
 _decode_any = msgspec.json.Decoder().decode
 
+# A fast decode has no more room for nesting than its caller leaves it; the slow one makes room.
+_NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 
 class ObjectDecoder(Generic[ObjectT]):
     """Decodes lists and watches of one resource type.
@@ -137,11 +146,13 @@ class ObjectDecoder(Generic[ObjectT]):
         Raises: `Malformed` if it is not a list at all.
         """
         if self._keep is not None:
-            return self._page_item_by_item(body)
+            with _room_for_nesting():
+                return self._page_item_by_item(body)
         try:
             page = self._decode_page(body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return self._page_item_by_item(body)
+        except _NOT_DECODED:
+            with _room_for_nesting():
+                return self._page_item_by_item(body)
         return Page(page.items or [], [], page.metadata.resource_version, page.metadata.continue_token or "")
 
     def event(self, line: bytes) -> Event[ObjectT]:
@@ -152,16 +163,18 @@ class ObjectDecoder(Generic[ObjectT]):
         if not line.startswith(_NOT_A_CHANGE):
             try:
                 change: Change[ObjectT] = self._decode_change(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                return self._event_in_two_steps(line)
+            except _NOT_DECODED:
+                with _room_for_nesting():
+                    return self._event_in_two_steps(line)
             if change.type in _CHANGES:
                 return change
-        return self._event_in_two_steps(line)
+        with _room_for_nesting():
+            return self._event_in_two_steps(line)
 
     def _page_item_by_item(self, body: bytes) -> Page[ObjectT]:
         try:
             page = _decode_raw_page(body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except _NOT_DECODED as error:
             raise api_errors.Malformed(f"not a list of {self._kind}: {error}") from error
         items: list[ObjectT] = []
         broken: list[BrokenObject] = []
@@ -169,7 +182,7 @@ class ObjectDecoder(Generic[ObjectT]):
             found: ObjectT | BrokenObject
             try:
                 found = self._decode_object(raw)
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except _NOT_DECODED:
                 found = self._second_try(_parse(raw, self._kind))
             if isinstance(found, BrokenObject):
                 broken.append(found)
@@ -210,19 +223,39 @@ class ObjectDecoder(Generic[ObjectT]):
 _CHANGES = frozenset((ADDED, MODIFIED, DELETED))
 
 
+@contextmanager
+def _room_for_nesting() -> Iterator[None]:
+    """As much recursion as the deepest object needs; the stack has room for twice that."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(before + _DEPTH_MAX)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
 def _parse(content: bytes | msgspec.Raw, kind: str) -> Any:
     try:
         return _decode_any(content)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _NOT_DECODED as error:
         raise api_errors.Malformed(f"not JSON, where {kind} was expected: {error}") from error
 
 
 def without_nulls(content: Any) -> Any:
     """Parsed JSON with the nulls taken out, which Go takes for absent."""
+    # Loops, since a comprehension would take a second frame for each level of nesting.
     if isinstance(content, dict):
-        return {key: without_nulls(value) for key, value in content.items() if value is not None}
+        fields = {}
+        for key, value in content.items():
+            if value is not None:
+                fields[key] = without_nulls(value)
+        return fields
     if isinstance(content, list):
-        return [without_nulls(value) for value in content if value is not None]
+        items = []
+        for value in content:
+            if value is not None:
+                items.append(without_nulls(value))
+        return items
     return content
 
 

@@ -157,3 +157,33 @@ def test_nothing_is_kept_of_what_cannot_be_understood() -> None:
     assert isinstance(decoder.event(event("ADDED", item)), BrokenChange)
     assert [broken.name for broken in decoder.page(page(item)).broken] == ["a"]
     assert isinstance(decoder.event(event("BOOKMARK", pod("a"))), Bookmark)
+
+
+def deep_pod(name: str) -> bytes:
+    """As users can make one: nobody looks into `managedFields`."""
+    fields = b'{"f":' * 9_000 + b"1" + b"}" * 9_000
+    return b'{"metadata":{"name":"%b","managedFields":[{"fieldsV1":%b}]}}' % (name.encode(), fields)
+
+
+@pytest.mark.parametrize("keep", [None, lambda item, content: item])
+def test_nesting_as_deep_as_an_api_server_allows_is_no_obstacle(keep: Any) -> None:
+    decoder = ObjectDecoder(PODS, keep)
+    found = decoder.page(b'{"metadata":{},"items":[%b,{"metadata":{"name":"b"}}]}' % deep_pod("a"))
+    assert len(found.items) == 2
+    assert not found.broken
+    assert isinstance(decoder.event(b'{"type":"ADDED","object":%b}' % deep_pod("a")), Change)
+
+
+def test_an_object_that_is_broken_besides_is_still_named_however_deep_it_nests() -> None:
+    line = b'{"type":"ADDED","object":%b}' % deep_pod("a").replace(b'"name"', b'"labels":1,"name"')
+    change = ObjectDecoder(PODS).event(line)
+    assert isinstance(change, BrokenChange)
+    assert change.object.name == "a"
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b'{"type":"ADDED","object":' * 50_000])
+def test_bottomless_nesting_is_malformed(line: bytes) -> None:
+    with pytest.raises(Malformed):
+        ObjectDecoder(PODS).event(line)
+    with pytest.raises(Malformed):
+        ObjectDecoder(PODS).page(line)

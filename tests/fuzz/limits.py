@@ -1,0 +1,80 @@
+"""What one input may cost: CPU time without a break, and an end to everything."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from tests.virtual_time import START_S, VirtualTimeLoop
+
+STALL_S: Final = 0.1
+HANG_S: Final = 20.0
+_TRIALS: Final = 3
+
+
+class Hang(BaseException):  # noqa: N818 - must not be taken for a failing plugin
+    """It goes on and on."""
+
+
+@contextmanager
+def no_hang() -> Iterator[None]:
+    """Interrupt what uses the processor for longer than `HANG_S`."""
+
+    def interrupt(_number: int, _frame: Any) -> None:
+        raise Hang
+
+    before = signal.signal(signal.SIGVTALRM, interrupt)
+    signal.setitimer(signal.ITIMER_VIRTUAL, HANG_S)
+    try:
+        yield
+    except Hang as hang:
+        raise AssertionError(f"a hang: more than {HANG_S} s of CPU time") from hang
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def stall_s(run: Callable[[], float], allowed_s: float = STALL_S) -> float:
+    """The longest stretch of CPU time that `run` tells of; what is too long is measured again, for others' noise."""
+    shortest = run()
+    for _ in range(_TRIALS - 1):
+        if shortest <= allowed_s:
+            break
+        shortest = min(shortest, run())
+    assert shortest <= allowed_s, f"a stall: {shortest * 1e3:.0f} ms of CPU time without a break"
+    return shortest
+
+
+class MeasuringLoop(VirtualTimeLoop):
+    """A virtual-time loop that knows the longest time for which one callback has kept all others waiting."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.longest_s = 0.0
+
+    def call_soon(self, callback: Any, *args: Any, context: Any = None) -> Any:
+        return super().call_soon(self._measured, callback, *args, context=context)
+
+    def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> Any:
+        return super().call_at(when, self._measured, callback, *args, context=context)
+
+    def _measured(self, callback: Any, *args: Any) -> None:
+        started_s = time.process_time()
+        try:
+            callback(*args)
+        finally:
+            self.longest_s = max(self.longest_s, time.process_time() - started_s)
+
+
+class WorkingClock:
+    """The running loop's time and the CPU time spent, so that who counts on turns being short finds that they are."""
+
+    def now(self) -> float:
+        return START_S + self.monotonic()
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time() + time.process_time()

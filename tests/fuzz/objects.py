@@ -1,0 +1,243 @@
+"""Hostile objects in a small cluster: decoded, handled, cached, queued and scheduled by the daemon's own parts.
+
+However it is: nothing fails but by a field error, pods that are harmless are still decided on, and when the hostile
+objects are gone, so is all trace of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import Any, Final
+
+from hypothesis import strategies as st
+
+from podium.config import default_configuration
+from podium.daemon.app import App, Options
+from podium.daemon.loop import SchedulingLoop
+from podium.daemon.observers import RequestMetrics
+from podium.kube.errors import FieldError
+from podium.kube.informer import InformerSet
+from podium.kube.resource_types import ALL, NODES, PODS
+from podium.kube.wire import BrokenObject, ObjectDecoder
+from tests.fuzz.examples import HOSTNAME, NAMESPACE, SCHEDULER, ZONE, example
+from tests.fuzz.limits import MeasuringLoop, WorkingClock, stall_s
+from tests.fuzz.mutations import Json, Mutation, apply, encoded, mutations
+
+_NODES: Final = 12
+_SETTLED_S: Final = 60.0
+_BY_KIND: Final = {each.kind: each for each in ALL}
+_NAMES: Final = {
+    "Node": "node-1",
+    "PersistentVolumeClaim": "data",
+    "PersistentVolume": "pv-1",
+    "StorageClass": "fast",
+    "CSINode": "node-1",
+    "CSIDriver": "csi.example.com",
+    "Namespace": NAMESPACE,
+}
+_SECTIONS: Final = tuple(name for name in example(PODS.type)["spec"] if name not in ("nodeName", "schedulerName"))
+_CLUSTER_WIDE: Final = ("Node", "Namespace", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "DeviceClass")
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """One object: a kind, the parts that it has if it is a pod, and how it departs from what is usual."""
+
+    kind: str
+    sections: tuple[str, ...]
+    node_name: str
+    changes: tuple[Mutation, ...]
+
+    def versions(self) -> Iterator[bytes]:
+        """As it is at first, and after it has changed once more."""
+        for count in (len(self.changes) - 1, len(self.changes)):
+            yield encoded(self._identified(apply(self._usual(), self.changes[:count])))
+
+    def _usual(self) -> Json:
+        made = example(_BY_KIND[self.kind].type)
+        if self.kind == "Pod":
+            spec = {name: part for name, part in made["spec"].items() if name in self.sections}
+            made["spec"] = {**_plain_spec(), **spec, "nodeName": self.node_name}
+        made["metadata"]["name"] = _NAMES.get(self.kind, "hostile")
+        if self.kind in _CLUSTER_WIDE:
+            del made["metadata"]["namespace"]
+        return made
+
+    def _identified(self, made: Json) -> Json:
+        """With the names that an API server sees to, so that it can be deleted."""
+        if isinstance(made, dict):
+            metadata = made.get("metadata")
+            own = {"name": _NAMES.get(self.kind, "hostile"), "uid": f"hostile-{self.kind}"}
+            place = {} if self.kind in _CLUSTER_WIDE else {"namespace": NAMESPACE}
+            made["metadata"] = {**(metadata if isinstance(metadata, dict) else {}), **own, **place}
+        return made
+
+
+def inputs() -> st.SearchStrategy[list[Hostile]]:
+    """A hostile pod, pending or bound, and some other objects."""
+    changes = st.lists(mutations(), min_size=1, max_size=4).map(tuple)
+    sections = st.lists(st.sampled_from(_SECTIONS), max_size=3, unique=True).map(tuple)
+    where = st.sampled_from(("", "", "", "node-1", "node-x"))
+    pod = st.builds(Hostile, st.just("Pod"), sections, where, changes)
+    other = st.builds(Hostile, st.sampled_from(sorted(_BY_KIND)), sections, where, changes)
+    one_of_a_kind = st.lists(other, max_size=2, unique_by=lambda each: each.kind)
+    return st.builds(
+        lambda first, others: [*(each for each in others if each.kind != "Pod"), first], pod, one_of_a_kind
+    )
+
+
+def check(given: list[Hostile]) -> float:
+    """See that the cluster gets over it. Returns: the longest stretch of CPU time without a break."""
+    versions = [(each.kind, *each.versions()) for each in given]
+    return stall_s(lambda: _run(versions))
+
+
+def _run(versions: list[tuple[str, bytes, bytes]]) -> float:
+    with asyncio.Runner(loop_factory=MeasuringLoop) as runner:
+        loop = runner.get_loop()
+        assert isinstance(loop, MeasuringLoop)
+        runner.run(_suffer(versions, loop))
+        return loop.longest_s
+
+
+async def _suffer(versions: list[tuple[str, bytes, bytes]], loop: MeasuringLoop) -> None:
+    await _Cluster().suffer(versions, loop)
+
+
+class _Server:
+    """Takes every request for good."""
+
+    async def request(self, *_: Any, **__: Any) -> bytes:
+        return b"{}"
+
+
+class _Wired(App):
+    """The daemon's parts, fed by hand."""
+
+    def __init__(self) -> None:
+        super().__init__(default_configuration(), Options(), clock=WorkingClock(), random=Random(1))
+        self.surprises: list[BaseException | str] = []
+        self.metrics.count_unexpected_error = self._surprised  # type: ignore[method-assign]
+        server: Any = _Server()
+        self.informers = InformerSet(
+            server, clock=self._clock, random=self._random, on_handler_error=lambda _, error: self._surprised("", "")
+        )
+        self.parts, wake_up = self._wire(server, self.informers, RequestMetrics(self.metrics, "server"))
+        self.loop = SchedulingLoop(self.parts, wake_up)
+
+    def _surprised(self, where: str, name: str) -> None:
+        error = sys.exception()
+        if not isinstance(error, FieldError):
+            self.surprises.append(error or f"unexpected error in {where} {name}")
+
+
+class _Cluster:
+    def __init__(self) -> None:
+        self._app = _Wired()
+        self._decoders = {each.kind: ObjectDecoder(each) for each in self._app.informers.resources}
+        self._pods = self._app.informers.informer(PODS)
+        self._nodes = self._app.informers.informer(NODES)
+        self._version = 100
+
+    async def suffer(self, versions: list[tuple[str, bytes, bytes]], loop: MeasuringLoop) -> None:
+        """Live through it: hostile objects come, change and go, and others have to be served all the while."""
+        app = self._app
+        for line in _harmless():
+            self._take(*line)
+        loop.longest_s = 0.0
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(app.loop.run())
+            tasks.create_task(app.parts.recorder.run())
+            for turn in (1, 2):
+                for version in versions:
+                    self._take(version[0], "MODIFIED", version[turn])
+                    await asyncio.sleep(0)
+                await self._settle(f"plain-{turn}")
+            for kind, _, last in versions:
+                self._take(kind, "DELETED", last)
+                await asyncio.sleep(0)
+            for line in _harmless():
+                self._take(*line)
+            await self._settle("plain-3")
+            self._check_recovered()
+            app.loop.stop()
+            await app.loop.wait_ended()
+            await app.parts.recorder.aclose(1.0)
+        if app.surprises:
+            first = app.surprises[0]
+            raise first if isinstance(first, Exception) else AssertionError(first)
+
+    def _take(self, kind: str, change: str, content: bytes) -> None:
+        """As `Reflector._deliver` does with one line; what is not watched does not come."""
+        decoder = self._decoders.get(kind)
+        if decoder is None:
+            return
+        self._version += 1
+        line = b'{"type":"%b","object":%b}' % (change.encode(), content.replace(b'"10"', b'"%d"' % self._version))
+        event: Any = decoder.event(line)
+        informer = self._app.informers.informer(_BY_KIND[kind])
+        if isinstance(event.object, BrokenObject):
+            informer.mark_broken(event.object, deleted=change == "DELETED")
+        elif change == "DELETED":
+            informer.drop(event.object)
+        else:
+            informer.put(event.object)
+
+    async def _settle(self, name: str) -> None:
+        """Time passes, a pod comes, and somebody has to decide on it."""
+        await asyncio.sleep(_SETTLED_S)
+        self._take("Pod", "ADDED", encoded(_pod(name, NAMESPACE)))
+        await asyncio.sleep(_SETTLED_S)
+        assert not self._app.parts.queue.statistics().active, "a pod was not decided on"
+
+    def _check_recovered(self) -> None:
+        cache, pod = self._app.parts.cache, self._pods.get(f"{NAMESPACE}/plain-3")
+        assert pod is not None
+        assert cache.is_assumed(pod.uid), "a plain pod finds no place after the hostile objects have gone"
+        left = [each.key for each in self._pods.list() if each.uid.startswith("hostile")]
+        assert not left, left
+
+
+# ---------------------------------------------------------------- what is there besides
+
+
+@cache
+def _harmless() -> tuple[tuple[str, str, bytes], ...]:
+    """A cluster with nodes, pods on them, and storage, as the lines of watches."""
+    made: list[tuple[str, Json]] = [("Node", _node(number)) for number in range(_NODES)]
+    for number in range(_NODES):
+        pod = _pod(f"running-{number}", NAMESPACE)
+        pod["spec"]["nodeName"] = f"node-{number}"
+        if number % 3 == 0:
+            pod["spec"]["affinity"] = example(PODS.type)["spec"]["affinity"]
+        made.append(("Pod", pod))
+    for kind in ("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "Namespace"):
+        each = example(_BY_KIND[kind].type)
+        each["metadata"] |= {"name": _NAMES[kind], "uid": f"plain-{kind}"}
+        if kind in _CLUSTER_WIDE:
+            del each["metadata"]["namespace"]
+        made.append((kind, each))
+    return tuple((kind, "ADDED", encoded(each)) for kind, each in made)
+
+
+def _node(number: int) -> Json:
+    made = example(NODES.type)
+    labels = {HOSTNAME: f"node-{number}", ZONE: f"zone-{number % 3}"}
+    made["metadata"] = {"name": f"node-{number}", "uid": f"node-{number}", "resourceVersion": "10", "labels": labels}
+    made["spec"] = {}
+    return made
+
+
+def _pod(name: str, namespace: str) -> Json:
+    metadata = {"name": name, "namespace": namespace, "uid": name, "resourceVersion": "10", "labels": {"app": "web"}}
+    return {"metadata": metadata, "spec": _plain_spec()}
+
+
+def _plain_spec() -> Json:
+    container = {"name": "main", "image": "app", "resources": {"requests": {"cpu": "50m", "memory": "16Mi"}}}
+    return {"schedulerName": SCHEDULER, "containers": [container]}
