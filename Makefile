@@ -12,7 +12,10 @@ STEPS ?= 2000
 # Options of `make bench` and `make profile`, such as BENCH="--workload mixed --nodes 500".
 BENCH ?=
 
-.PHONY: help demo test check sim bench bench-all bench-report profile control-plane format lock clean
+# For each surface of `make fuzz`.
+MINUTES ?= 10
+
+.PHONY: help demo test check sim fuzz bench bench-all bench-report profile control-plane format lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -41,6 +44,9 @@ check: $(VENV)/.dev-stamp  ## Fast: format, lint, strict types, import layers, u
 
 sim: $(VENV)/.dev-stamp  ## Simulate the whole scheduler in virtual time: SEEDS=200 STEPS=2000
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --steps $(STEPS)
+
+fuzz: $(VENV)/.dev-stamp  ## Hostile configurations, objects and watch bytes, each for MINUTES=10
+	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
 format: $(VENV)/.dev-stamp  ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format -q . && $(BIN)/ruff check --fix -q .

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,10 +44,20 @@ class ImageState:
                 self._presence = None
 
 
+_NAMES_MAX: Final = 10_000
+
+
+def _names(node: Node) -> Iterator[tuple[str, int]]:
+    """The names of the node's images, each with the image's size."""
+    names = ((name, image.size_bytes) for image in node.status.images for name in image.names)
+    return islice(names, _NAMES_MAX)
+
+
 class ImageIndex:
     """Rows by image name.
 
     Source: kubernetes pkg/scheduler/backend/cache/cache.go (addNodeImageStates), v1.36.2.
+    Differs: of a node with more than 10,000 names of images the others are left out; kubelets report 50 images.
     """
 
     def __init__(self) -> None:
@@ -52,19 +65,20 @@ class ImageIndex:
 
     def add(self, row: int, node: Node) -> None:
         """Mark the node's images as present on the row."""
-        for image in node.status.images:
-            for name in image.names:
-                self._states.setdefault(name, ImageState(image.size_bytes)).set(row, True)
+        for name, size_bytes in _names(node):
+            state = self._states.get(name)
+            if state is None:
+                state = self._states[name] = ImageState(size_bytes)
+            state.set(row, True)
 
     def remove(self, row: int, node: Node) -> None:
         """Take back an earlier `add`; an image that is nowhere any more is forgotten."""
-        for image in node.status.images:
-            for name in image.names:
-                state = self._states.get(name)
-                if state is not None:
-                    state.set(row, False)
-                    if not state.rows:
-                        del self._states[name]
+        for name, _ in _names(node):
+            state = self._states.get(name)
+            if state is not None:
+                state.set(row, False)
+                if not state.rows:
+                    del self._states[name]
 
     def get(self, name: str) -> ImageState | None:
         """Where the image is and how large, None if no node has it."""

@@ -73,7 +73,7 @@ def parse_document(text: str, errors: ErrorList) -> Document | None:
     except _UnreadableError as refused:
         errors.add(refused.error)
     except RecursionError:
-        errors.add(FieldError("", ErrorKind.SYNTAX, None, f"nested more than {DEPTH_MAX} levels deep"))
+        errors.add(FieldError("", ErrorKind.SYNTAX, None, _TOO_DEEP))
     return None
 
 
@@ -99,12 +99,19 @@ def _parse_json(text: str, errors: ErrorList) -> Node | None:
 # --- YAML ---------------------------------------------------------------------------------------------------------
 
 _PLAIN = "podium:plain"
+_TOO_DEEP = f"nested more than {DEPTH_MAX} levels deep"
 
 
 class _Loader(yaml.SafeLoader):
     """Leaves plain scalars unresolved, so that one rule of ours decides what they are."""
 
     yaml_implicit_resolvers: dict[str, Any] = {None: [(_PLAIN, re.compile("", re.DOTALL))]}  # type: ignore[dict-item]  # noqa: RUF012
+
+    def fetch_flow_collection_start(self, token: Any) -> None:
+        """As in PyYAML, but not for ever: each token would be held against every open bracket."""
+        if self.flow_level > DEPTH_MAX:
+            raise _UnreadableError(_TOO_DEEP, self.line + 1)
+        super().fetch_flow_collection_start(token)
 
 
 def _parse_yaml(text: str, errors: ErrorList) -> Document:
@@ -239,7 +246,7 @@ class _Builder:
     def _spend(self, depth: int, line: int | None) -> None:
         self._count += 1
         if depth > DEPTH_MAX:
-            raise _UnreadableError(f"nested more than {DEPTH_MAX} levels deep", line)
+            raise _UnreadableError(_TOO_DEEP, line)
         if self._count > NODES_MAX:
             raise _UnreadableError(f"more than {NODES_MAX} values, aliases included", line)
 

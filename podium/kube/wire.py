@@ -248,15 +248,18 @@ def without_nulls(content: Any) -> Any:
         fields = {}
         for key, value in content.items():
             if value is not None:
-                fields[key] = without_nulls(value)
+                fields[key] = without_nulls(value) if type(value) in _NESTING else value
         return fields
     if isinstance(content, list):
         items = []
         for value in content:
             if value is not None:
-                items.append(without_nulls(value))
+                items.append(without_nulls(value) if type(value) in _NESTING else value)  # noqa: PERF401
         return items
     return content
+
+
+_NESTING = frozenset((dict, list))
 
 
 def _broken(kind: str, content: Any, detail: str) -> BrokenObject:

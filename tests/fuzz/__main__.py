@@ -9,6 +9,8 @@ import argparse
 import multiprocessing
 import sys
 
+import click
+
 from tests.fuzz.campaign import BATCH, SURFACES, Surface, Tally, run_batch, run_for
 
 _BY_NAME = {surface.name: surface for surface in SURFACES}
@@ -26,9 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
         tallies = list(pool.imap_unordered(_run, jobs))
     for tally in tallies:
         for finding in tally.findings.values():
-            print(f"\n{tally.surface}, {finding}")
+            click.echo(f"\n{tally.surface}, {finding}")
     for tally in tallies:
-        print(
+        click.echo(
             f"{tally.surface}: {tally.inputs} inputs of {tally.batches} seeds, {len(tally.findings)} findings, "
             f"longest stall {tally.longest_s * 1e3:.0f} ms of CPU time"
         )

@@ -83,7 +83,9 @@ def run_for(surface: Surface, seconds: float, first_seed: int) -> Tally:
             run_batch(surface, number, BATCH, tally)
         except Exception as error:  # noqa: BLE001 - each is a finding
             for each in _leaves(error):
-                tally.findings.setdefault(_signature(each), f"seed {number}:\n{''.join(traceback.format_exception(each))}")
+                tally.findings.setdefault(
+                    _signature(each), f"seed {number}:\n{''.join(traceback.format_exception(each))}"
+                )
         number += 1
     return tally
 

@@ -1,4 +1,4 @@
-"""Texts that are to be configurations, and what `podium.config` may make of them: a configuration, or errors by field."""
+"""Texts that are to be configurations: what `podium.config` makes of them is a configuration, or errors by field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 from hypothesis import strategies as st
 
-from podium.config import ConfigError, ErrorKind, effective, load, load_file, to_yaml, unsupported
+from podium.config import ConfigError, ErrorKind, Loaded, effective, load, load_file, to_yaml, unsupported
 from podium.plugins import IN_TREE
 from tests.fuzz.limits import STALL_S, stall_s
 from tests.fuzz.mutations import apply, mutations, one_of
@@ -58,7 +58,7 @@ def _edited(text: str, edits: list[tuple[int, int, str]]) -> str:
     return text
 
 
-def _bomb(levels: int, width: int) -> str:
+def bomb(levels: int, width: int) -> str:
     """A few lines that stand for very many values."""
     lines = [_HEAD, "a0: &a0 [x]\n"]
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * width)}]\n" for level in range(1, levels)]
@@ -75,7 +75,7 @@ def inputs() -> st.SearchStrategy[bytes]:
         changed.map(json.dumps),
         changed.map(lambda tree: yaml.safe_dump(tree, allow_unicode=True)),
         st.text(max_size=200).map(lambda text: _HEAD + text),
-        st.builds(_bomb, st.integers(1, 12), st.integers(1, 12)),
+        st.builds(bomb, st.integers(1, 12), st.integers(1, 12)),
     ).map(lambda text: text.encode(errors="replace"))
     return st.one_of(st.binary(max_size=300), written).map(lambda text: text[:_TEXT_BYTES_MAX])
 
@@ -92,15 +92,25 @@ def _load(path: str) -> float:
     started_s = time.process_time()
     try:
         loaded = load_file(path)
-    except ConfigError as refused:
+    except ConfigError as error:
+        refused = error
+    else:
         spent_s = time.process_time() - started_s
-        assert str(refused)
-        assert refused.errors
-        for error in refused.errors:
-            assert error.path or error.kind in (ErrorKind.SYNTAX, ErrorKind.TYPE), error
+        _check_accepted(loaded)
         return spent_s
     spent_s = time.process_time() - started_s
+    _check_refused(refused)
+    return spent_s
+
+
+def _check_accepted(loaded: Loaded) -> None:
     unsupported(loaded, frozenset(IN_TREE))
     again = load(to_yaml(loaded.config)).config
     assert effective(again) == effective(loaded.config), "written back, it says something else"
-    return spent_s
+
+
+def _check_refused(refused: ConfigError) -> None:
+    assert str(refused)
+    assert refused.errors
+    for error in refused.errors:
+        assert error.path or error.kind in (ErrorKind.SYNTAX, ErrorKind.TYPE), error

@@ -16,7 +16,7 @@ HANG_S: Final = 20.0
 _TRIALS: Final = 3
 
 
-class Hang(BaseException):  # noqa: N818 - must not be taken for a failing plugin
+class Hang(BaseException):
     """It goes on and on."""
 
 

@@ -39,7 +39,7 @@ _STATUSES: Final[tuple[Json, ...]] = (
     None,
     "gone",
 )
-_RUBBISH: Final = (
+RUBBISH: Final = (
     *(b"", b"\r", b" ", b"\x00", b"\xff\xfe", b"{", b"}", b"null", b"[]", b"0", b'"', b"\xef\xbb\xbf{}", b"{}{}"),
     *(b'{"type":"ADDED"}', b'{"type":1,"object":{}}', b'{"object":{},"type":"ADDED"}', b'{"type":"ADDED","object":'),
     *(b'{"type":"BOOKMARK","object":{"metadata":{}}}', b'{"type":"ERROR","object":{"code":1e400}}'),
@@ -101,13 +101,13 @@ def inputs() -> st.SearchStrategy[Given]:
     changes = st.lists(mutations(), max_size=3).map(tuple)
     line = st.builds(Line, st.sampled_from(_TYPES), st.integers(0, 5), st.integers(1, 30), changes)
     good = st.builds(Line, st.sampled_from(_TYPES[:3]), st.integers(0, 5), st.integers(1, 30), st.just(()))
-    lines = st.lists(st.one_of(good, good, line, one_of(_RUBBISH), st.binary(max_size=40)), max_size=12).map(tuple)
+    lines = st.lists(st.one_of(good, good, line, one_of(RUBBISH), st.binary(max_size=40)), max_size=12).map(tuple)
     return st.builds(
         Given,
         st.lists(good, max_size=3).map(tuple) | lines,
         st.sampled_from((True, True, True, False)),
         lines,
-        one_of(_RUBBISH) | st.binary(max_size=20),
+        one_of(RUBBISH) | st.binary(max_size=20),
         st.lists(st.integers(0, 4_000_000), max_size=30).map(tuple),
         st.lists(st.sampled_from(("\n", "\n", "\n", "\r\n", "\n\n", "")), min_size=1, max_size=3).map(tuple),
     )
@@ -145,9 +145,7 @@ async def _reflect(pieces: Sequence[bytes]) -> list[str]:
     handler = _Ledger()
     informer.add_handler(handler)
     server: Any = _Server(pieces)
-    reflector = Reflector(
-        PODS, server, informer, clock=WorkingClock(), random=Random(1), settings=ReflectorSettings()
-    )
+    reflector = Reflector(PODS, server, informer, clock=WorkingClock(), random=Random(1), settings=ReflectorSettings())
     running = asyncio.create_task(reflector.run())
     await asyncio.sleep(_RECOVERED_S)
     assert not running.done(), running.exception()

@@ -98,3 +98,13 @@ def test_an_image_that_is_nowhere_any_more_is_forgotten() -> None:
     index.add(0, node)
     index.remove(0, node)
     assert index.get("app:1") is None
+
+
+def test_of_a_node_with_too_many_images_some_are_left_out_and_all_are_taken_back():
+    index = ImageIndex()
+    crowded = node("n1", images={f"app-{number}": 10 for number in range(10_001)})
+    index.add(0, crowded)
+    assert index.get("app-9999") is not None
+    assert index.get("app-10000") is None
+    index.remove(0, crowded)
+    assert index.get("app-0") is None

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from podium.config.document import DEPTH_MAX, Document, Node, parse_document, resolve_plain
+from podium.config.document import DEPTH_MAX, Document, Node, child, parse_document, resolve_plain
 from podium.config.field_errors import ErrorList
 
 
@@ -124,6 +124,15 @@ def test_a_small_text_cannot_unfold_into_a_huge_one():
         f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9)
     )
     assert read(bomb)[1] == ["more than 10000 values, aliases included"]
+
+
+def test_a_text_longer_than_any_configuration_is_not_even_looked_at():
+    assert read("#" * (256 * 1024 + 1))[1] == ["more than 262144 characters"]
+
+
+def test_a_key_without_a_name_is_still_shown():
+    assert child("", "") == '""'
+    assert child("a", "") == 'a.""'
 
 
 def test_empty_text_is_null_and_later_documents_are_counted():

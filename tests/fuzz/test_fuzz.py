@@ -1,0 +1,73 @@
+"""A few seeds of each surface, and what has done harm before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.fuzz import configuration, objects, watch_bytes
+from tests.fuzz.campaign import SURFACES, Surface, Tally, run_batch
+from tests.fuzz.limits import stall_s
+from tests.fuzz.mutations import Mutation, Repeated
+from tests.fuzz.objects import Hostile
+from tests.fuzz.watch_bytes import RUBBISH, Given
+
+_INPUTS = 15
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("CRITICAL")
+
+
+@pytest.mark.parametrize("surface", SURFACES, ids=lambda surface: surface.name)
+@pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning")
+def test_hostile_inputs_do_no_harm(surface: Surface) -> None:
+    tally = Tally(surface.name)
+    run_batch(surface, 1, _INPUTS, tally)
+    assert tally.inputs >= _INPUTS
+
+
+@pytest.mark.parametrize("line", RUBBISH, ids=lambda line: repr(line[:40]))
+def test_a_watch_that_sends_rubbish_is_begun_anew(line: bytes) -> None:
+    watch_bytes.check(Given((), True, (line,), b"", (3, 400), ("\n",)))
+    watch_bytes.check(Given((line,), True, (), b"", (), ("\n",)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"kind": "KubeSchedulerConfiguration", "": 1}',
+        configuration.bomb(6, 8).encode(),
+        b"a: b\n" * 100_000,
+        b"[" * 10_000,
+    ],
+    ids=["a field without a name", "aliases", "long", "deep"],
+)
+def test_a_configuration_that_did_harm_is_refused(text: bytes) -> None:
+    configuration.check(text)
+
+
+def _unchanged(tree: Any) -> Any:
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("section", "change"),
+    [("affinity", Repeated(where, 10_000, 1)) for where in range(40, 90, 15)]
+    + [("schedulingGates", Repeated(525, 10_000, 2))],
+)
+def test_a_pod_with_ten_thousand_of_anything_holds_nobody_up(section: str, change: Mutation) -> None:
+    objects.check([Hostile("Pod", (section,), "", (_unchanged, change))])
+
+
+def test_a_stall_a_hang_and_a_wrong_field_are_noticed() -> None:
+    with pytest.raises(AssertionError, match="a stall: 200 ms"):
+        stall_s(lambda: 0.2)
+    with pytest.raises(TypeError):
+        objects.check([Hostile("Pod", (), "", (_unchanged, _fail))])
+
+
+def _fail(tree: Any) -> Any:
+    raise TypeError("no such change")
