@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
-from tests.e2e.cluster import PODS, Cluster
+from tests.e2e.cluster import PODS, Cluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.objects import nodes, pod
 from tests.e2e.priorities import create_priorities, high, missing, running
@@ -13,6 +15,18 @@ from tests.e2e.waiting import eventually
 pytestmark = pytest.mark.anyio
 
 OTHERS = "somebody-else"
+
+
+async def bind_theirs(cluster: Cluster, name: str, *, cpu: str) -> None:
+    """Another scheduler binds a pod to node-0."""
+    await cluster.create(pod(name, cpu=cpu, scheduler=OTHERS))
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "node-0"},
+    }
+    await cluster.admin.create(f"{PODS}/{name}/binding", binding)
 
 
 async def test_pods_of_other_schedulers_are_preempted_only_where_that_is_allowed(
@@ -41,14 +55,7 @@ async def test_a_node_that_two_schedulers_fill_and_a_pod_that_its_kubelet_turns_
     daemon = await start(cluster)
     await cluster.create(pod("ours", cpu="3"))
     await cluster.wait_bound(["ours"])
-    await cluster.create(pod("theirs", cpu="3", scheduler=OTHERS))
-    binding = {
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": {"name": "theirs"},
-        "target": {"apiVersion": "v1", "kind": "Node", "name": "node-0"},
-    }
-    await cluster.admin.create(f"{PODS}/theirs/binding", binding)
+    await bind_theirs(cluster, "theirs", cpu="3")
     await cluster.admin.patch(f"{PODS}/ours/status", {"status": {"phase": "Failed", "reason": "OutOfcpu"}})
 
     async def both() -> bool:
@@ -57,3 +64,16 @@ async def test_a_node_that_two_schedulers_fill_and_a_pod_that_its_kubelet_turns_
         return overfull == turned_away == 1
 
     assert await eventually(both)
+
+
+async def test_keeping_out_of_the_way_of_another_scheduler_keeps_no_pod_waiting(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    await sandbox_cluster.create(*nodes(5, cpu="16"))
+    daemon = await start(sandbox_cluster, flags=("--avoid-conflicts",))
+    await bind_theirs(sandbox_cluster, "theirs", cpu="6")
+    await sandbox_cluster.create(*[pod(f"web-{number}", cpu="1") for number in range(74)])
+    placed = await sandbox_cluster.wait_bound(f"web-{number}" for number in range(74))
+    on_node = Counter(node for name, node in placed.items() if name != "theirs")
+    assert on_node == {"node-0": 10, **{f"node-{number}": 16 for number in range(1, 5)}}
+    assert await daemon.metric("podium_conflicts_total") == 0
