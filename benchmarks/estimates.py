@@ -49,7 +49,7 @@ CLAIMS: Final[Mapping[str, Json]] = {
 _QUESTIONS = 2_000
 _COMPARED = 20
 _SECONDS = 10.0
-_ANSWERS_S_MAX = 120.0
+_ANSWERS_S_MAX = 300.0
 _POLL_S = 1.0
 _MIB = 1 << 20
 _PER_CORE_MIN = 10.0
@@ -153,8 +153,8 @@ class _Server:
         asked = [each for claim in CLAIMS for each in questions(claim, _COMPARED)]
         deadline_s, answers = time.monotonic() + _ANSWERS_S_MAX, []
         while self.process.is_running and time.monotonic() < deadline_s:
-            answers = self._run(asked)
-            if answers and all(each.get("replicas") for each in answers):
+            answers = self._run(asked[:1])
+            if answers and answers[0].get("replicas"):
                 wait_quiet(self.process)
                 return self._run(asked)
             time.sleep(_POLL_S)

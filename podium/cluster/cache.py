@@ -107,6 +107,7 @@ class Cache:
         self._assumed: set[str] = set()
         self._snapshot = Snapshot()
         self._log: list[Callable[[Snapshot], None]] = []
+        self._changes = 0
         self._is_held = False
 
     # ------------------------------------------------------------ nodes
@@ -270,6 +271,11 @@ class Cache:
         finally:
             self._is_held = False
 
+    @property
+    def changes(self) -> int:
+        """How often what the snapshot shows has changed so far."""
+        return self._changes
+
     def statistics(self) -> dict[str, int]:
         """How many nodes, pods and assumed pods there are, by the labels of the `cache_size` metric."""
         return {"nodes": len(self._nodes), "pods": len(self._pods), "assumed_pods": len(self._assumed)}
@@ -343,6 +349,7 @@ class Cache:
 
     def _change(self, change: Callable[[Snapshot], None]) -> None:
         self._log.append(change)
+        self._changes += 1
         if len(self._log) >= CHANGES_WAITING_MAX:
             self.snapshot()
 

@@ -71,6 +71,8 @@ class MemberCluster:
         self._gates = gates
         self._cache = Cache(report_broken, upstream_footprint)
         self._claims = Claims()
+        self._room = ClusterRoom(self._cache.snapshot(), self._claims)
+        self._room_of = self._cache.changes
         self._pods_of: dict[str, dict[str, Pod]] = {}
 
     # ------------------------------------------------------------ changes
@@ -129,7 +131,11 @@ class MemberCluster:
 
     def room(self) -> ClusterRoom:
         """What is free on the nodes as they are now."""
-        return ClusterRoom(self.snapshot(), self._claims)
+        snapshot = self.snapshot()
+        if self._room_of != self._cache.changes:
+            self._room = ClusterRoom(snapshot, self._claims)
+            self._room_of = self._cache.changes
+        return self._room
 
     def max_available_replicas(
         self, requirements: ReplicaRequirements | None, assumed: Sequence[AssumedWorkload] = ()

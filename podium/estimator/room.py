@@ -17,10 +17,13 @@ import numpy as np
 from podium.cluster import IntArray, Snapshot
 from podium.cluster.snapshot import BoolArray
 from podium.estimator.amounts import Demand
-from podium.estimator.claims import Claims
+from podium.estimator.claims import Claims, CompiledClaim
 from podium.estimator.requirements import NodeClaim
 
 NOTHING: Final = np.int64(0)
+# Whoever asks decides how many there are.
+_RESOURCES_KEPT_MAX: Final = 64
+_CLAIMS_KEPT_MAX: Final = 256
 
 
 class Room(Protocol):
@@ -40,31 +43,49 @@ class Room(Protocol):
 
 
 class ClusterRoom:
-    """The nodes of a cluster.
+    """The nodes of a cluster as they are just now. What has been asked once is kept for the next question.
 
     Args:
+        snapshot: not to change as long as the room is used.
         claims: remembered compiled claims.
     """
 
     def __init__(self, snapshot: Snapshot, claims: Claims) -> None:
         self._snapshot = snapshot
         self._claims = claims
+        self._free_pods: IntArray | None = None
+        self._free: dict[str, IntArray] = {}
+        self._allowed: dict[CompiledClaim, BoolArray] = {}
 
     def free_pods(self) -> IntArray:
-        """How many more pods each node takes."""
-        rows = self._snapshot.order
-        left: IntArray = self._snapshot.allowed_pods.take(rows) - self._snapshot.pod_count.take(rows)
-        return np.maximum(left, NOTHING, out=left)
+        """How many more pods each node takes. Not to be written to."""
+        if self._free_pods is None:
+            self._free_pods = self._left(self._snapshot.allowed_pods, self._snapshot.pod_count)
+        return self._free_pods
 
     def free(self, resource: str) -> IntArray:
-        """What each node has left of the resource."""
-        rows = self._snapshot.order
-        left: IntArray = self._snapshot.allocatable(resource).take(rows) - self._snapshot.requested(resource).take(rows)
-        return np.maximum(left, NOTHING, out=left)
+        """What each node has left of the resource. Not to be written to."""
+        known = self._free.get(resource)
+        if known is None:
+            known = self._left(self._snapshot.allocatable(resource), self._snapshot.requested(resource))
+            if len(self._free) < _RESOURCES_KEPT_MAX:
+                self._free[resource] = known
+        return known
 
     def allowed(self, claim: NodeClaim | None) -> BoolArray:
-        """Which nodes a replica with that claim may run on."""
-        return self._claims.compiled(claim).allowed(self._snapshot, self._snapshot.order)
+        """Which nodes a replica with that claim may run on. Not to be written to."""
+        compiled = self._claims.compiled(claim)
+        known = self._allowed.get(compiled)
+        if known is None:
+            known = compiled.allowed(self._snapshot, self._snapshot.order)
+            if len(self._allowed) < _CLAIMS_KEPT_MAX:
+                self._allowed[compiled] = known
+        return known
+
+    def _left(self, of: IntArray, taken: IntArray) -> IntArray:
+        rows = self._snapshot.order
+        left: IntArray = of.take(rows) - taken.take(rows)
+        return np.maximum(left, NOTHING, out=left)
 
 
 class StandInRoom:
@@ -116,7 +137,7 @@ class ReducedRoom:
 
 def fitting(room: Room, demands: Iterable[Demand], claim: NodeClaim | None) -> IntArray:
     """How many replicas fit on each node; a replica that demands nothing takes a pod's place."""
-    counts = room.free_pods()
+    counts = room.free_pods().copy()
     for resource, amount in demands:
         np.minimum(counts, room.free(resource) // amount, out=counts)
     counts *= room.allowed(claim)

@@ -159,3 +159,26 @@ def test_explanation_says_what_runs_out_or_keeps_away():
         "elsewhere": GPU,
     }
     assert {each.limit for each in cluster.explain_replicas(wanted) if each.node in ("cpu", "gpu")} == {"affinity"}
+
+
+def test_answers_follow_the_cluster_whatever_was_asked_before():
+    found = member(node("n1", cpu="4"))
+    asked = asking(cpu="1")
+    assert found.max_available_replicas(asked) == 4
+    assert found.max_available_replicas(asking(cpu="2")) == 2
+    found.put(pod("p1", cpu="3", node="n1"))
+    assert found.max_available_replicas(asked) == 1
+    found.put(node("n2", cpu="2"))
+    assert found.max_available_replicas(asked) == 3
+    found.put(node("n2", cpu="2", taints=["a=b:NoSchedule"]))
+    assert found.max_available_replicas(asked) == 1
+    found.drop_node("n1")
+    assert found.max_available_replicas(asked) == 0
+
+
+def test_cluster_that_stands_still_is_looked_at_once():
+    found = member(node("n1", cpu="4"))
+    assert found.room() is found.room()
+    before = found.room()
+    found.put(node("n1", cpu="8"))
+    assert found.room() is not before
