@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.table import Table
 
-from benchmarks.in_process import Rate, measure
+from benchmarks.in_process import Rate, Size, measure_in_turn
 from benchmarks.targets import Check, at_most
 from benchmarks.workloads import Workload
 
@@ -15,6 +15,9 @@ NODES: Final = 5_000
 RUNNING: Final = (0, 10_000, 50_000, 100_000)
 MORE_NODES: Final = (1_000, 5_000, 15_000)
 ATTEMPTS: Final = 500
+
+_TURNS: Final = 5
+"""In so many parts each size's attempts are made, in turn with those of the others."""
 
 _BY_PODS_MAX = 1.3
 _BY_NODES_MAX = 2.5
@@ -25,14 +28,14 @@ def measure_all(
 ) -> Iterator[list[Rate]]:
     """The rates of each workload: first those with more and more running pods, then those with more and more nodes."""
     sizes = [
-        *((NODES, running) for running in RUNNING),
-        *((nodes, RUNNING[1]) for nodes in MORE_NODES if nodes != NODES),
+        *(Size(NODES, running) for running in RUNNING),
+        *(Size(nodes, RUNNING[1]) for nodes in MORE_NODES if nodes != NODES),
     ]
     for workload in workloads:
-        rates = []
-        for nodes, running in sizes:
-            rates.append(measure(workload, nodes, attempts, repeat, running))
-            tell(f"{workload.name}, {nodes:,} nodes, {running:,} pods: {rates[-1].us_per_attempt:,.0f} µs per attempt")
+        rates = measure_in_turn(workload, sizes, attempts // _TURNS, repeat * _TURNS)
+        for each in rates:
+            size = f"{each.nodes:,} nodes, {each.running:,} pods"
+            tell(f"{each.workload}, {size}: {each.us_per_attempt:,.0f} µs per attempt")
         yield rates
 
 

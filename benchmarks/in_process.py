@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -116,22 +117,57 @@ def pods_of(workload: Workload, count: int) -> list[Pod]:
     return [each for each in decoded(map(workload.pod, range(count))) if isinstance(each, Pod)]
 
 
-def measure(workload: Workload, nodes: int, attempts: int, repeat: int, running: int | None = None) -> Rate:
-    """The median of some backlogs, one after the other in one cluster. The first attempts build columns: not counted.
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A cluster: its nodes, and how many pods of the measured kind run there, None for as many as on a real server."""
 
-    Args:
-        running: how many pods of its kind run already, by default as many as on a real API server.
+    nodes: int
+    running: int | None = None
+
+
+def measure(workload: Workload, nodes: int, attempts: int, repeat: int) -> Rate:
+    """The median of some backlogs, one after the other in one cluster."""
+    return measure_in_turn(workload, [Size(nodes)], attempts, repeat)[0]
+
+
+def measure_in_turn(workload: Workload, sizes: Sequence[Size], attempts: int, rounds: int) -> list[Rate]:
+    """The median of some rounds, in which each cluster has its turn: what disturbs the machine disturbs them all.
+
+    The first attempts build columns: not counted.
     """
-    attempts = workload.pods_that_fit(nodes, attempts * repeat) // repeat
-    count = WARM_UP + attempts * repeat
-    engine = Engine(nodes, workload.objects_before(nodes, count, running))
-    pods = pods_of(workload, count)
+    backlogs = [_Backlog(workload, each, attempts, rounds) for each in sizes]
     with _settled_garbage_collector():
-        _cpu_s(engine, pods[:WARM_UP])
-        spent_s = [_cpu_s(engine, pods[start : start + attempts]) for start in range(WARM_UP, count, attempts)]
-    if running is None:
-        running = workload.running_count(nodes)
-    return Rate(workload.name, nodes, running, attempts, median(spent_s))
+        for each in backlogs:
+            each.warm_up()
+        for _ in range(rounds):
+            for each in backlogs:
+                each.take_turn()
+    return [each.rate() for each in backlogs]
+
+
+class _Backlog:
+    """Pods for so many rounds in a cluster of one size."""
+
+    def __init__(self, workload: Workload, size: Size, attempts: int, rounds: int) -> None:
+        self._workload = workload
+        self._size = size
+        self._attempts = workload.pods_that_fit(size.nodes, attempts * rounds) // rounds
+        count = WARM_UP + self._attempts * rounds
+        self._engine = Engine(size.nodes, workload.objects_before(size.nodes, count, size.running))
+        self._pods = iter(pods_of(workload, count))
+        self._spent_s: list[float] = []
+
+    def warm_up(self) -> None:
+        _cpu_s(self._engine, list(itertools.islice(self._pods, WARM_UP)))
+
+    def take_turn(self) -> None:
+        self._spent_s.append(_cpu_s(self._engine, list(itertools.islice(self._pods, self._attempts))))
+
+    def rate(self) -> Rate:
+        running = self._size.running
+        if running is None:
+            running = self._workload.running_count(self._size.nodes)
+        return Rate(self._workload.name, self._size.nodes, running, self._attempts, median(self._spent_s))
 
 
 def _cpu_s(engine: Engine, pods: Sequence[Pod]) -> float:

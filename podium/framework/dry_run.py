@@ -68,9 +68,10 @@ def _try(
     """Every row and what is found there: all at once where that is possible, else one by one."""
     trials = filtered.trials()
     if trials is not None:
-        yield from zip(rows, known.select_victims(trials, rows, pod, budgets, importance), strict=True)
-        return
-    for row in rows:
-        with filtered.trial(row) as trial:
-            found = select_victims(trial, pod, budgets, importance)
-        yield row, found
+        return zip(rows, known.select_victims(trials, rows, pod, budgets, importance), strict=True)
+    return ((row, _try_one(filtered, row, pod, budgets, importance)) for row in rows)
+
+
+def _try_one(filtered: FilteredNodes, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> Found:
+    with filtered.trial(row) as trial:
+        return select_victims(trial, pod, budgets, importance)

@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Hashable, Iterable, Iterator, Mapping, Se
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from random import Random
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
@@ -338,8 +338,8 @@ class Trials(Protocol):
     def name(self, row: int) -> str:
         """The node's name."""
 
-    def basis(self, row: int) -> tuple[object, ...]:
-        """What an answer about that row goes by, beside the spec of the pod: for the same objects it is the same."""
+    def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
+        """What an answer about each row goes by, beside the spec of the pod: for the same objects it is the same."""
 
     def pods(self, row: int) -> Mapping[str, Pod]:
         """The pods of a node by uid, as they are outside of that world."""
@@ -358,6 +358,10 @@ class Trials(Protocol):
 
     def fits(self, rows: Rows) -> BoolArray:
         """Whether the incoming pod fits on each of the rows, on all of which it has fitted before a change."""
+
+
+Basis: TypeAlias = tuple[object, object, tuple[object, ...]]
+"""A node, the pods on it, and those it is promised to."""
 
 
 class FilteredNodes(Protocol):

@@ -168,8 +168,9 @@ class Candidate:
 
 def choose(candidates: Sequence[Candidate], importance: Importance) -> Candidate:
     """The candidate that costs least."""
-    least = min(candidate.cost for candidate in candidates)
-    left = [candidate for candidate in candidates if candidate.cost == least]
+    costs = [candidate.cost for candidate in candidates]
+    least = min(costs)
+    left = [candidate for candidate, cost in zip(candidates, costs, strict=True) if cost == least]
     if len(left) == 1:
         return left[0]
     return max(left, key=importance.first_start_s)

@@ -9,7 +9,7 @@ beyond the last node that upstream would have examined is left out of the diagno
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -208,9 +208,10 @@ class Judge:
         """Whether no filter has to see more of the pods on a node than what they take up."""
         return len(self._content_with_usage) == len(self._filters)
 
-    def promised(self, row: int) -> Sequence[Pod]:
-        """The pods nominated to the node."""
-        return self._promises.by_row.get(row, ())
+    @property
+    def promised(self) -> Mapping[int, Sequence[Pod]]:
+        """The pods nominated to each node to which any are."""
+        return self._promises.by_row
 
     def where_usage_changes(self) -> Judge:
         """The same filters, which must go by usage, in a world where `add_usage` works."""

@@ -10,7 +10,7 @@ Differs: nodes are tried one after the other in one fork, each change being undo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -21,6 +21,7 @@ from podium.cluster.footprint import footprint_as_far_as_readable
 from podium.cluster.snapshot import BoolArray
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
+from podium.framework.interface import Basis
 from podium.framework.promises import NominatedPods
 from podium.framework.runtime import Framework
 from podium.framework.search import Judge
@@ -90,10 +91,10 @@ class ManyTrials:
     def _judge_of_usage(self) -> Judge:
         return self._judge.of_usage()
 
-    def basis(self, row: int) -> tuple[object, ...]:
-        """The node, the pods on it, and those it is promised to."""
-        snapshot = self._snapshot
-        return (snapshot.nodes[row], snapshot.pods[row], *self._outside.promised(row))
+    def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
+        """The node of each row, the pods on it, and those it is promised to."""
+        nodes, pods, promised = self._snapshot.nodes, self._snapshot.pods, self._outside.promised
+        return [(nodes[row], pods[row], tuple(promised.get(row, ()))) for row in rows]
 
     def name(self, row: int) -> str:
         """The node's name."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import is_
-from typing import Final
+from typing import Final, TypeAlias, cast
 
 from podium.framework.class_cache import goes_by_its_spec
 from podium.framework.interface import Trials
@@ -22,13 +22,16 @@ from podium.kube.workload_objects import PodDisruptionBudget
 
 _SPECS_MAX: Final = 8
 
+_Known: TypeAlias = tuple[object, object, tuple[object, ...], Found]
+"""An answer, behind what it goes by."""
+
 
 class VictimsKnown:
     """The answers for pods of the latest few specs."""
 
     def __init__(self) -> None:
         self._budgets: list[PodDisruptionBudget] = []
-        self._of: dict[int, tuple[PodSpec, dict[int, tuple[tuple[object, ...], Found]]]] = {}
+        self._of: dict[int, tuple[PodSpec, dict[int, _Known]]] = {}
 
     def select_victims(
         self,
@@ -42,19 +45,33 @@ class VictimsKnown:
         if not goes_by_its_spec(pod):
             return select_victims_of_many(trials, rows, pod, budgets, importance)
         known = self._known(pod.spec, budgets)
-        bases = {row: trials.basis(row) for row in rows}
-        news = [row for row in rows if (was := known.get(row)) is None or not _are_same(was[0], bases[row])]
-        passing: dict[int, Found] = {}
+        bases = trials.bases(rows)
+        answers: list[Found | None] = []
+        # No function is called for a row that is as it was: there are hundreds of them in each attempt.
+        for row, (node, pods, promised) in zip(rows, bases, strict=True):
+            was = known.get(row)
+            if (
+                was is None
+                or was[0] is not node
+                or was[1] is not pods
+                or (was[2] is not promised and not _are_same(was[2], promised))
+            ):
+                answers.append(None)
+            else:
+                answers.append(was[3])
+        news = [position for position, answer in enumerate(answers) if answer is None]
         if news:
-            for row, found in zip(news, select_victims_of_many(trials, news, pod, budgets, importance), strict=True):
+            tried = select_victims_of_many(trials, [rows[each] for each in news], pod, budgets, importance)
+            for position, found in zip(news, tried, strict=True):
+                answers[position] = found
+                row = rows[position]
                 if _lasts(found, trials.pods(row).values(), importance):
-                    known[row] = bases[row], found
+                    known[row] = (*bases[position], found)
                 else:
                     known.pop(row, None)
-                    passing[row] = found
-        return [passing[row] if row in passing else known[row][1] for row in rows]
+        return cast("list[Found]", answers)
 
-    def _known(self, spec: PodSpec, budgets: Budgets) -> dict[int, tuple[tuple[object, ...], Found]]:
+    def _known(self, spec: PodSpec, budgets: Budgets) -> dict[int, _Known]:
         if budgets.all != self._budgets:
             self._budgets = budgets.all
             self._of.clear()

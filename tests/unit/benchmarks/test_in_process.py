@@ -1,6 +1,6 @@
 import pytest
 
-from benchmarks.in_process import Engine, Rate, checks, measure, pods_of
+from benchmarks.in_process import Engine, Rate, Size, checks, measure_in_turn, pods_of
 from benchmarks.workloads import WORKLOADS, Place
 
 ENGINE = [name for name, workload in WORKLOADS.items() if Place.ENGINE in workload.places]
@@ -17,9 +17,10 @@ def test_the_engine_places_every_pod_of_a_workload(name: str) -> None:
 
 @pytest.mark.parametrize("name", ENGINE)
 def test_there_is_room_for_the_measured_pods_beside_many_that_run(name: str) -> None:
-    rate = measure(WORKLOADS[name], nodes=60, attempts=2, repeat=3, running=180)
-    assert (rate.nodes, rate.running, rate.attempts) == (60, 180, 2)
-    assert rate.cpu_s > 0
+    rates = measure_in_turn(WORKLOADS[name], [Size(60, running=180), Size(50)], attempts=2, rounds=3)
+    assert [(each.nodes, each.attempts) for each in rates] == [(60, 2), (50, 2)]
+    assert (rates[0].running, rates[1].running) == (180, WORKLOADS[name].running_count(50))
+    assert all(each.cpu_s > 0 for each in rates)
 
 
 def test_a_rate_is_attempts_per_second_of_cpu() -> None:

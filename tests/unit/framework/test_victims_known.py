@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
+from podium.framework.interface import Basis
 from podium.framework.preemption import Budgets, Candidate, Importance
 from podium.framework.status import ScheduleError, Status, unschedulable
 from podium.framework.victims_known import VictimsKnown
@@ -21,14 +22,15 @@ class Rooms:
 
     def __init__(self, *pods: Pod) -> None:
         self.on: list[Mapping[str, Pod]] = [{each.uid: each} for each in pods]
+        self.promised: dict[int, tuple[Pod, ...]] = {}
         self.tried: list[int] = []
         self.broken = False
 
     def name(self, row: int) -> str:
         return f"n{row}"
 
-    def basis(self, row: int) -> tuple[object, ...]:
-        return (self.on[row],)
+    def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
+        return [(None, self.on[row], self.promised.get(row, ())) for row in rows]
 
     def pods(self, row: int) -> Mapping[str, Pod]:
         return self.on[row]
@@ -88,6 +90,13 @@ def test_a_node_is_tried_again_when_its_pods_have_changed(rooms: Rooms) -> None:
     rooms.on[1] = dict(rooms.on[1])
     assert tries(known, rooms) == [1]
     assert tries(known, rooms) == []
+
+
+def test_a_node_is_tried_again_when_it_is_promised_to_others(rooms: Rooms) -> None:
+    known, first = VictimsKnown(), pod("first", priority=100)
+    for promised, tried in [((), [0, 1]), ((first,), [1]), ((first,), []), ((first, INCOMING), [1]), ((), [1])]:
+        rooms.promised[1] = promised
+        assert tries(known, rooms) == tried
 
 
 def test_all_nodes_are_tried_again_when_a_budget_has_changed(rooms: Rooms) -> None:
