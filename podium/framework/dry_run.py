@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podium.framework.interface import FilteredNodes
+from podium.framework.interface import FilteredNodes, Trials
 from podium.framework.preemption import Budgets, Candidate, Importance
 from podium.framework.status import Status
 from podium.framework.victims import Found, select_victims
@@ -40,12 +40,14 @@ def dry_run(
     sound: list[Candidate] = []
     violating: list[Candidate] = []
     rejected: dict[int, Status] = {}
+    # One world for all: no row is tried twice, and what is left of a trial concerns its row alone.
+    trials = filtered.trials()
     begin = 0
     while begin < len(rows):
         # As many at once as are wanted yet; too many of them only cost time.
         some = rows[begin : begin + max(wanted - len(sound) - len(violating), _AT_ONCE_MIN)]
         begin += len(some)
-        for row, found in _try(filtered, some, pod, budgets, importance, known):
+        for row, found in _try(filtered, trials, some, pod, budgets, importance, known):
             if isinstance(found, Status):
                 rejected[row] = found
                 continue
@@ -59,6 +61,7 @@ def dry_run(
 
 def _try(
     filtered: FilteredNodes,
+    trials: Trials | None,
     rows: Sequence[int],
     pod: Pod,
     budgets: Budgets,
@@ -66,7 +69,6 @@ def _try(
     known: VictimsKnown,
 ) -> Iterator[tuple[int, Found]]:
     """Every row and what is found there: all at once where that is possible, else one by one."""
-    trials = filtered.trials()
     if trials is not None:
         return zip(rows, known.select_victims(trials, rows, pod, budgets, importance), strict=True)
     return ((row, _try_one(filtered, row, pod, budgets, importance)) for row in rows)
