@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import anyio
+import anyio.to_thread
 import grpc
 import pytest
 
 from podium.estimator.server.app import EstimatorApp, Source
-from tests.e2e.cluster import Cluster
+from podium.estimator.server.members import OnUnsynced
+from tests.control_plane.client import Client
+from tests.control_plane.locate import Binaries
+from tests.control_plane.servers import ControlPlane
+from tests.e2e.cluster import Cluster, RealCluster
 from tests.e2e.objects import node, pod
-from tests.integration.estimator.conftest import QUIET, serving
+from tests.integration.estimator.conftest import QUIET, Asker, replace, serving
 
 pytestmark = pytest.mark.anyio
 
 NODES = 200
 ONE_CPU = {"resourceRequest": {"cpu": "1"}}
 FOLLOWS_S_MAX = 1.0
+QUESTIONS = 300
+# A loop that waits for the member that is gone would do so for seconds; a machine that is busy may take its time, too.
+LATENCY_S_MAX = 1.0
+CPU_RATIO_MAX = 2.0
 
 
-async def _becomes(expected: int, ask: Callable[[], Awaitable[int]], within_s: float) -> None:
+async def _becomes(expected: int | str, ask: Callable[[], Awaitable[int]], within_s: float) -> None:
     found: object = None
     with anyio.move_on_after(within_s):
         while found != expected:
@@ -46,3 +56,44 @@ async def test_estimates_follow_two_hundred_nodes_and_their_pods_within_a_second
         await _becomes(4 * NODES - 7, replicas, FOLLOWS_S_MAX)
         await cluster.delete_node("node-9")
         await _becomes(4 * NODES - 11, replicas, FOLLOWS_S_MAX)
+
+
+@pytest.fixture
+async def other_cluster(real_cluster: RealCluster, control_plane_binaries: Binaries) -> AsyncIterator[RealCluster]:
+    """Another real API server, which a test may stop."""
+    plane = await anyio.to_thread.run_sync(ControlPlane.start, control_plane_binaries)
+    try:
+        async with Client(plane.url, token=plane.admin_token, tls=plane.ssl_context()) as admin:
+            yield RealCluster(admin, plane.kubeconfig(), plane)
+    finally:
+        await anyio.to_thread.run_sync(plane.stop)
+
+
+@pytest.mark.control_plane
+async def test_member_that_is_stopped_leaves_the_others_answers_and_latency_untouched(
+    real_cluster: RealCluster, other_cluster: RealCluster
+) -> None:
+    await real_cluster.create(*(node(f"node-{index}", cpu="4") for index in range(NODES)))
+    await other_cluster.create(node("node-0", cpu="7"))
+    sources = [Source("stays", str(real_cluster.kubeconfig)), Source("goes", str(other_cluster.kubeconfig))]
+    app = EstimatorApp(replace(QUIET, on_unsynced=OnUnsynced.ERROR), sources)
+    async with serving(app) as asker:
+        await _becomes(4 * NODES, lambda: asker.replicas("stays", ONE_CPU), 20.0)
+        await _becomes(7, lambda: asker.replicas("goes", ONE_CPU), 20.0)
+        before_cpu_s, _ = await _asked(asker)
+        assert other_cluster.plane.apiserver is not None
+        other_cluster.plane.apiserver.kill()
+        await _becomes("cluster goes cannot be reached", lambda: asker.replicas("goes", ONE_CPU), 20.0)
+        after_cpu_s, slowest_s = await _asked(asker)
+    assert after_cpu_s < CPU_RATIO_MAX * before_cpu_s
+    assert slowest_s < LATENCY_S_MAX
+
+
+async def _asked(asker: Asker) -> tuple[float, float]:
+    """CPU time of this process for many questions to the member that stays, and how long the slowest took."""
+    slowest_s, started_cpu_s = 0.0, time.process_time()
+    for _ in range(QUESTIONS):
+        started_s = time.perf_counter()
+        assert await asker.replicas("stays", ONE_CPU) == 4 * NODES
+        slowest_s = max(slowest_s, time.perf_counter() - started_s)
+    return time.process_time() - started_cpu_s, slowest_s
