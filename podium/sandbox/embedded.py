@@ -22,6 +22,8 @@ from podium.sandbox.store import Store, random_uid, utc_now
 HOST = "127.0.0.1"
 # A sandbox started later has higher resourceVersions, if the earlier one saw fewer writes per second than this.
 _REVISIONS_PER_S = 1000
+# For requests under way, watches above all; aiohttp takes 0 for as long as they like.
+_GRACE_S = 0.05
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _PRIORITY_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
@@ -118,7 +120,7 @@ class Sandbox:
         finally:
             with anyio.CancelScope(shield=True):
                 self._stop_listening()
-                await self._server.shutdown(0)
+                await self._server.shutdown(_GRACE_S)
 
     async def _listen(self) -> None:
         loop = asyncio.get_running_loop()

@@ -142,3 +142,11 @@ async def test_it_stops_with_watches_open_and_an_error_inside_comes_out():
             async with session.get("/api/v1/nodes?watch=1") as response:
                 assert await response.content.readline()
                 raise ValueError("mine")
+
+
+async def test_it_ends_while_somebody_watches():
+    async with aiohttp.ClientSession() as session:
+        with anyio.fail_after(5):
+            async with Sandbox(kubelets=False) as sandbox:
+                watch = await session.get(sandbox.url + PODS, params={"watch": "true"})
+        watch.close()
