@@ -112,7 +112,7 @@ async def test_no_credentials_are_told_however_much_is_logged(tmp_path: Path, st
             status, text = await daemon.get(path)
             assert (status, token in text) == (200, False)
             assert (await daemon.get(path, token="another-secret"))[0] == 401
-        assert len(daemon.log()) > 20
+        assert len(daemon.log()) > 10
         assert token not in daemon.output()
         assert "another-secret" not in daemon.output()
 
