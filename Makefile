@@ -12,10 +12,10 @@ STEPS ?= 2000
 # Options of `make bench` and `make profile`, such as BENCH="--workload mixed --nodes 500".
 BENCH ?=
 
-# For each surface of `make fuzz`.
+# Of `make soak`, and for each surface of `make fuzz`.
 MINUTES ?= 10
 
-.PHONY: help demo test check sim fuzz bench bench-all bench-report profile control-plane format lock clean
+.PHONY: help demo test check sim fuzz soak bench bench-all bench-report profile control-plane format lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -47,6 +47,9 @@ sim: $(VENV)/.dev-stamp  ## Simulate the whole scheduler in virtual time: SEEDS=
 
 fuzz: $(VENV)/.dev-stamp  ## Hostile configurations, objects and watch bytes, each for MINUTES=10
 	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
+
+soak: $(VENV)/.dev-stamp  ## Pods and nodes that come and go for MINUTES=10; fails where memory, tasks or files grow
+	@$(BIN)/python -m tests.soak --minutes $(MINUTES)
 
 format: $(VENV)/.dev-stamp  ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format -q . && $(BIN)/ruff check --fix -q .

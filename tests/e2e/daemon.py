@@ -86,6 +86,10 @@ class Daemon:
     def is_running(self) -> bool:
         return self._process.poll() is None
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     async def wait_ready(self) -> None:
         """Until /readyz says so."""
         ends_s = time.monotonic() + READY_S_MAX

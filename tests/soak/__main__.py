@@ -1,7 +1,7 @@
 """`python -m tests.soak --minutes 10`: pods and nodes come and go, and what the daemon holds must not grow.
 
-The daemon is a process of its own against the sandbox, over HTTP. With `--in-process --pods 1000000` its parts run here,
-without a network, which goes through far more pods in the same time.
+The daemon is a process of its own against the sandbox, over HTTP. With `--in-process --pods 1000000` its parts run
+here, without a network, which goes through far more pods in the same time.
 """
 
 from __future__ import annotations

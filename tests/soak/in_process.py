@@ -87,9 +87,7 @@ async def run(count: int, every: int, tell: Callable[[Sample], None]) -> list[Sa
             await churn.some(every)
             gc.collect()
             seconds = time.monotonic() - started_s
-            samples.append(
-                sample(os.getpid(), seconds=seconds, pods=churn.made, tasks=len(asyncio.all_tasks()))
-            )
+            samples.append(sample(os.getpid(), seconds=seconds, pods=churn.made, tasks=len(asyncio.all_tasks())))
             tell(samples[-1])
         app.loop.stop()
         await app.loop.wait_ended()

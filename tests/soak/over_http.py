@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
@@ -34,12 +34,10 @@ async def run(seconds: float, count: int, tell: Callable[[Sample], None]) -> lis
             try:
                 await daemon.wait_ready()
                 churn, started_s = _Churn(sandbox), time.monotonic()
-                for number in range(1, count + 1):
-                    await churn.until(started_s + seconds * number / count)
+                for _ in range(count):
+                    await churn.until(time.monotonic() + seconds / count)
                     tasks = int(await daemon.metric("scheduler_goroutines"))
-                    taken = sample(
-                        daemon.pid, seconds=time.monotonic() - started_s, pods=churn.made, tasks=tasks
-                    )
+                    taken = sample(daemon.pid, seconds=time.monotonic() - started_s, pods=churn.made, tasks=tasks)
                     samples.append(taken)
                     tell(taken)
                 assert await daemon.stop() == 0, daemon.output()[-2000:]
@@ -79,20 +77,20 @@ class _Churn:
         every = self._store.list("pods")
         settled = [each for each in every if each["spec"].get("nodeName") or _is_hopeless(each)]
         for each in settled[: max(0, len(settled) - _ALIVE)]:
-            self._delete("pods", each)
+            self._delete(each)
         return len(every) - len(settled)
 
     def _replace_node(self) -> None:
         name = f"node-{self._nodes.pop(0)}"
         for each in self._store.list("pods"):
             if each["spec"].get("nodeName") == name:
-                self._delete("pods", each)
-        self._store.delete("nodes", name, None)
+                self._delete(each)
+        self._store.delete("nodes", name)
         self._nodes.append(self._nodes[-1] + 1)
         self._store.create(pods.node(self._nodes[-1]))
 
-    def _delete(self, resource: str, item: pods.Json) -> None:
-        self._store.delete(resource, item["metadata"]["name"], _NAMESPACE, {"gracePeriodSeconds": 0})
+    def _delete(self, item: pods.Json) -> None:
+        self._store.delete("pods", item["metadata"]["name"], _NAMESPACE, grace_period_s=0)
 
 
 def _is_hopeless(item: pods.Json) -> bool:

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import os
+
+from tests.soak.growth import Sample, growth, sample
+
+
+def at(pods: int, rss_mib: float = 100.0, tasks: int = 19, descriptors: int = 9) -> Sample:
+    return Sample(1.0, pods, rss_mib, tasks, 2, descriptors)
+
+
+def test_what_stays_within_five_percent_from_a_fifth_on_has_not_grown() -> None:
+    assert growth([at(100, 50.0), at(200, 100.0), at(500, 110.0), at(1000, 104.9, descriptors=13)]) == []
+
+
+def test_memory_tasks_and_descriptors_are_each_found_to_grow() -> None:
+    assert growth([at(200), at(1000, 106.0, 20, 14)]) == [
+        "RSS has grown by 6.0%, from 100.0 MiB",
+        "tasks have grown from 19 to 20",
+        "descriptors have grown from 9 to 14",
+    ]
+
+
+def test_a_sample_is_of_the_process_that_was_asked_for() -> None:
+    taken = sample(os.getpid(), seconds=1.0, pods=2, tasks=3)
+    assert taken.rss_mib > 10
+    assert taken.threads >= 1
+    assert taken.descriptors >= 3
