@@ -115,8 +115,10 @@ def measure(plan: Plan, binaries: Binaries, tools: Tools, tell: Callable[[str], 
                 compared = compared or answers
                 if answers != compared:
                     raise StallError(f"{name} answers otherwise: {_first_difference(compared, answers)}")
-                for claim in CLAIMS:
-                    done = server.ask(claim, plan)
+                # All floods first: what a slow server leaves undone at the rate would count in the next.
+                floods = {claim: server.flood(claim) for claim in CLAIMS}
+                for claim, flood in floods.items():
+                    done = server.steady(claim, flood, plan)
                     tell(summary(done))
                     yield done
             finally:
@@ -138,6 +140,14 @@ def questions(claim: str, count: int = _QUESTIONS) -> list[Json]:
         {"id": _MEMBER, "requirements": {"resourceRequest": each, "nodeClaim": CLAIMS[claim] or None}}
         for each in amounts
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Flood:
+    """What one server made of questions that came as fast as it answered."""
+
+    per_s: float
+    cpu_ms: float
 
 
 class _Server:
@@ -167,23 +177,26 @@ class _Server:
             time.sleep(_POLL_S)
         raise StallError(f"{self.process.name} gives no answers, but {answers[:1]}:\n{self.process.log_tail()}")
 
-    def ask(self, claim: str, plan: Plan) -> Estimates:
-        """One kind of question, both ways."""
-        asked = questions(claim)
+    def flood(self, claim: str) -> _Flood:
+        """As fast as the callers get answers. Raises: StallError."""
         before_s = self.process.cpu_s()
-        (flood,) = self._run(asked, f"-seconds={_FLOOD_S}")
+        (flood,) = self._run(questions(claim), f"-seconds={_FLOOD_S}")
         cpu_s = self.process.cpu_s() - before_s
         if not flood["answered"] or flood["failed"]:
             raise StallError(f"{self.process.name} has not answered:\n{self.process.log_tail()}")
-        (steady,) = self._run(asked, f"-seconds={_STEADY_S}", f"-rate={RATE}")
+        return _Flood(flood["answered"] / flood["seconds"], cpu_s / flood["answered"] * 1e3)
+
+    def steady(self, claim: str, flood: _Flood, plan: Plan) -> Estimates:
+        """At the rate."""
+        (steady,) = self._run(questions(claim), f"-seconds={_STEADY_S}", f"-rate={RATE}")
         wait_quiet(self.process)
         return Estimates(
             server=self.process.name,
             claim=claim,
             nodes=plan.nodes,
             pods=plan.pods,
-            per_s=flood["answered"] / flood["seconds"],
-            cpu_ms=cpu_s / flood["answered"] * 1e3,
+            per_s=flood.per_s,
+            cpu_ms=flood.cpu_ms,
             p50_ms=steady["p50_ms"],
             p99_ms=steady["p99_ms"],
             failed=steady["failed"],
