@@ -11,7 +11,7 @@ import sys
 
 import click
 
-from tests.fuzz.campaign import BATCH, SURFACES, Surface, Tally, run_batch, run_for
+from tests.fuzz.campaign import BATCH, SURFACES, Tally, run_batch, run_named
 
 _BY_NAME = {surface.name: surface for surface in SURFACES}
 
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     jobs = [(name, options.minutes * 60.0, options.first) for name in chosen]
     with multiprocessing.get_context("spawn").Pool(options.processes, maxtasksperchild=1) as pool:
-        tallies = list(pool.imap_unordered(_run, jobs))
+        tallies = list(pool.imap_unordered(run_named, jobs))
     for tally in tallies:
         for finding in tally.findings.values():
             click.echo(f"\n{tally.surface}, {finding}")
@@ -35,12 +35,6 @@ def main(arguments: list[str] | None = None) -> int:
             f"longest stall {tally.longest_s * 1e3:.0f} ms of CPU time"
         )
     return int(any(tally.findings for tally in tallies))
-
-
-def _run(job: tuple[str, float, int]) -> Tally:
-    name, seconds, first = job
-    surface: Surface = _BY_NAME[name]
-    return run_for(surface, seconds, first)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -12,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import structlog
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from hypothesis.errors import HypothesisWarning
 
 from tests.fuzz import configuration, limits, objects, watch_bytes
 
@@ -88,6 +90,13 @@ def run_for(surface: Surface, seconds: float, first_seed: int) -> Tally:
                 )
         number += 1
     return tally
+
+
+def run_named(job: tuple[str, float, int]) -> Tally:
+    """`run_for` the surface of that name, quietly, in a process of its own."""
+    name, seconds, first_seed = job
+    warnings.simplefilter("ignore", HypothesisWarning)
+    return run_for(next(surface for surface in SURFACES if surface.name == name), seconds, first_seed)
 
 
 def _leaves(error: BaseException) -> Sequence[BaseException]:
