@@ -85,7 +85,11 @@ class Sides:
         for scheduler in (UPSTREAM, PODIUM):
             self.server.asked.clear()
             verdicts.append(await ask(self.admin, scheduler, item))
-            questions.append(sorted((verb, comparable(body)) for verb, body in self.server.asked))
+            # The first of each kind: once its status is written a pod is tried again, if it is still there by then.
+            first: dict[str, str] = {}
+            for verb, body in self.server.asked:
+                first.setdefault(verb, comparable(body))
+            questions.append(sorted(first.items()))
             await take_away(self.admin, item)
         assert questions[0] == questions[1]
         return verdicts[0], verdicts[1], [verb for verb, _ in questions[0]]

@@ -290,7 +290,7 @@ async def test_an_api_server_that_is_away_during_a_backlog_gets_all_pods_bound(
 
     await eventually(some_are_bound)
     # So long that more status patches of failed attempts pile up than decisions may be ahead of the server.
-    sandbox_cluster.sandbox.faults.refuse_connections(4.0)
+    sandbox_cluster.sandbox.faults.refuse_connections(6.0)
     names = [f"web-{index}" for index in range(250)]
     await sandbox_cluster.wait_bound(names, within_s=30.0)
     assert await daemon.attempts("error") > 128
