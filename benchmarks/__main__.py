@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rich.console import Console
 
@@ -41,6 +41,11 @@ from tests.karmada import binaries as karmada
 DOCS: Final = Path(__file__).parent.parent / "docs"
 BOTH: Final = "both"
 ALL: Final = "all"
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+ResultT = TypeVar("ResultT", bound="DataclassInstance")
 
 _console = Console(highlight=False, width=None if sys.stdout.isatty() else 180)
 
@@ -146,17 +151,23 @@ def _control_plane() -> tuple[Binaries, dict[str, Any]]:
     return obtain(Progress()), machine.describe(versions)
 
 
+def _written(
+    options: argparse.Namespace, name: str, key: str, where: Mapping[str, Any], measured: Iterable[ResultT]
+) -> list[ResultT]:
+    """What is measured, written after each: one that fails late does not take the others with it."""
+    found: list[ResultT] = []
+    for each in measured:
+        found.append(each)
+        _write(options, name, {"machine": where, key: [asdict(one) for one in found]})
+    return found
+
+
 def measure_start_up(options: argparse.Namespace) -> None:
     """Both schedulers' sync with a large cluster, in turn."""
     nodes, pods = (options.nodes or [start_up.NODES])[0], options.pods or start_up.PODS
     plan = start_up.Plan(nodes, pods, options.repeat, schedulers(options))
     binaries, where = _control_plane()
-    starts = []
-    for each in start_up.measure(plan, binaries, _tell):
-        starts.append(each)
-        content = {"machine": where, "starts": [asdict(each) for each in starts]}
-        _write(options, "start-up", content)
-    figures = start_up.medians(starts)
+    figures = start_up.medians(_written(options, "start-up", "starts", where, start_up.measure(plan, binaries, _tell)))
     _console.print(start_up.table(figures))
     _show(list(start_up.checks(figures)))
 
@@ -167,11 +178,7 @@ def measure_storm(options: argparse.Namespace) -> None:
         (options.nodes or [storm.NODES])[0], options.pods or storm.PODS, options.repeat, schedulers(options)
     )
     binaries, where = _control_plane()
-    storms = []
-    for each in storm.measure(plan, binaries, _tell):
-        storms.append(each)
-        _write(options, "storm", {"machine": where, "storms": [asdict(each) for each in storms]})
-    figures = storm.medians(storms)
+    figures = storm.medians(_written(options, "storm", "storms", where, storm.measure(plan, binaries, _tell)))
     _console.print(storm.table(figures))
     _show(list(storm.checks(figures)))
 
@@ -180,11 +187,9 @@ def measure_neighbours(options: argparse.Namespace) -> None:
     """Podium and kube-scheduler at once on the same nodes: what they do wrong, without and with --avoid-conflicts."""
     plan = neighbours.Plan((options.nodes or [neighbours.NODES])[0], options.repeat)
     binaries, where = _control_plane()
-    fillings = []
-    for each in neighbours.measure(plan, binaries, _tell):
-        fillings.append(each)
-        _write(options, "neighbours", {"machine": where, "fillings": [asdict(each) for each in fillings]})
-    figures = neighbours.sums(fillings)
+    figures = neighbours.sums(
+        _written(options, "neighbours", "fillings", where, neighbours.measure(plan, binaries, _tell))
+    )
     _console.print(neighbours.table(figures))
     _show(list(neighbours.checks(figures)))
 
@@ -196,11 +201,8 @@ def measure_estimates(options: argparse.Namespace) -> None:
     progress = Progress()
     tools = estimates.Tools(karmada.obtain(karmada.CLIENT, progress), karmada.obtain(karmada.SERVER, progress))
     where["karmada"] = karmada.version()
-    found = []
-    for each in estimates.measure(estimates.Plan(nodes, pods, options.repeat), binaries, tools, _tell):
-        found.append(each)
-        _write(options, "estimator", {"machine": where, "estimates": [asdict(each) for each in found]})
-    figures = estimates.medians(found)
+    measured = estimates.measure(estimates.Plan(nodes, pods, options.repeat), binaries, tools, _tell)
+    figures = estimates.medians(_written(options, "estimator", "estimates", where, measured))
     _console.print(estimates.table(figures))
     _show(list(estimates.checks(figures)))
 
