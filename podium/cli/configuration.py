@@ -84,6 +84,15 @@ def feature_gates_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return option(command)
 
 
+def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options `--kubeconfig` and `--master` of every command that stands where the scheduler runs."""
+    master = click.option("--master", help="The API server's address, in place of the kubeconfig's.")
+    kubeconfig = click.option(
+        "--kubeconfig", help="Credentials for the API server; by default those of the pod podium runs in."
+    )
+    return kubeconfig(master(command))
+
+
 def gates_of(values: Sequence[str]) -> ConfigGates:
     """What `--feature-gates` asks for.
 

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli import event_loop
-from podium.cli.configuration import BadConfiguration, Usable, feature_gates_option, plugin_option, usable
+from podium.cli.configuration import (
+    BadConfiguration,
+    Usable,
+    connection_options,
+    feature_gates_option,
+    plugin_option,
+    usable,
+)
 from podium.cli.leader_election import leader_election_options, with_options
 from podium.telemetry import configure_logging
 
@@ -26,8 +33,7 @@ _MARKS = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error":
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
 @feature_gates_option
-@click.option("--kubeconfig", help="Credentials for the API server; by default those of the pod podium runs in.")
-@click.option("--master", help="The API server's address, in place of the kubeconfig's.")
+@connection_options
 @leader_election_options
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(

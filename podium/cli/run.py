@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from podium.cli import event_loop
-from podium.cli.configuration import feature_gates_option, plugin_option, usable
+from podium.cli.configuration import connection_options, feature_gates_option, plugin_option, usable
 from podium.cli.doors import door_options, take_doors
 from podium.cli.leader_election import leader_election_options, with_options
 from podium.config import ConfigError
@@ -19,8 +19,7 @@ from podium.telemetry import configure_logging, get_logger
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
 @feature_gates_option
-@click.option("--kubeconfig", help="Credentials for the API server; by default those of the pod podium runs in.")
-@click.option("--master", help="The API server's address, in place of the kubeconfig's.")
+@connection_options
 @click.option("--bind-address", default="0.0.0.0", show_default=True, help="Where the endpoints listen.")
 @click.option(
     "--secure-port",
