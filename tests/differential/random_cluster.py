@@ -26,23 +26,20 @@ _MEBIBYTE = 1 << 20
 
 
 def surroundings() -> list[tuple[str, Json]]:
-    """What there is besides nodes and pods, each with the collection it is posted to."""
+    """What there is besides nodes, pods and the class of patient ones, each with the collection it is posted to."""
     made: list[tuple[str, Json]] = [
         ("/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
         for name, labels in NAMESPACES.items()
         if name != "default"
     ]
     # Pods of a Service are spread by default, those without constraints of their own.
-    made += [
+    return made + [
         (
             f"/api/v1/namespaces/{namespace}/services",
             {"metadata": {"name": app}, "spec": {"selector": {"app": app}, "ports": [{"port": 80}]}},
         )
         for namespace, app in (("default", "web"), ("default", "db"), ("team-a", "web"))
     ]
-    patient = {"metadata": {"name": PATIENT}, "value": 1000, "preemptionPolicy": "Never"}
-    made.append(("/apis/scheduling.k8s.io/v1/priorityclasses", patient))
-    return made
 
 
 class RandomCluster:

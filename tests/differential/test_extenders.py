@@ -18,6 +18,7 @@ from tests.control_plane.servers import ControlPlane
 from tests.differential.two_schedulers import Verdict, ask, take_away
 from tests.e2e.daemon import Daemon, configuration
 from tests.e2e.objects import nodes, pod
+from tests.e2e.priorities import create_priority_class
 from tests.extender_server import ExtenderServer, names
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
@@ -27,7 +28,6 @@ Json = dict[str, Any]
 UPSTREAM, PODIUM = "upstream", "podium"
 LICENCE = "example.com/licence"
 ANSWERS = "answers"
-CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 PODS = "/api/v1/namespaces/default/pods"
 NODES = [f"node-{number}" for number in range(4)]
 EVERYWHERE = ["hard/filter", "hard/prioritize", "soft/filter", "soft/prioritize"]
@@ -218,7 +218,7 @@ async def test_same_errors_in_words_that_name_the_extender(sides: Sides) -> None
 
 
 async def test_same_questions_about_victims(sides: Sides) -> None:
-    await sides.admin.create(CLASSES, {"metadata": {"name": "high"}, "value": 100})
+    await create_priority_class(sides.admin, "high", 100)
     for name in NODES:
         await sides.admin.create(PODS, pod(f"on-{name}", cpu="3", nodeName=name))
     none_left = asking({"meta/preempt": {}}, cpu="3", priorityClassName="high")

@@ -15,10 +15,11 @@ import pytest
 
 from tests.control_plane.client import Client
 from tests.control_plane.servers import ControlPlane
-from tests.differential.random_cluster import RandomCluster, surroundings
+from tests.differential.random_cluster import PATIENT, RandomCluster, surroundings
 from tests.differential.score_log import ScoreLog, Scores
 from tests.differential.two_schedulers import Verdict, ask, take_away
 from tests.e2e.daemon import Daemon, configuration
+from tests.e2e.priorities import create_priority_class
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 
@@ -100,6 +101,7 @@ async def test_podium_decides_as_kube_scheduler_does(admin: Client, log_of_upstr
     cluster, comparison = RandomCluster(SEED), Comparison()
     for path, item in surroundings():
         await admin.create(path, item)
+    await create_priority_class(admin, PATIENT, 1000, preemptionPolicy="Never")
     for node in cluster.nodes(NODES):
         await admin.create("/api/v1/nodes", node)
     for pod in cluster.pods(PODS):

@@ -1,12 +1,14 @@
-"""Pods that can be victims, and pods that can have some."""
+"""Priority classes, pods that can be victims, and pods that can have some."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from tests.e2e.cluster import Cluster, Json
+from tests.control_plane.client import ApiError, Client
+from tests.e2e.cluster import PODS, Cluster, Json
 from tests.e2e.objects import pod
+from tests.e2e.waiting import eventually
 
 PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 PRIORITIES = {"low": 5, "middle": 50, "high": 1000}
@@ -15,13 +17,28 @@ PRIORITIES = {"low": 5, "middle": 50, "high": 1000}
 async def create_priorities(cluster: Cluster, **fields: Any) -> None:
     """Creates the priority classes; the fields are for "high"."""
     for name, value in PRIORITIES.items():
-        body = {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": name},
-            "value": value,
-        }
-        await cluster.admin.create(PRIORITY_CLASSES, body | (fields if name == "high" else {}))
+        await create_priority_class(cluster.admin, name, value, **(fields if name == "high" else {}))
+
+
+async def create_priority_class(admin: Client, name: str, value: int, **fields: Any) -> None:
+    """Creates a class, and waits until pods can have it.
+
+    The API server fills in priorities from a cache of its own, which may not know yet what was created just now, or may
+    still know a class of that name from before.
+    """
+    made = await admin.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value, **fields})
+    wanted = (made["value"], made["preemptionPolicy"])
+
+    async def is_given() -> bool:
+        try:
+            tried = await admin.request(
+                "POST", PODS, pod(f"tries-{name}", priorityClassName=name), params={"dryRun": "All"}
+            )
+        except ApiError as error:
+            raise AssertionError(str(error)) from error
+        return (tried["spec"]["priority"], tried["spec"]["preemptionPolicy"]) == wanted
+
+    await eventually(is_given)
 
 
 def running(name: str, on: str, *, cpu: str = "4", priority: str = "low", grace_s: int = 0, **labels: str) -> Json:

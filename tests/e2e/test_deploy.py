@@ -12,12 +12,11 @@ from tests.control_plane.locate import Binaries
 from tests.e2e.cluster import RealCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.objects import node, pod, pods
+from tests.e2e.priorities import create_priority_class
 from tests.e2e.shipped import ACCOUNT, DEPLOY, apply, configuration, manifests, may, wait_granted
 from tests.e2e.waiting import eventually
 
 Json = dict[str, Any]
-
-PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
 def test_the_deployment_runs_podium_as_the_other_manifests_expect() -> None:
@@ -117,7 +116,7 @@ async def test_the_manifests_are_taken_and_their_account_may_do_what_podium_does
     assert (await real_cluster.wait_condition("huge"))["message"] == message
 
     # A victim is deleted.
-    await real_cluster.admin.create(PRIORITY_CLASSES, {"metadata": {"name": "urgent"}, "value": 1000})
+    await create_priority_class(real_cluster.admin, "urgent", 1000)
     await real_cluster.create(pod("urgent", cpu="3", priorityClassName="urgent"))
     await real_cluster.wait_bound(["urgent"])
     assert len(await real_cluster.pods()) < 20
