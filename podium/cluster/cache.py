@@ -27,8 +27,9 @@ from podium.telemetry import get_logger
 
 log = get_logger("cache")
 
-CHANGES_WAITING_MAX: Final = 20_000
-"""How many changes wait for the next snapshot. A standby, or a cluster without pending pods, never asks for one."""
+CHANGES_WAITING_MAX: Final = 1_000
+"""How many changes wait for the next snapshot: 25 ms of work at most. A standby, or a cluster without pending pods,
+never asks for one."""
 
 ReportBroken: TypeAlias = Callable[[Node | Pod, FieldError], None]
 """Told of each object that cannot be read in full, once per object and fault."""

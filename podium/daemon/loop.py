@@ -53,12 +53,10 @@ log = get_logger("scheduler")
 
 _TURN_S_MAX = 0.002
 """How long the loop decides before it lets others run."""
-_REQUESTS_WAITING_MAX = 128
-"""How far decisions may run ahead of the API server."""
-_REQUESTS_WAITING_LOW = 64
+_REQUESTS_WAITING_MAX = 16
+"""How far decisions may run ahead of the requests under way: what waits longer is decided on what is older."""
+_REQUESTS_WAITING_LOW = 4
 """How far the API server has to catch up before decisions go on: many at once are cheaper than one now and then."""
-_CONTENDED_SHARE = 8
-"""How much less far while other schedulers bind pods too, where conflicts with them are to be avoided."""
 _LOOK_AGAIN_S = 1.0
 """After how long a loop that waits for the API server looks again, should nobody have told it of progress."""
 
@@ -159,11 +157,11 @@ class SchedulingLoop:
             await self._ended.wait()
 
     def _take_turn(self, tasks: asyncio.TaskGroup) -> Asking | bool:
-        """Decide on pods for a short while, or until extenders have to be asked; False where there is none left."""
+        """Decide on a few pods, or until extenders have to be asked; False where there is none left."""
         clock, queue = self._parts.clock, self._parts.queue
         # Where others bind pods too, each binding is sent, and counts, before the next decision.
         ends_s = clock.monotonic() + (_TURN_S_MAX if self._unconfirmed() is None else 0.0)
-        while True:
+        for _ in range(_REQUESTS_WAITING_MAX):
             info = queue.pop()
             if info is None:
                 return False
@@ -171,7 +169,8 @@ class SchedulingLoop:
             if asking is not None:
                 return asking
             if clock.monotonic() >= ends_s:
-                return True
+                break
+        return True
 
     def _is_ahead_by(self, requests: int) -> bool:
         """Whether the API server has to catch up before it makes sense to decide on more pods.
@@ -183,7 +182,7 @@ class SchedulingLoop:
         waiting += self._parts.extender_pool.waiting_to_bind
         unconfirmed = self._unconfirmed()
         if unconfirmed is not None:
-            waiting, requests = waiting + unconfirmed, requests // _CONTENDED_SHARE
+            waiting += unconfirmed
         return waiting > requests and not self._is_stopping
 
     def _unconfirmed(self) -> int | None:
