@@ -46,7 +46,11 @@ TABLE: Mapping[str, Mapping[str, str]] = {
     "TaintToleration": {"Node": f"Add {TAINT}", "Pod": "UpdatePodToleration"},
     "NodeAffinity": {"Node": f"Add {LABEL} {SHIM}"},
     "NodePorts": {"Pod": "Delete", "Node": f"Add {SHIM}"},
-    "NodeResourcesFit": {"Pod": "Delete UpdatePodScaleDown", "Node": f"Add {ALLOCATABLE} {SHIM}"},
+    "NodeResourcesFit": {
+        "Pod": "Delete UpdatePodScaleDown",
+        "Node": f"Add {ALLOCATABLE} {SHIM}",
+        "resource.k8s.io/DeviceClass": "Add Update",
+    },
     "VolumeRestrictions": {"Pod": "Delete", "Node": f"Add {SHIM}", "PersistentVolumeClaim": "Add"},
     "NodeVolumeLimits": {
         "storage.k8s.io/CSINode": "Add Update",
@@ -84,12 +88,17 @@ TABLE: Mapping[str, Mapping[str, str]] = {
     },
     "NodeDeclaredFeatures": {"Node": f"Add UpdateNodeDeclaredFeature {SHIM}", "Pod": "Update"},
 }
-# Devices are not allocated yet, and no pod that asks for them is ever rejected for want of one.
 NOT_YET = {
-    ("DynamicResources", resource, action)
-    for resource in ("resource.k8s.io/ResourceClaim", "resource.k8s.io/DeviceClass", "resource.k8s.io/ResourceSlice")
+    (plugin, resource, action)
+    for plugin, resource in (
+        ("DynamicResources", "resource.k8s.io/ResourceClaim"),
+        ("DynamicResources", "resource.k8s.io/DeviceClass"),
+        ("DynamicResources", "resource.k8s.io/ResourceSlice"),
+        ("NodeResourcesFit", "resource.k8s.io/DeviceClass"),
+    )
     for action in ("Add", "Update")
 }
+"""Rows about devices. podium does not place pods on devices yet: another try would end as the last one did."""
 _SINGLE_UPDATES = [each for each in ActionType if each in ActionType.UPDATE]
 
 
@@ -178,6 +187,7 @@ def _needs(**affinity: Any) -> Pod:
     return pod(affinity=affinity)
 
 
+CLASS_RESOURCE = "deviceclass.resource.kubernetes.io/gpu"
 WEB, DB = {"app": "web"}, {"app": "db"}
 PLAIN = pod()
 MASTERLESS = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
@@ -518,6 +528,10 @@ CASES = [
     ),
 ]
 
+CLAIMING = pod(spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]})
+WANTS_CLASS = pod(spec={"containers": [{"name": "main", "resources": {"requests": {CLASS_RESOURCE: "1"}}}]})
+REJECTED_FOR_DEVICES = {"DynamicResources": CLAIMING, "NodeResourcesFit": WANTS_CLASS}
+
 ALWAYS = {
     ("NodeVolumeLimits", "storage.k8s.io/CSINode", "Add"),
     ("VolumeBinding", "storage.k8s.io/StorageClass", "Add"),
@@ -550,6 +564,15 @@ WITHOUT_HINT = [row for row, registration in rows().items() if registration.hint
 @pytest.mark.parametrize("row", WITHOUT_HINT, ids="-".join)
 def test_a_change_in_a_row_without_a_hint_always_is(row: Row) -> None:
     assert strategy(*row, PLAIN, object(), object()) is Strategy.AFTER_BACKOFF
+
+
+@pytest.mark.parametrize("row", sorted(NOT_YET), ids="-".join)
+def test_nobody_is_tried_again_in_vain_for_a_change_of_devices(row: Row) -> None:
+    plugin, resource, action = row
+    item = REJECTED_FOR_DEVICES[plugin]
+    assert strategy(plugin, resource, action, item, object(), object()) is Strategy.SKIP
+    # Other events of the same pod do count, so it is asked about at all.
+    assert strategy(plugin, "Node", SHIM, item, node(), node()) is Strategy.AFTER_BACKOFF
 
 
 def test_every_row_with_a_hint_has_a_change_that_helps_and_one_that_does_not() -> None:
