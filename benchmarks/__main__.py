@@ -178,7 +178,7 @@ def measure_storm(options: argparse.Namespace) -> None:
         (options.nodes or [storm.NODES])[0], options.pods or storm.PODS, options.repeat, schedulers(options)
     )
     binaries, where = _control_plane()
-    figures = storm.medians(_written(options, "storm", "storms", where, storm.measure(plan, binaries, _tell)))
+    figures = storm.medians(_written(options, "storm", "phases", where, storm.measure(plan, binaries, _tell)))
     _console.print(storm.table(figures))
     _show(list(storm.checks(figures)))
 

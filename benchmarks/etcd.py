@@ -28,6 +28,7 @@ REGISTRY: Final = {
     "PersistentVolume": "persistentvolumes",
     "PersistentVolumeClaim": "persistentvolumeclaims",
     "CSINode": "csinodes",
+    "PodTemplate": "podtemplates",
 }
 """Where the API server keeps objects of a kind, under /registry."""
 
@@ -106,8 +107,12 @@ class Etcd:
 
 def single_put(item: Json) -> bytes:
     """A request that stores one object."""
-    value = _encoded(msgspec.json.encode(stored(item)))
-    return msgspec.json.encode({"key": _encoded(key(item).encode()), "value": value})
+    return put_body(key(item), msgspec.json.encode(stored(item)))
+
+
+def put_body(where: str, content: bytes) -> bytes:
+    """A request that stores the bytes there."""
+    return msgspec.json.encode({"key": _encoded(where.encode()), "value": _encoded(content)})
 
 
 def puts(objects: Iterable[Json]) -> Iterator[bytes]:

@@ -40,8 +40,11 @@ From the start of the process until `/readyz` says that all informers are in syn
 """
 _HOW_STORM = """\
 Pods that fit nowhere wait for an event; every node update, each of which changes what a node has, asks the plugin that
-rejected them for a hint. Meanwhile other pods are created and scheduled, after as many were in calm. The time in hints
-is from the scheduler's own metric, of which kube-scheduler drops what it cannot record in time. Medians.
+rejected them for a hint. Meanwhile other pods are created and scheduled, after as many were in calm, and as many with
+updates elsewhere: so many per second, of objects as large that no scheduler watches. The rate that is kept there is
+what API server and etcd leave to any scheduler, where they share the machine with it. Cores are those in use until the
+last pod is bound. The time in hints is from the scheduler's own metric, of which kube-scheduler drops what it cannot
+record in time. Medians.
 """
 _HOW_ESTIMATOR = """\
 Both servers follow the same API server and are asked in turn by Karmada's own client, each time for other amounts of
@@ -128,7 +131,7 @@ def _storm(results: Storms | None) -> Iterator[str]:
     if results is None:
         return
     yield from _opening("Event storm", results, _HOW_STORM)
-    figures = storm.medians(results.storms)
+    figures = storm.medians(results.phases)
     yield markdown(storm.table(figures))
     yield from _checked(storm.checks(figures))
 

@@ -12,7 +12,7 @@ from benchmarks.estimates import Estimates
 from benchmarks.in_process import Rate
 from benchmarks.measure import Run
 from benchmarks.start_up import StartUp
-from benchmarks.storm import Storm
+from benchmarks.storm import Phase
 
 DIRECTORY: Final = Path(__file__).parent / "results"
 
@@ -45,7 +45,7 @@ class Starts(Results, kw_only=True):
 class Storms(Results, kw_only=True):
     """`storm.json`."""
 
-    storms: list[Storm]
+    phases: list[Phase]
 
 
 class EstimatorResults(Results, kw_only=True):

@@ -37,7 +37,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "growth": {"machine": MACHINE, "rates": [asdict(replace(each, workload="gated")) for each in rates]},
         "start-up": {"machine": MACHINE, "starts": [asdict(each) for each in starts]},
         "estimator": {"machine": MACHINE, "estimates": [asdict(test_estimates.PODIUM), asdict(test_estimates.OTHER)]},
-        "storm": {"machine": MACHINE, "storms": [asdict(test_storm.PODIUM), asdict(test_storm.OTHER)]},
+        "storm": {"machine": MACHINE, "phases": [asdict(each) for each in test_storm.PHASES]},
     }.items():
         write_results(directory / f"{name}.json", {"command": f"python -m benchmarks {name}", **content})
     return directory
