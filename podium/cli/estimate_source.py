@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any
 from urllib.parse import quote
 
@@ -15,7 +16,8 @@ from podium.cluster import CacheError
 from podium.config import default_configuration
 from podium.estimator.accurate import Engine
 from podium.estimator.errors import EstimateError
-from podium.estimator.member import READ, Gates, MemberCluster
+from podium.estimator.member import READ, READ_TO_TRY, Gates, MemberCluster
+from podium.estimator.scheduler_view import SchedulerView
 from podium.kube.api_errors import ApiError, NotFound
 from podium.kube.credentials import ConnectionConfigError, load
 from podium.kube.errors import FieldError
@@ -30,7 +32,7 @@ from podium.whatif.files import read_objects
 from podium.whatif.manifests import resource_of
 
 _PAGE = 500
-_KINDS: Mapping[tuple[str, str], ResourceType[Any]] = {(each.group, each.kind): each for each in READ}
+_KINDS: Mapping[tuple[str, str], ResourceType[Any]] = {(each.group, each.kind): each for each in (*READ, *READ_TO_TRY)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,11 @@ class Workload:
     priority_class_name: str
 
 
-def member_of(manifests: Iterable[Any], gates: Gates, name: str = "") -> MemberCluster:
+def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", *, is_accurate: bool = False) -> MemberCluster:
     """The member cluster of these objects.
+
+    Args:
+        is_accurate: whether replicas can be tried out on it.
 
     Raises:
         ManifestError: one cannot be read.
@@ -52,7 +57,10 @@ def member_of(manifests: Iterable[Any], gates: Gates, name: str = "") -> MemberC
         resource = _kind_of(manifest)
         if resource is not None:
             found.append(read_manifest(manifest, resource))
-    member = MemberCluster(name, _refuse_broken, gates)
+    view = None
+    if is_accurate:
+        view = SchedulerView(World.of(manifests).lister, _refuse_broken, SystemClock(), Random())
+    member = MemberCluster(name, _refuse_broken, gates, view)
     for item in sorted(found, key=lambda item: (item.metadata.namespace, item.metadata.name)):
         member.put(item)
     return member

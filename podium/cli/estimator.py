@@ -45,6 +45,13 @@ def command() -> None:
     show_default=True,
     help="What to answer for a member that is not synced or cannot be reached.",
 )
+@click.option(
+    "--mode",
+    type=click.Choice(["parity", "accurate"]),
+    default="parity",
+    show_default=True,
+    help="Karmada's own number, or what podium would bind in the member.",
+)
 @click.option("--logging-format", type=click.Choice(["json", "text"]), help="By default text on a terminal.")
 @click.option("-v", "--v", "verbosity", type=click.IntRange(0, 10), default=2, show_default=True, help="Verbosity.")
 def serve(
@@ -64,6 +71,7 @@ def serve(
     metrics_bind_address: str,
     feature_gates: str,
     on_unsynced: str,
+    mode: str,
     logging_format: str | None,
     verbosity: int,
 ) -> None:
@@ -71,6 +79,9 @@ def serve(
 
     A member is what a context of --kubeconfig leads to, a file of --kubeconfig-dir, or with --cluster-name the one
     cluster that the usual kubeconfig or the pod's service account leads to.
+
+    In accurate mode the number of replicas is found by trying them out with the scheduler's own filters, after the pods
+    that wait in the member; the workload that Karmada names is looked up there for its pod template.
     """
     from podium.estimator.server.tls13 import refuse_tls12
 
@@ -86,7 +97,7 @@ def serve(
     configure_logging(form={"json": "json", "text": "console", None: None}[logging_format], verbosity=verbosity)
     gates = gates_of(feature_gates)
     tls = _tls(grpc_auth_cert_file, grpc_auth_key_file, grpc_client_ca_file, skip=insecure_skip_grpc_client_verify)
-    still = _still(cases, gates) if cases is not None else {}
+    still = _still(cases, gates, is_accurate=mode == "accurate") if cases is not None else {}
     sources = _sources(kubeconfig, contexts, kubeconfig_dir, cluster_name, master)
     if bool(still) == bool(sources):
         raise click.UsageError("give member clusters: --kubeconfig, --kubeconfig-dir, --cluster-name, or else --cases")
@@ -98,6 +109,7 @@ def serve(
         tls,
         gates,
         OnUnsynced(on_unsynced),
+        mode == "accurate",
     )
     try:
         event_loop.run(EstimatorApp(options, sources, still).run)
@@ -114,7 +126,7 @@ def _tls(certificate: str, key: str, client_ca: str, *, skip: bool) -> TlsFiles 
     return TlsFiles(certificate, key, client_ca, skip)
 
 
-def _still(cases: str, gates: Gates) -> dict[str, MemberCluster]:
+def _still(cases: str, gates: Gates, *, is_accurate: bool) -> dict[str, MemberCluster]:
     from podium.cli.estimate_source import member_of
     from podium.estimator.cases import read_case
     from podium.estimator.errors import EstimateError
@@ -125,7 +137,7 @@ def _still(cases: str, gates: Gates) -> dict[str, MemberCluster]:
         for number, line in enumerate(lines, start=1):
             try:
                 case = read_case(line)
-                found[case.id] = member_of(case.objects, gates, case.id)
+                found[case.id] = member_of(case.objects, gates, case.id, is_accurate=is_accurate)
             except (EstimateError, ManifestError) as error:
                 raise click.ClickException(f"{cases}:{number}: {error}") from error
     return found

@@ -203,6 +203,18 @@ class Cache:
         self._next(pod, PodEvent.REMOVE)
         self._delete(pod.uid)
 
+    def put_pod(self, pod: Pod) -> None:
+        """Count a bound pod, or bring it up to date."""
+        if self.state_of(pod.uid) is PodState.ADDED:
+            self.update_pod(pod)
+        else:
+            self.add_pod(pod)
+
+    def drop_pod(self, pod: Pod) -> None:
+        """Stop counting a bound pod, if it counts; an assumption is left to who has made it."""
+        if self.state_of(pod.uid) is PodState.ADDED:
+            self.remove_pod(pod)
+
     def state_of(self, uid: str) -> PodState:
         """Where the pod stands."""
         cached = self._pods.get(uid)

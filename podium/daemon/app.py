@@ -11,7 +11,6 @@ to be known.
 
 from __future__ import annotations
 
-import gc
 import os
 import platform
 import signal
@@ -85,6 +84,7 @@ from podium.kube.objects import Node, Pod
 from podium.kube.rate_limit import TokenBucket
 from podium.kube.resource_types import NODES, PODS
 from podium.kube.session import ApiSession
+from podium.lib import garbage
 from podium.lib.clock import Clock, SuspendAwareClock, SystemClock
 from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
@@ -98,7 +98,6 @@ _DRAIN_S_MAX = 6.0
 _EVENTS_S_MAX = 2.0
 _CONNECTED_S_MAX = 10.0
 _LEASE_CONNECTIONS_MAX = 2
-_GC_THRESHOLDS = (100_000, 50, 100)
 
 
 class PartFailed(Exception):  # noqa: N818 - what has happened, as the log says it
@@ -172,7 +171,7 @@ class App:
             ExceptionGroup: of `PartFailed`; everything else has been cancelled.
         """
         log.info("Starting podium", version=podium.__version__, python=platform.python_version())
-        _settle_garbage_collector()
+        garbage.settle()
         kubeconfig = self._options.kubeconfig or self._config.client_connection.kubeconfig or None
         credentials = await load(kubeconfig, self._clock, master=self._options.master)
         async with AsyncExitStack() as stack:
@@ -414,8 +413,7 @@ class App:
                 log.info("Waiting for the caches to sync", server=credentials.base_url)
                 await informers.wait_synced()
                 self._is_synced = True
-                # What the sync has brought stays: the collector need not walk over it again and again.
-                gc.freeze()
+                garbage.keep_what_is_there()
 
             async def lead() -> None:
                 if elector is not None:
@@ -497,10 +495,3 @@ async def _wait_connected(informers: InformerSet) -> None:
         await informers.wait_connected()
     if waiting.cancelled_caught:
         log.warning("Watches are broken, scheduling begins nevertheless", resources=list(informers.unconnected))
-
-
-def _settle_garbage_collector() -> None:
-    """Have the collector look rarely: nearly all that lives long is objects of the cluster, which make no cycles."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_GC_THRESHOLDS)

@@ -10,9 +10,9 @@ Differs: Karmada has no such estimate. Nobody is preempted for a replica.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -43,6 +43,9 @@ from podium.queues import Nominator
 PLACED_MAX: Final = 10_000
 """How many replicas are placed one by one; a larger answer than this is never given for those."""
 
+Steps: TypeAlias = Generator[None, None, int]
+"""An estimate under way; its value is the number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Engine:
@@ -64,21 +67,57 @@ def accurate_replicas(engine: Engine, replica: Pod, waiting: Iterable[Pod] = (),
     Raises:
         EstimateError: an attempt failed for another reason than that the pod does not fit.
     """
-    if not len(engine.cache.snapshot()):
-        return 0
+    steps = replicas_in_steps(engine, replica, waiting, most)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            return int(done.value)
+
+
+def replicas_in_steps(
+    engine: Engine,
+    replica: Pod,
+    waiting: Iterable[Pod] = (),
+    most: int = PLACED_MAX,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Steps:
+    """As `accurate_replicas`, one attempt at a time: whoever asks may do other things in between.
+
+    Between two steps the cluster may change as it likes. To be run to its end, or closed.
+
+    Args:
+        is_over: whether to stop; the answer is then what has been placed so far.
+    """
     trial = _Trial(engine)
     try:
-        for pod in sorted(waiting, key=_turn):
-            trial.place(pod)
-        if trial.is_gated(replica):
-            return 0
-        if _is_alone(replica.spec) and trial.is_without_surprises():
-            return saturated(trial.count(replica))
-        return trial.place_many(replica, most)
+        count = yield from _counted(trial, replica, sorted(waiting, key=_turn), most, is_over)
+        while trial.take_back_last():
+            yield
+        return count
     except ScheduleError as error:
         raise EstimateError(f"failed to estimate replicas: {error}") from error
     finally:
         trial.undo()
+
+
+def _counted(trial: _Trial, replica: Pod, waiting: Iterable[Pod], most: int, is_over: Callable[[], bool]) -> Steps:
+    if trial.has_no_nodes():
+        return 0
+    for pod in waiting:
+        trial.place_unless_hopeless(pod)
+        yield
+        if is_over():
+            return 0
+    if trial.is_gated(replica):
+        return 0
+    if _is_alone(replica.spec) and trial.is_without_surprises():
+        return saturated(trial.count(replica))
+    count = 0
+    while count < most and not is_over() and trial.place(_numbered(replica, count)):
+        count += 1
+        yield
+    return count
 
 
 def replica_of(requirements: ReplicaRequirements | None, name: str = "replica") -> Pod:
@@ -115,13 +154,27 @@ def _is_alone(spec: PodSpec) -> bool:
     )
 
 
+class _Placed(NamedTuple):
+    """One pod on a node for the time being. `promised`: the node it was nominated to."""
+
+    state: CycleState
+    pod: Pod
+    node_name: str
+    promised: str | None
+
+
 class _Trial:
     """Pods placed for the time of one estimate."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._rotation = Rotation()
-        self._placed: list[tuple[CycleState, Pod, str]] = []
+        self._placed: list[_Placed] = []
+        self._hopeless: set[tuple[str, int, tuple[tuple[str, str], ...]]] = set()
+
+    def has_no_nodes(self) -> bool:
+        """Whether there is nothing to place anything on."""
+        return not len(self._engine.cache.snapshot())
 
     def is_gated(self, pod: Pod) -> bool:
         """Whether the queue would hold the pod back."""
@@ -148,12 +201,11 @@ class _Trial:
                 np.minimum(counts, left // amount, out=counts)
         return int(counts.sum())
 
-    def place_many(self, replica: Pod, most: int) -> int:
-        """Place replicas until one finds no node."""
-        for number in range(most):
-            if not self.place(_numbered(replica, number)):
-                return number
-        return most
+    def place_unless_hopeless(self, pod: Pod) -> None:
+        """One attempt, unless one just like it has failed and nothing has been placed since."""
+        alike = (pod.metadata.namespace, id(pod.spec), tuple(sorted(pod.metadata.labels.items())))
+        if alike not in self._hopeless and not self.place(pod) and not pod.status.nominated_node_name:
+            self._hopeless.add(alike)
 
     def place(self, pod: Pod) -> bool:
         """One attempt; whether the pod found a node."""
@@ -174,24 +226,39 @@ class _Trial:
         return isinstance(decision, Suggested) and self._take(state, pod, decision.node_name)
 
     def _take(self, state: CycleState, pod: Pod, node_name: str) -> bool:
-        framework, cache = self._engine.framework, self._engine.cache
-        cache.assume_pod(pod, node_name)
-        self._placed.append((state, pod, node_name))
-        status = framework.run_reserve(state, pod, node_name)
+        engine = self._engine
+        engine.cache.assume_pod(pod, node_name)
+        # It is on a node now: what was promised to it would be taken twice.
+        self._placed.append(_Placed(state, pod, node_name, engine.nominated.node_of(pod.uid)))
+        engine.nominated.delete(pod)
+        status = engine.framework.run_reserve(state, pod, node_name)
         if status is None:
-            status = framework.run_permit(state, pod, node_name).status
+            status = engine.framework.run_permit(state, pod, node_name).status
         if status is not None:
-            self._take_back(*self._placed.pop())
-        return status is None
+            self.take_back_last()
+            return False
+        self._hopeless.clear()
+        return True
 
-    def _take_back(self, state: CycleState, pod: Pod, node_name: str) -> None:
-        self._engine.framework.run_unreserve(state, pod, node_name)
-        self._engine.cache.forget_pod(pod)
+    def take_back_last(self) -> bool:
+        """Take back what was placed last; whether there was anything."""
+        if not self._placed:
+            return False
+        engine, placed = self._engine, self._placed.pop()
+        pod = placed.pod
+        engine.framework.run_unreserve(placed.state, pod, placed.node_name)
+        # A pod that waited may have been bound meanwhile.
+        if engine.cache.is_assumed(pod.uid):
+            engine.cache.forget_pod(pod)
+        if placed.promised is not None and engine.nominated.node_of(pod.uid) is None:
+            engine.nominated.add(pod, placed.promised)
+        engine.cache.snapshot()
+        return True
 
     def undo(self) -> None:
         """Leave the cluster as it was."""
-        while self._placed:
-            self._take_back(*self._placed.pop())
+        while self.take_back_last():
+            pass
 
 
 def _numbered(replica: Pod, number: int) -> Pod:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from podium.cluster import Cache, Snapshot
-from podium.cluster.cache import PodState, ReportBroken
+from podium.cluster.cache import ReportBroken
+from podium.estimator.accurate import PLACED_MAX, Steps, replica_of
 from podium.estimator.amounts import upstream_footprint
 from podium.estimator.claims import Claims
 from podium.estimator.component_sets import SetPlacement, without_assumed
@@ -25,25 +26,38 @@ from podium.estimator.requirements import (
     MAX_INT32,
     AssumedWorkload,
     Component,
+    ComponentReplicaRequirements,
     ObjectReference,
     ReplicaRequirements,
 )
 from podium.estimator.room import ClusterRoom
+from podium.estimator.scheduler_view import SchedulerView
+from podium.estimator.template import pod_made_by, replica_as_asked
 from podium.estimator.workloads import (
     DEPLOYMENT_KIND,
     DEPLOYMENTS,
+    JOBS,
     REPLICA_SETS,
+    STATEFUL_SETS,
     Deployment,
+    Job,
+    Templated,
     TemplatedReplicaSet,
+    TemplatedStatefulSet,
     controller_uid,
+    new_replica_set,
     unschedulable_pods,
 )
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
+from podium.kube.requests import filter_requests
 from podium.kube.resource_types import NODES, PODS, KubeObject, ResourceType
 
 READ: Final[tuple[ResourceType[Any], ...]] = (NODES, PODS, RESOURCE_QUOTAS, DEPLOYMENTS, REPLICA_SETS)
 """What an estimate needs of a cluster."""
+
+READ_TO_TRY: Final[tuple[ResourceType[Any], ...]] = (STATEFUL_SETS, JOBS)
+"""What it needs besides, and besides what plugins read, to try replicas out: more workloads with their templates."""
 
 _ENDED: Final = ("Succeeded", "Failed")
 
@@ -61,14 +75,20 @@ class MemberCluster:
 
     Args:
         report_broken: told of objects that cannot be read in full.
+        view: what replicas are tried out on, for accurate answers.
     """
 
-    def __init__(self, name: str, report_broken: ReportBroken, gates: Gates = Gates()) -> None:
+    def __init__(
+        self, name: str, report_broken: ReportBroken, gates: Gates = Gates(), view: SchedulerView | None = None
+    ) -> None:
         self.name = name
         self.quotas: dict[str, ResourceQuota] = {}
         self.deployments: dict[str, Deployment] = {}
         self.replica_sets: dict[str, TemplatedReplicaSet] = {}
+        self.stateful_sets: dict[str, TemplatedStatefulSet] = {}
+        self.jobs: dict[str, Job] = {}
         self._gates = gates
+        self._view = view
         self._cache = Cache(report_broken, upstream_footprint)
         self._claims = Claims()
         self._room = ClusterRoom(self._cache.snapshot(), self._claims)
@@ -91,32 +111,40 @@ class MemberCluster:
                 self.deployments[item.key] = item
             case TemplatedReplicaSet():
                 self.replica_sets[item.key] = item
+            case TemplatedStatefulSet():
+                self.stateful_sets[item.key] = item
+            case Job():
+                self.jobs[item.key] = item
             case _:
                 raise AssertionError(f"an estimate does not need {item.key}")
 
     def put_node(self, node: Node) -> None:
         """Add a node or bring it up to date."""
         self._cache.put_node(node)
+        if self._view is not None:
+            self._view.put_node(node)
 
     def drop_node(self, name: str) -> None:
         """Forget a node."""
         self._cache.remove_node(name)
+        if self._view is not None:
+            self._view.drop_node(name)
 
     def put_pod(self, pod: Pod) -> None:
         """Add a pod that has not ended, or bring it up to date."""
         if pod.node_name:
-            if self._cache.state_of(pod.uid) is PodState.ADDED:
-                self._cache.update_pod(pod)
-            else:
-                self._cache.add_pod(pod)
+            self._cache.put_pod(pod)
+        if self._view is not None:
+            self._view.put_pod(pod)
         owner = controller_uid(pod.metadata)
         if owner is not None:
             self._pods_of.setdefault(owner, {})[pod.uid] = pod
 
     def drop_pod(self, pod: Pod) -> None:
         """Forget a pod."""
-        if self._cache.state_of(pod.uid) is PodState.ADDED:
-            self._cache.remove_pod(pod)
+        self._cache.drop_pod(pod)
+        if self._view is not None:
+            self._view.drop_pod(pod)
         owner = controller_uid(pod.metadata)
         if owner is not None and owner in self._pods_of:
             self._pods_of[owner].pop(pod.uid, None)
@@ -150,11 +178,66 @@ class MemberCluster:
         assumed = self._honoured(assumed)
         try:
             by_nodes = max_available_replicas(self.room(), requirements, assumed)
-            if not self._gates.resource_quota_estimate:
-                return by_nodes
-            return min(by_nodes, replicas_within(self.quotas.values(), requirements, assumed))
+            return min(by_nodes, self._within_quotas(requirements, assumed))
         except FieldError as error:
             raise EstimateError(f"failed to estimate replicas: {error}") from error
+
+    @property
+    def is_accurate(self) -> bool:
+        """Whether replicas can be tried out."""
+        return self._view is not None
+
+    def replicas_in_steps(
+        self,
+        requirements: ReplicaRequirements | None,
+        assumed: Sequence[AssumedWorkload],
+        workload: ObjectReference | None,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> Steps:
+        """How many replicas podium would bind here, found out in steps; see `accurate.replicas_in_steps`.
+
+        Args:
+            workload: whose replicas they are. One that is not here, or of a kind whose template cannot be read,
+                makes replicas of which no more is known than the requirements.
+
+        Raises:
+            EstimateError: an amount cannot be read, or an attempt failed.
+        """
+        assert self._view is not None, "this member answers only as upstream does"
+        assumed = self._honoured(assumed)
+        try:
+            bound = self._within_quotas(requirements, assumed)
+            made = self._made_by(workload)
+            replica = replica_of(requirements) if made is None else replica_as_asked(made, requirements)
+            filter_requests(replica.spec)
+        except FieldError as error:
+            raise EstimateError(f"failed to estimate replicas: {error}") from error
+        count = yield from self._view.replicas_in_steps(replica, _on_their_way(assumed), is_over)
+        return min(count, bound)
+
+    def _within_quotas(self, requirements: ReplicaRequirements | None, assumed: Sequence[AssumedWorkload]) -> int:
+        if not self._gates.resource_quota_estimate:
+            return MAX_INT32
+        return replicas_within(self.quotas.values(), requirements, assumed)
+
+    def _made_by(self, workload: ObjectReference | None) -> Pod | None:
+        """A pod such as the workload makes now."""
+        if workload is None:
+            return None
+        found: Templated | None = None
+        match workload.kind, f"{workload.namespace}/{workload.name}":
+            case "Deployment", key:
+                found = self.deployments.get(key)
+                # Its template has the label that tells the deployment's generations apart.
+                if found is not None:
+                    found = new_replica_set(found, self.replica_sets.values()) or found
+            case "ReplicaSet", key:
+                found = self.replica_sets.get(key)
+            case "StatefulSet", key:
+                found = self.stateful_sets.get(key)
+            case "Job", key:
+                found = self.jobs.get(key)
+        return pod_made_by(found) if found is not None else None
 
     def explain_replicas(self, requirements: ReplicaRequirements | None) -> list[NodeEstimate]:
         """Every node's part in `max_available_replicas`. Quotas are not shown: they bound the sum.
@@ -227,3 +310,21 @@ class MemberCluster:
 
     def _honoured(self, assumed: Sequence[AssumedWorkload]) -> Sequence[AssumedWorkload]:
         return assumed if self._gates.scheduling_overcommit_protection else ()
+
+
+def _on_their_way(assumed: Iterable[AssumedWorkload]) -> list[Pod]:
+    """Pods of workloads that cannot be seen yet, as many as are ever placed."""
+    pods: list[Pod] = []
+    for workload in assumed:
+        for component in workload.components:
+            if component is None:
+                continue
+            needed = component.replica_requirements or ComponentReplicaRequirements()
+            like = ReplicaRequirements(
+                node_claim=needed.node_claim,
+                resource_request=needed.resource_request,
+                namespace=workload.namespace,
+            )
+            count = min(component.replicas, PLACED_MAX - len(pods))
+            pods += [replica_of(like, f"assumed-{len(pods) + number}") for number in range(count)]
+    return pods

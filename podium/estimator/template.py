@@ -1,14 +1,21 @@
-"""What the replicas of a workload need, read off its pod template as Karmada reads it.
+"""What the replicas of a workload are like, read off its pod template, and what Karmada reads off it.
 
 Source: karmada pkg/util/helper/workload.go and pkg/util/resource.go (AddPodTemplateRequest), v1.18.
 """
 
 from __future__ import annotations
 
-from podium.estimator.amounts import upstream_footprint
+import msgspec
+from msgspec.structs import replace
+
+from podium.estimator.accurate import replica_of
+from podium.estimator.amounts import demands, upstream_footprint
 from podium.estimator.requirements import NodeClaim, ReplicaRequirements
-from podium.kube.objects import Pod
+from podium.estimator.workloads import Templated
+from podium.kube.objects import Affinity, Container, Pod, ResourceRequirements
+from podium.kube.pod_defaults import with_pod_defaults
 from podium.kube.resource_names import CPU
+from podium.kube.wire import without_nulls
 from podium.plugins.node_matching import required_terms
 
 
@@ -30,3 +37,58 @@ def requirements_of(pod: Pod, priority_class_name: str = "") -> ReplicaRequireme
         namespace=pod.metadata.namespace,
         priority_class_name=priority_class_name,
     )
+
+
+def pod_made_by(workload: Templated) -> Pod | None:
+    """A pod such as the workload makes; None where its template is none of a pod."""
+    template = without_nulls(workload.spec.template)
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    metadata = {
+        "name": workload.metadata.name,
+        "namespace": workload.metadata.namespace,
+        "uid": f"replica/{workload.metadata.uid}",
+        "labels": labels,
+    }
+    spec = {name: value for name, value in (template.get("spec") or {}).items() if name != "nodeName"}
+    try:
+        return msgspec.convert({"metadata": metadata, "spec": with_pod_defaults(spec)}, Pod)
+    except (msgspec.ValidationError, ValueError):
+        return None
+
+
+def replica_as_asked(made: Pod, asked: ReplicaRequirements | None) -> Pod:
+    """The pod, with the amounts and the claim that are asked for where they are not those of its template.
+
+    They are not while a workload that has been changed is on its way to the member: the question knows better.
+
+    Raises:
+        FieldError: an amount cannot be read.
+    """
+    if asked is None or _is_asked(made, asked):
+        return made
+    wanted, spec = replica_of(asked).spec, made.spec
+    affinity = replace(
+        spec.affinity or Affinity(), node_affinity=wanted.affinity.node_affinity if wanted.affinity else None
+    )
+    changed = replace(
+        spec,
+        containers=(*wanted.containers, *map(_without_amounts, spec.containers)),
+        init_containers=tuple(map(_without_amounts, spec.init_containers)),
+        resources=None,
+        overhead={},
+        node_selector=wanted.node_selector,
+        affinity=affinity,
+        tolerations=wanted.tolerations,
+    )
+    return Pod(metadata=made.metadata, spec=changed)
+
+
+def _is_asked(made: Pod, asked: ReplicaRequirements) -> bool:
+    known = requirements_of(made)
+    if dict(demands(known.resource_request)) != dict(demands(asked.resource_request)):
+        return False
+    return (asked.node_claim or NodeClaim()) == known.node_claim
+
+
+def _without_amounts(container: Container) -> Container:
+    return replace(container, resources=ResourceRequirements())

@@ -8,7 +8,7 @@ Source: karmada pkg/estimator/server/replica/replica.go and pkg/util/lifted/depl
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from podium.estimator.errors import EstimateError
 from podium.kube.errors import FieldError
@@ -42,8 +42,25 @@ class TemplatedReplicaSet(NamespacedObject, frozen=True):
     spec: TemplatedSpec = TemplatedSpec()
 
 
+class TemplatedStatefulSet(NamespacedObject, frozen=True):
+    """A stateful set with its template."""
+
+    spec: TemplatedSpec = TemplatedSpec()
+
+
+class Job(NamespacedObject, frozen=True):
+    """A job."""
+
+    spec: TemplatedSpec = TemplatedSpec()
+
+
 DEPLOYMENTS: Final = ResourceType("Deployment", "/apis/apps/v1/deployments", Deployment)
 REPLICA_SETS: Final = ResourceType("ReplicaSet", "/apis/apps/v1/replicasets", TemplatedReplicaSet)
+STATEFUL_SETS: Final = ResourceType("StatefulSet", "/apis/apps/v1/statefulsets", TemplatedStatefulSet)
+JOBS: Final = ResourceType("Job", "/apis/batch/v1/jobs", Job)
+
+Templated: TypeAlias = Deployment | TemplatedReplicaSet | TemplatedStatefulSet | Job
+"""What has a pod template that can be read."""
 
 
 def unschedulable_pods(

@@ -10,6 +10,7 @@ from typing import Any, Generic
 from podium.binder import WaitingPods
 from podium.cluster import Snapshot
 from podium.framework.interface import Lister
+from podium.framework.still import NoPreemptions
 from podium.kube.objects import Pod
 from podium.kube.resource_types import KubeObject, ObjectT, ResourceType
 from podium.lib.change_log import ChangeLog
@@ -44,28 +45,6 @@ class StillClient:
         del resource
         self.patches.append((item.key, change))
         return item
-
-
-class StillPreemptions:
-    """Implements `podium.framework.interface.Preemptions`: nobody makes room."""
-
-    def attempted(self) -> None:
-        """Let it pass."""
-
-    def is_preempting(self, uid: str) -> bool:
-        """Nobody."""
-        del uid
-        return False
-
-    def is_held_back(self, pod: Pod) -> bool:
-        """Nobody."""
-        del pod
-        return False
-
-    def spares(self, victim: Pod) -> bool:
-        """Nobody."""
-        del victim
-        return False
 
 
 class StillLister(Generic[ObjectT]):
@@ -106,7 +85,7 @@ class StillHandle:
         self.clock = ManualClock()
         self.random = Random(seed)
         self.client = StillClient()
-        self.preemptions = StillPreemptions()
+        self.preemptions = NoPreemptions()
         self.waiting_pods = WaitingPods(self.clock)
         self.events: list[NotedEvent] = []
         self._snapshot = snapshot

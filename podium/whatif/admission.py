@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from podium.kube.pod_defaults import with_pod_defaults
 from podium.kube.resource_types import NAMESPACES, NODES, PODS, ResourceType
 from podium.kube.wire import without_nulls
 from podium.whatif.manifests import Manifest
@@ -49,12 +50,7 @@ class Admission:
         return manifest if fill is None else fill(without_nulls(dict(manifest)))
 
     def _pod(self, pod: dict[str, Any]) -> dict[str, Any]:
-        spec = dict(_at(pod, "spec"))
-        for group in ("containers", "initContainers"):
-            if isinstance(containers := spec.get(group), list):
-                spec[group] = [_container(each, host_network=spec.get("hostNetwork") is True) for each in containers]
-        if spec.get("resources"):
-            spec["resources"] = _requests_from_limits(spec["resources"])
+        spec = with_pod_defaults(_at(pod, "spec"))
         name = spec.get("priorityClassName")
         priority_class = self._classes.get(name) if isinstance(name, str) and name else self._default_class
         if priority_class is not None:
@@ -62,27 +58,6 @@ class Admission:
             if priority_class.get("preemptionPolicy") is not None:
                 spec.setdefault("preemptionPolicy", priority_class["preemptionPolicy"])
         return {**pod, "spec": spec}
-
-
-def _container(container: Any, *, host_network: bool) -> Any:
-    if not isinstance(container, dict):
-        return container
-    filled = {**container, "resources": _requests_from_limits(container.get("resources") or {})}
-    ports = container.get("ports")
-    if host_network and isinstance(ports, list):
-        filled["ports"] = [
-            {"hostPort": port["containerPort"], **port} if isinstance(port, dict) and "containerPort" in port else port
-            for port in ports
-        ]
-    return filled
-
-
-def _requests_from_limits(resources: Any) -> Any:
-    """What has a limit but no request requests its limit."""
-    if not isinstance(resources, dict):
-        return resources
-    limits, requests = _at(resources, "limits"), _at(resources, "requests")
-    return {**resources, "requests": {**limits, **requests}} if limits else resources
 
 
 def _node(node: dict[str, Any]) -> dict[str, Any]:

@@ -7,21 +7,21 @@ a clock that stands still and a seeded source of randomness, so that the same qu
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from random import Random
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from podium.binder import WaitingPods
-from podium.cluster import Cache, Snapshot
+from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration
-from podium.framework.interface import Lister, Plugin
+from podium.framework.interface import Plugin
 from podium.framework.runtime import Framework
 from podium.framework.status import Code, Status
+from podium.framework.still import QuietHandle, SilentObserver
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.requests import filter_requests
-from podium.kube.resource_types import NODES, PODS, ObjectT, ResourceType
-from podium.lib.clock import Clock, ManualClock
+from podium.kube.resource_types import NODES, PODS
+from podium.lib.clock import ManualClock
 from podium.queues import Nominator
 from podium.whatif.errors import ManifestError, WhatIfError
 from podium.whatif.world import World
@@ -30,82 +30,6 @@ _NOW_S: Final = 4_102_444_800.0
 """2100-01-01: after every date that an object of a question has."""
 
 _SEED: Final = 1
-
-
-class RefusingClient:
-    """Stands for the API server where there is none to write to."""
-
-    async def bind(self, pod: Pod, node_name: str) -> None:
-        """Refuse."""
-        raise WhatIfError(f"there is no API server to bind {pod.key} to {node_name}")
-
-    async def patch(self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any]) -> ObjectT:
-        """Refuse."""
-        del change
-        raise WhatIfError(f"there is no API server to patch {resource.kind} {item.key}")
-
-
-class NoPreemptions:
-    """Implements `podium.framework.interface.Preemptions`: nobody makes room while the world stands still."""
-
-    def attempted(self) -> None:
-        """Let it pass."""
-
-    def is_preempting(self, uid: str) -> bool:
-        """Nobody."""
-        del uid
-        return False
-
-    def is_held_back(self, pod: Pod) -> bool:
-        """Nobody."""
-        del pod
-        return False
-
-    def spares(self, victim: Pod) -> bool:
-        """Nobody."""
-        del victim
-        return False
-
-
-class SilentObserver:
-    """Implements `podium.framework.runtime.Observer`: nobody measures here."""
-
-    def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
-        """Let it pass."""
-
-    def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
-        """Let it pass."""
-
-    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: Exception) -> None:
-        """Let it pass: the attempt fails with its words."""
-
-    def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:
-        """Let it pass."""
-
-
-@dataclass(frozen=True, slots=True)
-class StillHandle:
-    """Implements `podium.framework.interface.Handle`."""
-
-    clock: Clock
-    random: Random
-    client: RefusingClient
-    preemptions: NoPreemptions
-    waiting_pods: WaitingPods
-    nominator: Nominator
-    cache: Cache
-    world: World
-
-    def snapshot(self) -> Snapshot:
-        """The snapshot that the current attempt decides on."""
-        return self.cache.snapshot()
-
-    def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
-        """The objects of a kind."""
-        return self.world.lister(resource)
-
-    def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:
-        """Let it pass: there is nobody to tell."""
 
 
 class StillCluster:
@@ -138,7 +62,10 @@ class StillCluster:
             if pod.node_name and pod.key not in asked:
                 self.cache.add_pod(pod)
         self.nominated = Nominator(pods.get)
-        handle = _handle(self.nominated, self.cache, world)
+        clock = ManualClock(_NOW_S)
+        # Nobody comes as far as Permit.
+        waiting_pods = WaitingPods(clock)
+        handle = QuietHandle(clock, Random(_SEED), waiting_pods, self.nominated, self.cache.snapshot, world.lister)
         self._frameworks = {
             profile.scheduler_name: Framework(profile, classes, handle, SilentObserver()) for profile in config.profiles
         }
@@ -180,12 +107,6 @@ class StillCluster:
             if status is not None and status.code is not Code.SUCCESS:
                 gates.append(status.by(plugin.name))
         return tuple(gates)
-
-
-def _handle(nominator: Nominator, cache: Cache, world: World) -> StillHandle:
-    clock = ManualClock(_NOW_S)
-    waiting_pods = WaitingPods(clock)  # nobody comes as far as Permit
-    return StillHandle(clock, Random(_SEED), RefusingClient(), NoPreemptions(), waiting_pods, nominator, cache, world)
 
 
 def _refuse_broken(item: Node | Pod, error: FieldError) -> NoReturn:

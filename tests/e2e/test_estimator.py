@@ -16,7 +16,7 @@ from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
 from tests.control_plane.servers import ControlPlane
 from tests.e2e.cluster import Cluster, RealCluster
-from tests.e2e.objects import node, pod
+from tests.e2e.objects import HOSTNAME, Json, node, pod
 from tests.integration.estimator.conftest import QUIET, Asker, replace, serving
 
 pytestmark = pytest.mark.anyio
@@ -56,6 +56,35 @@ async def test_estimates_follow_two_hundred_nodes_and_their_pods_within_a_second
         await _becomes(4 * NODES - 7, replicas, FOLLOWS_S_MAX)
         await cluster.delete_node("node-9")
         await _becomes(4 * NODES - 11, replicas, FOLLOWS_S_MAX)
+
+
+async def test_accurate_estimates_know_the_workload_and_what_waits(cluster: Cluster) -> None:
+    await cluster.create(*(node(f"node-{index}", cpu="4") for index in range(5)))
+    options = replace(QUIET, is_accurate=True)
+    async with serving(EstimatorApp(options, [Source("m1", str(cluster.kubeconfig))])) as asker:
+
+        async def replicas() -> int:
+            return await asker.replicas("m1", ONE_CPU, of="kind=Deployment, name=default/web")
+
+        await _becomes(20, replicas, 20.0)
+        await cluster.admin.create("/apis/apps/v1/namespaces/default/deployments", _deployment())
+        await _becomes(5, replicas, 5.0)
+        await cluster.create(pod("waits", cpu="4"))
+        await _becomes(4, replicas, 5.0)
+
+
+def _deployment() -> Json:
+    container = {"name": "main", "image": "app", "resources": {"limits": {"cpu": "1"}}}
+    labels = {"app": "web"}
+    apart = {"labelSelector": {"matchLabels": labels}, "topologyKey": HOSTNAME}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container], "affinity": affinity}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+    }
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from podium.estimator.server.service import EstimatorService
 from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
 from podium.kube.credentials import load
 from podium.kube.session import ApiSession
+from podium.lib import garbage
 from podium.lib.clock import Clock, SystemClock
 from podium.telemetry import CONTENT_TYPE, get_logger
 
@@ -53,7 +54,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to serve. Addresses are `host:port`, "" for nowhere; `tls` None serves in plain text."""
+    """How to serve. Addresses are `host:port`, "" for nowhere; `tls` None serves in plain text.
+
+    `is_accurate`: try replicas out on live members; those that never change bring their own view, or none.
+    """
 
     address: str = "0.0.0.0:10352"
     health_address: str = ":10351"
@@ -61,6 +65,7 @@ class Options:
     tls: TlsFiles | None = None
     gates: Gates = field(default_factory=Gates)
     on_unsynced: OnUnsynced = OnUnsynced.LAST_KNOWN
+    is_accurate: bool = False
 
 
 class EstimatorApp:
@@ -95,6 +100,7 @@ class EstimatorApp:
             TlsError, ListenError, ConnectionConfigError: it cannot start.
         """
         options = self._options
+        garbage.settle()
         credentials = ReloadingCertificates(options.tls).credentials() if options.tls is not None else None
         async with AsyncExitStack() as stack:
             live = [await self._live(stack, source) for source in self._sources]
@@ -117,7 +123,15 @@ class EstimatorApp:
     async def _live(self, stack: AsyncExitStack, source: Source) -> LiveMember:
         credentials = await load(source.kubeconfig, self._clock, context=source.context, master=source.master)
         session = await stack.enter_async_context(ApiSession(credentials))
-        return LiveMember(source.name, session, self._options.gates, clock=self._clock, random=self._random)
+        options = self._options
+        return LiveMember(
+            source.name,
+            session,
+            options.gates,
+            clock=self._clock,
+            random=self._random,
+            is_accurate=options.is_accurate,
+        )
 
     async def _stop_on_signal(self) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:

@@ -1,25 +1,29 @@
 """A member cluster followed through its API server.
 
 Owns the informers of one member, and tells its columns of every change. Reads only: nodes, pods, deployments, replica
-sets, and quotas where they count.
+sets, quotas where they count; and what the scheduler's plugins read where replicas are tried out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from random import Random
 from typing import Any, Generic, TypeVar
 
+import anyio
+
 from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.quota import RESOURCE_QUOTAS
+from podium.estimator.scheduler_view import SchedulerView
 from podium.estimator.server.members import Freshness
-from podium.estimator.workloads import DEPLOYMENTS, REPLICA_SETS
+from podium.estimator.workloads import DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFUL_SETS
 from podium.kube.errors import FieldError
 from podium.kube.informer import InformerSet
 from podium.kube.objects import Node, Pod
-from podium.kube.resource_types import NODES, PODS, KubeObject
+from podium.kube.resource_types import NODES, PODS, KubeObject, ResourceType
 from podium.kube.session import ApiSession
 from podium.kube.wire import BrokenObject
+from podium.lib import garbage
 from podium.lib.clock import Clock
 from podium.telemetry import get_logger
 
@@ -59,15 +63,39 @@ class _Follow(Generic[ItemT]):
 class LiveMember:
     """Implements `podium.estimator.server.members.Served`."""
 
-    def __init__(self, name: str, session: ApiSession, gates: Gates, *, clock: Clock, random: Random) -> None:
-        self.cluster = cluster = MemberCluster(name, self._report_broken, gates)
-        self._informers = InformerSet(session, clock=clock, random=random)
+    def __init__(
+        self,
+        name: str,
+        session: ApiSession,
+        gates: Gates,
+        *,
+        clock: Clock,
+        random: Random,
+        is_accurate: bool = False,
+    ) -> None:
+        self._name = name
+        self._informers = informers = InformerSet(session, clock=clock, random=random)
+        view = None
+        if is_accurate:
+            # Before the plugins ask for the same kinds without templates.
+            informers.informer(REPLICA_SETS)
+            informers.informer(STATEFUL_SETS)
+            view = SchedulerView(informers.informer, self._report_broken, clock, random)
+        self.cluster = cluster = MemberCluster(name, self._report_broken, gates, view)
         self._follow(NODES, cluster.put_node, lambda node: cluster.drop_node(node.name))
         self._follow(PODS, cluster.put_pod, cluster.drop_pod)
         self._follow(DEPLOYMENTS, *_into(cluster.deployments))
         self._follow(REPLICA_SETS, *_into(cluster.replica_sets))
         if gates.resource_quota_estimate:
             self._follow(RESOURCE_QUOTAS, *_into(cluster.quotas))
+        if is_accurate:
+            self._follow(STATEFUL_SETS, *_into(cluster.stateful_sets))
+            self._follow(JOBS, *_into(cluster.jobs))
+
+    @property
+    def resources(self) -> Sequence[ResourceType[Any]]:
+        """What is read of the member."""
+        return self._informers.resources
 
     @property
     def freshness(self) -> Freshness:
@@ -79,16 +107,17 @@ class LiveMember:
 
     async def run(self) -> None:
         """Follow until cancelled."""
-        await self._informers.run()
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._informers.run)
+            await self._informers.wait_synced()
+            garbage.keep_what_is_there()
 
     def _follow(self, resource: Any, put: Callable[[Any], None], drop: Callable[[Any], None]) -> None:
-        self._informers.informer(resource).add_handler(_Follow(put, drop, self.cluster.name))
+        self._informers.informer(resource).add_handler(_Follow(put, drop, self._name))
 
     def _report_broken(self, item: Node | Pod, error: FieldError) -> None:
         kind = type(item).__name__
-        log.error(
-            "Object cannot be read in full", cluster=self.cluster.name, kind=kind, object=item.key, error=str(error)
-        )
+        log.error("Object cannot be read in full", cluster=self._name, kind=kind, object=item.key, error=str(error))
 
 
 def _into(items: MutableMapping[str, ItemT]) -> tuple[Callable[[ItemT], None], Callable[[ItemT], None]]:

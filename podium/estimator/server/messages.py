@@ -9,6 +9,7 @@ Differs: what no release sends any more is still understood.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -100,6 +101,8 @@ _MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str]]]] = {
     },
     "UnschedulableReplicasResponse": {"unschedulableReplicas": (1, "int32")},
 }
+
+_WORKLOAD: Final = re.compile(r"kind=([^,]+), name=([^/]*)/(.+)")
 
 
 class MessageError(Exception):
@@ -224,6 +227,12 @@ def read_unschedulable_request(content: bytes) -> UnschedulableRequest:
             api_version=found.apiVersion, kind=found.kind, namespace=found.namespace, name=found.name
         )
     return UnschedulableRequest(message.cluster, workload, message.unschedulableThreshold / _NANOSECONDS)
+
+
+def workload_named(text: str) -> ObjectReference | None:
+    """The workload that clients name beside a request, in the metadata `object`; None where they name none."""
+    found = _WORKLOAD.fullmatch(text)
+    return ObjectReference(kind=found[1], namespace=found[2], name=found[3]) if found is not None else None
 
 
 def _parsed(name: str, content: bytes) -> _Message:

@@ -3,7 +3,8 @@
 Owns names of methods, and which status a failure has: UNKNOWN with a text for every estimate that there is not, as a
 plain error of a Go server.
 
-Cost: an estimate runs on the loop; sets of many components run in a thread, on a copy of what is free.
+Cost: an estimate runs on the loop; sets of many components run in a thread, on a copy of what is free; replicas that
+are tried out take turns with everything else (`in_turns`).
 Source: karmada pkg/estimator/service/service.proto and pkg/estimator/server/server.go, v1.18.
 Differs: a request with more than `COMPONENTS_MAX` components is refused.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Final, Generic, TypeAlias, TypeVar
 
 import grpc
@@ -21,6 +23,7 @@ import grpc.aio
 from podium.estimator.errors import EstimateError
 from podium.estimator.member import MemberCluster
 from podium.estimator.requirements import MAX_INT32
+from podium.estimator.server.in_turns import InTurns
 from podium.estimator.server.members import Members
 from podium.estimator.server.messages import (
     MessageError,
@@ -32,6 +35,7 @@ from podium.estimator.server.messages import (
     replicas_response,
     sets_response,
     unschedulable_response,
+    workload_named,
 )
 from podium.estimator.server.metrics import EstimatorMetrics, Question
 from podium.lib.clock import Clock
@@ -77,6 +81,7 @@ class EstimatorService:
         self._metrics = metrics
         self._clock = clock
         self._read_replicas = _Remembered(read_replicas_request)
+        self._in_turns = InTurns(clock)
 
     def handler(self) -> grpc.GenericRpcHandler:
         """What a gRPC server is given."""
@@ -90,13 +95,13 @@ class EstimatorService:
         )
 
     def _method(
-        self, question: Question, answer: Callable[[bytes], Awaitable[bytes]]
+        self, question: Question, answer: Callable[[bytes, _Context], Awaitable[bytes]]
     ) -> grpc.RpcMethodHandler[bytes, bytes]:
         async def handle(content: bytes, context: _Context) -> bytes:
             started_s = self._clock.monotonic()
             code, text, response = grpc.StatusCode.UNKNOWN, "", b""
             try:
-                response = await answer(content)
+                response = await answer(content, context)
             except MessageError as error:
                 code, text = grpc.StatusCode.INTERNAL, f"grpc: error unmarshalling request: {error}"
             except (EstimateError, PartError) as error:
@@ -109,21 +114,27 @@ class EstimatorService:
 
         return grpc.unary_unary_rpc_method_handler(handle)
 
-    async def _replicas(self, content: bytes) -> bytes:
+    async def _replicas(self, content: bytes, context: _Context) -> bytes:
         request = self._read_replicas(content)
         cluster = self._members.find(request.cluster)
         if cluster is None:
             return replicas_response(MAX_INT32)
+        if cluster.is_accurate:
+            workload = workload_named(_object(context))
+            begin = partial(cluster.replicas_in_steps, request.requirements, request.assumed, workload)
+            return replicas_response(await self._in_turns.run(cluster.name, begin))
         return replicas_response(cluster.max_available_replicas(request.requirements, request.assumed))
 
-    async def _sets(self, content: bytes) -> bytes:
+    async def _sets(self, content: bytes, context: _Context) -> bytes:
+        del context
         request = read_sets_request(content)
         cluster = self._members.find(request.cluster)
         if cluster is None:
             return sets_response(MAX_INT32)
         return sets_response(await _estimated_sets(cluster, request))
 
-    async def _unschedulable(self, content: bytes) -> bytes:
+    async def _unschedulable(self, content: bytes, context: _Context) -> bytes:
+        del context
         request = read_unschedulable_request(content)
         cluster = self._members.find(request.cluster)
         if cluster is None:
@@ -142,6 +153,6 @@ async def _estimated_sets(cluster: MemberCluster, request: SetsRequest) -> int:
 
 
 def _object(context: _Context) -> str:
-    """The workload that the caller names, for the log."""
+    """The workload that the caller names."""
     metadata: Iterable[tuple[str, str | bytes]] = context.invocation_metadata() or ()
     return next((str(value) for key, value in metadata if key == "object"), "")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import gc
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -26,9 +27,11 @@ class Asker:
     def __init__(self, channel: grpc.aio.Channel) -> None:
         self._channel = channel
 
-    async def replicas(self, cluster: str, requirements: Any = None, era: str = "bytes") -> int:
+    async def replicas(
+        self, cluster: str, requirements: Any = None, era: str = "bytes", of: str = "kind=Deployment, name=a/b"
+    ) -> int:
         content = replicas_request(cluster, requirements, era)
-        return int((await self.ask("MaxAvailableReplicas", content)).maxReplicas)
+        return int((await self.ask("MaxAvailableReplicas", content, of=of)).maxReplicas)
 
     async def sets(self, cluster: str, components: Any, era: str = "bytes") -> int:
         content = sets_request(cluster, components, era)
@@ -38,9 +41,11 @@ class Asker:
         content = unschedulable_request(cluster, workload, threshold_s)
         return int((await self.ask("GetUnschedulableReplicas", content)).unschedulableReplicas)
 
-    async def ask(self, question: str, content: bytes, deadline_s: float = 20.0) -> Any:
+    async def ask(
+        self, question: str, content: bytes, deadline_s: float = 20.0, of: str = "kind=Deployment, name=a/b"
+    ) -> Any:
         call = self._channel.unary_unary(f"/{SERVICE}/{question}")
-        answer = await call(content, timeout=deadline_s, metadata=(("object", "kind=Deployment, name=a/b"),))
+        answer = await call(content, timeout=deadline_s, metadata=(("object", of),))
         name = f"{question.removeprefix('Get')}Response"
         return CLASSES[name].FromString(answer)
 
@@ -48,20 +53,32 @@ class Asker:
 @asynccontextmanager
 async def serving(app: EstimatorApp) -> AsyncIterator[Asker]:
     """The app while the context is open."""
-    async with anyio.create_task_group() as group:
-        ports: list[int] = []
-        ready = anyio.Event()
+    with _collector_restored():
+        async with anyio.create_task_group() as group:
+            ports: list[int] = []
+            ready = anyio.Event()
 
-        def started(port: int) -> None:
-            ports.append(port)
-            ready.set()
+            def started(port: int) -> None:
+                ports.append(port)
+                ready.set()
 
-        group.start_soon(app.run, started)
-        with anyio.fail_after(20):
-            await ready.wait()
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{ports[0]}") as channel:
-            yield Asker(channel)
-        app.stop()
+            group.start_soon(app.run, started)
+            with anyio.fail_after(20):
+                await ready.wait()
+            async with grpc.aio.insecure_channel(f"127.0.0.1:{ports[0]}") as channel:
+                yield Asker(channel)
+            app.stop()
+
+
+@contextmanager
+def _collector_restored() -> Iterator[None]:
+    """A server has the garbage collector of its process look rarely."""
+    thresholds = gc.get_threshold()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
 
 
 async def refusal(ask: Callable[[], Awaitable[Any]]) -> tuple[grpc.StatusCode, str]:

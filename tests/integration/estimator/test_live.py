@@ -118,6 +118,41 @@ async def test_member_that_is_gone_leaves_the_others_alone(
             assert await asker.replicas("stays", ONE_CPU) == 4
 
 
+def _workload(kind: str, name: str, **fields: Any) -> Json:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    apart = {"labelSelector": {"matchLabels": {"app": name}}, "topologyKey": "kubernetes.io/hostname"}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container], "affinity": affinity}}
+    spec = {"selector": {"matchLabels": {"app": name}}, "template": template}
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": {**spec, **fields}}
+
+
+async def test_accurate_answers_follow_workloads_and_pods_that_wait_in_the_member(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    store = sandbox.store
+    for name in ("n1", "n2", "n3"):
+        node = _node(name)
+        store.create({**node, "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}})
+    options = replace(QUIET, is_accurate=True)
+    async with serving(EstimatorApp(options, [_source(sandbox, tmp_path, "m1")])) as asker:
+
+        async def replicas(of: str = "kind=StatefulSet, name=default/db") -> int:
+            return await asker.replicas("m1", ONE_CPU, of=of)
+
+        await becomes(12, replicas)
+        store.create(_workload("StatefulSet", "db"))
+        await becomes(3, replicas)
+        store.create(_pod("waiting", "4"))
+        await becomes(2, replicas)
+        assert await replicas("kind=Deployment, name=default/db") == 8
+        store.delete("pods", "waiting", "default", grace_period_s=0)
+        await becomes(3, replicas)
+        store.delete("statefulsets", "db", "default")
+        await becomes(12, replicas)
+
+
 async def test_member_that_never_answered_is_an_error(tmp_path: Path, anyio_backend: object) -> None:
     async with serving(EstimatorApp(QUIET, [Source("m1", master="http://127.0.0.1:1")])) as asker:
         code, text = await refusal(lambda: asker.replicas("m1"))

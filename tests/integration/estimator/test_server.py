@@ -12,11 +12,13 @@ from typing import Any
 import grpc
 import pytest
 
-from podium.cli.estimate_source import member_of
+from podium.cli.estimate_source import member_of, still_cluster
+from podium.estimator.accurate import Engine, accurate_replicas, replica_of
 from podium.estimator.cases import read_case
 from podium.estimator.member import Gates
 from podium.estimator.server.app import EstimatorApp
 from podium.estimator.server.messages import CLASSES
+from podium.kube.objects import Pod
 from tests.integration.estimator.conftest import QUIET, Asker, refusal, serving
 from tests.unit.estimator.server.wire import ERAS, replicas_request, sets_request
 
@@ -101,3 +103,23 @@ async def test_set_that_takes_nothing_and_many_components_are_answered_at_once(a
 async def test_method_that_is_not_there_is_unimplemented(asker: Asker) -> None:
     code, _ = await refusal(lambda: asker.ask("MinAvailableReplicas", b""))
     assert code is grpc.StatusCode.UNIMPLEMENTED
+
+
+async def test_recorded_members_tried_out_have_the_numbers_that_podium_estimate_gives(anyio_backend: object) -> None:
+    cases = [case for case in map(read_case, LINES) if case.components is None and case.workload is None][:40]
+    still = {case.id: member_of(case.objects, Gates(), case.id, is_accurate=True) for case in cases}
+    expected = {}
+    for case in cases:
+        replica = replica_of(case.requirements)
+        expected[case.id] = accurate_replicas(*_engine_and(case.objects, replica))
+    async with serving(EstimatorApp(QUIET, still=still)) as asker:
+        rows = {row["id"]: row for row in ROWS}
+        found = {name: await asker.replicas(name, rows[name].get("requirements")) for name in expected}
+        assert await asker.sets(cases[0].id, [{"name": "c", "replicas": 0}]) == 2**31 - 1
+    assert found == expected
+    assert found != {name: rows[name]["expect"]["replicas"] for name in found}
+
+
+def _engine_and(objects: list[Any], replica: Pod) -> tuple[Engine, Pod, list[Pod]]:
+    engine, waiting = still_cluster(objects, replica)
+    return engine, replica, waiting

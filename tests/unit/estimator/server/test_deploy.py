@@ -1,11 +1,17 @@
 """The manifests of deploy/estimator fit the command and each other."""
 
 from pathlib import Path
+from random import Random
 
+import pytest
 import yaml
 
 from podium.cli.estimator import serve
-from podium.estimator.member import READ
+from podium.estimator.member import Gates
+from podium.estimator.server.live import LiveMember
+from podium.kube.credentials import load
+from podium.kube.session import ApiSession
+from podium.lib.clock import ManualClock
 
 DEPLOY = Path(__file__).parents[4] / "deploy" / "estimator"
 
@@ -40,8 +46,27 @@ def test_services_lead_to_the_deployment_by_the_names_that_karmada_looks_for():
         assert ports[port["targetPort"]] == port["port"] == 10352
 
 
-def test_role_in_a_member_is_what_is_read():
-    rules = _documents("member-rbac.yaml")[0]["rules"]
-    allowed = {(group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"]}
-    assert allowed == {(resource.group, resource.plural) for resource in READ}
+def _allowed(name):
+    rules = _documents(name)[0]["rules"]
     assert all(rule["verbs"] == ["list", "watch"] for rule in rules)
+    return {(group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"]}
+
+
+async def _read(*, is_accurate):
+    live = LiveMember(
+        "m1",
+        ApiSession(await load(None, ManualClock(), master="http://127.0.0.1:1")),
+        Gates(resource_quota_estimate=True),
+        clock=ManualClock(),
+        random=Random(1),
+        is_accurate=is_accurate,
+    )
+    return {(resource.group, resource.plural) for resource in live.resources}
+
+
+@pytest.mark.anyio
+async def test_roles_in_a_member_are_what_is_read():
+    first, second = _allowed("member-rbac.yaml"), _allowed("member-rbac-accurate.yaml")
+    assert first == await _read(is_accurate=False)
+    assert not first & second
+    assert first | second == await _read(is_accurate=True)

@@ -13,6 +13,7 @@ from podium.estimator.server.messages import (
     replicas_response,
     sets_response,
     unschedulable_response,
+    workload_named,
 )
 from podium.kube.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Toleration
 from tests.unit.estimator.server.wire import ERAS, replicas_request, sets_request
@@ -123,3 +124,12 @@ def test_what_is_no_message_and_what_is_no_object_in_one_are_told_apart():
 def test_answers_are_field_one():
     assert replicas_response(5) == sets_response(5) == unschedulable_response(5) == b"\x08\x05"
     assert replicas_response(0) == b""
+
+
+def test_workload_is_named_beside_the_request():
+    assert workload_named("kind=Deployment, name=shop/web") == ObjectReference(
+        kind="Deployment", namespace="shop", name="web"
+    )
+    assert workload_named("kind=Thing, name=/one") == ObjectReference(kind="Thing", name="one")
+    assert workload_named("") is None
+    assert workload_named("fake") is None

@@ -1,0 +1,18 @@
+import gc
+
+from podium.lib import garbage
+
+
+def test_collector_looks_rarely_and_not_at_what_stays():
+    thresholds = gc.get_threshold()
+    try:
+        gc.set_threshold(700, 10, 10)
+        garbage.settle()
+        assert gc.get_threshold() > (700, 10, 10)
+        frozen = gc.get_freeze_count()
+        stays = [[] for _ in range(1000)]
+        garbage.keep_what_is_there()
+        assert gc.get_freeze_count() >= frozen + len(stays)
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
