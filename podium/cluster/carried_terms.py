@@ -15,13 +15,17 @@ import numpy as np
 from podium.cluster.affinity_terms import AffinityTerm, CarriedTerm, TermKind, pod_terms
 from podium.cluster.labels import LabelColumn
 from podium.cluster.pod_changes import PodChange, PodChanges, undone
-from podium.cluster.pod_counts import CHANGES_KEPT, IntArray, PodsByRow
+from podium.cluster.pod_counts import IntArray, PodsByRow
 from podium.cluster.value_sums import ValueSums, summed
 from podium.kube.objects import Pod
 from podium.kube.selectors import Operator
 
 COLUMNS_MAX: Final = 512
 """For how many terms the counts are kept as a column too; the one not asked for the longest goes first."""
+
+CHANGES_KEPT: Final = 256
+"""For how many changes a fork can reckon back. Forks do not live long, and each change keeps alive what was worked out
+about the pod's spec, some 4 KB, though it may be the last of its kind."""
 
 ColumnOf: TypeAlias = Callable[[str], LabelColumn]
 """The column of a label."""

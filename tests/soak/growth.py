@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 RSS_GROWTH_MAX: Final = 1.05
+WARM_UP_PODS: Final = 20_000
+"""After so many pods the bounded caches are full: a thousand classes of pods, thousands of changes and of Events."""
 _CONNECTIONS: Final = 4
 """By so many more descriptors nothing has grown: idle connections come and go."""
 _PAGE_BYTES: Final = resource.getpagesize()
@@ -48,6 +50,10 @@ def growth(samples: Sequence[Sample]) -> list[str]:
     """What has grown, each in a sentence, from where a fifth of the pods had gone through to the end."""
     last = samples[-1]
     first = next(each for each in samples if each.pods >= last.pods / 5)
+    if first.pods < WARM_UP_PODS:
+        first = next((each for each in samples if each.pods >= WARM_UP_PODS), last)
+    if first is last:
+        return [f"{last.pods:,} pods are too few to tell: caches fill until there have been {WARM_UP_PODS:,}"]
     found = []
     if last.rss_mib > first.rss_mib * RSS_GROWTH_MAX:
         found.append(f"RSS has grown by {last.rss_mib / first.rss_mib - 1:.1%}, from {first.rss_mib:.1f} MiB")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import weakref
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -110,3 +112,14 @@ def test_columns_are_kept_for_some_terms_only(monkeypatch) -> None:
         (counts,) = terms.meaning(Newcomer("default", {"app": app}, {}), ANTI).values()
         assert counts.tolist() == [2]
     assert [each.column is None for each in terms._carriers.values()] == [False, True]
+
+
+def test_pods_that_are_long_gone_leave_no_specs_behind() -> None:
+    terms = CarriedTerms([{}])
+    specs = weakref.WeakValueDictionary()
+    for number in range(2000):
+        each = shunning("p", f"app-{number}")
+        specs[number] = each.spec
+        terms.add(0, each)
+        terms.remove(0, each)
+    assert len(specs) < 300
