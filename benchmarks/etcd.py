@@ -107,12 +107,8 @@ class Etcd:
 
 def single_put(item: Json) -> bytes:
     """A request that stores one object."""
-    return put_body(key(item), msgspec.json.encode(stored(item)))
-
-
-def put_body(where: str, content: bytes) -> bytes:
-    """A request that stores the bytes there."""
-    return msgspec.json.encode({"key": _encoded(where.encode()), "value": _encoded(content)})
+    value = _encoded(msgspec.json.encode(stored(item)))
+    return msgspec.json.encode({"key": _encoded(key(item).encode()), "value": value})
 
 
 def puts(objects: Iterable[Json]) -> Iterator[bytes]:

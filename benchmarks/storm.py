@@ -11,17 +11,18 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 from rich.table import Table
 
 from benchmarks.api_server import turns
 from benchmarks.bound_pods import BoundPods
 from benchmarks.cluster import cluster, settle
 from benchmarks.endpoints import get, total, wait_ready
-from benchmarks.etcd import Etcd, single_put
+from benchmarks.etcd import Etcd, key, stored
+from benchmarks.etcd_stream import EtcdStream, put_message
 from benchmarks.measure import StallError
 from benchmarks.medians import medians as medians_of
 from benchmarks.nodes import CPUS, Json, node
@@ -29,7 +30,7 @@ from benchmarks.pods import NAMESPACE, pod
 from benchmarks.processor_time import Reading, wait_quiet
 from benchmarks.schedulers import PODIUM, STARTERS
 from benchmarks.start_up import Plan
-from benchmarks.steady_puts import SteadyPuts, put_requests
+from benchmarks.steady_puts import SteadyPuts, puts_as_stored
 from benchmarks.targets import Check, at_least
 from tests.control_plane.locate import Binaries
 from tests.control_plane.servers import ControlPlane, Scheduler
@@ -48,7 +49,7 @@ _RATE_KEPT_MIN = 0.7
 _HINTS = "scheduler_queueing_hint_execution_duration_seconds"
 _EVENTS = "scheduler_event_handling_duration_seconds_count"
 _WAIT_S_MAX = 600.0
-_WRITERS = 4
+_AT_ONCE = 50
 _POLL_S = 0.5
 _SCHEDULED_S_MAX = 120.0
 _LOOK_S = 0.02
@@ -141,7 +142,7 @@ def _phase(subject: _Subject, load: str, numbers: range, updates: Sequence[bytes
     # Events and conditions of what was scheduled before are still written for a while.
     wait_quiet(subject.scheduler.process)
     page, first, bound_before = get(subject.scheduler, "/metrics"), subject.reading(), subject.bound.count()
-    with SteadyPuts(subject.plane.etcd_address, updates, UPDATES_PER_S if updates else 0) as puts:
+    with EtcdStream(subject.plane.etcd_address) as stream, SteadyPuts(stream.put, updates, UPDATES_PER_S) as puts:
         _schedule(subject, numbers)
         bound, last = subject.bound.count() - bound_before, subject.reading()
         if load == STORM:
@@ -182,7 +183,7 @@ def _updates(plane: ControlPlane, count: int, build: Callable[[int, int], Json])
         with Etcd(plane.etcd_address) as etcd:
             etcd.put(items)
         settle(plane)
-        bodies += put_requests(plane, items)
+        bodies += puts_as_stored(plane, items)
     return bodies
 
 
@@ -229,21 +230,17 @@ def _wait_rejected(scheduler: Scheduler) -> None:
 
 def _schedule(subject: _Subject, numbers: range) -> None:
     """Create the pods and see them bound, or as many as are in two minutes. Raises: StallError."""
-    bodies = [single_put(pod(f"small-{number:06}", "small")) for number in numbers]
+    items = [stored(pod(f"small-{number:06}", "small")) for number in numbers]
+    messages = [put_message(key(item), msgspec.json.encode(item)) for item in items]
     deadline_s = time.monotonic() + _SCHEDULED_S_MAX
     process = subject.scheduler.process
-    with ThreadPoolExecutor(_WRITERS) as writers:
-        for share in range(_WRITERS):
-            writers.submit(_put, subject.plane.etcd_address, bodies[share::_WRITERS])
+    with EtcdStream(subject.plane.etcd_address) as stream:
+        for start in range(0, len(messages), _AT_ONCE):
+            stream.put(messages[start : start + _AT_ONCE])
     while subject.bound.count() < numbers.stop and time.monotonic() < deadline_s:
         if not process.is_running:
             raise StallError(f"{process.name} has ended:\n{process.log_tail()}")
         time.sleep(_LOOK_S)
-
-
-def _put(address: str, bodies: Sequence[bytes]) -> None:
-    with Etcd(address) as etcd:
-        etcd.put_singly(bodies)
 
 
 # ------------------------------------------------------------ what people read
