@@ -51,7 +51,7 @@ _COMPARED = 20
 _FLOOD_S = 8.0
 # A server that cannot keep up is to be done with what has piled up before it is asked again.
 _STEADY_S = 5.0
-_ANSWERS_S_MAX = 300.0
+_ANSWERS_S_MAX = 900.0
 _POLL_S = 1.0
 _MIB = 1 << 20
 _PER_CORE_MIN = 10.0
