@@ -9,12 +9,24 @@ import click
 
 from podium.cli import event_loop, files
 from podium.cli.estimate import gates_of
-from podium.telemetry import configure_logging
+from podium.telemetry import configure_logging, get_logger
 
 if TYPE_CHECKING:
     from podium.estimator.member import Gates, MemberCluster
     from podium.estimator.server.app import Source
     from podium.estimator.server.tls import TlsFiles
+
+
+_FEW_REQUESTS = "a member is asked for one list and one watch of each kind, at once"
+_WITHOUT_EFFECT = {
+    "kube_api_qps": _FEW_REQUESTS,
+    "kube_api_burst": _FEW_REQUESTS,
+    "parallelism": "an estimate is one pass over columns, and members are answered in turn",
+}
+
+
+def _without_effect(name: str) -> str:
+    return f"Accepted, without effect: {_WITHOUT_EFFECT[name]}."
 
 
 @click.group()
@@ -25,7 +37,7 @@ def command() -> None:
 @command.command()
 @click.option("--kubeconfig", metavar="FILE", help="A member, or with its contexts many.")
 @click.option("--context", "contexts", multiple=True, help="A context that is a member of that name. Repeatable.")
-@click.option("--kubeconfig-dir", metavar="DIR", help="A folder of kubeconfigs, each a member of the file's name.")
+@click.option("--kubeconfig-dir", metavar="DIR", help="A folder of kubeconfigs, each a member of its name; followed.")
 @click.option("--cluster-name", help="The name of the only member, in place of its context's.")
 @click.option("--master", help="The API server's address, in place of the kubeconfig's.")
 @click.option("--cases", metavar="FILE", help="Recorded cases as members, to try it out.")
@@ -38,6 +50,9 @@ def command() -> None:
 @click.option("--health-probe-bind-address", default=":10351", show_default=True, help='"" for nowhere.')
 @click.option("--metrics-bind-address", default=":8080", show_default=True, help='"" for nowhere.')
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="Karmada's gates of its estimator.")
+@click.option("--kube-api-qps", type=float, help=_without_effect("kube_api_qps"))
+@click.option("--kube-api-burst", type=int, help=_without_effect("kube_api_burst"))
+@click.option("--parallelism", type=int, help=_without_effect("parallelism"))
 @click.option(
     "--on-unsynced",
     type=click.Choice(["last-known", "error", "max"]),
@@ -70,6 +85,9 @@ def serve(
     health_probe_bind_address: str,
     metrics_bind_address: str,
     feature_gates: str,
+    kube_api_qps: float | None,
+    kube_api_burst: int | None,
+    parallelism: int | None,
     on_unsynced: str,
     mode: str,
     logging_format: str | None,
@@ -95,12 +113,22 @@ def serve(
     from podium.kube.credentials import ConnectionConfigError
 
     configure_logging(form={"json": "json", "text": "console", None: None}[logging_format], verbosity=verbosity)
+    given = {"kube_api_qps": kube_api_qps, "kube_api_burst": kube_api_burst, "parallelism": parallelism}
+    for name, value in given.items():
+        if value is not None:
+            flag = f"--{name.replace('_', '-')}"
+            get_logger("estimator").warning("Flag has no effect", flag=flag, reason=_WITHOUT_EFFECT[name])
     gates = gates_of(feature_gates)
     tls = _tls(grpc_auth_cert_file, grpc_auth_key_file, grpc_client_ca_file, skip=insecure_skip_grpc_client_verify)
     still = _still(cases, gates, is_accurate=mode == "accurate") if cases is not None else {}
-    sources = _sources(kubeconfig, contexts, kubeconfig_dir, cluster_name, master)
-    if bool(still) == bool(sources):
-        raise click.UsageError("give member clusters: --kubeconfig, --kubeconfig-dir, --cluster-name, or else --cases")
+    sources = _sources(kubeconfig, contexts, cluster_name, master)
+    if kubeconfig_dir is not None and (sources or master):
+        raise click.UsageError("--kubeconfig-dir brings its own members")
+    folder = _folder(kubeconfig_dir)
+    if [bool(still), bool(sources), folder is not None].count(True) != 1:
+        raise click.UsageError(
+            "give member clusters in one way: --kubeconfig and --cluster-name, --kubeconfig-dir, or --cases"
+        )
     host = f"[{bind_address}]" if ":" in bind_address else bind_address
     options = Options(
         f"{host}:{server_port}",
@@ -112,7 +140,7 @@ def serve(
         mode == "accurate",
     )
     try:
-        event_loop.run(EstimatorApp(options, sources, still).run)
+        event_loop.run(EstimatorApp(options, sources, still, folder).run)
     except (TlsError, ListenError, ConnectionConfigError) as error:
         raise click.ClickException(str(error)) from None
 
@@ -146,16 +174,11 @@ def _still(cases: str, gates: Gates, *, is_accurate: bool) -> dict[str, MemberCl
 def _sources(
     kubeconfig: str | None,
     contexts: tuple[str, ...],
-    directory: str | None,
     cluster_name: str | None,
     master: str | None,
 ) -> list[Source]:
     from podium.estimator.server.app import Source
 
-    if directory is not None:
-        if kubeconfig or contexts or cluster_name or master:
-            raise click.UsageError("--kubeconfig-dir brings its own members")
-        return [Source(path.name.split(".")[0], str(path)) for path in _files_of(directory)]
     if cluster_name is not None:
         if len(contexts) > 1:
             raise click.UsageError("--cluster-name goes with one --context")
@@ -165,12 +188,14 @@ def _sources(
     return [Source(name, kubeconfig, name, master) for name in contexts or _contexts_of(str(kubeconfig))]
 
 
-def _files_of(directory: str) -> list[Path]:
+def _folder(directory: str | None) -> Path | None:
+    """The folder, which has to be there; what is in it may come and go."""
+    if directory is None:
+        return None
     with files.reported(directory):
-        found = [path for path in sorted(Path(directory).iterdir()) if path.is_file() and path.name[0] != "."]
-    if not found:
-        raise click.ClickException(f"{directory}: no kubeconfigs")
-    return found
+        if not any(Path(directory).iterdir()):
+            get_logger("estimator").warning("No kubeconfigs yet", folder=directory)
+    return Path(directory)
 
 
 def _contexts_of(kubeconfig: str) -> list[str]:

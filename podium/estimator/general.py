@@ -13,6 +13,7 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from podium.estimator.amounts import Demand, counted, exact, whole_units
 from podium.estimator.cluster_objects import AllocatableModeling, Cluster, ResourceModel, ResourceSummary
@@ -52,13 +53,10 @@ def general_replicas(
     Raises:
         FieldError: an amount cannot be read.
     """
-    summary = cluster.status.resource_summary
-    if summary is None:
+    found = _places(cluster, assumed, _units)
+    if found is None:
         return 0
-    on_the_way = _assumed_amounts(assumed, _units)
-    pods = _free_pods(summary) - on_the_way.pop(PODS, 0)
-    if pods <= 0:
-        return 0
+    summary, pods, on_the_way = found
     if requirements is None:
         return saturated(pods)
     if summary.allocatable_modelings:
@@ -94,13 +92,10 @@ def general_sets(
     Raises:
         FieldError: an amount cannot be read.
     """
-    summary = cluster.status.resource_summary
-    if summary is None:
+    found = _places(cluster, assumed, _by_format)
+    if found is None:
         return 0
-    on_the_way = _assumed_amounts(assumed, _by_format)
-    pods = _free_pods(summary) - on_the_way.pop(PODS, 0)
-    if pods <= 0:
-        return 0
+    summary, pods, on_the_way = found
     there = [component for component in components if component is not None]
     pods_per_set = sum(component.replicas for component in there)
     if pods_per_set <= 0:
@@ -121,6 +116,26 @@ def general_sets(
 
 
 # ---------------------------------------------------------------- the summary
+
+
+class _Places(NamedTuple):
+    """How many pods the cluster still takes, and what is on its way besides pods."""
+
+    summary: ResourceSummary
+    pods: int
+    on_the_way: Counter[str]
+
+
+def _places(
+    cluster: Cluster, assumed: Iterable[AssumedWorkload], measure: Callable[[str, RawQuantity], int]
+) -> _Places | None:
+    """None where no pod has a place, or nothing is known."""
+    summary = cluster.status.resource_summary
+    if summary is None:
+        return None
+    on_the_way = _assumed_amounts(assumed, measure)
+    pods = _free_pods(summary) - on_the_way.pop(PODS, 0)
+    return _Places(summary, pods, on_the_way) if pods > 0 else None
 
 
 def _free_pods(summary: ResourceSummary) -> int:

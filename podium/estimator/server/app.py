@@ -1,8 +1,8 @@
 """The server put together: members, gRPC port, health and metrics, start and stop.
 
-Tasks: one for each live member (its informers) · `signals`. Start: certificates → credentials of every member → gRPC
-port and endpoints → informers. Stop on SIGTERM or SIGINT: informers end → endpoints close → questions under way end
-(5 s at most) → connections close.
+Tasks: one for each live member (its informers), or one for the folder that they come from · `signals`. Start:
+certificates → credentials of every member → gRPC port and endpoints → informers. Stop on SIGTERM or SIGINT: informers
+end → endpoints close → questions under way end (5 s at most) → connections close.
 
 Source: karmada cmd/scheduler-estimator/app, v1.18.
 """
@@ -13,6 +13,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Final
 
@@ -22,6 +23,7 @@ import grpc.aio
 from aiohttp import web
 
 from podium.estimator.member import Gates, MemberCluster
+from podium.estimator.server.folder import Folder
 from podium.estimator.server.live import LiveMember
 from podium.estimator.server.members import Members, OnUnsynced, Served, StillMember
 from podium.estimator.server.metrics import EstimatorMetrics
@@ -57,6 +59,7 @@ class Options:
     """How to serve. Addresses are `host:port`, "" for nowhere; `tls` None serves in plain text.
 
     `is_accurate`: try replicas out on live members; those that never change bring their own view, or none.
+    `look_s`: how long from one look at a folder of kubeconfigs to the next.
     """
 
     address: str = "0.0.0.0:10352"
@@ -66,6 +69,7 @@ class Options:
     gates: Gates = field(default_factory=Gates)
     on_unsynced: OnUnsynced = OnUnsynced.LAST_KNOWN
     is_accurate: bool = False
+    look_s: float = 5.0
 
 
 class EstimatorApp:
@@ -73,14 +77,20 @@ class EstimatorApp:
 
     Args:
         still: clusters that never change, by name.
+        folder: a folder of kubeconfigs, looked at again and again.
     """
 
     def __init__(
-        self, options: Options, sources: Sequence[Source] = (), still: Mapping[str, MemberCluster] | None = None
+        self,
+        options: Options,
+        sources: Sequence[Source] = (),
+        still: Mapping[str, MemberCluster] | None = None,
+        folder: Path | None = None,
     ) -> None:
         self._options = options
         self._sources = sources
         self._still = still or {}
+        self._folder = folder
         self._clock: Clock = SystemClock()
         self._random = Random()
         self._metrics = EstimatorMetrics()
@@ -102,31 +112,38 @@ class EstimatorApp:
         options = self._options
         garbage.settle()
         credentials = ReloadingCertificates(options.tls).credentials() if options.tls is not None else None
+        live = [await self._live(source) for source in self._sources]
+        served: dict[str, Served] = {name: StillMember(cluster) for name, cluster in self._still.items()}
+        served |= {member.cluster.name: member for member in live}
+        members = Members(served, options.on_unsynced)
+        follows = [member.run for member in live]
+        if self._folder is not None:
+            folder = Folder(self._folder, members, self._from_file, options.look_s)
+            await folder.look()
+            follows.append(folder.run)
+        service = EstimatorService(members, self._metrics, self._clock)
         async with AsyncExitStack() as stack:
-            live = [await self._live(stack, source) for source in self._sources]
-            served: dict[str, Served] = {name: StillMember(cluster) for name, cluster in self._still.items()}
-            served |= {member.cluster.name: member for member in live}
-            members = Members(served, options.on_unsynced)
-            service = EstimatorService(members, self._metrics, self._clock)
             port = await stack.enter_async_context(_grpc_server(service, options.address, credentials))
             await stack.enter_async_context(_endpoints(options, members, self._metrics))
-            log.info("Serving estimates", address=options.address, port=port, clusters=len(served))
+            log.info("Serving estimates", address=options.address, port=port, clusters=len(members))
             async with anyio.create_task_group() as group:
-                for member in live:
-                    group.start_soon(member.run, name=f"member {member.cluster.name}")
+                for follow in follows:
+                    group.start_soon(follow)
                 group.start_soon(self._stop_on_signal, name="signals")
                 started(port)
                 await self._stop.wait()
                 log.info("Stopping")
                 group.cancel_scope.cancel()
 
-    async def _live(self, stack: AsyncExitStack, source: Source) -> LiveMember:
+    async def _from_file(self, name: str, kubeconfig: Path) -> LiveMember:
+        return await self._live(Source(name, str(kubeconfig)))
+
+    async def _live(self, source: Source) -> LiveMember:
         credentials = await load(source.kubeconfig, self._clock, context=source.context, master=source.master)
-        session = await stack.enter_async_context(ApiSession(credentials))
         options = self._options
         return LiveMember(
             source.name,
-            session,
+            ApiSession(credentials),
             options.gates,
             clock=self._clock,
             random=self._random,

@@ -74,6 +74,7 @@ class LiveMember:
         is_accurate: bool = False,
     ) -> None:
         self._name = name
+        self._session = session
         self._informers = informers = InformerSet(session, clock=clock, random=random)
         view = None
         if is_accurate:
@@ -106,8 +107,8 @@ class LiveMember:
         return Freshness.STALE if failing else Freshness.FRESH
 
     async def run(self) -> None:
-        """Follow until cancelled."""
-        async with anyio.create_task_group() as group:
+        """Follow until cancelled. Once only: the connections are closed then."""
+        async with self._session, anyio.create_task_group() as group:
             group.start_soon(self._informers.run)
             await self._informers.wait_synced()
             garbage.keep_what_is_there()

@@ -56,12 +56,60 @@ class StillMember:
         self.cluster = cluster
 
 
+class _Superseding:
+    """A member followed anew: until everything is listed, what was known of it before."""
+
+    def __init__(self, before: Served, now: Served) -> None:
+        self._before: Served | None = before
+        self._now = now
+
+    def _current(self) -> Served:
+        if self._now.freshness is not Freshness.UNKNOWN:
+            self._before = None
+        return self._before or self._now
+
+    @property
+    def cluster(self) -> MemberCluster:
+        """What is known of it."""
+        return self._current().cluster
+
+    @property
+    def freshness(self) -> Freshness:
+        """Stale as long as only the earlier state is known."""
+        return Freshness.STALE if self._current() is self._before else self._now.freshness
+
+
+class _Gone:
+    """A member that nobody follows any more."""
+
+    freshness = Freshness.STALE
+
+    def __init__(self, cluster: MemberCluster) -> None:
+        self.cluster = cluster
+
+
 class Members:
     """All member clusters, by the names that Karmada knows them by."""
 
     def __init__(self, served: Mapping[str, Served], on_unsynced: OnUnsynced = OnUnsynced.LAST_KNOWN) -> None:
-        self._served = served
+        self._served = dict(served)
         self._on_unsynced = on_unsynced
+
+    def put(self, name: str, served: Served) -> None:
+        """Serve it from now on; what was known of a member of that name answers until this one is listed."""
+        before = self._served.get(name)
+        is_known = before is not None and before.freshness is not Freshness.UNKNOWN
+        self._served[name] = _Superseding(_Gone(before.cluster), served) if before is not None and is_known else served
+
+    def let_go(self, name: str) -> None:
+        """The member is gone: one that was ever listed is as one that cannot be reached."""
+        before = self._served.pop(name)
+        if before.freshness is not Freshness.UNKNOWN:
+            self._served[name] = _Gone(before.cluster)
+
+    def __len__(self) -> int:
+        """How many are served."""
+        return len(self._served)
 
     def find(self, name: str) -> MemberCluster | None:
         """The cluster to ask; None where it is not fresh and no limit is to be answered.

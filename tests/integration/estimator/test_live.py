@@ -153,6 +153,46 @@ async def test_accurate_answers_follow_workloads_and_pods_that_wait_in_the_membe
         await becomes(12, replicas)
 
 
+async def test_members_come_change_and_go_with_the_files_of_a_folder(sandbox: Sandbox, tmp_path: Path) -> None:
+    sandbox.store.create(_node("n1"))
+    folder = tmp_path / "members"
+    folder.mkdir()
+    (folder / "broken.yaml").write_text("none of a kubeconfig")
+    (folder / ".hidden").write_text("")
+    _source(sandbox, folder, "m1")
+    options = replace(QUIET, look_s=0.02)
+    async with Sandbox(kubelets=False) as other, serving(EstimatorApp(options, folder=folder)) as asker:
+        other.store.create(_node("n1", "7"))
+        await becomes(4, lambda: asker.replicas("m1", ONE_CPU))
+        code, text = await refusal(lambda: asker.replicas("broken"))
+        assert (code, text) == (
+            grpc.StatusCode.UNKNOWN,
+            "cluster name does not match, got: broken, desire: m1",
+        )
+        _source(other, folder, "m2.yaml")
+        await becomes(7, lambda: asker.replicas("m2", ONE_CPU))
+        (folder / "m2.yaml").unlink()
+        _source(other, folder, "m1")
+        await becomes(7, lambda: asker.replicas("m1", ONE_CPU))
+        other.store.create(_node("n2", "7"))
+        await becomes(14, lambda: asker.replicas("m1", ONE_CPU))
+        assert await asker.replicas("m2", ONE_CPU) == 7
+
+
+async def test_member_whose_file_is_gone_answers_as_one_that_cannot_be_reached(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    sandbox.store.create(_node("n1"))
+    _source(sandbox, tmp_path, "goes")
+    options = replace(QUIET, look_s=0.02, on_unsynced=OnUnsynced.ERROR)
+    async with serving(EstimatorApp(options, folder=tmp_path)) as asker:
+        await becomes(4, lambda: asker.replicas("goes", ONE_CPU))
+        (tmp_path / "goes").unlink()
+        await becomes("cluster goes cannot be reached", lambda: asker.replicas("goes", ONE_CPU))
+        _source(sandbox, tmp_path, "goes")
+        await becomes(4, lambda: asker.replicas("goes", ONE_CPU))
+
+
 async def test_member_that_never_answered_is_an_error(tmp_path: Path, anyio_backend: object) -> None:
     async with serving(EstimatorApp(QUIET, [Source("m1", master="http://127.0.0.1:1")])) as asker:
         code, text = await refusal(lambda: asker.replicas("m1"))

@@ -18,6 +18,7 @@ from podium.cli.main import main
         (("--kubeconfig", "/no/such/file"), "/no/such/file: No such file or directory"),
         (("--cases", "/dev/null", "--feature-gates", "Nothing=true"), "unknown gate 'Nothing'"),
         (("--kubeconfig-dir", "/", "--cluster-name", "m1"), "--kubeconfig-dir brings its own members"),
+        (("--kubeconfig-dir", "/", "--master", "http://[::1]:1"), "--kubeconfig-dir brings its own members"),
         (
             (
                 "--cluster-name",
@@ -37,11 +38,19 @@ def test_mistake_is_named(flags, text):
     assert text in " ".join(result.output.split())
 
 
+@pytest.mark.parametrize("flag", ["--kube-api-qps", "--kube-api-burst", "--parallelism"])
+def test_flag_of_upstreams_that_means_nothing_here_is_taken_and_said_to_have_no_effect(flag):
+    result = CliRunner().invoke(main, ["estimator", "serve", "--logging-format", "json", flag, "40"])
+    assert "give member clusters" in result.output
+    first = json.loads(result.stderr.splitlines()[0])
+    assert (first["level"], first["msg"], first["flag"]) == ("warning", "Flag has no effect", flag)
+
+
 def test_cases_and_a_running_cluster_do_not_go_together(tmp_path):
     path = tmp_path / "cases.jsonl"
     path.write_text(json.dumps({"id": "m1"}))
     result = CliRunner().invoke(main, ["estimator", "serve", "--cases", str(path), "--cluster-name", "m2"])
-    assert "or else --cases" in result.output
+    assert "--kubeconfig-dir, or --cases" in result.output
 
 
 @pytest.mark.parametrize(

@@ -40,3 +40,32 @@ def test_cluster_that_is_not_served_is_an_error_in_upstreams_words():
 
 def test_clusters_that_were_never_listed_are_named():
     assert Members(SERVED).unsynced() == ["unknown"]
+
+
+def test_member_that_is_gone_is_as_one_that_cannot_be_reached_unless_it_was_never_seen():
+    members = Members(SERVED, OnUnsynced.LAST_KNOWN)
+    for name in SERVED:
+        members.let_go(name)
+    assert members.find("fresh") is FRESH.cluster
+    assert members.unsynced() == []
+    assert len(members) == 2
+    with pytest.raises(EstimateError, match=r"^cluster name does not match, got: unknown, desire: fresh, stale$"):
+        members.find("unknown")
+    members = Members(SERVED, OnUnsynced.ERROR)
+    members.let_go("fresh")
+    with pytest.raises(EstimateError, match=r"^cluster fresh cannot be reached$"):
+        members.find("fresh")
+
+
+def test_what_was_known_of_a_member_answers_until_it_is_listed_anew():
+    anew = _Served(Freshness.UNKNOWN)
+    members = Members(SERVED)
+    members.put("fresh", anew)
+    assert members.find("fresh") is FRESH.cluster
+    assert "fresh" not in members.unsynced()
+    anew.freshness = Freshness.FRESH
+    assert members.find("fresh") is anew.cluster
+    anew.freshness = Freshness.STALE
+    assert members.find("fresh") is anew.cluster
+    members.put("unknown", FRESH)
+    assert members.find("unknown") is FRESH.cluster

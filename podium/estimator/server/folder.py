@@ -1,0 +1,125 @@
+"""Member clusters that come and go as kubeconfigs in a folder do: each file is a member of its name.
+
+Owns which of them run. A file that cannot be used is reported and keeps nobody else from being served; one that has
+changed is followed anew, and what was known answers until the new state is known.
+
+Tasks: one for each member. The folder is looked at from time to time, since a secret that is mounted there changes
+without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+
+from podium.estimator.server.live import LiveMember
+from podium.estimator.server.members import Members
+from podium.kube.credentials import ConnectionConfigError
+from podium.telemetry import get_logger
+
+log = get_logger("estimator")
+
+
+def kubeconfigs_in(directory: Path) -> Mapping[str, Path]:
+    """The files by the names of their members.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    files = (path for path in sorted(directory.iterdir(), reverse=True) if path.is_file() and path.name[0] != ".")
+    return {path.name.split(".")[0]: path for path in files}
+
+
+@dataclass(slots=True)
+class _Followed:
+    """One member and the file that it comes from."""
+
+    content: bytes
+    member: LiveMember
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+
+
+class Folder:
+    """The members of one folder.
+
+    Args:
+        live: a member of that name, from the kubeconfig; raises ConnectionConfigError.
+        look_s: how long from one look to the next.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        members: Members,
+        live: Callable[[str, Path], Awaitable[LiveMember]],
+        look_s: float,
+    ) -> None:
+        self._directory = directory
+        self._members = members
+        self._live = live
+        self._look_s = look_s
+        self._followed: dict[str, _Followed] = {}
+        self._not_started: list[_Followed] = []
+        self._reported: dict[str, str] = {}
+
+    async def run(self) -> None:
+        """Follow the folder and its members until cancelled."""
+        async with anyio.create_task_group() as group:
+            while True:
+                self._start(group)
+                await anyio.sleep(self._look_s)
+                await self.look()
+
+    async def look(self) -> None:
+        """Take in what the folder holds now. A folder that cannot be read leaves everything as it is."""
+        try:
+            contents = await anyio.to_thread.run_sync(_contents, self._directory)
+        except OSError as error:
+            self._report(str(self._directory), str(error))
+            return
+        for name in self._followed.keys() - contents.keys():
+            log.info("Member is gone", cluster=name)
+            self._followed.pop(name).scope.cancel()
+            self._members.let_go(name)
+        for name, (path, content) in contents.items():
+            followed = self._followed.get(name)
+            if followed is None or followed.content != content:
+                await self._follow(name, path, content)
+
+    async def _follow(self, name: str, path: Path, content: bytes) -> None:
+        try:
+            member = await self._live(name, path)
+        except ConnectionConfigError as error:
+            self._report(name, str(error))
+            return
+        self._reported.pop(name, None)
+        before, self._followed[name] = self._followed.get(name), _Followed(content, member)
+        if before is not None:
+            before.scope.cancel()
+        self._members.put(name, member)
+        self._not_started.append(self._followed[name])
+        log.info("Member is followed", cluster=name, file=str(path))
+
+    def _start(self, group: TaskGroup) -> None:
+        for followed in self._not_started:
+            group.start_soon(self._run, followed, name=f"member {followed.member.cluster.name}")
+        self._not_started.clear()
+
+    async def _run(self, followed: _Followed) -> None:
+        with followed.scope:
+            await followed.member.run()
+
+    def _report(self, what: str, fault: str) -> None:
+        """Say it once."""
+        if self._reported.get(what) != fault:
+            self._reported[what] = fault
+            log.error("Kubeconfig cannot be used", member=what, error=fault)
+
+
+def _contents(directory: Path) -> dict[str, tuple[Path, bytes]]:
+    return {name: (path, path.read_bytes()) for name, path in kubeconfigs_in(directory).items()}
