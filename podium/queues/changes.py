@@ -105,7 +105,10 @@ _NODE_CHECKS: Final = (
     _on(ActionType.UPDATE_NODE_ALLOCATABLE, _allocatable_differs),
     _on(ActionType.UPDATE_NODE_LABEL, lambda old, new: old.metadata.labels != new.metadata.labels),
     _on(ActionType.UPDATE_NODE_TAINT, lambda old, new: old.spec.taints != new.spec.taints),
-    _on(ActionType.UPDATE_NODE_CONDITION, lambda old, new: _conditions(old) != _conditions(new)),
+    _on(
+        ActionType.UPDATE_NODE_CONDITION,
+        lambda old, new: old.status.conditions != new.status.conditions and _conditions(old) != _conditions(new),
+    ),
     _on(ActionType.UPDATE_NODE_ANNOTATION, lambda old, new: old.metadata.annotations != new.metadata.annotations),
     _on(
         ActionType.UPDATE_NODE_DECLARED_FEATURE,

@@ -1,6 +1,8 @@
 """Which pods are expected on which node, because room is being made for them there.
 
 Source: kubernetes pkg/scheduler/backend/queue/nominator.go, v1.36.2.
+Differs: an empty override is no nomination. Upstream nominates to a node without a name, to the same effect; here every
+attempt would have to pass over all pods that have ever been rejected.
 """
 
 from __future__ import annotations
@@ -32,13 +34,12 @@ class Nominator:
         """Nominate the pod, in place of an earlier nomination; not one that has been deleted or bound meanwhile.
 
         Args:
-            override: The node; None takes the one in the pod's status, if there is one. Upstream's quirk is kept:
-                an override of "" nominates to the node "", which does no harm.
+            override: The node, or "" for none; None takes the one in the pod's status, if there is one.
         """
         if self._of:
             self.delete(pod)
         node_name = pod.status.nominated_node_name if override is None else override
-        if override is None and not node_name:
+        if not node_name:
             return
         current = self._lookup(pod.key)
         if current is None or current.node_name:

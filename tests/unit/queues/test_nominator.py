@@ -40,13 +40,16 @@ def test_an_override_wins_over_the_status() -> None:
     assert world.on("n2") == ["web"]
 
 
-def test_an_empty_override_nominates_to_no_real_node() -> None:
-    web = pod("web", nominated="n1")
+def test_an_empty_override_takes_a_nomination_back_and_leaves_nothing_to_look_at() -> None:
+    web, other = pod("web", nominated="n1"), pod("other")
     world = Nominations(web)
     world.nominator.add(web)
+    assert len(world.nominator.ahead_of(other)) == 1
     world.nominator.add(web, "")
-    assert world.on("n1") == []
-    assert world.nominator.node_of(web.uid) == ""
+    assert world.on("n1") == world.on("") == []
+    assert world.nominator.node_of(web.uid) is None
+    assert world.nominator.node_names() == ()
+    assert list(world.nominator.ahead_of(other)) == []
 
 
 @pytest.mark.parametrize("current", [None, pod("web", node="n9")])
