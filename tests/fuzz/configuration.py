@@ -27,8 +27,8 @@ _TOKENS: Final = (
     *("0x", "0o8", "1_0", "1e999", ".inf", ".nan", "~", "on", "1h1m", "-1s", "9" * 5000, '"\\ud800"', "'", '"'),
 )
 _TEXT_BYTES_MAX: Final = 64 * 1024
-# PyYAML is written in Python, and nothing else goes on while the configuration is read.
-_S_PER_BYTE: Final = 30e-6
+# Nothing else goes on yet while the configuration is read: it need not be short, but no longer than the text.
+_S_PER_BYTE: Final = 5e-6
 
 
 @cache

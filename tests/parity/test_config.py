@@ -15,6 +15,7 @@ FILES = Path(__file__).parent / "data" / "config-1.36.2.jsonl.gz"
 _KINDS = "Invalid value|Required value|Duplicate value|Unsupported value|Forbidden"
 _FIELD = re.compile(rf"([A-Za-z][\w.]*(?:\[[^\]]*\][\w.]*)*): (?:{_KINDS})")
 _UNKNOWN_FIELD = re.compile(r'^strict decoding error: unknown field "([^"]+)"')
+_UNREADABLE = re.compile(r"yaml: line \d+: (.+)")
 _ARGS = re.compile(r"decoding \.(profiles\[\d+\]\.pluginConfig\[\d+\])")
 
 
@@ -53,5 +54,6 @@ def test_refused_file_is_refused_for_every_field_that_upstream_names(case):
         load(case["yaml"])
     text = "\n".join(error.text for error in refused.value.errors)
     assert [path for path in _paths_named_by_upstream(case["error"]) if path not in text] == [], text
+    assert [problem for problem in _UNREADABLE.findall(case["error"]) if problem not in text] == [], text
     named = set(_FIELD.findall(text))
     assert [path for path in _FIELD.findall(case["error"]) if path not in named] == [], text

@@ -97,7 +97,7 @@ def test_keys_are_text_whatever_they_look_like():
     [
         ("a: [1", "yaml: "),
         ("a:\n\t b: 1", "yaml: found character"),
-        ("a b\nc: 1", "yaml: mapping values are not allowed here"),
+        ("a b\nc: 1", "yaml: mapping values are not allowed in this context"),
         ("? [a]\n: 1", "yaml: a key must be a scalar"),
         ("~: 1", "yaml: a key must not be null"),
         ("a: *nobody", "yaml: found undefined alias"),
