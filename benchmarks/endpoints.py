@@ -1,4 +1,4 @@
-"""What a scheduler tells of itself over HTTPS: whether it is ready, and its metrics."""
+"""What servers tell of themselves over HTTPS: whether they are ready, and their metrics."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.parser import text_fd_to_metric_families
 
 from tests.control_plane.credentials import ADMIN_TOKEN
-from tests.control_plane.servers import Scheduler
+from tests.control_plane.servers import ControlPlane, Scheduler
 
 ATTEMPT: Final = "scheduler_scheduling_attempt_duration_seconds"
 """From the queue to the end of the binding cycle."""
 ALGORITHM: Final = "scheduler_scheduling_algorithm_duration_seconds"
 """The decision alone."""
 LOOP_STALL: Final = "podium_loop_stall_seconds"
+API_REQUEST: Final = "apiserver_request_duration_seconds"
+"""The API server's own, from a request's headers to the end of its answer."""
+BINDING: Final = {"verb": "POST", "resource": "pods", "subresource": "binding"}
+"""Its labels of bindings."""
 STALL_S: Final = 0.05
 """How late podium's event loop may be at most."""
 
@@ -34,9 +38,9 @@ class NotReadyError(Exception):
     """The scheduler ended, or did not get ready in time."""
 
 
-def get(scheduler: Scheduler, path: str) -> str:
+def get(server: Scheduler | ControlPlane, path: str) -> str:
     """The body."""
-    connection = _connection(scheduler)
+    connection = _connection(server)
     try:
         connection.request("GET", path, headers=_HEADERS)
         return connection.getresponse().read().decode()
@@ -58,10 +62,10 @@ def wait_ready(scheduler: Scheduler) -> None:
         connection.close()
 
 
-def _connection(scheduler: Scheduler) -> http.client.HTTPSConnection:
+def _connection(server: Scheduler | ControlPlane) -> http.client.HTTPSConnection:
     # The certificate is self-signed, in memory, and of no interest.
     context = ssl._create_unverified_context()
-    return http.client.HTTPSConnection(urlsplit(scheduler.url).netloc, timeout=_TIMEOUT_S, context=context)
+    return http.client.HTTPSConnection(urlsplit(server.url).netloc, timeout=_TIMEOUT_S, context=context)
 
 
 def _is_ready(connection: http.client.HTTPSConnection) -> bool:
@@ -106,13 +110,20 @@ class Histogram:
             lower_s, below = bound, count
         return lower_s
 
+    def since(self, earlier: Histogram) -> Histogram:
+        """What has been added to an earlier reading, which may be of before there was anything to read."""
+        before = dict(zip(earlier.bounds, earlier.counts, strict=True))
+        added = (count - before.get(bound, 0.0) for bound, count in zip(self.bounds, self.counts, strict=True))
+        return Histogram(self.bounds, tuple(added))
 
-def histogram(page: str, name: str) -> Histogram:
-    """One histogram of a page of metrics, all labels together."""
+
+def histogram(page: str, name: str, **labels: str) -> Histogram:
+    """One histogram of a page of metrics, all together whose labels are as given."""
     counts: dict[float, float] = {}
-    for labels, value in _samples(page, f"{name}_bucket"):
-        bound = float(labels["le"])
-        counts[bound] = counts.get(bound, 0.0) + value
+    for found, value in _samples(page, f"{name}_bucket"):
+        if labels.items() <= found.items():
+            bound = float(found["le"])
+            counts[bound] = counts.get(bound, 0.0) + value
     return Histogram(tuple(sorted(counts)), tuple(counts[bound] for bound in sorted(counts)))
 
 
@@ -122,7 +133,9 @@ def total(page: str, name: str, **labels: str) -> float:
 
 
 def _samples(page: str, name: str) -> Iterable[tuple[dict[str, str], float]]:
-    for family in text_string_to_metric_families(page):
+    # An API server's page has 20,000 lines, which take seconds to parse.
+    lines = (line for line in page.splitlines() if line.startswith(name))
+    for family in text_fd_to_metric_families(lines):
         for sample in family.samples:
             if sample.name == name:
                 yield sample.labels, sample.value

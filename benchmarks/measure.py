@@ -12,7 +12,18 @@ from pathlib import Path
 
 from benchmarks.bound_pods import BoundPods
 from benchmarks.cluster import EVENTS, prepare
-from benchmarks.endpoints import ALGORITHM, ATTEMPT, LOOP_STALL, STALL_S, get, histogram, wait_ready
+from benchmarks.endpoints import (
+    ALGORITHM,
+    API_REQUEST,
+    ATTEMPT,
+    BINDING,
+    LOOP_STALL,
+    STALL_S,
+    Histogram,
+    get,
+    histogram,
+    wait_ready,
+)
 from benchmarks.etcd import Etcd
 from benchmarks.processor_time import Reading, peak_rss_bytes, wait_quiet
 from benchmarks.schedulers import STARTERS
@@ -37,7 +48,8 @@ class Run:
     Units: `*_s` are seconds; `*_cores` are CPU seconds per second of the interval.
     `interval_s` goes from when the scheduler said that it was ready to when the last pod was seen to be bound.
     `cpu_interval_s` is the scheduler's CPU time in it, `cpu_tail_s` that from its end until all Events are written.
-    `attempt_*` are scheduling and binding cycle together, `algorithm_*` the decision alone.
+    `attempt_*` are scheduling and binding cycle together, `algorithm_*` the decision alone, `binding_*` what the API
+    server itself took for bindings.
     `loop_stalls` is how often podium's event loop was more than 50 ms late.
     `machine_cores` is everything that the machine did in it.
     """
@@ -61,6 +73,7 @@ class Run:
     attempt_p50_ms: float
     attempt_p99_ms: float
     algorithm_p99_ms: float
+    binding_p99_ms: float
     loop_stalls: int
 
     @property
@@ -97,6 +110,7 @@ def run(plane: ControlPlane, workload: Workload, nodes: int, pods: int, schedule
     """
     with Etcd(plane.etcd_address) as etcd, workload.beside(plane, nodes) as more:
         prepare(plane, etcd, workload, nodes, pods)
+        earlier_bindings = _bindings(plane)
         with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound:
             started_s = time.monotonic()
             measured = STARTERS[scheduler](plane, more)
@@ -113,6 +127,7 @@ def run(plane: ControlPlane, workload: Workload, nodes: int, pods: int, schedule
             finally:
                 process.stop()
         events = etcd.count(EVENTS)
+    bindings = _bindings(plane).since(earlier_bindings)
     seconds = last.clock_s - first.clock_s
     durations = histogram(page, ATTEMPT)
     return Run(
@@ -135,8 +150,13 @@ def run(plane: ControlPlane, workload: Workload, nodes: int, pods: int, schedule
         attempt_p50_ms=durations.quantile(0.5) * 1e3,
         attempt_p99_ms=durations.quantile(0.99) * 1e3,
         algorithm_p99_ms=histogram(page, ALGORITHM).quantile(0.99) * 1e3,
+        binding_p99_ms=bindings.quantile(0.99) * 1e3,
         loop_stalls=histogram(page, LOOP_STALL).above(STALL_S),
     )
+
+
+def _bindings(plane: ControlPlane) -> Histogram:
+    return histogram(get(plane, "/metrics"), API_REQUEST, **BINDING)
 
 
 def wait_bound(bound: BoundPods, process: ServerProcess, count: int) -> None:

@@ -26,7 +26,8 @@ Both schedulers run in turn on the same kube-apiserver and etcd, with default pl
 wait already when a scheduler starts; what it does from being ready until the last of them is bound counts. API server,
 etcd and scheduler share the machine: where API server and etcd have all the CPU that is left, no scheduler can be
 faster, and the CPU time per pod tells them apart. "Until quiet" includes the Events that are written after the last
-binding. An attempt includes the binding, the decision is the attempt's first part. All figures are medians.
+binding. An attempt includes the binding, the decision is the attempt's first part; how long bindings took inside the
+API server is its own metric. All figures are medians.
 """
 _HOW_IN_PROCESS = """\
 One core, no API server: from the pod to the node that it is assumed on. CPU time, medians.

@@ -81,7 +81,7 @@ def on_api_server(figures: Sequence[Figures], cores: int) -> Iterator[Check]:
             limit_ms = target.attempt_p99_ms_max
             yield at_most(f"{about}p99 of a decision", podium.algorithm_p99_ms, limit_ms, " ms")
             yield at_most(f"{about}loop stalls over {STALL_S * 1e3:.0f} ms", podium.loop_stalls, 0)
-            yield at_most(f"{about}p99 of an attempt, binding included", podium.attempt_p99_ms, limit_ms, " ms")
+            yield _whole_attempt(about, podium, limit_ms)
 
 
 def _throughput(about: str, ratio: float, target: float, podium: Figures, cores: int) -> Check:
@@ -91,6 +91,13 @@ def _throughput(about: str, ratio: float, target: float, podium: Figures, cores:
         return plain
     measured = f"{plain.measured}, API server and etcd saturated ({podium.servers_cores:.2f} of {cores} cores)"
     return Check(plain.about, plain.target, measured, is_met=True)
+
+
+def _whole_attempt(about: str, podium: Figures, limit_ms: float) -> Check:
+    """With the binding, an attempt cannot be shorter than what the API server itself takes for it."""
+    plain = at_most(f"{about}p99 of an attempt, binding included", podium.attempt_p99_ms, limit_ms, " ms")
+    own = f"{plain.measured}, API server's own part {_number(podium.binding_p99_ms)} ms"
+    return Check(plain.about, plain.target, own, plain.is_met)
 
 
 def servers_are_the_limit(podium: Figures, cores: int) -> bool:

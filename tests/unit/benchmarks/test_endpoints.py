@@ -29,6 +29,18 @@ def test_a_histogram_is_the_sum_over_all_labels() -> None:
     assert histogram(PAGE, "attempt_seconds") == Histogram((0.001, 0.002, math.inf), (10, 40, 50))
 
 
+def test_a_histogram_of_some_labels_leaves_out_the_others() -> None:
+    assert histogram(PAGE, "attempt_seconds", profile="b") == Histogram((0.001, 0.002, math.inf), (0, 10, 10))
+
+
+def test_what_was_there_before_does_not_count() -> None:
+    durations = Histogram((1.0, 2.0, math.inf), (10, 40, 45))
+    assert durations.since(Histogram((1.0, 2.0, math.inf), (10, 20, 25))) == Histogram(
+        (1.0, 2.0, math.inf), (0, 20, 20)
+    )
+    assert durations.since(Histogram((), ())) == durations
+
+
 def test_a_quantile_lies_on_a_straight_line_within_its_bucket() -> None:
     durations = Histogram((1.0, 2.0, 4.0, math.inf), (10, 40, 50, 50))
     assert durations.quantile(0.2) == 1.0

@@ -27,6 +27,7 @@ RUN = Run(
     attempt_p50_ms=2.0,
     attempt_p99_ms=4.0,
     algorithm_p99_ms=1.0,
+    binding_p99_ms=3.0,
     loop_stalls=0,
 )
 
@@ -84,7 +85,7 @@ def test_a_size_that_only_one_scheduler_has_run_has_no_ratio() -> None:
 def test_the_table_shows_both_schedulers_and_their_ratio_under_them() -> None:
     output = io.StringIO()
     figures = medians([RUN, run(scheduler="kube-scheduler", interval_s=8.0)])
-    Console(file=output, width=160).print(table(figures, cores=2))
+    Console(file=output, width=180).print(table(figures, cores=2))
     rows = [line for line in output.getvalue().splitlines() if line.startswith("│")]
     assert [row.split("│")[3].strip() for row in rows[-3:]] == ["podium", "kube-scheduler", "ratio"]
     assert "2.00×" in rows[-1]

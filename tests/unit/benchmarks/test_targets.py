@@ -34,6 +34,12 @@ def test_ratios_are_held_against_their_targets() -> None:
     assert set(verdicts(replace(slow, servers_cores=0.5)).values()) == {False}
 
 
+def test_a_slow_attempt_is_shown_beside_what_the_api_server_took_of_it() -> None:
+    slow = replace(PODIUM, attempt_p99_ms=30.0, binding_p99_ms=12.0)
+    (shown,) = [each.measured for each in on_api_server([slow, OTHER], cores=2) if "binding" in each.about]
+    assert shown == "30 ms, API server's own part 12 ms"
+
+
 def test_pods_per_second_do_not_count_where_the_servers_have_all_the_cpu_that_podium_leaves() -> None:
     half_a_core = replace(PODIUM, pods_per_s=500.0, cpu_ms_per_pod=1.0)
     assert servers_are_the_limit(replace(half_a_core, servers_cores=1.4), cores=2)
