@@ -15,6 +15,17 @@ from podium.config import ConfigError
 from podium.telemetry import configure_logging, get_logger
 
 
+def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
+    from podium.daemon.serving import TlsLimits
+
+    names = tuple(filter(None, text.split(",")))
+    try:
+        TlsLimits(cipher_suites=names)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param=parameter) from error
+    return names
+
+
 @click.command()
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
@@ -30,6 +41,19 @@ from podium.telemetry import configure_logging, get_logger
 )
 @click.option("--tls-cert-file", default="", help="Their certificate; without it, one is made.")
 @click.option("--tls-private-key-file", default="", help="The key of that certificate.")
+@click.option(
+    "--tls-min-version",
+    type=click.Choice(["VersionTLS12", "VersionTLS13"]),
+    default="VersionTLS12",
+    show_default=True,
+    help="The least version of TLS.",
+)
+@click.option(
+    "--tls-cipher-suites",
+    default="",
+    callback=_suites,
+    help="Those of TLS 1.2, by Go's names, with commas; by default all with forward secrecy.",
+)
 @click.option(
     "--pod-max-in-unschedulable-pods-duration",
     "unschedulable_s",
@@ -65,6 +89,8 @@ def command(
     secure_port: int,
     tls_cert_file: str,
     tls_private_key_file: str,
+    tls_min_version: str,
+    tls_cipher_suites: tuple[str, ...],
     unschedulable_s: float,
     preempts_pods_of_others: bool,
     avoids_conflicts: bool,
@@ -75,7 +101,7 @@ def command(
     """Schedule pods until SIGTERM or SIGINT."""
     from podium.daemon.app import App, Options, PartFailed
     from podium.daemon.election import LeadershipLost
-    from podium.daemon.serving import CertificateError, ServingError
+    from podium.daemon.serving import CertificateError, ServingError, TlsLimits
     from podium.framework.status import PluginError
     from podium.kube.credentials import ConnectionConfigError
 
@@ -92,6 +118,7 @@ def command(
         secure_port=secure_port,
         tls_cert_file=tls_cert_file,
         tls_private_key_file=tls_private_key_file,
+        tls_limits=TlsLimits(tls_min_version, tls_cipher_suites),
         doors=doors,
         pod_max_in_unschedulable_s=unschedulable_s,
         preempts_pods_of_others=preempts_pods_of_others,

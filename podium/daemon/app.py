@@ -64,6 +64,7 @@ from podium.daemon.serving import (
     Doors,
     Health,
     Server,
+    TlsLimits,
     open_doors,
     ping,
     queue_page,
@@ -117,6 +118,7 @@ class Options:
     secure_port: int = 10259
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
+    tls_limits: TlsLimits = field(default_factory=TlsLimits)
     doors: DoorOptions = field(default_factory=DoorOptions)
     pod_max_in_unschedulable_s: float = 300.0
     preempts_pods_of_others: bool = False
@@ -365,7 +367,12 @@ class App:
         options = self._options
         if options.secure_port == 0:
             return None
-        tls = serving_context(options.tls_cert_file, options.tls_private_key_file, bind_address=options.bind_address)
+        tls = serving_context(
+            options.tls_cert_file,
+            options.tls_private_key_file,
+            bind_address=options.bind_address,
+            limits=options.tls_limits,
+        )
         doors = await stack.enter_async_context(open_doors(options.doors, credentials, tls, self._clock))
         await stack.enter_async_context(self._serve(tls, doors, queue))
         return doors

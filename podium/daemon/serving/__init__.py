@@ -9,6 +9,7 @@ from podium.daemon.serving.doors import DoorOptions, Doors, open_doors
 from podium.daemon.serving.health import Check, CheckError, Health, Report, ping
 from podium.daemon.serving.queue_page import queue_page
 from podium.daemon.serving.server import Server, ServingError, serve
+from podium.daemon.serving.tls_limits import TlsLimits
 
 __all__ = [
     "CertificateError",
@@ -21,6 +22,7 @@ __all__ = [
     "Report",
     "Server",
     "ServingError",
+    "TlsLimits",
     "load",
     "open_doors",
     "ping",

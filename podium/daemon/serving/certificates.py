@@ -1,6 +1,6 @@
 """The serving certificate: read from files, or made in memory when none is given.
 
-Owns TLS parameters. A generated key never reaches a disk where the system offers files in memory (Linux); elsewhere it
+A generated key never reaches a disk where the system offers files in memory (Linux); elsewhere it
 is in a private temporary file for the moment that `ssl` needs to read it.
 
 Source: component-base/cli/flag and apiserver/pkg/server/options/serving.go (1.36.2): the self-signed certificate is
@@ -27,8 +27,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-# Forward secrecy and authenticated encryption only; TLS 1.3 has its own list, which needs no restriction.
-_CIPHERS_TLS12 = "ECDHE+AESGCM:ECDHE+CHACHA20"
+from podium.daemon.serving.tls_limits import SAFE, TlsLimits
+
 _VALID_DAYS = 365
 _BACKDATED = dt.timedelta(hours=1)
 
@@ -44,14 +44,13 @@ class KeyPair:
     certificate: bytes
     key: bytes = field(repr=False)
 
-    def context(self) -> ssl.SSLContext:
-        """A server's side of TLS 1.2 and 1.3 with this certificate.
+    def context(self, limits: TlsLimits = SAFE) -> ssl.SSLContext:
+        """A server's side of TLS with this certificate.
 
         Raises: CertificateError if key and certificate do not belong together, or OpenSSL refuses them as too weak.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.set_ciphers(_CIPHERS_TLS12)
+        limits.apply(context)
         context.set_alpn_protocols(["http/1.1"])
         with _private_file(self.key + b"\n" + self.certificate) as path:
             try:
@@ -63,7 +62,9 @@ class KeyPair:
         return context
 
 
-def serving_context(cert_file: str = "", key_file: str = "", *, bind_address: str = "") -> ssl.SSLContext:
+def serving_context(
+    cert_file: str = "", key_file: str = "", *, bind_address: str = "", limits: TlsLimits = SAFE
+) -> ssl.SSLContext:
     """The server's side of TLS: with the certificate in the files, or with a new one if none are given.
 
     Args:
@@ -72,12 +73,12 @@ def serving_context(cert_file: str = "", key_file: str = "", *, bind_address: st
     Raises: CertificateError; for one file without the other too.
     """
     if not cert_file and not key_file:
-        return self_signed(bind_address).context()
+        return self_signed(bind_address).context(limits)
     if not cert_file or not key_file:
         given, missing = ("--tls-cert-file", "--tls-private-key-file")[:: 1 if cert_file else -1]
         raise CertificateError(f"{given} needs {missing} too")
     try:
-        return load(cert_file, key_file).context()
+        return load(cert_file, key_file).context(limits)
     except CertificateError as error:
         raise CertificateError(f"serving certificate {cert_file}, key {key_file}: {error}") from error
 

@@ -11,7 +11,7 @@ from podium.cli import run as run_command
 from podium.cli.main import main
 from podium.daemon.app import App, Options, PartFailed
 from podium.daemon.election import LeadershipLost
-from podium.daemon.serving import CertificateError, DoorOptions, ServingError
+from podium.daemon.serving import CertificateError, DoorOptions, ServingError, TlsLimits
 from podium.framework.status import PluginError
 from podium.kube.credentials import ConnectionConfigError
 
@@ -67,6 +67,7 @@ def test_what_the_options_say_reaches_the_daemon(started: Started) -> None:
     result = invoke(
         *("--kubeconfig", "here", "--master", "http://there", "--bind-address", "127.0.0.1", "--secure-port", "0"),
         *("--tls-cert-file", "cert", "--tls-private-key-file", "key", "--logging-format", "text", "-v", "4"),
+        *("--tls-min-version", "VersionTLS13", "--tls-cipher-suites", "TLS_AES_128_GCM_SHA256"),
         *("--pod-max-in-unschedulable-pods-duration", "60", "--preempt-pods-of-other-schedulers"),
         "--avoid-conflicts",
     )
@@ -78,12 +79,23 @@ def test_what_the_options_say_reaches_the_daemon(started: Started) -> None:
         secure_port=0,
         tls_cert_file="cert",
         tls_private_key_file="key",
+        tls_limits=TlsLimits("VersionTLS13", ("TLS_AES_128_GCM_SHA256",)),
         pod_max_in_unschedulable_s=60.0,
         preempts_pods_of_others=True,
         avoids_conflicts=True,
         plugins=started.options.plugins,
     )
     assert started.logging == {"form": "console", "verbosity": 4}
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"), [("--tls-min-version", "VersionTLS10"), ("--tls-cipher-suites", "TLS_RSA_WITH_RC4_128_SHA")]
+)
+def test_weak_tls_is_refused_by_the_name_of_its_flag(started: Started, flag: str, value: str) -> None:
+    result = invoke(flag, value)
+    assert result.exit_code == 2
+    assert flag in result.output
+    assert value in result.output
 
 
 def test_the_doors_are_as_kube_schedulers_flags_say(started: Started) -> None:

@@ -22,10 +22,11 @@ def names(pair):
     return [str(alternative.value) for alternative in alternatives]
 
 
-def handshake(context, trusted, host):
+def handshake(context, trusted, host, at_most=ssl.TLSVersion.MAXIMUM_SUPPORTED):
     """Do a TLS handshake in memory and return the client's side; it verifies as strictly as Python can."""
     client_context = ssl.create_default_context(cadata=trusted.decode())
     client_context.verify_flags |= ssl.VERIFY_X509_STRICT
+    client_context.maximum_version = at_most
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = client_context.wrap_bio(to_client, to_server, server_hostname=host)
     server = context.wrap_bio(to_server, to_client, server_side=True)
