@@ -14,7 +14,7 @@ import msgspec
 from podium.cli import event_loop, files
 from podium.cluster import CacheError
 from podium.config import default_configuration
-from podium.estimator.accurate import Engine
+from podium.estimator.accurate import Engine, without_preemption
 from podium.estimator.errors import EstimateError
 from podium.estimator.member import READ, READ_TO_TRY, Gates, MemberCluster
 from podium.estimator.scheduler_view import SchedulerView
@@ -106,7 +106,7 @@ def still_cluster(manifests: Iterable[Manifest], replica: Pod) -> tuple[Engine, 
         WhatIfError: an object cannot be read.
     """
     config = default_configuration()
-    profile = replace(config.profiles[0], scheduler_name=replica.spec.scheduler_name)
+    profile = replace(without_preemption(config.profiles[0]), scheduler_name=replica.spec.scheduler_name)
     world = World.of(manifests)
     try:
         cluster = StillCluster(replace(config, profiles=(profile,)), world, IN_TREE)

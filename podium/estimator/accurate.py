@@ -11,13 +11,14 @@ Differs: Karmada has no such estimate. Nobody is preempted for a replica.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
 
 from podium.cluster import Cache
+from podium.config.types import Profile
 from podium.estimator.errors import EstimateError
 from podium.estimator.requirements import ReplicaRequirements, saturated
 from podium.framework.cycle_state import CycleState
@@ -38,6 +39,7 @@ from podium.kube.objects import (
 )
 from podium.kube.requests import filter_requests
 from podium.plugins import IN_TREE
+from podium.plugins.default_preemption import DefaultPreemption
 from podium.queues import Nominator
 
 PLACED_MAX: Final = 10_000
@@ -55,6 +57,16 @@ class Engine:
     nominated: Nominator
     framework: Framework
     percentage_of_nodes_to_score: int
+
+
+def without_preemption(profile: Profile) -> Profile:
+    """The profile as it tries replicas out: nobody makes room for one that does not fit.
+
+    Planning that would cost more than a hundred attempts.
+    """
+    everywhere = profile.plugins.multi_point
+    enabled = tuple(plugin for plugin in everywhere.enabled if plugin.name != DefaultPreemption.__name__)
+    return replace(profile, plugins=replace(profile.plugins, multi_point=replace(everywhere, enabled=enabled)))
 
 
 def accurate_replicas(engine: Engine, replica: Pod, waiting: Iterable[Pod] = (), most: int = PLACED_MAX) -> int:

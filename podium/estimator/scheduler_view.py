@@ -14,7 +14,7 @@ from podium.binder import WaitingPods
 from podium.cluster import Cache
 from podium.cluster.cache import ReportBroken
 from podium.config import default_configuration
-from podium.estimator.accurate import PLACED_MAX, Engine, Steps, replicas_in_steps
+from podium.estimator.accurate import PLACED_MAX, Engine, Steps, replicas_in_steps, without_preemption
 from podium.framework.interface import Lister
 from podium.framework.runtime import Framework
 from podium.framework.still import QuietHandle, SilentObserver
@@ -45,7 +45,7 @@ class SchedulerView:
         # Nobody comes as far as waiting at Permit.
         handle = QuietHandle(clock, random, WaitingPods(clock), self._nominated, cache.snapshot, lister_of)
         config = default_configuration()
-        framework = Framework(config.profiles[0], IN_TREE, handle, SilentObserver())
+        framework = Framework(without_preemption(config.profiles[0]), IN_TREE, handle, SilentObserver())
         self._engine = Engine(cache, self._nominated, framework, config.percentage_of_nodes_to_score)
 
     def put_node(self, node: Node) -> None:

@@ -3,7 +3,7 @@
 Owns how long a question may take, and that on each cluster only one is tried out at a time: two would stand in each
 other's way.
 
-Cost: turns of 5 ms; others wait no longer than that for the loop.
+Cost: turns of 5 ms, which is how long others wait for the loop; but for the first question with a selector.
 """
 
 from __future__ import annotations
