@@ -180,6 +180,8 @@ def measure_storm(options: argparse.Namespace) -> None:
     binaries, where = _control_plane()
     figures = storm.medians(_written(options, "storm", "phases", where, storm.measure(plan, binaries, _tell)))
     _console.print(storm.table(figures))
+    for note in storm.notes(figures):
+        _console.print(f"! {note}")
     _show(list(storm.checks(figures)))
 
 

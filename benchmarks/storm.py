@@ -46,6 +46,7 @@ ELSEWHERE: Final = "updates elsewhere"
 STORM: Final = "storm"
 
 _RATE_KEPT_MIN = 0.7
+_OTHERS_CORES_MAX = 0.15
 _HINTS = "scheduler_queueing_hint_execution_duration_seconds"
 _EVENTS = "scheduler_event_handling_duration_seconds_count"
 _WAIT_S_MAX = 600.0
@@ -62,7 +63,8 @@ class Phase:
     `pods_per_s` and `*_cores` are of the time until the pods are bound, or two minutes. `updates_per_s`, `hint_*` and
     `events_seen` are of the whole phase, which lasts 30 s at least in the storm. `hint_cpu_s` is what the scheduler's
     own metric says: kube-scheduler drops what it cannot record in time, so it says too little there. `events_seen` are
-    node updates that it handled. `harness_cores` is the benchmark itself, which makes pods and updates.
+    node updates that it handled: fewer than were made where the API server lags behind. `harness_cores` is the
+    benchmark itself, which makes pods and updates.
     """
 
     scheduler: str
@@ -80,6 +82,12 @@ class Phase:
     hint_cpu_s: float
     hint_calls: float
     events_seen: float
+
+    @property
+    def others_cores(self) -> float:
+        """What the machine did beside all that: noise."""
+        known = self.scheduler_cores + self.apiserver_cores + self.etcd_cores + self.harness_cores
+        return max(0.0, self.machine_cores - known)
 
 
 def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iterator[Phase]:
@@ -139,8 +147,9 @@ class _Subject:
 
 
 def _phase(subject: _Subject, load: str, numbers: range, updates: Sequence[bytes]) -> Phase:
-    # Events and conditions of what was scheduled before are still written for a while.
+    # Events of what was scheduled before are still written for a while, and updates of before still read.
     wait_quiet(subject.scheduler.process)
+    settle(subject.plane)
     page, first, bound_before = get(subject.scheduler, "/metrics"), subject.reading(), subject.bound.count()
     with EtcdStream(subject.plane.etcd_address) as stream, SteadyPuts(stream.put, updates, UPDATES_PER_S) as puts:
         _schedule(subject, numbers)
@@ -270,6 +279,14 @@ def checks(figures: Sequence[Phase]) -> Iterator[Check]:
     about = f"storm, {figures[0].nodes:,} nodes: "
     yield at_least(f"{about}rate kept", in_storm, _RATE_KEPT_MIN, "×")
     yield at_least(f"{about}kept of the rate with updates elsewhere", in_storm / elsewhere, _RATE_KEPT_MIN, "×")
+
+
+def notes(figures: Iterable[Phase]) -> Iterator[str]:
+    """What makes the figures doubtful, a sentence each: other work on the machine."""
+    for each in figures:
+        if each.others_cores > _OTHERS_CORES_MAX:
+            where = f"{each.scheduler}, {each.load}"
+            yield f"{where}: other processes used {each.others_cores:.2f} cores meanwhile; measure again"
 
 
 def table(figures: Sequence[Phase]) -> Table:

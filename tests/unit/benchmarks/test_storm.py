@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from benchmarks.storm import CALM, ELSEWHERE, STORM, Phase, checks, kept, medians, summary, table
+from benchmarks.storm import CALM, ELSEWHERE, STORM, Phase, checks, kept, medians, notes, summary, table
 
 PODIUM = Phase(
     scheduler="podium",
@@ -63,6 +63,13 @@ def test_the_table_has_a_row_for_each_scheduler_and_load() -> None:
         ["podium", "updates elsewhere", "450", "0.90×"],
         ["podium", "storm", "400", "0.80×"],
         ["kube-scheduler", "storm", "50", ""],
+    ]
+
+
+def test_other_work_on_the_machine_makes_a_figure_doubtful() -> None:
+    assert list(notes(PHASES)) == []
+    assert list(notes([CALM_PODIUM, replace(OTHER, machine_cores=1.95)])) == [
+        "kube-scheduler, storm: other processes used 0.25 cores meanwhile; measure again"
     ]
 
 
