@@ -10,7 +10,7 @@ import anyio
 import pytest
 from aiohttp import web
 
-from podium.daemon.serving import Health, ServingError, self_signed, serve
+from podium.daemon.serving import Health, ServingError, TlsLimits, self_signed, serve
 from podium.daemon.serving import server as server_module
 from podium.telemetry import CONTENT_TYPE, Metrics
 
@@ -28,12 +28,12 @@ def anyio_backend(request):
 
 
 @contextlib.asynccontextmanager
-async def serving(health=None, metrics=None, **more):
+async def serving(health=None, metrics=None, tls=None, **more):
     listener = socket.create_server(("127.0.0.1", 0))
     async with serve(
         "127.0.0.1",
         0,
-        PAIR.context(),
+        tls or PAIR.context(),
         health or Health(),
         metrics or Metrics(),
         lambda: CONFIG,
@@ -44,8 +44,9 @@ async def serving(health=None, metrics=None, **more):
 
 
 @contextlib.asynccontextmanager
-async def client(server):
+async def client(server, at_most=ssl.TLSVersion.MAXIMUM_SUPPORTED):
     context = ssl.create_default_context(cadata=PAIR.certificate.decode())
+    context.maximum_version = at_most
     async with aiohttp.ClientSession(
         f"https://127.0.0.1:{server.port}",
         connector=aiohttp.TCPConnector(ssl=context),
@@ -81,6 +82,16 @@ async def test_health_endpoints_answer_as_kube_schedulers_do():
         synced = True
         assert await get(session, "/readyz") == (200, "ok")
         assert await get(session, "/readyz/sched-handler-sync") == (200, "ok")
+
+
+async def test_a_client_without_tls_13_is_turned_away_where_that_is_the_least():
+    limits = TlsLimits("VersionTLS13")
+    async with serving(tls=PAIR.context(limits)) as server:
+        async with client(server) as session:
+            assert await get(session, "/livez") == (200, "ok")
+        async with client(server, at_most=ssl.TLSVersion.TLSv1_2) as session:
+            with pytest.raises(aiohttp.ClientConnectorError):
+                await get(session, "/livez")
 
 
 @pytest.mark.parametrize("path", ["/", "/readyz/nope", "/metrics/nope", "/debug/pprof/"])
