@@ -77,7 +77,8 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """How one server answered one kind of question. `p*_ms` and `failed` are at `RATE` questions per second.
+    """How one server answered one kind of question. `p*_ms` and `failed` are at `RATE` questions per second,
+    and the times of those that were answered, 0 where none was.
 
     `rss_mib` is before the first question, `peak_rss_mib` after the last of its kind.
     """
@@ -220,9 +221,14 @@ def _first_difference(one: Sequence[Any], other: Sequence[Any]) -> str:
 def summary(done: Estimates) -> str:
     """One kind of question in one line."""
     return (
-        f"{done.server}, {done.claim}: {done.cpu_ms:.2f} ms of CPU, p99 {done.p99_ms:,.1f} ms at {RATE}/s, "
+        f"{done.server}, {done.claim}: {done.cpu_ms:.2f} ms of CPU, p99 {_time(done.p99_ms)} ms at {RATE}/s, "
         f"{done.rss_mib:,.0f} MiB"
     )
+
+
+def _time(ms: float) -> str:
+    """The time that an answer took; nothing where every question at the rate failed."""
+    return f"{ms:,.1f}" if ms else "-"
 
 
 def medians(estimates: Iterable[Estimates]) -> list[Estimates]:
@@ -259,8 +265,8 @@ def table(figures: Sequence[Estimates]) -> Table:
             f"{each.cpu_ms:.2f}",
             f"{each.per_core_s:,.0f}",
             f"{each.per_s:,.0f}",
-            f"{each.p50_ms:,.1f}",
-            f"{each.p99_ms:,.1f}",
+            _time(each.p50_ms),
+            _time(each.p99_ms),
             f"{each.failed:,}",
             f"{each.rss_mib:,.0f}",
             f"{each.peak_rss_mib:,.0f}",
