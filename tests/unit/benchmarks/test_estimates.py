@@ -35,6 +35,7 @@ def test_each_figure_is_the_median_of_its_own_by_server_and_claim() -> None:
         (PODIUM, [True, True, True]),
         (replace(PODIUM, cpu_ms=0.61), [False, True, True]),
         (replace(PODIUM, p99_ms=10.1, rss_mib=601.0), [True, False, False]),
+        (replace(PODIUM, p99_ms=0.0, failed=1000), [True, False, True]),
     ],
 )
 def test_podium_is_to_be_ten_times_as_cheap_prompt_and_no_larger(podium: Estimates, met: list[bool]) -> None:
@@ -61,3 +62,5 @@ def test_the_table_has_a_row_for_each_server_and_kind() -> None:
 
 def test_a_kind_of_question_is_summed_up_in_a_line() -> None:
     assert summary(PODIUM) == "podium, plain: 0.50 ms of CPU, p99 4.0 ms at 200/s, 300 MiB"
+    nobody = replace(OTHER, p99_ms=0.0, failed=1000)
+    assert summary(nobody) == "karmada, plain: 6.00 ms of CPU, p99 - ms at 200/s, 600 MiB"
