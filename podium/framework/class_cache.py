@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 
 from podium.cluster import Snapshot
-from podium.framework.cycle_state import Clonable, CycleState
+from podium.framework.cycle_state import CycleState, cloner
 from podium.framework.forms import Filter, Scorer
 from podium.framework.interface import Plugin, Scope
 from podium.framework.kept_answers import FEW_ROWS, Asking, KeptFilters, KeptScore, KeptScores
@@ -143,7 +143,7 @@ class PodClass:
         """Keep what a plugin answered, if it can be given again: success or Skip, with nothing that changes later."""
         code = Code.SUCCESS if status is None else status.code
         written = state.values()
-        if code not in (Code.SUCCESS, Code.SKIP) or any(isinstance(value, Clonable) for value in written):
+        if code not in (Code.SUCCESS, Code.SKIP) or any(map(cloner, map(type, written))):
             return
         known[plugin] = Settled(code is Code.SKIP, written)
         for value in written:
