@@ -61,8 +61,8 @@ class RequestMetrics:
         self._metrics.count_request(method, self._host, _NO_CODE if status is None else str(status))
         self._metrics.observe_request(method, self._host, seconds, sent_bytes, received_bytes)
 
-    def watch_answered(self, status: int | None) -> None:
-        """A watch has begun, or has not."""
+    def stream_answered(self, status: int | None) -> None:
+        """A list or watch has begun, or has not."""
         self._metrics.count_request("GET", self._host, _NO_CODE if status is None else str(status))
 
     def throttled(self, method: str, seconds: float) -> None:

@@ -4,8 +4,9 @@ Owns listing, watching, and what to do when either fails; which step comes next 
 Never interprets an object, and never holds one: that is the store's.
 
 Source: client-go v0.36 tools/cache/reflector.go.
-Differs: a list is always a consistent read (never resourceVersion=0), so the store never goes back in time; a watch
-that has been silent for `idle_s_max` counts as dead, since HTTP/1.1 has no pings.
+Differs: a list is one answer that is decoded as it arrives, not the first events of a watch, which cost the API server
+about twice as much; it is always a consistent read (no resourceVersion: never "0", nor the last one seen), so the store
+never goes back in time; a watch that has been silent for `idle_s_max` counts as dead, since HTTP/1.1 has no pings.
 """
 
 from __future__ import annotations
@@ -23,19 +24,22 @@ import structlog
 from podium.kube.api_errors import (
     ApiError,
     BadRequest,
+    ConnectionLost,
     Forbidden,
     Gone,
     Invalid,
     Malformed,
     NotFound,
+    ServerTimeout,
     Unauthorized,
     Unreachable,
 )
 from podium.kube.backoff import Backoff, BackoffPolicy
+from podium.kube.list_body import ListBody
 from podium.kube.resource_types import ObjectT, ResourceType
 from podium.kube.session import ApiSession, Stream
 from podium.kube.whole_objects import Keep
-from podium.kube.wire import DELETED, Bookmark, BrokenChange, BrokenObject, Change, ObjectDecoder
+from podium.kube.wire import DELETED, Bookmark, BrokenObject, ObjectDecoder, Page
 from podium.lib.clock import Clock
 from podium.lib.state_table import StateTable
 from podium.lib.turns import Turns
@@ -50,6 +54,9 @@ _HINTS: dict[type[ApiError], str] = {
     Unreachable: "API server unreachable",
 }
 
+
+_REFUSALS = (BadRequest, Invalid, Malformed, ServerTimeout)
+"""What a request for everything may meet where one for a page does not."""
 
 _UNWATCHABLE = (Malformed, BadRequest, Invalid)
 """What it makes no sense to watch on after: the version that the server has refused would be refused again."""
@@ -69,7 +76,7 @@ class ReflectorEvent(Enum):
 
     STARTED = "started"
     LISTED = "listed"
-    REFUSED = "watch-list refused"
+    REFUSED = "whole list refused"
     FAILED = "failed"
     ENDED = "watch ended"
     EXPIRED = "version expired"
@@ -176,8 +183,6 @@ class Reflector(Generic[ObjectT]):
         self._backoff = Backoff(settings.backoff, random, clock)
         self._resource_version = ""
         self._stream: Stream | None = None
-        self._lines: list[bytes] = []
-        self._watch_list_refused = False
         self._page_items = settings.page_items
         self._steps = {
             ReflectorState.STREAMING_LIST: self._stream_list,
@@ -211,37 +216,41 @@ class Reflector(Generic[ObjectT]):
     # ------------------------------------------------------------ steps
 
     async def _stream_list(self) -> ReflectorEvent:
-        """List by a watch that first sends everything there is and then goes on as the watch."""
-        if self._watch_list_refused:
-            return ReflectorEvent.REFUSED
+        """List by one request for everything; where that leads nowhere, page by page this time."""
         try:
             with anyio.fail_after(self._settings.list_s_max):
-                staged = await self._read_initial_events()
-        except (Invalid, BadRequest) as refusal:
-            return self._refuse_watch_list(str(refusal))
+                items, broken, last = await self._read_list()
+        except _REFUSALS as refusal:
+            return self._refuse(str(refusal))
+        except ConnectionLost as torn:
+            if self._stream is None:
+                raise
+            # An API server cuts off what takes longer than a minute, and would do so again.
+            return self._refuse(str(torn))
         except TimeoutError:
-            return self._refuse_watch_list("the list did not end in time")
-        if staged is None:
-            return self._refuse_watch_list("the stream ended before the list did")
-        await self._sink.replace(list(staged.items.values()), list(staged.broken.values()))
-        return self._listed()
+            return self._refuse("the list did not end in time")
+        self._close_stream()
+        if last.continue_token:
+            return self._refuse("the server gives pages only")
+        return await self._take_list(items, broken, last.resource_version)
 
-    async def _read_initial_events(self) -> _Staged[ObjectT] | None:
-        stream = await self._open_watch("sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
-        staged: _Staged[ObjectT] = _Staged({}, {})
+    async def _read_list(self) -> tuple[list[ObjectT], list[BrokenObject], Page[ObjectT]]:
+        """Returns: everything listed, and what stood at the end of it."""
+        stream = await self._open_stream("", self._settings.list_s_max)
+        items: list[ObjectT] = []
+        broken: list[BrokenObject] = []
+        body = ListBody(self._decoder)
         turns = Turns(self._clock)
-        while lines := await stream.read_lines():
-            for index, line in enumerate(lines):
-                event = self._decoder.event(line)
-                if not isinstance(event, Bookmark):
-                    staged.add(event)
-                elif event.ends_initial_events:
-                    self._resource_version = event.resource_version
-                    self._lines = lines[index + 1 :]
-                    return staged
+        while chunk := await stream.read():
+            for piece in body.feed(chunk):
+                items += piece.items
+                broken += piece.broken
                 if turns.is_over():
                     await turns.next()
-        return None
+        last = body.finish()
+        items += last.items
+        broken += last.broken
+        return items, broken, last
 
     async def _list_pages(self) -> ReflectorEvent:
         """List page by page."""
@@ -255,21 +264,15 @@ class Reflector(Generic[ObjectT]):
             token = page.continue_token
             if not token:
                 break
-        await self._sink.replace(items, broken)
-        self._resource_version = page.resource_version
         self._page_items = self._settings.page_items
-        return self._listed()
+        return await self._take_list(items, broken, page.resource_version)
 
     async def _watch(self) -> ReflectorEvent:
         """Deliver changes until the watch ends."""
         started_at_s = self._clock.monotonic()
         events_before = self.statistics.events_total
-        if self._stream is None:
-            version = urllib.parse.quote(self._resource_version, safe="")
-            await self._open_watch(f"resourceVersion={version}")
-        assert self._stream is not None, "just opened"
-        while lines := self._lines or await self._stream.read_lines():
-            self._lines = []
+        stream = await self._open_watch()
+        while lines := await stream.read_lines():
             await self._deliver(lines)
         self._close_stream()
         lasted_s = self._clock.monotonic() - started_at_s
@@ -304,17 +307,20 @@ class Reflector(Generic[ObjectT]):
         # Only now: a stream that brings nothing but an error must not count as a success.
         self._backoff.reset()
 
-    async def _open_watch(self, query: str) -> Stream:
-        self._close_stream()
-        settings = self._settings
-        watch_s = int(self._random.uniform(settings.watch_s_min, settings.watch_s_max))
-        self._stream = await self._session.stream(
-            self._url(f"watch=1&allowWatchBookmarks=true&timeoutSeconds={watch_s}&{query}"),
-            deadline_s=watch_s + settings.grace_s,
-            idle_s_max=settings.idle_s_max,
+    async def _open_watch(self) -> Stream:
+        watch_s = int(self._random.uniform(self._settings.watch_s_min, self._settings.watch_s_max))
+        version = urllib.parse.quote(self._resource_version, safe="")
+        stream = await self._open_stream(
+            f"watch=1&allowWatchBookmarks=true&timeoutSeconds={watch_s}&resourceVersion={version}", watch_s
         )
         self.statistics.watches_total += 1
         self.statistics.is_failing = False
+        return stream
+
+    async def _open_stream(self, query: str, lasts_s: float) -> Stream:
+        self._stream = await self._session.stream(
+            self._url(query), deadline_s=lasts_s + self._settings.grace_s, idle_s_max=self._settings.idle_s_max
+        )
         return self._stream
 
     async def _get_page(self, token: str) -> bytes:
@@ -327,20 +333,22 @@ class Reflector(Generic[ObjectT]):
         chosen = f"fieldSelector={urllib.parse.quote(selector, safe='')}" if selector else ""
         return f"{self.resource.path}?{'&'.join(part for part in (query, chosen) if part)}"
 
-    def _listed(self) -> ReflectorEvent:
+    async def _take_list(
+        self, items: list[ObjectT], broken: list[BrokenObject], resource_version: str
+    ) -> ReflectorEvent:
+        await self._sink.replace(items, broken)
+        self._resource_version = resource_version
         self.statistics.lists_total += 1
         self.statistics.last_error = None
         self._on_listed()
         return ReflectorEvent.LISTED
 
-    def _refuse_watch_list(self, why: str) -> ReflectorEvent:
-        log.info("server does no watch-list, listing pages", resource=self.resource.plural, why=why)
+    def _refuse(self, why: str) -> ReflectorEvent:
+        log.info("no list in one piece, listing pages", resource=self.resource.plural, why=why)
         self._close_stream()
-        self._watch_list_refused = True
         return ReflectorEvent.REFUSED
 
     def _close_stream(self) -> None:
-        self._lines = []
         if self._stream is not None:
             self._stream.close()
             self._stream = None
@@ -376,23 +384,3 @@ class Reflector(Generic[ObjectT]):
             return self._backoff.delay_s(at_least_s=self._settings.backoff.refused_s)
         is_synced = self.statistics.lists_total > 0
         return self._backoff.delay_s(at_least_s=error.retry_after_s or 0.0, is_synced=is_synced)
-
-
-@dataclass(slots=True)
-class _Staged(Generic[ObjectT]):
-    """A list that is being read."""
-
-    items: dict[str, ObjectT]
-    broken: dict[str, BrokenObject]
-
-    def add(self, event: Change[ObjectT] | BrokenChange) -> None:
-        """Take one event of the list."""
-        item = event.object
-        self.items.pop(item.key, None)
-        self.broken.pop(item.key, None)
-        if event.type == DELETED:
-            return
-        if isinstance(item, BrokenObject):
-            self.broken[item.key] = item
-        else:
-            self.items[item.key] = item

@@ -4,7 +4,8 @@ Owns who we are to the server and the deadlines, and turns every way a request c
 Never interprets an object and never retries, except once after a 401 when the credentials could be renewed: a refused
 request has certainly done nothing.
 
-Requests go over `connections.ConnectionPool`; watches, and everything that goes through a proxy, over aiohttp.
+Requests go over `connections.ConnectionPool`; streams, which are lists and watches, and everything that goes through a
+proxy, over aiohttp.
 """
 
 from __future__ import annotations
@@ -105,12 +106,12 @@ class RequestObserver(Protocol):
     ) -> None:
         """A request was answered, or was not: then status and received bytes are None."""
 
-    def watch_answered(self, status: int | None) -> None:
-        """A watch has begun, or was refused, or was not answered."""
+    def stream_answered(self, status: int | None) -> None:
+        """A stream has begun, or was refused, or was not answered."""
 
 
 class ApiSession:
-    """Connections to one API server: a pool for requests, and one connection for each watch.
+    """Connections to one API server: a pool for requests, and one connection for each stream.
 
     Args:
         may_write: asked right before each write is sent (before it gets its connection, where a proxy is in the way).
@@ -286,7 +287,7 @@ class ApiSession:
             raise ConnectionLost(words(error)) from error
         finally:
             if self._observer is not None:
-                self._observer.watch_answered(status)
+                self._observer.stream_answered(status)
         raise from_response(response.status, answer, response.headers.get("Retry-After"))
 
     def _url(self, path: str) -> yarl.URL:

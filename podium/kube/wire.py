@@ -9,7 +9,7 @@ Cost: one decode straight into the typed object; only a line or page that fails 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Generic, TypeAlias
 
@@ -31,8 +31,6 @@ _NOT_A_CHANGE = (b'{"type":"BOOKMARK"', b'{"type":"ERROR"')
 
 _DEPTH_MAX: Final = 10_000
 """How deep an API server lets objects nest, which is Go's own limit: a pod's `managedFields` may, to no purpose."""
-
-_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 class BrokenObject(Struct, frozen=True):
@@ -69,22 +67,21 @@ class BrokenChange(Struct, frozen=True):
 
 
 class Bookmark(Struct, frozen=True):
-    """Everything up to this version has been sent; `ends_initial_events`: so ends the list part of a watch-list."""
+    """Everything up to this version has been sent."""
 
     resource_version: str
-    ends_initial_events: bool
 
 
 Event: TypeAlias = Change[ObjectT] | BrokenChange | Bookmark
 
 
 class Page(Struct, Generic[ObjectT], frozen=True):
-    """One page of a list; an empty `continue_token` means the last."""
+    """Some items of a list. At the end of a page there is a version; an empty `continue_token` means the last page."""
 
     items: list[ObjectT]
     broken: list[BrokenObject]
-    resource_version: str
-    continue_token: str
+    resource_version: str = ""
+    continue_token: str = ""
 
 
 class _ListMeta(Struct, rename="camel"):
@@ -109,19 +106,19 @@ class _RawChange(Struct):
 
 class _BookmarkMeta(Struct, rename="camel"):
     resource_version: str
-    annotations: dict[str, str] | None = None
 
 
 class _BookmarkObject(Struct):
     metadata: _BookmarkMeta
 
 
+_decode_raw_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_raw_page = msgspec.json.Decoder(_RawPage).decode
 _decode_raw_change = msgspec.json.Decoder(_RawChange).decode
 _decode_any = msgspec.json.Decoder().decode
 
-# A fast decode has no more room for nesting than its caller leaves it; the slow one makes room.
-_NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""A fast decode has no more room for nesting than its caller leaves it; the slow one makes room."""
 
 
 class ObjectDecoder(Generic[ObjectT]):
@@ -135,6 +132,7 @@ class ObjectDecoder(Generic[ObjectT]):
         self._type = resource.type
         # msgspec understands a parametrised struct at run time; the type checker does not see that.
         self._decode_page = msgspec.json.Decoder(_TypedPage[resource.type]).decode  # type: ignore[name-defined]
+        self._decode_items = msgspec.json.Decoder(list[resource.type]).decode  # type: ignore[name-defined]
         decode_change = msgspec.json.Decoder(Change[resource.type]).decode  # type: ignore[name-defined]
         self._decode_object = msgspec.json.Decoder(resource.type).decode
         self._keep = keep
@@ -150,10 +148,27 @@ class ObjectDecoder(Generic[ObjectT]):
                 return self._page_item_by_item(body)
         try:
             page = self._decode_page(body)
-        except _NOT_DECODED:
+        except NOT_DECODED:
             with _room_for_nesting():
                 return self._page_item_by_item(body)
         return Page(page.items or [], [], page.metadata.resource_version, page.metadata.continue_token or "")
+
+    def items(self, array: bytes) -> Page[ObjectT]:
+        """Decode some items of a list, given as an array.
+
+        Raises: `Malformed` if it is no array.
+        """
+        if self._keep is None:
+            try:
+                return Page(self._decode_items(array), [])
+            except NOT_DECODED:
+                pass
+        with _room_for_nesting():
+            try:
+                raws = _decode_raw_items(array)
+            except NOT_DECODED as error:
+                raise api_errors.Malformed(f"no items of {self._kind}: {error}") from error
+            return Page(*self._one_by_one(raws))
 
     def event(self, line: bytes) -> Event[ObjectT]:
         """Decode one line of a watch.
@@ -163,7 +178,7 @@ class ObjectDecoder(Generic[ObjectT]):
         if not line.startswith(_NOT_A_CHANGE):
             try:
                 change: Change[ObjectT] = self._decode_change(line)
-            except _NOT_DECODED:
+            except NOT_DECODED:
                 with _room_for_nesting():
                     return self._event_in_two_steps(line)
             if change.type in _CHANGES:
@@ -174,21 +189,25 @@ class ObjectDecoder(Generic[ObjectT]):
     def _page_item_by_item(self, body: bytes) -> Page[ObjectT]:
         try:
             page = _decode_raw_page(body)
-        except _NOT_DECODED as error:
+        except NOT_DECODED as error:
             raise api_errors.Malformed(f"not a list of {self._kind}: {error}") from error
+        items, broken = self._one_by_one(page.items or ())
+        return Page(items, broken, page.metadata.resource_version, page.metadata.continue_token or "")
+
+    def _one_by_one(self, raws: Iterable[msgspec.Raw]) -> tuple[list[ObjectT], list[BrokenObject]]:
         items: list[ObjectT] = []
         broken: list[BrokenObject] = []
-        for raw in page.items or ():
+        for raw in raws:
             found: ObjectT | BrokenObject
             try:
                 found = self._decode_object(raw)
-            except _NOT_DECODED:
+            except NOT_DECODED:
                 found = self._second_try(_parse(raw, self._kind), raw)
             if isinstance(found, BrokenObject):
                 broken.append(found)
             else:
                 items.append(found if self._keep is None else self._keep(found, raw))
-        return Page(items, broken, page.metadata.resource_version, page.metadata.continue_token or "")
+        return items, broken
 
     def _decode_change_and_keep(self, line: bytes) -> Change[ObjectT]:
         change = _decode_raw_change(line)
@@ -239,7 +258,7 @@ def _room_for_nesting() -> Iterator[None]:
 def _parse(content: bytes | msgspec.Raw, kind: str) -> Any:
     try:
         return _decode_any(content)
-    except _NOT_DECODED as error:
+    except NOT_DECODED as error:
         raise api_errors.Malformed(f"not JSON, where {kind} was expected: {error}") from error
 
 
@@ -280,7 +299,7 @@ def _bookmark(content: Any) -> Bookmark:
         metadata = msgspec.convert(content, _BookmarkObject).metadata
     except msgspec.ValidationError as error:
         raise api_errors.Malformed(f"bookmark: {error}") from error
-    return Bookmark(metadata.resource_version, (metadata.annotations or {}).get(_INITIAL_EVENTS_END) == "true")
+    return Bookmark(metadata.resource_version)
 
 
 def _error(content: Any) -> api_errors.ApiError:

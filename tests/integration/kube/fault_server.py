@@ -91,7 +91,6 @@ class FaultServer:
     history: list[tuple[int, str, Object]] = field(default_factory=list)
     version: int = 100
     oldest: int = 0
-    watch_list: bool = True
     token: str | None = None
     requests: list[Request] = field(default_factory=list)
     list_faults: deque[Fault | None] = field(default_factory=deque)
@@ -138,7 +137,7 @@ class FaultServer:
 
     @property
     def lists(self) -> list[Request]:
-        """The pages asked for so far."""
+        """The lists asked for so far, each page of one by itself."""
         return [request for request in self.requests if request.method == "GET" and "watch" not in request.query]
 
     def _record(self, event: str, item: Object) -> None:
@@ -210,26 +209,15 @@ class FaultServer:
         metadata = {"resourceVersion": version}
         if end < len(items):
             metadata["continue"] = f"{version}:{end}"
-        page = {"kind": f"{self.kind}List", "metadata": metadata, "items": items[int(start) : end]}
-        await request.connection.answer(200, json.dumps(page).encode())
+        await request.connection.answer(200, page(f"{self.kind}List", metadata, items[int(start) : end]))
 
     async def _watch(self, request: Request) -> None:
-        connection, query = request.connection, request.query
-        if "sendInitialEvents" in query:
-            if not self.watch_list:
-                await status(422, "Invalid")(request)
-                return
-            await connection.start_chunks()
-            cursor = self.version
-            for item in list(self.objects.values()):
-                await connection.chunk(line("ADDED", item))
-            await connection.chunk(bookmark(cursor, initial=True))
-        else:
-            cursor = int(query["resourceVersion"])
-            if cursor < self.oldest:
-                await status(410, "Expired")(request)
-                return
-            await connection.start_chunks()
+        connection = request.connection
+        cursor = int(request.query["resourceVersion"])
+        if cursor < self.oldest:
+            await status(410, "Expired")(request)
+            return
+        await connection.start_chunks()
         self._watches.add(connection)
         try:
             while True:
@@ -249,11 +237,14 @@ def line(event: str, item: Object) -> bytes:
     return json.dumps({"type": event, "object": item}, separators=(",", ":")).encode() + b"\n"
 
 
-def bookmark(version: int, *, initial: bool = False) -> bytes:
-    metadata: Object = {"resourceVersion": str(version)}
-    if initial:
-        metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
-    return line("BOOKMARK", {"kind": "Pod", "metadata": metadata})
+def bookmark(version: int) -> bytes:
+    return line("BOOKMARK", {"kind": "Pod", "metadata": {"resourceVersion": str(version)}})
+
+
+def page(kind: str, metadata: Object, items: Iterable[Object]) -> bytes:
+    """A list, spelled as the API server does."""
+    body = {"kind": kind, "apiVersion": "v1", "metadata": metadata, "items": list(items)}
+    return json.dumps(body, separators=(",", ":")).encode() + b"\n"
 
 
 def error_event(code: int, reason: str) -> bytes:

@@ -23,12 +23,14 @@ from podium.kube.session import ApiSession
 from podium.kube.wire import BrokenObject
 from podium.lib.clock import SystemClock
 from tests.integration.kube.fault_server import (
+    Fault,
     FaultServer,
     Request,
     bookmark,
     chunks,
     error_event,
     line,
+    page,
     reset,
     silence,
     status,
@@ -44,6 +46,10 @@ QUICK = ReflectorSettings(
 
 def pod(name: str, **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+def in_pieces(content: bytes) -> list[bytes]:
+    return [content[start : start + 7] for start in range(0, len(content), 7)]
 
 
 class Recorder:
@@ -123,43 +129,74 @@ async def test_objects_are_listed_and_their_changes_followed(server: FaultServer
         found = running.pods.get("default/a")
         assert found is not None
         assert found.priority == 7
-        assert len(server.watches) == 1
-        assert server.lists == []
-        assert server.watches[0].query["fieldSelector"] == "status.phase!=Succeeded,status.phase!=Failed"
-        assert 300 <= int(server.watches[0].query["timeoutSeconds"]) <= 600
+        (listed,), (watched,) = server.lists, server.watches
+        assert listed.query == {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+        assert watched.query["fieldSelector"] == listed.query["fieldSelector"]
+        assert watched.query["resourceVersion"] == "102"
+        assert 300 <= int(watched.query["timeoutSeconds"]) <= 600
 
 
-async def test_a_server_without_watch_list_is_listed_page_by_page(server: FaultServer) -> None:
-    server.watch_list = False
+async def test_a_server_that_gives_only_pages_is_listed_page_by_page(server: FaultServer) -> None:
+    server.page_items_max = 5
     for index in range(23):
         server.put(pod(f"p{index}"))
     async with reflecting(server, replace(QUICK, page_items=5)) as running:
         await running.informers.wait_synced()
         assert running.versions() == held_by(server)
-        assert len(server.lists) == 5
+        assert [request.query.get("limit") for request in server.lists] == [None, *["5"] * 5]
         server.put(pod("late"))
         await equal(running, server)
         assert server.watches[-1].query["resourceVersion"] == "123"
 
 
 async def test_an_expired_continue_token_starts_the_list_again_in_one_piece(server: FaultServer) -> None:
-    server.watch_list = False
     for index in range(8):
         server.put(pod(f"p{index}"))
-    server.list_faults.extend([None, status(410, "Expired")])
+    server.list_faults.extend([chunks(b'{"kind":"PodList"', then="reset"), None, status(410, "Expired")])
     async with reflecting(server, replace(QUICK, page_items=5)) as running:
         await running.informers.wait_synced()
         assert running.versions() == held_by(server)
-        assert [request.query.get("limit") for request in server.lists] == ["5", "5", None]
+        assert [request.query.get("limit") for request in server.lists] == [None, "5", "5", None]
 
 
-async def test_a_stream_that_ends_before_the_list_does_falls_back_to_pages(server: FaultServer) -> None:
+@pytest.mark.parametrize("end", ["end", "reset", "silence"])
+@pytest.mark.parametrize("missing", [1, 2, 30])
+async def test_a_torn_list_is_made_page_by_page(server: FaultServer, end: str, missing: int) -> None:
     server.put(pod("a"))
-    server.watch_faults.append(chunks(line("ADDED", server.objects["a"]), then="end"))
+    server.put(pod("b"))
+    whole = page("PodList", {"resourceVersion": "102"}, server.objects.values()).rstrip()
+    server.list_faults.append(chunks(whole[:-missing], then=end))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         assert running.versions() == held_by(server)
-        assert len(server.lists) == 1
+        assert [request.query.get("limit") for request in server.lists] == [None, "500"]
+        assert running.recorder.story == [("add", "a"), ("add", "b")]
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        status(400, "BadRequest"),
+        status(504, "Timeout"),
+        chunks(b"<html>", then="end"),
+        chunks(b'{"kind":"PodList"', then="silence"),
+        silence,
+    ],
+    ids=["refused", "given up", "no list", "too slow", "not answered"],
+)
+async def test_a_list_that_is_refused_in_one_piece_is_made_page_by_page(server: FaultServer, refusal: Fault) -> None:
+    server.put(pod("a"))
+    server.list_faults.append(refusal)
+    async with reflecting(server, replace(QUICK, idle_s_max=5.0, list_s_max=0.1)) as running:
+        await running.informers.wait_synced()
+        assert running.versions() == held_by(server)
+        assert [request.query.get("limit") for request in server.lists] == [None, "500"]
+        server.compact()
+        server.put(pod("b"))
+        server.compact()
+        server.drop_watches()
+        await equal(running, server)
+        assert server.lists[-1].query.get("limit") is None
 
 
 @pytest.mark.parametrize("end", ["end", "reset", "silence"])
@@ -177,7 +214,7 @@ async def test_a_watch_that_breaks_is_resumed_where_it_was(server: FaultServer, 
         server.version = 150
         server.put(pod("c"))
         await equal(running, server)
-        assert server.lists == []
+        assert len(server.lists) == 1
 
 
 async def test_a_line_torn_by_a_reset_is_read_again_after_the_resume(server: FaultServer) -> None:
@@ -198,15 +235,20 @@ async def test_a_line_torn_by_a_reset_is_read_again_after_the_resume(server: Fau
         assert running.recorder.story == [("add", "a"), ("add", "b"), ("add", "c")]
 
 
-async def test_lines_are_put_together_from_any_pieces(server: FaultServer) -> None:
+async def test_lists_and_lines_are_put_together_from_any_pieces(server: FaultServer) -> None:
     server.put(pod("a"))
     server.put(pod("b"))
-    whole = b"".join(line("ADDED", item) for item in server.objects.values()) + bookmark(102, initial=True)
-    pieces = [whole[start : start + 7] for start in range(0, len(whole), 7)]
-    server.watch_faults.append(chunks(*pieces, then="silence"))
+    listed = page("PodList", {"resourceVersion": "102"}, server.objects.values())
+    server.list_faults.append(chunks(*in_pieces(listed), then="end"))
+    server.put(pod("c"))
+    server.put(pod("a", priority=1))
+    changes = line("ADDED", server.objects["c"]) + line("MODIFIED", server.objects["a"])
+    server.watch_faults.append(chunks(*in_pieces(changes), then="silence"))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
-        assert running.versions() == held_by(server)
+        await equal(running, server)
+        assert running.recorder.story == [("add", "a"), ("add", "b"), ("add", "c"), ("update", "a")]
+        assert (len(server.lists), len(server.watches)) == (1, 1)
 
 
 @pytest.mark.parametrize("as_event", [False, True])
@@ -255,7 +297,7 @@ async def test_a_version_that_is_always_too_old_is_not_listed_for_over_and_over(
     settings = ReflectorSettings(backoff=BackoffPolicy(first_s=0.05, longest_s=10.0))
     async with reflecting(server, settings) as running:
         await running.informers.wait_synced()
-        expired = chunks(bookmark(100, initial=True), seen_first, error_event(410, "Expired"), then="end")
+        expired = chunks(seen_first, error_event(410, "Expired"), then="end")
         server.watch_faults.extend([expired] * 1000)
         server.drop_watches()
         await anyio.sleep(0.5)
@@ -263,7 +305,7 @@ async def test_a_version_that_is_always_too_old_is_not_listed_for_over_and_over(
 
 
 async def test_429_is_waited_out_as_long_as_the_server_says(server: FaultServer) -> None:
-    server.watch_faults.append(status(429, "TooManyRequests", retry_after="1"))
+    server.list_faults.append(status(429, "TooManyRequests", retry_after="1"))
     started = time.monotonic()
     async with reflecting(server) as running:
         await running.informers.wait_synced()
@@ -274,7 +316,7 @@ async def test_429_is_waited_out_as_long_as_the_server_says(server: FaultServer)
 async def test_a_refused_list_is_tried_again_and_its_error_kept(
     server: FaultServer, code_and_reason: tuple[int, str]
 ) -> None:
-    server.watch_faults.extend([status(*code_and_reason)] * 3)
+    server.list_faults.extend([status(*code_and_reason)] * 3)
     async with reflecting(server) as running:
         await eventually(lambda: running.informers.statistics()["pods"].last_error is not None)
         await running.informers.wait_synced()
@@ -285,7 +327,7 @@ async def test_a_refused_list_is_tried_again_and_its_error_kept(
 
 async def test_a_resource_that_an_older_server_lacks_counts_as_empty_until_it_is_served(anyio_backend: object) -> None:
     server, clock = FaultServer(REPLICA_SETS.path, "ReplicaSet"), SystemClock()
-    server.watch_faults.extend([status(404, "NotFound")] * 20)
+    server.list_faults.extend([status(404, "NotFound")] * 20)
     server.put({"metadata": {"name": "a", "namespace": "default"}})
     listening = await server.start()
     credentials = await load(None, clock, master=f"http://127.0.0.1:{server.port}")
@@ -302,7 +344,7 @@ async def test_a_resource_that_an_older_server_lacks_counts_as_empty_until_it_is
 
 
 async def test_a_server_without_pods_is_waited_for(server: FaultServer) -> None:
-    server.watch_faults.extend([status(404, "NotFound")] * 3)
+    server.list_faults.extend([status(404, "NotFound")] * 3)
     async with reflecting(server) as running:
         await eventually(lambda: running.informers.statistics()["pods"].failures_total == 2)
         assert not running.informers.synced
@@ -310,7 +352,7 @@ async def test_a_server_without_pods_is_waited_for(server: FaultServer) -> None:
 
 
 async def test_an_unreachable_server_is_asked_until_it_is_there(server: FaultServer) -> None:
-    server.watch_faults.extend([reset, silence, reset])
+    server.list_faults.extend([reset, silence, reset])
     server.put(pod("a"))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
@@ -318,7 +360,6 @@ async def test_an_unreachable_server_is_asked_until_it_is_there(server: FaultSer
 
 
 async def test_a_broken_object_in_the_list_leaves_the_others_alone(server: FaultServer) -> None:
-    server.watch_list = False
     server.put(pod("a"))
     server.put(pod("bad", priority="high"))
     server.put(pod("c", tolerations=None))
@@ -372,11 +413,14 @@ async def test_a_line_beyond_all_bounds_makes_a_new_list(server: FaultServer, mo
 
 
 async def test_an_object_of_a_megabyte_and_a_half_is_taken_in_like_any_other(server: FaultServer) -> None:
+    for name in ("a", "large", "z"):
+        server.put(pod(name, nodeSelector={"key": "x" * 1_500_000} if name == "large" else {}))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
-        server.put(pod("large", nodeSelector={"key": "x" * 1_500_000}))
+        assert running.versions() == held_by(server)
+        server.put(pod("larger", nodeSelector={"key": "x" * 1_600_000}))
         await equal(running, server)
-        assert running.informers.statistics()["pods"].lists_total == 1
+        assert (len(server.lists), len(server.watches)) == (1, 1)
 
 
 async def test_a_handler_that_fails_is_counted_and_stops_nothing(server: FaultServer) -> None:

@@ -206,8 +206,8 @@ async def test_every_request_is_reported(server: FaultServer) -> None:
             assert seconds > 0
             told.append((method, status, *sizes))
 
-        def watch_answered(self, status: int | None) -> None:
-            told.append(("watch", status))
+        def stream_answered(self, status: int | None) -> None:
+            told.append(("stream", status))
 
     server.write_faults.extend([None, status(404, "NotFound"), reset])
     server.watch_faults.extend([None, status(410, "Expired"), reset, reset])
@@ -221,7 +221,7 @@ async def test_every_request_is_reported(server: FaultServer) -> None:
                 path = f"{PODS.path}?watch=1&resourceVersion=100"
                 (await session.stream(path, deadline_s=5.0, idle_s_max=5.0)).close()
     assert told[:3] == [("POST", 201, 2, 36), ("POST", 404, 2, 106), ("POST", None, 2, None)]
-    assert told[3:] == [("watch", 200), ("watch", 410), ("watch", None)]
+    assert told[3:] == [("stream", 200), ("stream", 410), ("stream", None)]
 
 
 # ---------------------------------------------------------------- credentials in use

@@ -60,13 +60,13 @@ def test_a_pod_that_went_astray_is_logged_with_its_story() -> None:
     assert "story" in logs[0]
 
 
-def test_requests_are_counted_by_code_and_measured_unless_they_are_watches() -> None:
+def test_requests_are_counted_by_code_and_measured_unless_they_are_streams() -> None:
     metrics = Metrics()
     observer = RequestMetrics(metrics, "api:6443")
     observer.answered("POST", 201, 0.003, 150, 80)
     observer.answered("POST", None, 30.0, 150, None)
-    observer.watch_answered(200)
-    observer.watch_answered(None)
+    observer.stream_answered(200)
+    observer.stream_answered(None)
     codes = {("POST", "201"): 1, ("POST", "<error>"): 1, ("GET", "200"): 1, ("GET", "<error>"): 1}
     for (method, code), count in codes.items():
         assert metrics.value("rest_client_requests_total", method=method, code=code, host="api:6443") == count

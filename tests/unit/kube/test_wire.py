@@ -40,9 +40,7 @@ def test_a_change_is_decoded_to_the_typed_object(kind: str) -> None:
 def test_bookmarks_are_told_from_changes_however_they_are_spelled(spaces: bool) -> None:
     content: dict[str, Any] = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "12"}}}
     separators = None if spaces else (",", ":")
-    assert PODS_DECODER.event(json.dumps(content, separators=separators).encode()) == Bookmark("12", False)
-    content["object"]["metadata"]["annotations"] = {"k8s.io/initial-events-end": "true"}
-    assert PODS_DECODER.event(json.dumps(content, separators=separators).encode()) == Bookmark("12", True)
+    assert PODS_DECODER.event(json.dumps(content, separators=separators).encode()) == Bookmark("12")
 
 
 def test_an_error_event_is_raised_as_what_its_status_says() -> None:
