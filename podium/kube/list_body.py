@@ -2,7 +2,7 @@
 
 Owns what has arrived and is not decoded yet. Never waits, and never holds the whole list.
 
-The items are cut where one ends and another begins as the first has begun: `},{"metadata":` in what API servers write.
+The items are cut where one ends and another seems to begin: at `},{"metadata":`, or with `apiVersion` or `kind` first.
 The same bytes can stand inside an item (two `volumeClaimTemplates`), though not inside a string, whose quotes are
 escaped. But what begins where an item begins and is an array once it stands in brackets can only be whole items: a cut
 in a wrong place does not decode, and is made further on.
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Final, Generic
 
 import msgspec
+from msgspec import Struct
 
 from podium.kube.api_errors import Malformed
 from podium.kube.resource_types import ObjectT
@@ -27,7 +28,16 @@ _PIECE_BYTES: Final = 64 * 1024
 _HEAD_BYTES_MAX: Final = 64 * 1024
 _REST_BYTES_MAX: Final = 16 * 1024 * 1024
 
-_FIRST_ITEM = re.compile(rb'"items":\[(?=\{("[^"\\]*":))')
+_HEAD = re.compile(rb'"items":\[')
+_BOUNDARY = re.compile(rb'\},\{"(?:metadata|apiVersion|kind)":')
+_BOUNDARY_BYTES_MAX: Final = len(b'},{"apiVersion":')
+
+
+class _EmptyList(Struct):
+    items: list[object]
+
+
+_decode_empty = msgspec.json.Decoder(_EmptyList).decode
 
 
 class ListBody(Generic[ObjectT]):
@@ -40,7 +50,6 @@ class ListBody(Generic[ObjectT]):
     def __init__(self, decoder: ObjectDecoder[ObjectT]) -> None:
         self._decoder = decoder
         self._head = b""
-        self._boundary = b""
         self._rest = bytearray()
         self._search_from = _PIECE_BYTES
 
@@ -50,9 +59,7 @@ class ListBody(Generic[ObjectT]):
         Raises: `Malformed` for an item, or a list that cannot be cut, beyond all bounds.
         """
         self._rest += chunk
-        if not self._boundary:
-            self._read_head()
-        if self._boundary:
+        if self._head or self._read_head():
             yield from self._pieces()
         if len(self._rest) > _REST_BYTES_MAX:
             raise Malformed(f"more than {_REST_BYTES_MAX} bytes of a list without the end of an item")
@@ -64,31 +71,33 @@ class ListBody(Generic[ObjectT]):
         """
         return self._decoder.page(self._head + self._rest)
 
-    def _read_head(self) -> None:
-        found = _FIRST_ITEM.search(self._rest, 0, _HEAD_BYTES_MAX)
-        if found is not None and _is_list(head := bytes(self._rest[: found.end()])):
-            self._head = head
-            self._boundary = b"},{" + found[1]
-            del self._rest[: len(head)]
+    def _read_head(self) -> bool:
+        found = _HEAD.search(self._rest, 0, _HEAD_BYTES_MAX)
+        if found is None or not _is_list(head := bytes(self._rest[: found.end()])):
+            return False
+        self._head = head
+        del self._rest[: len(head)]
+        return True
 
     def _pieces(self) -> Iterator[Page[ObjectT]]:
-        while (end := self._rest.find(self._boundary, self._search_from)) >= 0:
+        while found := _BOUNDARY.search(self._rest, self._search_from):
+            comma = found.start() + 1
             try:
-                piece = self._decoder.items(b"".join((b"[", self._rest[: end + 1], b"]")))
+                piece = self._decoder.items(b"".join((b"[", self._rest[:comma], b"]")))
             except Malformed:
                 # Twice as far: what is decoded in vain stays in proportion to what there is.
-                self._search_from = 2 * end
+                self._search_from = 2 * comma
                 continue
-            del self._rest[: end + 2]
+            del self._rest[: comma + 1]
             self._search_from = _PIECE_BYTES
             yield piece
-        self._search_from = max(self._search_from, len(self._rest) - len(self._boundary) + 1)
+        self._search_from = max(self._search_from, len(self._rest) - _BOUNDARY_BYTES_MAX + 1)
 
 
 def _is_list(head: bytes) -> bool:
     """Whether this is the beginning of an object up to its items."""
     try:
-        content = msgspec.json.decode(head + b"]}")
+        _decode_empty(head + b"]}")
     except NOT_DECODED:
         return False
-    return isinstance(content, dict) and content.get("items") == []
+    return True
