@@ -4,6 +4,7 @@ Kinds of fault, each limited to the next `times` matching requests (None: until 
   error        answer with `code` (429 and 410 included) and, where given, Retry-After
   latency      wait `delay_s` first
   lost         do the work, then cut the connection without an answer
+  torn         do the work, then cut the connection in the middle of the answer
 And at once: ending open watches, and refusing connections for a while.
 """
 
@@ -110,6 +111,12 @@ class Faults:
         """Carry matching requests out, then cut the connection instead of answering."""
         self._add(Fault("lost", verb, resource, subresource, times))
 
+    def tear_response(
+        self, times: int | None = 1, *, verb: str = "", resource: str = "", subresource: str = ""
+    ) -> None:
+        """Carry matching requests out, then cut the connection halfway through the answer."""
+        self._add(Fault("torn", verb, resource, subresource, times))
+
     def drop_watches(self, *, resource: str = "", mid_line: bool = False) -> int:
         """Cut the connections of open watches; returns how many."""
         return self._end_watches("mid-line" if mid_line else "drop", resource)
@@ -177,6 +184,7 @@ _COMMANDS = (
     "gone",
     "latency",
     "lose_response",
+    "tear_response",
     "drop_watches",
     "expire_watches",
     "refuse_connections",

@@ -82,12 +82,14 @@ class ApiServer:
             await asyncio.sleep(delay.delay_s)
         if fault := self._faults.take("error", request):
             raise fault.error()
-        lost = self._faults.take("lost", request)
+        lost, torn = self._faults.take("lost", request), self._faults.take("torn", request)
         accept = http.headers.get("Accept", "")
         presentation = negotiate(accept, request.query.get("includeObject", ""), request.resource, self._store.now)
         response = await self._verbs[request.verb](Call(http, request, presentation))
         if lost is not None and http.transport is not None:
             http.transport.abort()
+        if torn is not None and isinstance(response, web.Response):
+            return await _send_half(http, response)
         return response
 
     async def _get(self, call: Call) -> web.StreamResponse:
@@ -226,6 +228,17 @@ class ApiServer:
         if request.method == "DELETE":
             self._faults.clear()
         return _json(self._faults.as_json())
+
+
+async def _send_half(http: web.BaseRequest, answer: web.Response) -> web.StreamResponse:
+    assert isinstance(answer.body, bytes)
+    response = web.StreamResponse(status=answer.status, headers={"Content-Type": "application/json"})
+    response.content_length = len(answer.body)
+    await response.prepare(http)
+    await response.write(answer.body[: len(answer.body) // 2])
+    if http.transport is not None:
+        http.transport.close()
+    return response
 
 
 def _selection(request: ResourceRequest) -> Selection:

@@ -11,9 +11,10 @@ from tests.fuzz.campaign import SURFACES, Surface, Tally, run_batch
 from tests.fuzz.limits import stall_s
 from tests.fuzz.mutations import Mutation, Repeated
 from tests.fuzz.objects import Hostile
-from tests.fuzz.watch_bytes import RUBBISH, Given
+from tests.fuzz.watch_bytes import RUBBISH, SHAPES, Given, Line
 
 _INPUTS = 15
+_GOOD = Line("ADDED", 1, 5, ())
 
 
 @pytest.fixture(autouse=True)
@@ -30,9 +31,10 @@ def test_hostile_inputs_do_no_harm(surface: Surface) -> None:
 
 
 @pytest.mark.parametrize("line", RUBBISH, ids=lambda line: repr(line[:40]))
-def test_a_watch_that_sends_rubbish_is_begun_anew(line: bytes) -> None:
+def test_a_list_or_watch_that_brings_rubbish_is_begun_anew(line: bytes) -> None:
     watch_bytes.check(Given((), True, (line,), b"", (3, 400), ("\n",)))
-    watch_bytes.check(Given((line,), True, (), b"", (), ("\n",)))
+    for shape in (0, len(SHAPES) - 1):
+        watch_bytes.check(Given((_GOOD, line, _GOOD), True, (), b"", (), ("\n",), shape, piece_bytes=1))
 
 
 @pytest.mark.parametrize(

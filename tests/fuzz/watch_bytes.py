@@ -1,4 +1,4 @@
-"""Bytes of watches and lists as no API server sends them, through a reflector into an informer.
+"""Bytes of lists and watches as no API server sends them, through a reflector into an informer.
 
 Whatever has come: the reflector goes on, how the bytes were split makes no difference, handlers are told of each object
 in order, and once the server is itself again, the informer has what the server has.
@@ -7,14 +7,17 @@ in order, and once the server is itself again, the informer has what the server 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import urllib.parse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
+from unittest.mock import patch
 
 from hypothesis import strategies as st
 
+from podium.kube import list_body
 from podium.kube.api_errors import BadRequest, Gone
 from podium.kube.informer import Informer
 from podium.kube.objects import Pod
@@ -54,9 +57,20 @@ RUBBISH: Final = (
 )
 
 
+SHAPES: Final = (
+    (b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"20"},"items":[', b"]}\n"),
+    (b'{"apiVersion":"v1","items":[', b'],"kind":"PodList","metadata":{"resourceVersion":"20"}}\n'),
+    (b'{"metadata": {"resourceVersion": "20"}, "items": [', b"]}"),
+    (b'{"metadata":{"resourceVersion":"20"},"x":[{"items":[', b']}],"items":[]}'),
+    (b'{"metadata":{"resourceVersion":"20","continue":"x"},"items":[', b"]}"),
+    (b"", b""),
+)
+"""What may stand before and after the items of a list; the first is as API servers write it."""
+
+
 @dataclass(frozen=True)
 class Line:
-    """One line of a watch about one of a few pods."""
+    """One line of a watch, or one item of a list, about one of a few pods."""
 
     type: str
     pod: int
@@ -67,15 +81,25 @@ class Line:
         """As it is sent."""
         if self.type == "ERROR":
             return encoded({"type": self.type, "object": _STATUSES[self.version % len(_STATUSES)]})
-        made = _pod(f"pod-{self.pod}", f"uid-{self.pod % 2}", str(self.version))
+        made = self._made()
         if self.type == "BOOKMARK":
             del made["spec"]
         return encoded(apply({"type": self.type, "object": made}, self.changes))
 
+    def item(self) -> bytes:
+        """As it is listed."""
+        return encoded(apply(self._made(), self.changes))
+
+    def _made(self) -> Json:
+        return _pod(f"pod-{self.pod}", f"uid-{self.pod % 2}", str(self.version))
+
 
 @dataclass(frozen=True)
 class Given:
-    """What is sent: the list part of a watch, whether it ends as it should, changes after it, and where it is torn."""
+    """What is sent: a list, whether it ends as it should, changes after it, and where both are torn.
+
+    `shape` is one of `SHAPES`; `piece_bytes` is how much of a list is decoded at once.
+    """
 
     listed: tuple[Line | bytes, ...]
     is_list_ended: bool
@@ -83,17 +107,25 @@ class Given:
     torn: bytes
     cuts: tuple[int, ...]
     ends: tuple[str, ...]
+    shape: int = 0
+    piece_bytes: int = 64 * 1024
 
-    def stream(self) -> bytes:
+    def list_body(self) -> bytes:
+        """The bytes of the list."""
+        before, after = SHAPES[self.shape]
+        items = b",".join(line if isinstance(line, bytes) else line.item() for line in self.listed)
+        return before + items + (after if self.is_list_ended else self.torn)
+
+    def watch_body(self) -> bytes:
         """The bytes of the watch."""
-        end = [_list_end("20")] if self.is_list_ended else []
-        lines = [*map(_content, self.listed), *end, *map(_content, self.changes)]
+        lines = [line if isinstance(line, bytes) else line.content() for line in self.changes]
         made = b"".join(line + self.ends[number % len(self.ends)].encode() for number, line in enumerate(lines))
         return made + self.torn
 
-
-def _content(line: Line | bytes) -> bytes:
-    return line if isinstance(line, bytes) else line.content()
+    def pieces(self, body: bytes) -> list[bytes]:
+        """The bytes as they arrive."""
+        edges = sorted({0, len(body), *(cut % (len(body) + 1) for cut in self.cuts)})
+        return [body[start:end] for start, end in itertools.pairwise(edges)]
 
 
 def inputs() -> st.SearchStrategy[Given]:
@@ -104,47 +136,48 @@ def inputs() -> st.SearchStrategy[Given]:
     lines = st.lists(st.one_of(good, good, line, one_of(RUBBISH), st.binary(max_size=40)), max_size=12).map(tuple)
     return st.builds(
         Given,
-        st.lists(good, max_size=3).map(tuple) | lines,
+        st.lists(good, max_size=6).map(tuple) | lines,
         st.sampled_from((True, True, True, False)),
         lines,
         one_of(RUBBISH) | st.binary(max_size=20),
         st.lists(st.integers(0, 4_000_000), max_size=30).map(tuple),
         st.lists(st.sampled_from(("\n", "\n", "\n", "\r\n", "\n\n", "")), min_size=1, max_size=3).map(tuple),
+        st.sampled_from((0, 0, *range(len(SHAPES)))),
+        st.sampled_from((1, 3_000, 64 * 1024)),
     )
 
 
 def check(given: Given) -> float:
     """See that the informer gets over it. Returns: the longest stretch of CPU time without a break."""
-    body = given.stream()
-    cuts = sorted(cut % (len(body) + 1) for cut in given.cuts)
-    pieces = [body[start:end] for start, end in zip([0, *cuts], [*cuts, len(body)], strict=True) if start < end]
+    listed, changes = given.list_body(), given.watch_body()
     told: list[list[str]] = []
 
     def run() -> float:
-        seconds, log = _run(pieces)
+        seconds, log = _run(given.pieces(listed), given.pieces(changes))
         told.append(log)
         return seconds
 
-    longest_s = stall_s(run)
-    assert _run([body] if body else [])[1] == told[0], "how the bytes were split makes a difference"
+    with patch.object(list_body, "_PIECE_BYTES", given.piece_bytes):
+        longest_s = stall_s(run)
+        at_once = _run([listed], [changes])[1]
+    assert at_once == told[0], "how the bytes were split makes a difference"
     return longest_s
 
 
-def _run(pieces: Sequence[bytes]) -> tuple[float, list[str]]:
+def _run(listed: Sequence[bytes], changes: Sequence[bytes]) -> tuple[float, list[str]]:
     """Returns: the longest stall, and what the handler was told."""
     with asyncio.Runner(loop_factory=MeasuringLoop) as runner:
         loop = runner.get_loop()
         assert isinstance(loop, MeasuringLoop)
-        told = runner.run(_reflect(pieces))
+        told = runner.run(_reflect(_Server(listed, changes)))
         return loop.longest_s, told
 
 
-async def _reflect(pieces: Sequence[bytes]) -> list[str]:
+async def _reflect(server: Any) -> list[str]:
     failures: list[Exception] = []
     informer = Informer(PODS, lambda _, error: failures.append(error), WorkingClock())
     handler = _Ledger()
     informer.add_handler(handler)
-    server: Any = _Server(pieces)
     reflector = Reflector(PODS, server, informer, clock=WorkingClock(), random=Random(1), settings=ReflectorSettings())
     running = asyncio.create_task(reflector.run())
     await asyncio.sleep(_RECOVERED_S)
@@ -186,22 +219,23 @@ class _Ledger:
 
 
 class _Server:
-    """Sends what it was given to the first watch; from then on it is as a server should be."""
+    """Gives what it was given to the first list and the watch from there; from then on it is as a server should be."""
 
     names = ("pod-0", "pod-9")
 
-    def __init__(self, pieces: Sequence[bytes]) -> None:
-        self._pieces: Sequence[bytes] | None = pieces
+    def __init__(self, listed: Sequence[bytes], changes: Sequence[bytes]) -> None:
+        self._listed: Sequence[bytes] | None = listed
+        self._changes: Sequence[bytes] | None = changes
 
     async def stream(self, path: str, **_: Any) -> Stream:
-        if self._pieces is not None:
-            pieces, self._pieces = self._pieces, None
-            return _stream(pieces, lasts=False)
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(path).query)
+        if "watch" not in query:
+            listed, self._listed = self._listed, None
+            return _stream([self._true_list()] if listed is None else listed, lasts=False)
         version = query.get("resourceVersion", [""])[0]
-        assert query["watch"] == ["1"], path
-        if "sendInitialEvents" in path:
-            return _stream([*self._listed(), _list_end(_TRUE_VERSION) + b"\n"], lasts=True)
+        if version == "20" and self._changes is not None:
+            changes, self._changes = self._changes, None
+            return _stream(changes, lasts=False)
         if not version.isascii() or not version.isdigit():
             raise BadRequest(f"Invalid value: {version!r:.100}")
         if version != _TRUE_VERSION:
@@ -209,14 +243,11 @@ class _Server:
         return _stream([], lasts=True)
 
     async def request(self, *_: Any, **__: Any) -> bytes:
-        items = b",".join(encoded(pod) for pod in self._pods())
+        return self._true_list()
+
+    def _true_list(self) -> bytes:
+        items = b",".join(encoded(_pod(name, f"true-{name}", _TRUE_VERSION)) for name in self.names)
         return b'{"metadata":{"resourceVersion":"%b"},"items":[%b]}' % (_TRUE_VERSION.encode(), items)
-
-    def _listed(self) -> list[bytes]:
-        return [encoded({"type": "ADDED", "object": pod}) + b"\n" for pod in self._pods()]
-
-    def _pods(self) -> list[Json]:
-        return [_pod(name, f"true-{name}", _TRUE_VERSION) for name in self.names]
 
 
 class _Response:
@@ -248,8 +279,3 @@ def _pod(name: str, uid: str, version: str) -> Json:
     made = example(PODS.type)
     made["metadata"] |= {"name": name, "namespace": "shop", "uid": uid, "resourceVersion": version}
     return made
-
-
-def _list_end(version: str) -> bytes:
-    metadata = {"resourceVersion": version, "annotations": {"k8s.io/initial-events-end": "true"}}
-    return encoded({"type": "BOOKMARK", "object": {"metadata": metadata}})

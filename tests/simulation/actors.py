@@ -51,6 +51,7 @@ class Actors:
             self.refuse_writes_as_conflicts: 2,
             self.slow_down: 3,
             self.lose_answers: 4,
+            self.tear_lists: 1,
             self.throttle: 2,
             self.drop_watches: 2,
             self.expire_watches: 2,
@@ -226,6 +227,11 @@ class Actors:
         times = self._random.choice((1, 2))
         self._faults.lose_response(times, **target)
         return f"lose {times} answers {_shown(target)}"
+
+    def tear_lists(self) -> str | None:
+        times = self._random.choice((1, 2))
+        self._faults.tear_response(times, **_LISTS)
+        return f"tear {times} lists"
 
     def throttle(self) -> str | None:
         times = self._random.choice((1, 4))

@@ -87,6 +87,17 @@ async def test_a_lost_response_leaves_the_write_in_place(rest, sandbox):
     assert sandbox.store.get("pods", "a")["metadata"]["name"] == "a"
 
 
+async def test_an_answer_can_be_torn(rest, sandbox):
+    sandbox.store.create(sample_pod("a"))
+    sandbox.faults.tear_response(verb="list", resource="pods")
+    async with rest.session.get(PODS) as response:
+        assert response.status == 200
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await response.read()
+    status, body = await rest.get(PODS)
+    assert (status, len(body["items"])) == (200, 1)
+
+
 async def test_latency_delays_an_answer(rest, sandbox):
     sandbox.faults.latency(0.1, times=1)
     start = time.monotonic()
