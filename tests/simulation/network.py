@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import socket
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -128,6 +129,7 @@ class _Transport(asyncio.Transport):
         self._protocol: Any = None
         self._is_closing = self._is_lost = self._is_paused = False
         self._waiting: list[Callable[[], None]] = []
+        self._in_transit: deque[Callable[[], None]] = deque()
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         self._protocol = protocol
@@ -181,7 +183,9 @@ class _Transport(asyncio.Transport):
 
     def _to_peer(self, arrive: Callable[[], None]) -> None:
         if not self.is_silent:
-            self._loop.call_later(_TRANSIT_S, arrive)
+            # Timers of one instant go off in any order.
+            self._in_transit.append(arrive)
+            self._loop.call_later(_TRANSIT_S, lambda: self._in_transit.popleft()())
 
     def _receive(self, data: bytes) -> None:
         if self._is_paused:
