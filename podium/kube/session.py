@@ -42,7 +42,7 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 
 _CONNECTIONS_MAX = 32
-_READ_BUFFER_BYTES = 2 * 1024 * 1024
+_READ_BUFFER_BYTES = 256 * 1024
 _LINE_BYTES_MAX = 16 * 1024 * 1024
 _CONNECT_S_MAX = 10.0
 _KEEPALIVE_S = 60.0
