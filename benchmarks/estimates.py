@@ -119,6 +119,8 @@ def measure(plan: Plan, binaries: Binaries, tools: Tools, tell: Callable[[str], 
                     raise StallError(f"{name} answers otherwise: {_first_difference(compared, answers)}")
                 # All floods first: what a slow server leaves undone at the rate would count in the next.
                 floods = {claim: server.flood(claim) for claim in CLAIMS}
+                # An API server is busy for a while after it has listed everything for somebody.
+                settle(plane)
                 for claim, flood in floods.items():
                     done = server.steady(claim, flood, plan)
                     tell(summary(done))
