@@ -121,6 +121,8 @@ class _Simulation:
         elif self._random.random() < _DEATH_CHANCE:
             await self._die(abruptly=self._random.random() > _STOP_CHANCE)
             self._dead_until_s = self._loop.time() + self._random.choice((0.0, 2.0, 30.0))
+        # What they do may be to have the API server forget its past.
+        self._read_changes()
         said = self._actors.act()
         self._history.faults = self._actors.faults
         if said is not None:
