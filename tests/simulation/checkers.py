@@ -128,13 +128,14 @@ def check_informed(app: ObservedApp, pods: list[Json], nodes: list[Json]) -> Non
             raise Violation("informed", f"{name} holds {expected}, the snapshot says {found}")
 
 
-def check_nobody_forgotten(pods: list[Json], nodes: list[Json]) -> None:
+def check_nobody_forgotten(app: ObservedApp, pods: list[Json], nodes: list[Json]) -> None:
     """After a calm, no pod waits that would fit."""
+    left_alone = _left_alone(app)
     for pod in pods:
         spec = pod["spec"]
         if spec["schedulerName"] != manifests.OURS or spec.get("nodeName") or spec.get("schedulingGates"):
             continue
-        if "deletionTimestamp" in pod["metadata"] or _was_left_alone(pod):
+        if "deletionTimestamp" in pod["metadata"] or pod["metadata"]["uid"] in left_alone:
             continue
         others = [each for each in pods if each is not pod]
         asked = {**pod, "spec": {**spec, "schedulerName": "default-scheduler"}}
@@ -143,7 +144,11 @@ def check_nobody_forgotten(pods: list[Json], nodes: list[Json]) -> None:
             raise Violation("forgotten", f"{pod['metadata']['name']} waits, and fits on {answer['feasible']}")
 
 
-def _was_left_alone(pod: Json) -> bool:
-    """Whether the pod was last turned down by the plugin that only another pod of its kind can satisfy."""
-    conditions = pod["status"].get("conditions", ())
-    return any("at plugin Hesitation" in each.get("message", "") for each in conditions)
+def _left_alone(app: ObservedApp) -> set[str]:
+    """The UIDs of pods that were last turned down by the plugin that only another pod of their kind can satisfy.
+
+    Their conditions may not tell: the API server may have been away when they were written.
+    """
+    assert app.parts is not None
+    waiting = (app.parts.queue.get(pod) for pod in app.pods.list())
+    return {info.pod.uid for info in waiting if info is not None and info.unschedulable_plugins == {"Hesitation"}}

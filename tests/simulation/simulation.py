@@ -161,7 +161,7 @@ class _Simulation:
         pods, nodes = store.list("pods"), store.list("nodes")
         checkers.check_informed(app, pods, nodes)
         checkers.check_nothing_held(app)
-        checkers.check_nobody_forgotten(pods, nodes)
+        checkers.check_nobody_forgotten(app, pods, nodes)
         app.hesitation.is_calm = False
 
     # ------------------------------------------------------------ life and death
