@@ -128,7 +128,7 @@ def run(plane: ControlPlane, workload: Workload, nodes: int, pods: int, schedule
                 process.stop()
         events = etcd.count(EVENTS)
     bindings = _bindings(plane).since(earlier_bindings)
-    seconds = last.clock_s - first.clock_s
+    cores = last.cores_since(first)
     durations = histogram(page, ATTEMPT)
     return Run(
         workload=workload.name,
@@ -136,14 +136,14 @@ def run(plane: ControlPlane, workload: Workload, nodes: int, pods: int, schedule
         pods=pods,
         scheduler=scheduler,
         until_ready_s=first.clock_s - started_s,
-        interval_s=seconds,
+        interval_s=last.clock_s - first.clock_s,
         cpu_interval_s=last.scheduler_s - first.scheduler_s,
         cpu_tail_s=cpu_total_s - last.scheduler_s,
         cpu_total_s=cpu_total_s,
-        apiserver_cores=(last.apiserver_s - first.apiserver_s) / seconds,
-        etcd_cores=(last.etcd_s - first.etcd_s) / seconds,
-        harness_cores=(last.harness_s - first.harness_s) / seconds,
-        machine_cores=(last.machine_s - first.machine_s) / seconds,
+        apiserver_cores=cores.apiserver_cores,
+        etcd_cores=cores.etcd_cores,
+        harness_cores=cores.harness_cores,
+        machine_cores=cores.machine_cores,
         peak_rss_bytes=peak,
         events=events,
         attempts=int(durations.total),

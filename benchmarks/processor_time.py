@@ -17,6 +17,18 @@ _QUIET_WINDOWS = 2
 _QUIET_CPU_S = 0.02
 _QUIET_S_MAX = 30.0
 _USER, _NICE, _SYSTEM, _IRQ, _SOFT_IRQ = 0, 1, 2, 5, 6
+_OTHERS_CORES_MAX = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Cores:
+    """CPU seconds per second between two readings."""
+
+    scheduler_cores: float
+    apiserver_cores: float
+    etcd_cores: float
+    harness_cores: float
+    machine_cores: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,24 @@ class Reading:
             harness_s=time.process_time(),
             machine_s=busy_s(Path("/proc/stat").read_text()),
         )
+
+    def cores_since(self, earlier: Self) -> Cores:
+        """What has been spent since an earlier reading."""
+        seconds = self.clock_s - earlier.clock_s
+        return Cores(
+            scheduler_cores=(self.scheduler_s - earlier.scheduler_s) / seconds,
+            apiserver_cores=(self.apiserver_s - earlier.apiserver_s) / seconds,
+            etcd_cores=(self.etcd_s - earlier.etcd_s) / seconds,
+            harness_cores=(self.harness_s - earlier.harness_s) / seconds,
+            machine_cores=(self.machine_s - earlier.machine_s) / seconds,
+        )
+
+
+def noise(where: str, others_cores: float) -> str | None:
+    """The sentence about figures that other work on the machine makes doubtful; None where there was little."""
+    if others_cores <= _OTHERS_CORES_MAX:
+        return None
+    return f"{where}: other processes used {others_cores:.2f} cores meanwhile; measure again"
 
 
 def busy_s(stat: str) -> float:

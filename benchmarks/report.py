@@ -11,12 +11,12 @@ from typing import Any, Final
 from rich.table import Table
 
 from benchmarks.measure import Run
+from benchmarks.processor_time import noise
 from benchmarks.schedulers import KUBE_SCHEDULER, PODIUM
 
 MIB: Final = 1 << 20
 
 _EVENTS_PER_POD_MIN = 0.98
-_OTHERS_CORES_MAX = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +192,8 @@ def notes(figures: Iterable[Figures]) -> list[str]:
                 f"{where}: wrote {each.events_per_pod:.2f} Events per pod; "
                 "those left out were saved at the API server too, which flatters its figures"
             )
-        if each.others_cores > _OTHERS_CORES_MAX:
-            found.append(f"{where}: other processes used {each.others_cores:.2f} cores meanwhile; measure again")
+        if note := noise(where, each.others_cores):
+            found.append(note)
     return found
 
 

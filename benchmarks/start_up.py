@@ -89,15 +89,15 @@ def start(plane: ControlPlane, plan: Plan, name: str) -> StartUp:
         process.stop()
     # The next one is not to start while the API server still tidies up after this one.
     settle(plane)
-    seconds = after.clock_s - before.clock_s
+    cores = after.cores_since(before)
     return StartUp(
         scheduler=name,
         nodes=plan.nodes,
         pods=plan.pods,
-        until_ready_s=seconds,
+        until_ready_s=after.clock_s - before.clock_s,
         cpu_s=after.scheduler_s,
-        servers_cores=(after.apiserver_s + after.etcd_s - before.apiserver_s - before.etcd_s) / seconds,
-        machine_cores=(after.machine_s - before.machine_s) / seconds,
+        servers_cores=cores.apiserver_cores + cores.etcd_cores,
+        machine_cores=cores.machine_cores,
         peak_rss_mib=peak_rss_bytes(status) / _MIB,
         rss_mib=rss_bytes(status) / _MIB,
         loop_stalls=histogram(page, LOOP_STALL).above(STALL_S),

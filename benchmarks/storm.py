@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 import msgspec
@@ -27,7 +27,7 @@ from benchmarks.measure import StallError
 from benchmarks.medians import medians as medians_of
 from benchmarks.nodes import CPUS, Json, node
 from benchmarks.pods import NAMESPACE, pod
-from benchmarks.processor_time import Reading, wait_quiet
+from benchmarks.processor_time import Reading, noise, wait_quiet
 from benchmarks.schedulers import PODIUM, STARTERS
 from benchmarks.start_up import Plan
 from benchmarks.steady_puts import SteadyPuts, puts_as_stored
@@ -46,7 +46,6 @@ ELSEWHERE: Final = "updates elsewhere"
 STORM: Final = "storm"
 
 _RATE_KEPT_MIN = 0.7
-_OTHERS_CORES_MAX = 0.15
 _HINTS = "scheduler_queueing_hint_execution_duration_seconds"
 _EVENTS = "scheduler_event_handling_duration_seconds_count"
 _WAIT_S_MAX = 600.0
@@ -161,19 +160,14 @@ def _phase(subject: _Subject, load: str, numbers: range, updates: Sequence[bytes
     def grown(metric: str, **labels: str) -> float:
         return total(later_page, metric, **labels) - total(page, metric, **labels)
 
-    seconds = last.clock_s - first.clock_s
     return Phase(
         scheduler=subject.name,
         load=load,
         nodes=subject.plan.nodes,
         pods=len(numbers),
-        pods_per_s=bound / seconds,
+        pods_per_s=bound / (last.clock_s - first.clock_s),
         updates_per_s=puts.made / phase_s,
-        scheduler_cores=(last.scheduler_s - first.scheduler_s) / seconds,
-        apiserver_cores=(last.apiserver_s - first.apiserver_s) / seconds,
-        etcd_cores=(last.etcd_s - first.etcd_s) / seconds,
-        harness_cores=(last.harness_s - first.harness_s) / seconds,
-        machine_cores=(last.machine_s - first.machine_s) / seconds,
+        **asdict(last.cores_since(first)),
         phase_s=phase_s,
         hint_cpu_s=grown(f"{_HINTS}_sum"),
         hint_calls=grown(f"{_HINTS}_count"),
@@ -284,9 +278,8 @@ def checks(figures: Sequence[Phase]) -> Iterator[Check]:
 def notes(figures: Iterable[Phase]) -> Iterator[str]:
     """What makes the figures doubtful, a sentence each: other work on the machine."""
     for each in figures:
-        if each.others_cores > _OTHERS_CORES_MAX:
-            where = f"{each.scheduler}, {each.load}"
-            yield f"{where}: other processes used {each.others_cores:.2f} cores meanwhile; measure again"
+        if note := noise(f"{each.scheduler}, {each.load}", each.others_cores):
+            yield note
 
 
 def table(figures: Sequence[Phase]) -> Table:
