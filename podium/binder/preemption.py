@@ -7,7 +7,9 @@ Source: kubernetes pkg/scheduler/framework/preemption/executor.go, v1.36.2; KEP-
 Differs: a victim is deleted by uid, so that no other pod of its name can be hit, and deletes that cannot have happened
 are tried again as status patches are. Where the delete of a victim fails for good, the condition that announced it is
 taken back. A failure does not stop the deletes of other victims that are under way, only that of the last; and the pod
-is tried again a second later, not at once, so that a server that refuses is not asked over and over.
+is tried again a second later, not at once, so that a server that refuses is not asked over and over. A pod that heard
+of the end of all its victims while they were still being told to go is tried when that is over: no event is left that
+could wake it.
 """
 
 from __future__ import annotations
@@ -143,7 +145,9 @@ class PreemptionExecutor:
     Args:
         plugin: the name under which victims that wait at Permit, or are in PreBind, are stopped.
         nominated_to: the pods that are nominated to a node, as they are now.
-        activate: try the pod again, its preemption has failed.
+        activate: try the pod again, its preemption has failed or nothing else would wake it.
+        is_gated: whether the pod was kept out of the queues when it was last looked at.
+        takes_room: whether the pod of that uid counts on a node; when it no longer does, an event tells of it.
     """
 
     def __init__(
@@ -157,6 +161,8 @@ class PreemptionExecutor:
         pods_in_pre_bind: PodsInPreBind,
         nominated_to: Callable[[str], Iterable[Pod]],
         activate: Callable[[Pod], None],
+        is_gated: Callable[[Pod], bool],
+        takes_room: Callable[[str], bool],
     ) -> None:
         self._evictor = evictor
         self._events = events
@@ -166,6 +172,8 @@ class PreemptionExecutor:
         self._pods_in_pre_bind = pods_in_pre_bind
         self._nominated_to = nominated_to
         self._activate = activate
+        self._is_gated = is_gated
+        self._takes_room = takes_room
 
     def begin(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> Preemption | None:
         """Hold the pod back from now on; to be called before it returns to the queue.
@@ -184,7 +192,7 @@ class PreemptionExecutor:
         """Tell everybody concerned; the pod can be tried again afterwards. Raises nothing but cancellation.
 
         Returns:
-            Whether all went well; if not, the pod has been activated.
+            Whether all went well.
         """
         try:
             succeeded = await self._clear_lower_nominations(preemption)
@@ -198,9 +206,15 @@ class PreemptionExecutor:
                 await anyio.sleep(_PAUSE_AFTER_FAILURE_S)
         finally:
             self._under_way.end(preemption)
-        if not succeeded:
+        if not succeeded or self._has_missed_the_end(preemption):
             self._activate(preemption.preemptor)
         return succeeded
+
+    def _has_missed_the_end(self, preemption: Preemption) -> bool:
+        """Whether every victim's end found the pod still held back."""
+        return self._is_gated(preemption.preemptor) and not any(
+            self._takes_room(victim.uid) for victim in preemption.victims
+        )
 
     async def _clear_lower_nominations(self, preemption: Preemption) -> bool:
         """Pods of lower priority that count on the same room have to look elsewhere."""

@@ -89,7 +89,7 @@ from podium.lib import garbage
 from podium.lib.clock import Clock, SuspendAwareClock, SystemClock
 from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
-from podium.queues import Nominator, PodBackoff, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
+from podium.queues import Nominator, Place, PodBackoff, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
 from podium.telemetry import Metrics, get_logger
 
 log = get_logger("daemon")
@@ -295,6 +295,8 @@ class App:
                 pods_in_pre_bind=pods_in_pre_bind,
                 nominated_to=queue.nominated_pods_for_node,
                 activate=lambda pod: queue.activate([pod]),
+                is_gated=lambda pod: queue.place(pod) is Place.GATED,
+                takes_room=lambda uid: cache.pod(uid) is not None,
             ),
             nominated=queue.nominator,
             dispatcher=dispatcher,

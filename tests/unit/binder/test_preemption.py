@@ -53,6 +53,7 @@ class World:
         self.victims: list[int] = []
         self.attempts = 0
         self.activated: list[str] = []
+        self.gated: set[str] = set()
         self.waiting, self.in_pre_bind = WaitingPods(LoopClock()), PodsInPreBind()
         self.under_way = PreemptionsUnderWay(self.pods.get, self)
         self.executor = PreemptionExecutor(
@@ -64,6 +65,8 @@ class World:
             pods_in_pre_bind=self.in_pre_bind,
             nominated_to=lambda name: [each for each in nominated if each.status.nominated_node_name == name],
             activate=lambda each: self.activated.append(f"{each.metadata.name} {self.is_held_back}"),
+            is_gated=lambda each: each.uid in self.gated,
+            takes_room=lambda uid: any(each.uid == uid for each in self.pods.values()),
         )
 
     @property
@@ -349,6 +352,28 @@ async def test_the_end_of_one_preemption_does_not_end_the_next() -> None:
         assert world.executor.begin(URGENT, "n2", [B, C]) is not None
         await anyio.sleep(1.0)
         assert world.is_held_back
+
+
+async def test_a_pod_whose_victims_ends_came_while_it_was_held_back_is_tried_when_it_no_longer_is() -> None:
+    world = World()
+    world.gated.add(URGENT.uid)
+    assert await world.preempt(A, B)
+    assert world.activated == ["urgent False"]
+
+
+@pytest.mark.parametrize("still_there", [A, victim("b", terminating=True)])
+async def test_a_pod_that_the_end_of_a_victim_will_wake_is_left_to_it(still_there: Pod) -> None:
+    world = World()
+    world.gated.add(URGENT.uid)
+    world.pods[still_there.key] = still_there
+    assert await world.preempt(A, B)
+    assert not world.activated
+
+
+async def test_a_pod_that_was_not_looked_at_while_it_was_held_back_is_left_to_the_events() -> None:
+    world = World()
+    assert await world.preempt(A, B)
+    assert not world.activated
 
 
 # ---------------------------------------------------------------- who preempts whom
