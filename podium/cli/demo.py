@@ -111,13 +111,7 @@ def _run(plan: Plan, console: Console) -> Outcome:
         click.echo("Interrupted.", err=True)
         raise SystemExit(_EXIT_INTERRUPTED) from None
     except* (ServerError, ApiError, PluginError, ConfigError, OSError) as group:
-        raise click.ClickException("\n".join(_messages(group))) from None
-
-
-def _messages(error: BaseException) -> list[str]:
-    if isinstance(error, BaseExceptionGroup):
-        return [message for inner in error.exceptions for message in _messages(inner)]
-    return [str(error)]
+        raise click.ClickException("\n".join(event_loop.messages(group))) from None
 
 
 def _show(outcome: Outcome, console: Console) -> None:

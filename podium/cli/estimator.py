@@ -9,7 +9,8 @@ import click
 
 from podium.cli import event_loop, files
 from podium.cli.estimate import gates_of
-from podium.telemetry import configure_logging, get_logger
+from podium.cli.logs import logging_options
+from podium.telemetry import get_logger
 
 if TYPE_CHECKING:
     from podium.estimator.member import Gates, MemberCluster
@@ -67,8 +68,7 @@ def command() -> None:
     show_default=True,
     help="Karmada's own number, or what podium would bind in the member.",
 )
-@click.option("--logging-format", type=click.Choice(["json", "text"]), help="By default text on a terminal.")
-@click.option("-v", "--v", "verbosity", type=click.IntRange(0, 10), default=2, show_default=True, help="Verbosity.")
+@logging_options
 def serve(
     kubeconfig: str | None,
     contexts: tuple[str, ...],
@@ -90,8 +90,6 @@ def serve(
     parallelism: int | None,
     on_unsynced: str,
     mode: str,
-    logging_format: str | None,
-    verbosity: int,
 ) -> None:
     """Serve estimates until SIGTERM or SIGINT.
 
@@ -112,7 +110,6 @@ def serve(
     from podium.estimator.server.tls import TlsError
     from podium.kube.credentials import ConnectionConfigError
 
-    configure_logging(form={"json": "json", "text": "console", None: None}[logging_format], verbosity=verbosity)
     given = {"kube_api_qps": kube_api_qps, "kube_api_burst": kube_api_burst, "parallelism": parallelism}
     for name, value in given.items():
         if value is not None:

@@ -1,4 +1,4 @@
-"""Which event loop the commands run on; nothing else knows."""
+"""Which event loop the commands run on, nothing else knows, and the errors that come out of it."""
 
 from __future__ import annotations
 
@@ -17,3 +17,10 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
     except ImportError:
         return anyio.run(main)
     return anyio.run(main, backend_options={"use_uvloop": True})
+
+
+def messages(error: BaseException) -> list[str]:
+    """What each error says that task groups have put together, at any depth."""
+    if isinstance(error, BaseExceptionGroup):
+        return [message for each in error.exceptions for message in messages(each)]
+    return [str(error)]

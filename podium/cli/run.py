@@ -11,8 +11,9 @@ from podium.cli import event_loop
 from podium.cli.configuration import connection_options, feature_gates_option, plugin_option, usable
 from podium.cli.doors import door_options, take_doors
 from podium.cli.leader_election import leader_election_options, with_options
+from podium.cli.logs import logging_options
 from podium.config import ConfigError
-from podium.telemetry import configure_logging, get_logger
+from podium.telemetry import get_logger
 
 
 def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
@@ -77,8 +78,7 @@ def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[st
 )
 @door_options
 @leader_election_options
-@click.option("--logging-format", type=click.Choice(["json", "text"]), help="By default text on a terminal.")
-@click.option("-v", "--v", "verbosity", type=click.IntRange(0, 10), default=2, show_default=True, help="Verbosity.")
+@logging_options
 def command(
     config: Path | None,
     plugins: tuple[str, ...],
@@ -94,8 +94,6 @@ def command(
     unschedulable_s: float,
     preempts_pods_of_others: bool,
     avoids_conflicts: bool,
-    logging_format: str | None,
-    verbosity: int,
     **others: Any,
 ) -> None:
     """Schedule pods until SIGTERM or SIGINT."""
@@ -106,7 +104,6 @@ def command(
     from podium.kube.credentials import ConnectionConfigError
 
     doors = take_doors(others)
-    configure_logging(form={"json": "json", "text": "console", None: None}[logging_format], verbosity=verbosity)
     good = usable(config, plugins, feature_gates, change=lambda found: with_options(found, others))
     log = get_logger("config")
     for warning in good.warnings:
@@ -129,11 +126,4 @@ def command(
     try:
         event_loop.run(App(good.config, options).run)
     except* ends as group:
-        raise click.ClickException("\n".join(str(error) for error in _flat(group))) from None
-
-
-def _flat(group: BaseExceptionGroup[Exception]) -> list[Exception]:
-    errors: list[Exception] = []
-    for error in group.exceptions:
-        errors.extend(_flat(error) if isinstance(error, BaseExceptionGroup) else [error])
-    return errors
+        raise click.ClickException("\n".join(event_loop.messages(group))) from None

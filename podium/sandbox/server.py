@@ -69,6 +69,10 @@ class ApiServer:
         except ApiError as error:
             headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
             return _json(error.status(), error.code, headers)
+        except ConnectionResetError:
+            # The client has left, or a fault has cut it off. To aiohttp an answer that cannot be sent is nothing to
+            # report, while an exception would be.
+            return web.Response()
 
     def _authenticate(self, request: web.BaseRequest) -> None:
         if self._token is None or request.path in _OPEN_PATHS:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from podium.cli import run as run_command
+from podium.cli import logs
 from podium.cli.main import main
 from podium.daemon.app import App, Options, PartFailed
 from podium.daemon.election import LeadershipLost
@@ -26,7 +26,7 @@ class Started:
         self.logging: dict[str, Any] = {}
         monkeypatch.setattr(App, "__init__", self._made)
         monkeypatch.setattr(App, "run", self._run)
-        monkeypatch.setattr(run_command, "configure_logging", lambda **values: self.logging.update(values))
+        monkeypatch.setattr(logs, "configure_logging", lambda **values: self.logging.update(values))
 
     @property
     def _made(self) -> Callable[..., None]:

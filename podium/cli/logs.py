@@ -1,0 +1,27 @@
+"""The options `--logging-format` and `-v` of every command that serves: how it logs, and how much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from podium.telemetry import configure_logging
+from podium.telemetry.logging import Form
+
+_FORMS: dict[str | None, Form | None] = {"json": "json", "text": "console", None: None}
+
+
+def logging_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Set logging up as these options say, before the command begins; it does not see them."""
+
+    @click.option("--logging-format", type=click.Choice(["json", "text"]), help="By default text on a terminal.")
+    @click.option("-v", "--v", "verbosity", type=click.IntRange(0, 10), default=2, show_default=True, help="Verbosity.")
+    @wraps(command)
+    def logging_first(*args: Any, logging_format: str | None, verbosity: int, **options: Any) -> Any:
+        configure_logging(form=_FORMS[logging_format], verbosity=verbosity)
+        return command(*args, **options)
+
+    return logging_first
