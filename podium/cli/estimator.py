@@ -30,6 +30,13 @@ def _without_effect(name: str) -> str:
     return f"Accepted, without effect: {_WITHOUT_EFFECT[name]}."
 
 
+def _address(_: click.Context, parameter: click.Parameter, text: str) -> str:
+    port = text.rpartition(":")[2]
+    if text and not (port.isdecimal() and int(port) <= 65535):
+        raise click.BadParameter(f"{text!r} does not end in a port from 0 to 65535", param=parameter)
+    return text
+
+
 @click.group()
 def command() -> None:
     """Serve replica estimates to Karmada, for many member clusters at once."""
@@ -48,8 +55,10 @@ def command() -> None:
 @click.option("--grpc-auth-key-file", default="", help="The key of that certificate.")
 @click.option("--grpc-client-ca-file", default="", help="The CA that clients must have a certificate of.")
 @click.option("--insecure-skip-grpc-client-verify", is_flag=True, help="Ask clients for no certificate all the same.")
-@click.option("--health-probe-bind-address", default=":10351", show_default=True, help='"" for nowhere.')
-@click.option("--metrics-bind-address", default=":8080", show_default=True, help='"" for nowhere.')
+@click.option(
+    "--health-probe-bind-address", default=":10351", show_default=True, callback=_address, help='"" for nowhere.'
+)
+@click.option("--metrics-bind-address", default=":8080", show_default=True, callback=_address, help='"" for nowhere.')
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="Karmada's gates of its estimator.")
 @click.option("--kube-api-qps", type=float, help=_without_effect("kube_api_qps"))
 @click.option("--kube-api-burst", type=int, help=_without_effect("kube_api_burst"))
@@ -97,7 +106,8 @@ def serve(
     cluster that the usual kubeconfig or the pod's service account leads to.
 
     In accurate mode the number of replicas is found by trying them out with the scheduler's own filters, after the pods
-    that wait in the member; the workload that Karmada names is looked up there for its pod template.
+    that wait in the member; the workload that Karmada names is looked up there for its pod template. Sets of components
+    and unschedulable replicas are answered as in parity mode.
     """
     from podium.estimator.server.tls13 import refuse_tls12
 

@@ -125,7 +125,8 @@ class EstimatorApp:
         async with AsyncExitStack() as stack:
             port = await stack.enter_async_context(_grpc_server(service, options.address, credentials))
             await stack.enter_async_context(_endpoints(options, members, self._metrics))
-            log.info("Serving estimates", address=options.address, port=port, clusters=len(members))
+            mode = "accurate, sets of components as in parity mode" if options.is_accurate else "parity"
+            log.info("Serving estimates", address=options.address, port=port, clusters=len(members), mode=mode)
             async with anyio.create_task_group() as group:
                 for follow in follows:
                     group.start_soon(follow)
