@@ -7,9 +7,9 @@ Source: kubernetes pkg/scheduler/framework/preemption/executor.go, v1.36.2; KEP-
 Differs: a victim is deleted by uid, so that no other pod of its name can be hit, and deletes that cannot have happened
 are tried again as status patches are. Where the delete of a victim fails for good, the condition that announced it is
 taken back. A failure does not stop the deletes of other victims that are under way, only that of the last; and the pod
-is tried again a second later, not at once, so that a server that refuses is not asked over and over. A pod that heard
-of the end of all its victims while they were still being told to go is tried when that is over: no event is left that
-could wake it.
+is tried again a second later, not at once, so that a server that refuses is not asked over and over. A pod that an
+event would have woken while it was held back is tried afterwards, once its victims are seen to go: the events that are
+left need not be such as wake it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ log = structlog.get_logger(__name__)
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 _REASON: Final = "PreemptionByScheduler"
 _PAUSE_AFTER_FAILURE_S: Final = 1.0
+_SEEN_S_MAX: Final = 1.0
+_LOOK_S: Final = 0.01
 
 
 class Evictor(Protocol):
@@ -109,9 +111,12 @@ class PreemptionsUnderWay:
             return False
         if not preemption.is_at_last:
             return True
-        last = preemption.victims[-1]
-        now = self._lookup(last.key)
-        return now is not None and now.uid == last.uid and not now.is_terminating
+        return self.stays(preemption.victims[-1])
+
+    def stays(self, victim: Pod) -> bool:
+        """Whether the pod is there and is not seen to go."""
+        now = self._lookup(victim.key)
+        return now is not None and now.uid == victim.uid and not now.is_terminating
 
     def begin(self, preemption: Preemption, chosen: int) -> None:
         """Hold the pod back; so many victims were chosen, those included that are on their way out already."""
@@ -145,9 +150,9 @@ class PreemptionExecutor:
     Args:
         plugin: the name under which victims that wait at Permit, or are in PreBind, are stopped.
         nominated_to: the pods that are nominated to a node, as they are now.
-        activate: try the pod again, its preemption has failed or nothing else would wake it.
-        is_gated: whether the pod was kept out of the queues when it was last looked at.
-        takes_room: whether the pod of that uid counts on a node; when it no longer does, an event tells of it.
+        activate: try the pod again.
+        is_gated: whether the pod was kept out of the queues when an event would have woken it.
+        takes_room: whether the pod of that uid counts on a node.
     """
 
     def __init__(
@@ -206,15 +211,17 @@ class PreemptionExecutor:
                 await anyio.sleep(_PAUSE_AFTER_FAILURE_S)
         finally:
             self._under_way.end(preemption)
-        if not succeeded or self._has_missed_the_end(preemption):
+        if succeeded and self._is_gated(preemption.preemptor):
+            await self._see_them_go(preemption.victims)
+        if not succeeded or self._is_gated(preemption.preemptor):
             self._activate(preemption.preemptor)
         return succeeded
 
-    def _has_missed_the_end(self, preemption: Preemption) -> bool:
-        """Whether every victim's end found the pod still held back."""
-        return self._is_gated(preemption.preemptor) and not any(
-            self._takes_room(victim.uid) for victim in preemption.victims
-        )
+    async def _see_them_go(self, victims: Sequence[Pod]) -> None:
+        """Wait for the watch, which follows the answers: until then an attempt would choose the same victims again."""
+        with anyio.move_on_after(_SEEN_S_MAX):
+            while any(self._takes_room(each.uid) and self._under_way.stays(each) for each in victims):  # noqa: ASYNC110 - rare, and neither tells
+                await anyio.sleep(_LOOK_S)
 
     async def _clear_lower_nominations(self, preemption: Preemption) -> bool:
         """Pods of lower priority that count on the same room have to look elsewhere."""

@@ -354,23 +354,50 @@ async def test_the_end_of_one_preemption_does_not_end_the_next() -> None:
         assert world.is_held_back
 
 
-async def test_a_pod_whose_victims_ends_came_while_it_was_held_back_is_tried_when_it_no_longer_is() -> None:
+async def test_a_pod_that_was_to_be_woken_while_it_was_held_back_is_tried_when_it_no_longer_is() -> None:
     world = World()
     world.gated.add(URGENT.uid)
     assert await world.preempt(A, B)
     assert world.activated == ["urgent False"]
 
 
-@pytest.mark.parametrize("still_there", [A, victim("b", terminating=True)])
-async def test_a_pod_that_the_end_of_a_victim_will_wake_is_left_to_it(still_there: Pod) -> None:
+async def test_a_pod_that_was_to_be_woken_is_tried_only_when_its_victims_are_seen_to_go() -> None:
     world = World()
     world.gated.add(URGENT.uid)
-    world.pods[still_there.key] = still_there
-    assert await world.preempt(A, B)
+    world.pods |= {A.key: A, B.key: B}
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(world.preempt, A, B)
+        await anyio.sleep(0.1)
+        del world.pods[A.key]
+        await anyio.sleep(0.1)
+        assert not world.activated
+        world.pods[B.key] = victim("b", terminating=True)
+        await anyio.sleep(0.1)
+        assert world.activated == ["urgent False"]
+
+
+async def test_a_pod_that_is_woken_while_its_victims_are_looked_for_is_left_alone() -> None:
+    world = World()
+    world.gated.add(URGENT.uid)
+    world.pods[A.key] = A
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(world.preempt, A)
+        await anyio.sleep(0.1)
+        world.gated.clear()
+        del world.pods[A.key]
     assert not world.activated
 
 
-async def test_a_pod_that_was_not_looked_at_while_it_was_held_back_is_left_to_the_events() -> None:
+async def test_a_pod_that_was_to_be_woken_does_not_wait_for_ever_for_the_watch() -> None:
+    world = World()
+    world.gated.add(URGENT.uid)
+    world.pods[A.key] = A
+    with anyio.fail_after(2.0):
+        assert await world.preempt(A)
+    assert world.activated == ["urgent False"]
+
+
+async def test_a_pod_that_was_to_be_woken_by_nothing_yet_is_left_to_the_events() -> None:
     world = World()
     assert await world.preempt(A, B)
     assert not world.activated

@@ -183,6 +183,8 @@ class World:
                 pods_in_pre_bind=self.pods_in_pre_bind,
                 nominated_to=self.queue.nominated_pods_for_node,
                 activate=lambda pod: self.queue.activate([pod]),
+                is_gated=lambda pod: self.queue.place(pod) is Place.GATED,
+                takes_room=lambda uid: self.cache.pod(uid) is not None,
             ),
             nominated=self.queue.nominator,
             dispatcher=self.dispatcher,
