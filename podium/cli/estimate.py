@@ -213,7 +213,7 @@ def _general(
     """The general estimate, what Karmada makes of both, and the grades of the nodes as they are now."""
     from podium.cli.estimate_source import member_of
     from podium.estimator.general import ModelsSemantics, general_replicas
-    from podium.estimator.grades import fault_of, grade_nodes
+    from podium.estimator.grades import default_models, fault_of, grade_nodes
     from podium.estimator.member import Gates
     from podium.estimator.merge import merged
     from podium.estimator.requirements import MAX_INT32
@@ -222,14 +222,13 @@ def _general(
     cluster = _cluster_in(cluster_object)
     models = cluster.spec.resource_models
     try:
-        if models and (fault := fault_of(models)) is not None:
+        if (fault := fault_of(models)) is not None:
             raise EstimateError(f"{cluster_object}: spec.resourceModels: {fault}")
         general = general_replicas(cluster, wanted, semantics=ModelsSemantics(models_semantics))
         both = merged([cluster.key], [{cluster.key: replicas}, {cluster.key: general}], MAX_INT32)
         answer: dict[str, Any] = {"general_replicas": general, "merged_replicas": both[cluster.key]}
-        if models:
-            graded = grade_nodes(member_of(manifests, Gates()).snapshot(), models)
-            answer["allocatable_modelings"] = [{"grade": each.grade, "count": each.count} for each in graded]
+        graded = grade_nodes(member_of(manifests, Gates()).snapshot(), models or default_models())
+        answer["allocatable_modelings"] = [{"grade": each.grade, "count": each.count} for each in graded]
         return answer
     except FieldError as error:
         raise EstimateError(f"{cluster_object}: {error}") from error
@@ -239,15 +238,19 @@ def _cluster_in(name: str) -> Cluster:
     import msgspec
 
     from podium.estimator.cluster_objects import Cluster
+    from podium.estimator.grades import standardised
     from podium.whatif.files import read_objects
 
     found = [each.manifest for each in read_objects(files.content(name), name) if each.manifest["kind"] == "Cluster"]
     if len(found) != 1:
         raise EstimateError(f"{name}: expected one Cluster, found {len(found)}")
     try:
-        return msgspec.convert(found[0], Cluster)
+        cluster = msgspec.convert(found[0], Cluster)
     except msgspec.ValidationError as error:
         raise EstimateError(f"{name}: {error}") from error
+    # As Karmada's API server has it, whose webhook does this before it looks for faults.
+    models = standardised(cluster.spec.resource_models)
+    return msgspec.structs.replace(cluster, spec=msgspec.structs.replace(cluster.spec, resource_models=models))
 
 
 def _answer_cases(name: str, gates: Gates) -> None:

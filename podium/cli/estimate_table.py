@@ -28,8 +28,9 @@ def print_answer(answer: Mapping[str, Any]) -> None:
         ):
             console.print(Text.assemble((f"{count:,}", "bold"), f" {whose}"))
     if "allocatable_modelings" in answer:
-        grades = ", ".join(f"{each['count']} of grade {each['grade']}" for each in answer["allocatable_modelings"])
-        console.print(Text(f"Nodes by what they have left: {grades}"))
+        counts = [(each["count"], each["grade"]) for each in answer["allocatable_modelings"]]
+        grades = ", ".join(f"{count} of grade {grade}" for count, grade in counts if count)
+        console.print(Text(f"Nodes by what they have left: {grades or 'none'}"))
 
 
 def _nodes(nodes: list[Mapping[str, Any]]) -> Table:

@@ -297,10 +297,6 @@ class Cache:
         """The nodes that can be scheduled on."""
         return self._nodes.keys()
 
-    def pod_uids(self) -> Iterable[str]:
-        """The pods that count on some node."""
-        return self._pods.keys()
-
     # ------------------------------------------------------------ inside
 
     def _next(self, pod: Pod, event: PodEvent) -> PodState:

@@ -13,7 +13,6 @@ from podium.cluster import NodeInfo
 from podium.config import IN_TREE_PLUGINS, ExpandedPlugins, ExtensionPoint, expand_plugins
 from podium.config import Profile as ProfileConfiguration
 from podium.framework.class_cache import ClassCache
-from podium.framework.cluster_event import EventRegistration
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis, FitError
 from podium.framework.forms import Filter, Scorer, filter_form, score_form
@@ -62,7 +61,6 @@ _CLASSES: Mapping[ExtensionPoint, tuple[type, ...]] = {
     ExtensionPoint.POST_BIND: (PostBindPlugin,),
 }
 
-_REGISTERING = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, TableFilterPlugin, ReservePlugin, PermitPlugin)
 """Only plugins at these points can reject a pod so that an event brings it back."""
 
 
@@ -158,14 +156,6 @@ class Framework:
     def plugins(self) -> Mapping[str, Plugin]:
         """Every plugin that was built, by name."""
         return self._plugins
-
-    def event_registrations(self) -> dict[str, tuple[EventRegistration, ...]]:
-        """Which events may bring back a pod that a plugin rejected, by plugin."""
-        return {
-            name: tuple(plugin.events_to_register())
-            for name, plugin in self._plugins.items()
-            if isinstance(plugin, _REGISTERING)
-        }
 
     # ------------------------------------------------------------ trying pods out
 

@@ -18,8 +18,3 @@ class FieldError(ValueError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.detail}"
-
-    def under(self, parent: str) -> FieldError:
-        """This error, seen from the object that holds `parent`."""
-        joint = "" if self.path.startswith("[") else "."
-        return FieldError(f"{parent}{joint}{self.path}", self.detail)

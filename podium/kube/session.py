@@ -39,7 +39,6 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
 
 _CONNECTIONS_MAX = 32
 _READ_BUFFER_BYTES = 256 * 1024

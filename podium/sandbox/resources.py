@@ -104,7 +104,6 @@ RESOURCES: tuple[ResourceType, ...] = (
 
 BY_PATH = {(r.group, r.version, r.plural): r for r in RESOURCES}
 BY_KIND = {(r.api_version, r.kind): r for r in RESOURCES}
-BY_STORAGE = {r.storage: r for r in reversed(RESOURCES)}
 
 
 def _names() -> dict[str, ResourceType]:

@@ -6,7 +6,7 @@ Source: apimachinery pkg/labels and pkg/fields (v0.36); the selectable fields of
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from podium.sandbox.errors import ApiError, bad_request
 from podium.sandbox.resources import ResourceType
 
 Json = dict[str, Any]
-Predicate = Callable[[Json], bool]
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _TOKEN = re.compile(r"\s*(==|!=|=|>|<|!|,|\(|\)|[^\s=!<>,()]+)")

@@ -114,11 +114,6 @@ class Room:
             and (selector := _accessible_from(capacity)) is not None
         )
 
-    @property
-    def is_everywhere(self) -> bool:
-        """Whether nothing is known that would limit it."""
-        return self._selectors is None
-
     def is_on(self, labels: Mapping[str, str]) -> bool:
         """Whether a node with those labels has access to enough."""
         return self._selectors is None or any(selector.matches(labels) for selector in self._selectors)

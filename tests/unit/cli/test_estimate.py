@@ -91,6 +91,7 @@ def test_karmadas_cluster_object_gives_the_general_estimate_too(cluster, tmp_pat
         "4 replicas fit",
         "3 by the Cluster's summary and models",
         "3 is what Karmada goes by",
+        "Nodes by what they have left: 2 of grade 1",
     ]
 
 
@@ -103,9 +104,26 @@ def _modelled(*bounds):
 def test_nodes_are_graded_by_the_clusters_models(cluster, tmp_path):
     modelled = _modelled(("0", "2"), ("2", "9223372036854775807"))
     asked = ("-f", cluster, "--requests", "cpu=1", "--cluster-object", _written(tmp_path / "m.yaml", modelled))
-    assert "Nodes by what they have left: 0 of grade 0, 2 of grade 1" in _run(*asked).output
+    assert "Nodes by what they have left: 2 of grade 1\n" in _run(*asked).output
     answer = json.loads(_run(*asked, "--output", "json").output)
     assert answer["allocatable_modelings"] == [{"grade": 0, "count": 0}, {"grade": 1, "count": 2}]
+
+
+def test_models_are_put_in_order_as_by_karmadas_webhook(cluster, tmp_path):
+    modelled = _modelled(("1", "2"), ("2", "4"))
+    modelled["spec"]["resourceModels"].reverse()
+    asked = ("-f", cluster, "--cluster-object", _written(tmp_path / "m.yaml", modelled), "--output", "json")
+    assert json.loads(_run(*asked).output)["allocatable_modelings"] == [
+        {"grade": 0, "count": 0},
+        {"grade": 1, "count": 2},
+    ]
+
+
+def test_nodes_are_graded_by_karmadas_own_models_where_the_cluster_has_none(cluster, tmp_path):
+    asked = ("-f", cluster, "--cluster-object", _written(tmp_path / "m.yaml", CLUSTER), "--output", "json")
+    graded = json.loads(_run(*asked).output)["allocatable_modelings"]
+    # 8Gi put them there, though 4 cores alone would be of grade 3.
+    assert [each["count"] for each in graded] == [0, 2, 0, 0, 0, 0, 0, 0, 0]
 
 
 def test_fault_of_models_is_told_in_upstreams_words(cluster, tmp_path):

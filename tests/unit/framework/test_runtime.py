@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from podium.config import ConfigError
-from podium.framework.cluster_event import ActionType, EventResource, on
 from podium.framework.cycle_state import CycleState
 from podium.framework.runtime import PERMIT_TIMEOUT_S_MAX, rejected_on
 from podium.framework.status import SKIP, Code, PluginError, Status, error_status, unschedulable
@@ -14,8 +13,6 @@ from tests.unit.framework.profiles import (
     node_filter,
     node_scorer,
     permit,
-    post_filter,
-    pre_filter,
     raising,
     reserve,
 )
@@ -87,22 +84,6 @@ def test_two_queue_sorts_are_refused():
     other = type("Other", (Built, QueueSortPlugin), {"less": lambda self, a, b: True})
     with pytest.raises(ConfigError, match="only one queue sort plugin"):
         framework(other)
-
-
-def test_only_plugins_that_can_reject_a_pod_register_events():
-    here = (on(EventResource.NODE, ActionType.ADD),)
-    said = {"events_to_register": lambda self: here}
-    made = framework(
-        node_filter("F", lambda node: None, **said),
-        pre_filter("P", lambda: (None, None), **said),
-        reserve("R", lambda: None),
-        permit("W", lambda: (None, 0.0)),
-        node_scorer("S", lambda node: 0, **said),
-        post_filter("Late", lambda filtered: (None, None)),
-    )
-    registered = made.event_registrations()
-    assert set(registered) == {"F", "P", "R", "W"}
-    assert registered["F"] == registered["P"] == here
 
 
 # ---------------------------------------------------------------- reserve
