@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Final, Protocol, Self, TypeVar
+from typing import Final, Protocol, Self
 
 import anyio
 import structlog
@@ -29,7 +29,6 @@ from podium.framework.extenders import (
     Extenders,
     Question,
     Scored,
-    Steps,
     name_of,
 )
 from podium.framework.status import SKIP, PluginError, Status, error_status
@@ -37,8 +36,6 @@ from podium.kube.api_errors import ApiError
 from podium.kube.objects import Pod
 
 log = structlog.get_logger(__name__)
-
-T = TypeVar("T")
 
 _BINDINGS_MAX: Final = 32
 
@@ -98,16 +95,8 @@ class ExtenderPool:
 
     # ------------------------------------------------------------ questions of an attempt
 
-    async def run(self, steps: Steps[T], question: Question) -> T:
-        """The result of steps that have come to a question."""
-        try:
-            while True:
-                question = steps.send(await self._answer(question))
-        except StopIteration as end:
-            result: T = end.value
-            return result
-
-    async def _answer(self, question: Question) -> Answer:
+    async def answer(self, question: Question) -> Answer:
+        """What there is to say to the question."""
         if isinstance(question, AskPrioritize):
             return Scored(await self._prioritize(question))
         client = self._clients[question.extender]

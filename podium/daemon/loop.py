@@ -1,7 +1,7 @@
 """The scheduling loop: take the next pod, decide, and see to what follows.
 
 One task decides, one pod after the other; binding cycles run beside it, one task for each pod. While it waits for an
-extender it decides on nothing else, and everything else goes on.
+extender, or pauses in a long attempt, it decides on nothing else, and everything else goes on.
 
 Source: kubernetes pkg/scheduler/schedule_one.go, v1.36.2.
 Differs: the loop waits while the API server is behind with bindings or status patches, so that a pod of high priority
@@ -32,10 +32,11 @@ from podium.cluster import Cache, CacheError
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.failures import Attempt, FailureHandler
 from podium.daemon.status_writes import StatusWrite, StatusWrites
+from podium.daemon.steps import advance, finish
 from podium.daemon.wakeup import WakeUp
 from podium.framework.cluster_event import ASSIGNED_POD_DELETE
 from podium.framework.cycle_state import CycleState
-from podium.framework.extenders import Extenders, Question, Steps
+from podium.framework.extenders import Extenders, Pause, Question, Steps
 from podium.framework.promises import NominatedPods
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.runtime import Framework, rejected_on
@@ -88,12 +89,12 @@ class Collaborators:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """An attempt that has come to a question for extenders."""
+class Unfinished:
+    """An attempt that has come to a question for extenders, or to a pause that others need."""
 
     attempt: Attempt
     steps: Steps[Decision]
-    question: Question
+    step: Question | Pause
 
 
 class SchedulingLoop:
@@ -111,7 +112,7 @@ class SchedulingLoop:
         self._rotation = Rotation()
         self._is_stopping = False
         self._bindings = 0
-        self._asking: anyio.CancelScope | None = None
+        self._finishing: anyio.CancelScope | None = None
         self._ended: anyio.Event | None = None
 
     @property
@@ -123,12 +124,12 @@ class SchedulingLoop:
         """Decide on no more pods; `run` ends when the binding cycles under way have ended.
 
         Pods that wait at Permit wait no longer: nobody is left whom their plugins could wait for. An attempt that waits
-        for an extender is given up: nothing has been done for its pod yet.
+        for an extender, or pauses, is given up: nothing has been done for its pod yet.
         """
         self._is_stopping = True
         self._parts.queue.close()
-        if self._asking is not None:
-            self._asking.cancel()
+        if self._finishing is not None:
+            self._finishing.cancel()
         for waiting in self._parts.binder.waiting_pods:
             waiting.preempt("", _STOPPING)
         self._wake_up.ring()
@@ -142,8 +143,8 @@ class SchedulingLoop:
             while not self._is_stopping:
                 self._parts.queue.run_due_timers()
                 turn = self._take_turn(tasks)
-                if isinstance(turn, Asking):
-                    await self._ask(turn, tasks)
+                if isinstance(turn, Unfinished):
+                    await self._finish(turn, tasks)
                 elif not turn:
                     await self._wake_up.wait(self._parts.queue.next_timer_s())
                 await checkpoint()
@@ -156,8 +157,8 @@ class SchedulingLoop:
         if self._ended is not None:
             await self._ended.wait()
 
-    def _take_turn(self, tasks: asyncio.TaskGroup) -> Asking | bool:
-        """Decide on a few pods, or until extenders have to be asked; False where there is none left."""
+    def _take_turn(self, tasks: asyncio.TaskGroup) -> Unfinished | bool:
+        """Decide on a few pods, or until an attempt cannot go on at once; False where there is none left."""
         clock, queue = self._parts.clock, self._parts.queue
         # Where others bind pods too, each binding is sent, and counts, before the next decision.
         ends_s = clock.monotonic() + (_TURN_S_MAX if self._unconfirmed() is None else 0.0)
@@ -165,9 +166,9 @@ class SchedulingLoop:
             info = queue.pop()
             if info is None:
                 return False
-            asking = self._attempt(info, tasks)
-            if asking is not None:
-                return asking
+            unfinished = self._attempt(info, tasks)
+            if unfinished is not None:
+                return unfinished
             if clock.monotonic() >= ends_s:
                 break
         return True
@@ -202,8 +203,8 @@ class SchedulingLoop:
 
     # ------------------------------------------------------------ scheduling cycle
 
-    def _attempt(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> Asking | None:
-        """One scheduling cycle, or what has to be asked in it. No await: the cluster does not change under it."""
+    def _attempt(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> Unfinished | None:
+        """One scheduling cycle, or the first part of it. No await: the cluster does not change under it."""
         parts, pod = self._parts, info.pod
         framework = parts.frameworks.get(pod.spec.scheduler_name)
         if framework is None:
@@ -224,22 +225,22 @@ class SchedulingLoop:
             parts.pick,
         )
         try:
-            return Asking(begun, steps, next(steps))
+            return Unfinished(begun, steps, advance(steps, parts.clock, begun.started_s))
         except StopIteration as end:
             self._follow(begun, end.value, tasks)
         return None
 
-    async def _ask(self, asking: Asking, tasks: asyncio.TaskGroup) -> None:
-        """The rest of a cycle in which extenders are asked: the cluster goes on, the snapshot waits."""
+    async def _finish(self, begun: Unfinished, tasks: asyncio.TaskGroup) -> None:
+        """The rest of a cycle that is long, or in which extenders are asked: the snapshot waits, nothing else does."""
         parts = self._parts
         decision: Decision | None = None
-        with parts.cache.held(), anyio.CancelScope() as self._asking:
-            decision = await parts.extender_pool.run(asking.steps, asking.question)
-        self._asking = None
+        with parts.cache.held(), anyio.CancelScope() as self._finishing:
+            decision = await finish(begun.steps, begun.step, parts.extender_pool.answer, parts.clock)
+        self._finishing = None
         if decision is None:
-            parts.queue.done(asking.attempt.pod.uid)
+            parts.queue.done(begun.attempt.pod.uid)
         else:
-            self._follow(asking.attempt, decision, tasks)
+            self._follow(begun.attempt, decision, tasks)
 
     def _follow(self, attempt: Attempt, decision: Decision, tasks: asyncio.TaskGroup) -> None:
         """See to what the decision asks for."""

@@ -1,15 +1,18 @@
 """Dry runs of preemption: nodes are tried until there are enough candidates.
 
+Pauses now and then: hundreds of nodes with all their pods take long.
+
 Source: kubernetes pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption), v1.36.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podium.framework.interface import FilteredNodes, Trials
+from podium.framework.extenders import PAUSE, Steps
+from podium.framework.interface import FilteredNodes
 from podium.framework.preemption import Budgets, Candidate, Importance
 from podium.framework.status import Status
 from podium.framework.victims import Found, select_victims
@@ -35,7 +38,7 @@ def dry_run(
     budgets: Budgets,
     importance: Importance,
     known: VictimsKnown,
-) -> DryRun:
+) -> Steps[DryRun]:
     """Try nodes in this order, until there are as many candidates as wanted and one of them violates no budget."""
     sound: list[Candidate] = []
     violating: list[Candidate] = []
@@ -45,9 +48,15 @@ def dry_run(
     begin = 0
     while begin < len(rows):
         # As many at once as are wanted yet; too many of them only cost time.
-        some = rows[begin : begin + max(wanted - len(sound) - len(violating), _AT_ONCE_MIN)]
+        most = max(wanted - len(sound) - len(violating), _AT_ONCE_MIN)
+        some = rows[begin : begin + (most if trials is not None else 1)]
         begin += len(some)
-        for row, found in _try(filtered, trials, some, pod, budgets, importance, known):
+        if trials is not None:
+            answers = yield from known.select_victims(trials, some, pod, budgets, importance)
+        else:
+            answers = [_try_one(filtered, row, pod, budgets, importance) for row in some]
+            yield PAUSE
+        for row, found in zip(some, answers, strict=True):
             if isinstance(found, Status):
                 rejected[row] = found
                 continue
@@ -57,21 +66,6 @@ def dry_run(
             if sound and len(sound) + len(violating) >= wanted:
                 return DryRun((*sound, *violating), rejected)
     return DryRun((*sound, *violating), rejected)
-
-
-def _try(
-    filtered: FilteredNodes,
-    trials: Trials | None,
-    rows: Sequence[int],
-    pod: Pod,
-    budgets: Budgets,
-    importance: Importance,
-    known: VictimsKnown,
-) -> Iterator[tuple[int, Found]]:
-    """Every row and what is found there: all at once where that is possible, else one by one."""
-    if trials is not None:
-        return zip(rows, known.select_victims(trials, rows, pod, budgets, importance), strict=True)
-    return ((row, _try_one(filtered, row, pod, budgets, importance)) for row in rows)
 
 
 def _try_one(filtered: FilteredNodes, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> Found:

@@ -2,7 +2,7 @@
 
 Owns who is asked about which pod, which answers make no sense, and how the others narrow down the feasible nodes, add
 to the scores, and choose among the candidates of a preemption. An attempt yields a question and is sent the answer;
-whoever drives it does the asking.
+whoever drives it does the asking. Where an attempt is long, it yields pauses as well.
 
 Source: kubernetes pkg/scheduler/extender.go, schedule_one.go (findNodesThatPassExtenders, prioritizeNodes, selectHost)
 and framework/preemption/preemption.go (callExtenders), v1.36.2.
@@ -172,19 +172,27 @@ class AskPreempt:
         return Preemptable(victims)
 
 
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Nothing is asked: here others may have their turn, as long as the snapshot stays as it is."""
+
+
+PAUSE: Final = Pause()
+
 Question: TypeAlias = AskFilter | AskPrioritize | AskPreempt
-Steps: TypeAlias = Generator[Question, Answer, T]
-"""A computation that asks extenders on its way."""
+Steps: TypeAlias = Generator[Question | Pause, Answer | None, T]
+"""A computation that asks extenders on its way, and pauses where it is long. After a pause it is sent nothing."""
 
 
 def run_unasked(steps: Steps[T]) -> T:
-    """The result of steps that have nobody to ask."""
+    """The result of steps that have nobody to ask, made in one go."""
     try:
-        question = next(steps)
+        while True:
+            step = next(steps)
+            assert isinstance(step, Pause), f"extenders have to be asked: {step}"
     except StopIteration as end:
         result: T = end.value
         return result
-    raise AssertionError(f"extenders have to be asked: {question}")
 
 
 # ---------------------------------------------------------------- who is asked
@@ -324,7 +332,7 @@ def narrow_by_extenders(
 
 
 class AskingPostFilterPlugin(PostFilterPlugin):
-    """A PostFilter plugin that lets extenders have their say before it makes room."""
+    """A PostFilter plugin that lets extenders have their say before it makes room, and others their turn."""
 
     @abstractmethod
     def post_filter_asking(

@@ -59,10 +59,10 @@ def _in_order(
     kept: PostFilterResult | None = None
     reasons: list[str] = []
     for plugin in framework.post_filter:
-        if extenders and isinstance(plugin, AskingPostFilterPlugin):
-            result, status = yield from _with_extenders(framework, plugin, state, pod, snapshot, filtered, extenders)
+        if isinstance(plugin, AskingPostFilterPlugin):
+            result, status = yield from _in_steps(framework, plugin, state, pod, snapshot, filtered, extenders)
         else:
-            result, status = _alone(framework, plugin, state, pod, snapshot, filtered)
+            result, status = _at_once(framework, plugin, state, pod, snapshot, filtered)
         if status is None or status.code is Code.SUCCESS:
             return result, None
         if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -74,7 +74,7 @@ def _in_order(
     return kept, Status(Code.UNSCHEDULABLE, tuple(reasons), framework.post_filter[0].name)
 
 
-def _alone(
+def _at_once(
     framework: Framework,
     plugin: PostFilterPlugin,
     state: CycleState,
@@ -92,7 +92,7 @@ def _alone(
         framework.lap(plugin.name, "PostFilter", pod, started_s)
 
 
-def _with_extenders(
+def _in_steps(
     framework: Framework,
     plugin: AskingPostFilterPlugin,
     state: CycleState,
@@ -101,7 +101,7 @@ def _with_extenders(
     filtered: FilteredNodes,
     extenders: Sequence[Extender],
 ) -> Steps[_Outcome]:
-    """As `_alone`. Time that others take to answer does not make the plugin slow."""
+    """As `_at_once`. Time that others take, to answer or in pauses, does not make the plugin slow."""
     try:
         result, status = yield from plugin.post_filter_asking(state, pod, snapshot, filtered, extenders)
         return result, demand_status(status)

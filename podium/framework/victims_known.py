@@ -8,11 +8,12 @@ Cost: a comparison of the identities of what a node's answer goes by.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import is_
 from typing import Final, TypeAlias, cast
 
 from podium.framework.class_cache import goes_by_its_spec
+from podium.framework.extenders import PAUSE, Steps
 from podium.framework.interface import Trials
 from podium.framework.preemption import Budgets, Candidate, Importance
 from podium.framework.status import Code
@@ -21,6 +22,8 @@ from podium.kube.objects import Pod, PodSpec
 from podium.kube.workload_objects import PodDisruptionBudget
 
 _SPECS_MAX: Final = 8
+_PODS_AT_ONCE: Final = 2_000
+"""How many pods the nodes have that are tried without a pause, about 10 ms of work."""
 
 _Known: TypeAlias = tuple[object, object, tuple[object, ...], Found]
 """An answer, behind what it goes by."""
@@ -40,11 +43,9 @@ class VictimsKnown:
         pod: Pod,
         budgets: Budgets,
         importance: Importance,
-    ) -> list[Found]:
+    ) -> Steps[list[Found]]:
         """As `select_victims_of_many`."""
-        if not goes_by_its_spec(pod):
-            return select_victims_of_many(trials, rows, pod, budgets, importance)
-        known = self._known(pod.spec, budgets)
+        known = self._known(pod.spec, budgets) if goes_by_its_spec(pod) else {}
         bases = trials.bases(rows)
         answers: list[Found | None] = []
         # No function is called for a row that is as it was: there are hundreds of them in each attempt.
@@ -60,15 +61,16 @@ class VictimsKnown:
             else:
                 answers.append(was[3])
         news = [position for position, answer in enumerate(answers) if answer is None]
-        if news:
-            tried = select_victims_of_many(trials, [rows[each] for each in news], pod, budgets, importance)
-            for position, found in zip(news, tried, strict=True):
+        for some in _in_parts(trials, rows, news):
+            tried = select_victims_of_many(trials, [rows[each] for each in some], pod, budgets, importance)
+            for position, found in zip(some, tried, strict=True):
                 answers[position] = found
                 row = rows[position]
                 if _lasts(found, trials.pods(row).values(), importance):
                     known[row] = (*bases[position], found)
                 else:
                     known.pop(row, None)
+            yield PAUSE
         return cast("list[Found]", answers)
 
     def _known(self, spec: PodSpec, budgets: Budgets) -> dict[int, _Known]:
@@ -80,6 +82,20 @@ class VictimsKnown:
         if len(self._of) > _SPECS_MAX:
             del self._of[next(iter(self._of))]
         return known
+
+
+def _in_parts(trials: Trials, rows: Sequence[int], positions: Iterable[int]) -> Iterator[list[int]]:
+    """The positions, together as long as not too many pods are on their rows."""
+    part: list[int] = []
+    count = 0
+    for position in positions:
+        part.append(position)
+        count += len(trials.pods(rows[position]))
+        if count >= _PODS_AT_ONCE:
+            yield part
+            part, count = [], 0
+    if part:
+        yield part
 
 
 def _are_same(before: Sequence[object], now: Sequence[object]) -> bool:

@@ -84,7 +84,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
         if not len(rows):
             return _not_helpful(snapshot, {})
         importance = Importance(self._clock.now(), self._preemptions.spares)
-        tried = dry_run(
+        tried = yield from dry_run(
             filtered,
             self._rotated(rows),
             self._wanted(len(rows)),

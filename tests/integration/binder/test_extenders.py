@@ -27,9 +27,7 @@ from podium.framework.extenders import (
     Extenders,
     Filtered,
     Preemptable,
-    Question,
     Scored,
-    Steps,
     Victims,
 )
 from podium.framework.status import SKIP, Status
@@ -93,19 +91,9 @@ async def pool(*extenders: Extender, api: Api | None = None) -> AsyncIterator[Ex
         yield opened
 
 
-async def answer_of(asked: ExtenderPool, question: Question) -> Any:
-    """The answer that an attempt gets to the question."""
-
-    def steps() -> Steps[Any]:
-        return (yield question)
-
-    running = steps()
-    return await asked.run(running, next(running))
-
-
 async def filtered(extender: Extender) -> Any:
     async with pool(extender) as asked:
-        return await answer_of(asked, AskFilter(extender, pod(), NODES))
+        return await asked.answer(AskFilter(extender, pod(), NODES))
 
 
 async def bound(extender: Extender, api: Api, item: Pod | None = None) -> Status | None:
@@ -128,9 +116,9 @@ async def test_every_verb_is_asked_and_its_answer_understood(capable: bool) -> N
         extender = Extender(server.url, node_cache_capable=capable, **VERBS)
         async with pool(extender) as asked:
             answers = [
-                await answer_of(asked, AskFilter(extender, pod(), NODES)),
-                await answer_of(asked, AskPrioritize([extender], pod(), NODES)),
-                await answer_of(asked, AskPreempt(extender, pod(), {"n0": Victims((OLD,), 0)}, SNAPSHOT)),
+                await asked.answer(AskFilter(extender, pod(), NODES)),
+                await asked.answer(AskPrioritize([extender], pod(), NODES)),
+                await asked.answer(AskPreempt(extender, pod(), {"n0": Victims((OLD,), 0)}, SNAPSHOT)),
                 await asked.bind(pod(), "n1"),
             ]
     assert answers == [
@@ -191,7 +179,7 @@ async def test_large_bodies_go_through_both_ways() -> None:
     async with ExtenderServer(filter=lambda args: {"Nodes": args["Nodes"]}) as server:
         extender = Extender(server.url, filter_verb="filter")
         async with pool(extender) as asked:
-            answer = await answer_of(asked, AskFilter(extender, pod(), question_nodes))
+            answer = await asked.answer(AskFilter(extender, pod(), question_nodes))
     assert answer == Filtered(("wide",), {}, {})
 
 
@@ -234,7 +222,7 @@ async def test_question_on_a_connection_that_is_just_being_closed_is_asked_again
         extender = Extender(url, filter_verb="filter", node_cache_capable=True)
         question = AskFilter(extender, pod(), NODES)
         async with pool(extender) as opened:
-            answers = [await answer_of(opened, question) for _ in range(2)]
+            answers = [await opened.answer(question) for _ in range(2)]
     assert answers == [Filtered(("n0",), {}, {})] * 2
     assert len(asked) == 3
 
@@ -265,7 +253,7 @@ async def test_all_extenders_score_at_the_same_time() -> None:
         extenders = [Extender(server.url, prioritize_verb=verb, weight=1) for verb in "ab"]
         api = Api()
         async with pool(*extenders, api=api) as asked:
-            answer = await answer_of(asked, AskPrioritize(extenders, pod(), NODES))
+            answer = await asked.answer(AskPrioritize(extenders, pod(), NODES))
     assert answer == Scored([[("n0", 1)], [("n0", 1)]])
     assert (api.most, api.goroutines["prioritizing_extender"]) == (2, 0)
 
@@ -274,7 +262,7 @@ async def test_one_extender_without_scores_leaves_those_of_others() -> None:
     async with ExtenderServer(a=says("{}", status=500), b=scores(n1=3)) as server:
         extenders = [Extender(server.url, prioritize_verb=verb, weight=1) for verb in "ab"]
         async with pool(*extenders) as asked:
-            answer = await answer_of(asked, AskPrioritize(extenders, pod(), NODES))
+            answer = await asked.answer(AskPrioritize(extenders, pod(), NODES))
     failed, scored = answer.each
     assert (failed.detail, scored) == ("failed a: code 500", [("n0", 0), ("n1", 3)])
 
@@ -285,12 +273,12 @@ async def test_wrong_scores_are_told_of_when_they_begin_and_count_as_upstream_co
         question = AskPrioritize([extender], pod(), NODES)
         async with pool(extender) as asked:
             with capture_logs() as logs:
-                assert await answer_of(asked, question) == Scored([[("n0", 0), ("n1", 11)]])
-                await answer_of(asked, question)
+                assert await asked.answer(question) == Scored([[("n0", 0), ("n1", 11)]])
+                await asked.answer(question)
                 server.replies["prioritize"] = scores(n1=10)
-                await answer_of(asked, question)
+                await asked.answer(question)
                 server.replies["prioritize"] = says("", status=500)
-                await answer_of(asked, question)
+                await asked.answer(question)
     assert [(entry["event"], entry["extender"], entry["error"]) for entry in logs] == [
         (
             "Extender does not score as it should",

@@ -8,6 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from podium.framework.cluster_event import ASSIGNED_POD_DELETE, EventRegistration, QueueingHint
+from podium.framework.extenders import PAUSE, AskingPostFilterPlugin
 from podium.framework.interface import PostFilterResult
 from podium.framework.status import Code, Status, error_status, unschedulable
 from podium.kube.api_errors import Conflict, InternalError, NotFound
@@ -16,8 +17,8 @@ from podium.queues import Place
 from tests.builders import node, pod
 from tests.unit.binder.builders import Request
 from tests.unit.daemon.world import World, changed, fits, settled
-from tests.unit.framework.profiles import permit, post_filter, raising, reserve
-from tests.virtual_time import VIRTUAL_TIME
+from tests.unit.framework.profiles import Built, permit, post_filter, raising, reserve
+from tests.virtual_time import VIRTUAL_TIME, LoopClock
 
 pytestmark = pytest.mark.anyio
 
@@ -501,6 +502,41 @@ async def test_a_preemption_of_many_does_not_stop_the_loop_for_good() -> None:
         world.put(pod("web-1"))
         await anyio.sleep(60.0)
         assert ("web-1", "n1") in world.bindings
+
+
+async def test_the_cluster_goes_on_while_a_long_attempt_pauses_and_the_snapshot_does_not() -> None:
+    clock, seen, has_begun = HeldUpClock(), [], anyio.Event()
+
+    class Pauses(Built, AskingPostFilterPlugin):
+        def post_filter_asking(self, state, pod, snapshot, filtered, extenders):
+            clock.late_s += 0.1
+            has_begun.set()
+            yield PAUSE
+            seen.append((len(world.nodes), len(world.cache.snapshot())))
+            return None, unschedulable("no")
+
+    world = World(fits(lambda name: unschedulable("full") if name == "n1" else None), Pauses, clock=clock)
+    world.put(node("n1"), pod("web-1"))
+
+    async def another_node_comes() -> None:
+        await has_begun.wait()
+        world.put(node("n2"))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(another_node_comes)
+        async with world.running():
+            await anyio.sleep(5.0)
+            assert world.bindings == [("web-1", "n2")]
+    assert seen == [(2, 1)]
+
+
+class HeldUpClock(LoopClock):
+    """Goes on by as much as it is told that work has taken."""
+
+    late_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.late_s
 
 
 def fits_all_others() -> type[Any]:

@@ -36,20 +36,16 @@ def let_all_through(question: Any) -> Any:
 class Pool:
     """Answers questions after a second."""
 
-    def __init__(self, answer: Callable[[Any], Any] = let_all_through, bound: Status | None = SKIP) -> None:
-        self.answer = answer
+    def __init__(self, reply: Callable[[Any], Any] = let_all_through, bound: Status | None = SKIP) -> None:
+        self.reply = reply
         self.questions: list[Any] = []
         self.waiting_to_bind = 0
         self._bound = bound
 
-    async def run(self, steps: Any, question: Any) -> Any:
-        try:
-            while True:
-                self.questions.append(question)
-                await anyio.sleep(1.0)
-                question = steps.send(self.answer(question))
-        except StopIteration as end:
-            return end.value
+    async def answer(self, question: Any) -> Any:
+        self.questions.append(question)
+        await anyio.sleep(1.0)
+        return self.reply(question)
 
     async def bind(self, item: Pod, node_name: str) -> Status | None:
         return self._bound

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from podium.framework.dry_run import dry_run
+from podium.framework.extenders import PAUSE, run_unasked
 from podium.framework.preemption import Budgets
 from podium.framework.status import Status
 from podium.framework.victims_known import VictimsKnown
@@ -14,8 +15,8 @@ def room_on(name: str, *, fits: bool = True, protected: bool = False) -> Room:
 
 
 def tried(rooms: Rooms, wanted: int, budgets: Budgets = NO_BUDGETS) -> tuple[list[str], dict[int, Status]]:
-    found = dry_run(
-        rooms, range(len(rooms.rooms)), wanted, pod("new", priority=100), budgets, IMPORTANCE, VictimsKnown()
+    found = run_unasked(
+        dry_run(rooms, range(len(rooms.rooms)), wanted, pod("new", priority=100), budgets, IMPORTANCE, VictimsKnown())
     )
     return [candidate.node_name for candidate in found.candidates], found.rejected
 
@@ -40,3 +41,9 @@ def test_it_goes_on_until_one_candidate_violates_no_budget():
 def test_candidates_that_violate_come_last():
     rooms = Rooms(room_on("n0", protected=True), room_on("n1"))
     assert tried(rooms, 2, Budgets([budget("b", 0)]))[0] == ["n1", "n0"]
+
+
+def test_it_pauses_after_each_node_that_is_tried_by_itself():
+    rooms = Rooms(*(room_on(f"n{index}") for index in range(5)))
+    steps = dry_run(rooms, range(5), 3, pod("new", priority=100), NO_BUDGETS, IMPORTANCE, VictimsKnown())
+    assert list(steps) == [PAUSE] * 3

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from podium.framework import victims_known
+from podium.framework.extenders import run_unasked
 from podium.framework.interface import Basis
 from podium.framework.preemption import Budgets, Candidate, Importance
 from podium.framework.status import ScheduleError, Status, unschedulable
@@ -64,7 +66,7 @@ def tries(
 ) -> list[int]:
     """The rows that have to be tried for a pod that wants to know of all."""
     rooms.tried.clear()
-    found = known.select_victims(rooms, range(len(rooms.on)), incoming, budgets, importance)
+    found = run_unasked(known.select_victims(rooms, range(len(rooms.on)), incoming, budgets, importance))
     for row, each in enumerate(found):
         if not rooms.broken:
             assert isinstance(each, Candidate)
@@ -109,7 +111,7 @@ def test_all_nodes_are_tried_again_when_a_budget_has_changed(rooms: Rooms) -> No
 def test_an_error_is_not_kept(rooms: Rooms) -> None:
     known = VictimsKnown()
     rooms.broken = True
-    [first, _] = known.select_victims(rooms, [0, 1], INCOMING, NO_BUDGETS, IMPORTANCE)
+    [first, _] = run_unasked(known.select_victims(rooms, [0, 1], INCOMING, NO_BUDGETS, IMPORTANCE))
     assert isinstance(first, Status)
     assert first.message == "broken"
     rooms.broken = False
@@ -145,5 +147,20 @@ def test_rejections_are_kept_too(rooms: Rooms) -> None:
 
     full, known = Full(placed("a", 1)), VictimsKnown()
     for _ in range(2):
-        assert known.select_victims(full, [0], INCOMING, NO_BUDGETS, IMPORTANCE) == [unschedulable("full")]
+        found = run_unasked(known.select_victims(full, [0], INCOMING, NO_BUDGETS, IMPORTANCE))
+        assert found == [unschedulable("full")]
     assert full.tried == [0]
+
+
+def test_it_pauses_when_so_many_pods_have_been_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(victims_known, "_PODS_AT_ONCE", 2)
+    rooms, known = Rooms(*(placed(f"p{number}", 1) for number in range(5))), VictimsKnown()
+
+    def pauses() -> int:
+        return len(list(known.select_victims(rooms, range(5), INCOMING, NO_BUDGETS, IMPORTANCE)))
+
+    assert (pauses(), rooms.tried) == (3, [0, 1, 2, 3, 4])
+    assert pauses() == 0
+    rooms.on[4] = dict(rooms.on[4])
+    assert pauses() == 1
+    assert tries(known, rooms) == []

@@ -16,6 +16,7 @@ from podium.config import load
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
 from podium.framework.dry_run import dry_run
+from podium.framework.extenders import run_unasked
 from podium.framework.interface import Scope
 from podium.framework.preemption import Budgets, Importance
 from podium.framework.promises import NominatedPods
@@ -124,7 +125,7 @@ class World:
     def victims(self, protected: Budgets, wanted: int, known: VictimsKnown | None = None) -> tuple[Any, Any]:
         rows = self.snapshot.order.tolist()
         known = known or VictimsKnown()
-        tried = dry_run(self.filtered, rows, wanted, self.pod, protected, Importance(NOW_S), known)
+        tried = run_unasked(dry_run(self.filtered, rows, wanted, self.pod, protected, Importance(NOW_S), known))
         return tried.candidates, {row: (each.code, each.message) for row, each in tried.rejected.items()}
 
 

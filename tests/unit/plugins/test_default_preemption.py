@@ -16,7 +16,7 @@ from podium.config.types import Plugin as Enabled
 from podium.config.types import PluginConfig, Plugins, PluginSet
 from podium.framework.cluster_event import QueueingHint
 from podium.framework.cycle_state import CycleState
-from podium.framework.extenders import ExtenderFailed, Extenders
+from podium.framework.extenders import PAUSE, ExtenderFailed, Extenders
 from podium.framework.interface import PostFilterResult
 from podium.framework.promises import NoNominatedPods
 from podium.framework.runtime import Framework
@@ -329,8 +329,10 @@ def plan_with(answer: Any, *world: Node | Pod, extender: Extender = ASKED) -> Do
         0,
         Extenders([extender], Random(1)),
     )
+    assert next(steps) is PAUSE
+    question = next(steps)
     with pytest.raises(StopIteration) as ended:
-        steps.send(answer(next(steps)))
+        steps.send(answer(question))
     decision = ended.value.value
     assert isinstance(decision, DoesNotFit)
     return decision
