@@ -4,7 +4,8 @@ Owns the stores and calls the handlers. Never decides what a change means, and h
 immutable.
 
 Source: client-go v0.36 tools/cache/shared_informer.go.
-Differs: handlers are called on the loop, at once, one after the other; an object that was deleted and made anew unseen
+Differs: handlers are called on the loop, at once, one after the other; they hear of the first list while it arrives,
+and again of what a next one says otherwise if it does not arrive whole; an object that was deleted and made anew unseen
 is delivered as deleted and added, not as updated.
 """
 
@@ -174,24 +175,34 @@ class Informer(Generic[ObjectT]):
         if reported is None or (reported.uid, reported.detail) != (broken.uid, broken.detail):
             self._tell(self._on_broken, key, broken)
 
+    def take_early(self, items: Sequence[ObjectT]) -> None:
+        """Take part of a list that goes on, if it is the first one: its handling need not wait for its end.
+
+        A later list has to be there as a whole, since what is missing in it goes before what is new in it comes.
+        """
+        if not self.synced:
+            for item in items:
+                self._put_listed(item.key, item)
+
     async def replace(self, items: Sequence[ObjectT], broken: Sequence[BrokenObject]) -> None:
         """Take a whole list: what is missing in it was deleted. Lets others run from time to time."""
         turns = Turns(self._clock)
-        present: set[str] = {item.key for item in broken}
+        listed: dict[str, ObjectT] = {}
         for item in items:
-            present.add(item.key)
+            listed[item.key] = item
             if turns.is_over():
                 await turns.next()
-        for key in [key for key in self._broken if key not in present]:
+        defects = {item.key for item in broken}
+        for key in [key for key in self._broken if key not in listed and key not in defects]:
             del self._broken[key]
-        for key, item in [(key, item) for key, item in self._items.items() if key not in present]:
+        for key, item in [each for each in self._items.items() if each[0] not in listed and each[0] not in defects]:
             self._remove(key, item)
             if turns.is_over():
                 await turns.next()
         for defect in broken:
             self.mark_broken(defect, deleted=False)
-        for item in items:
-            self._put_listed(item)
+        for key, item in listed.items():
+            self._put_listed(key, item)
             if turns.is_over():
                 await turns.next()
 
@@ -201,14 +212,16 @@ class Informer(Generic[ObjectT]):
 
     # ------------------------------------------------------------ changes
 
-    def _put_listed(self, item: ObjectT) -> None:
+    def _put_listed(self, key: str, item: ObjectT) -> None:
         """As `put`, but a list is always right: versions go back when a cluster is restored from a backup."""
-        known = self._items.get(item.key)
+        known = self._items.get(key)
+        if known is item:
+            return
         if known is None or known.metadata.uid != item.metadata.uid:
             self.put(item)
         elif known.metadata.resource_version != item.metadata.resource_version:
-            self._broken.pop(item.key, None)
-            self._update(item.key, known, item)
+            self._broken.pop(key, None)
+            self._update(key, known, item)
 
     def _add(self, key: str, new: ObjectT) -> None:
         self._set(key, new)

@@ -131,6 +131,10 @@ class Sink(Protocol[SunkT_contra]):
         """The object has changed into something that cannot be understood, or was deleted as such."""
         ...
 
+    def take_early(self, items: Sequence[SunkT_contra]) -> None:
+        """These objects are in a list that goes on; a sink may wait for `replace`, which follows unless the list fails."""
+        ...
+
     async def replace(self, items: Sequence[SunkT_contra], broken: Sequence[BrokenObject]) -> None:
         """These objects, and no others, are there now."""
         ...
@@ -243,6 +247,7 @@ class Reflector(Generic[ObjectT]):
         turns = Turns(self._clock)
         while chunk := await stream.read():
             for piece in body.feed(chunk):
+                self._sink.take_early(piece.items)
                 items += piece.items
                 broken += piece.broken
                 if turns.is_over():
@@ -259,6 +264,7 @@ class Reflector(Generic[ObjectT]):
         token = ""
         while True:
             page = self._decoder.page(await self._get_page(token))
+            self._sink.take_early(page.items)
             items += page.items
             broken += page.broken
             token = page.continue_token

@@ -88,6 +88,34 @@ async def test_a_list_is_right_even_when_versions_went_back(informer: Informer[P
     assert story.events[2:] == [("update", "a@500", "a@3")]
 
 
+async def test_the_first_list_is_taken_while_it_arrives(informer: Informer[Pod], story: Story) -> None:
+    first, second = pod("a", 1), pod("b", 2)
+    informer.take_early([first])
+    assert story.events == [("add", "a@1")]
+    await informer.replace([first, second], [])
+    assert story.events == [("add", "a@1"), ("add", "b@2")]
+
+
+async def test_what_a_torn_first_list_said_is_corrected_by_the_next(informer: Informer[Pod], story: Story) -> None:
+    informer.take_early([pod("gone", 1), pod("changed", 2), pod("made-anew", 3, "first"), pod("broken", 4)])
+    await informer.replace([pod("changed", 9), pod("made-anew", 8, "second")], [broken("broken")])
+    assert story.events[4:] == [
+        ("delete", "gone@1"),
+        ("broken", "bad"),
+        ("update", "changed@2", "changed@9"),
+        ("delete", "made-anew@3"),
+        ("add", "made-anew@8"),
+    ]
+    assert {version(each) for each in informer.list()} == {"broken@4", "changed@9", "made-anew@8"}
+
+
+async def test_a_later_list_is_taken_as_a_whole(informer: Informer[Pod], story: Story) -> None:
+    await informer.replace([pod("a", 1)], [])
+    informer.set_synced()
+    informer.take_early([pod("b", 2)])
+    assert story.events == [("add", "a@1")]
+
+
 def test_an_object_of_another_uid_is_another_object(informer: Informer[Pod], story: Story) -> None:
     informer.put(pod("a", 5, "first"))
     informer.put(pod("a", 9, "second"))
