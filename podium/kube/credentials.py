@@ -1,8 +1,8 @@
 """Where the API server is, and who we are to it.
 
 Owns finding the connection's configuration (kubeconfig, in-cluster, a bare URL) and keeping what expires fresh.
-The only module that imports kubernetes-asyncio, and only when something is loaded: it costs 0.3 s and 75 MB.
-Never makes a request.
+The only module that imports kubernetes-asyncio, and only where a plugin or provider makes the token: it costs 0.3 s and
+75 MB. Never makes a request.
 
 Source: client-go v0.36 tools/clientcmd and rest/config.go.
 Differs: with neither kubeconfig nor master, the kubeconfig of the user's home is looked at before the in-cluster
@@ -11,6 +11,7 @@ configuration, as kubectl does; impersonation is refused.
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import ssl
@@ -27,6 +28,8 @@ import anyio
 import structlog
 import yaml
 
+from podium.kube import kubeconfig
+from podium.kube.kubeconfig import Section
 from podium.kube.token_sources import FixedToken, LoadedToken, TokenFile, TokenSource
 from podium.lib.clock import Clock
 
@@ -166,68 +169,74 @@ def in_cluster(
 
     Raises: `ConnectionConfigError`.
     """
-    from kubernetes_asyncio.client import Configuration
-    from kubernetes_asyncio.config import ConfigException, load_incluster_config
-
-    found = Configuration()
-    token_file, ca_file = directory / "token", directory / "ca.crt"
+    host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
+    ca_file = directory / "ca.crt"
     try:
-        load_incluster_config(  # type: ignore[no-untyped-call]
-            found,
-            token_filename=str(token_file),
-            cert_filename=str(ca_file),
-            environ=environ,
-            try_refresh_token=False,
-        )
-    except (ConfigException, OSError) as error:
+        if not host or not port:
+            raise ValueError("KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set")
+        token = TokenFile(directory / "token")
+        if not ca_file.read_bytes():
+            raise ValueError(f"{ca_file} is empty")
+    except (OSError, ValueError) as error:
         raise ConnectionConfigError(f"in-cluster configuration in {directory}: {error}") from error
-    base_url: str = str(found.host)
-    settings = _Settings(base_url, ca_file=found.ssl_ca_cert, proxy=_proxy_from_environment(base_url, environ))
-    return Credentials(settings, TokenFile(token_file), clock)
+    base_url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    settings = _Settings(base_url, ca_file=str(ca_file), proxy=_proxy_from_environment(base_url, environ))
+    return Credentials(settings, token, clock)
 
 
 async def _from_kubeconfig(
     paths: str, context: str | None, master: str | None, clock: Clock, environ: Mapping[str, str]
 ) -> Credentials:
     """Read one kubeconfig, or several merged ones separated as in $KUBECONFIG."""
-    from kubernetes_asyncio.client import Configuration
-    from kubernetes_asyncio.config import ConfigException
-
-    found = Configuration()
-    found.host = ""
     try:
-        loader = _loader(paths, context)
-        _refuse_impersonation(loader._user)
-        _limit_exec_plugin(loader._user)
-        with anyio.fail_after(_REFRESH_S_MAX):
-            await loader.load_and_set(found)
-        base_url = (master or found.host).rstrip("/")
+        chosen = kubeconfig.choose(paths, context)
+        cluster, user = chosen.cluster, chosen.user
+        _refuse_impersonation(user)
+        base_url = (master or cluster.text("server")).rstrip("/")
         if not base_url.startswith(("http://", "https://")):
             raise ConnectionConfigError(f"clusters[].cluster.server is not an http or https URL: {base_url!r}")
+        token = await _token_source(paths, chosen)
+        cert_file, key_file = token.certificate or (user.file("client-certificate"), user.file("client-key"))
         settings = _Settings(
             base_url,
-            ca_file=found.ssl_ca_cert,
-            cert_file=found.cert_file,
-            key_file=found.key_file,
-            verify=found.verify_ssl,
-            server_name=found.tls_server_name,
-            proxy=found.proxy or _proxy_from_environment(base_url, environ),
+            ca_file=cluster.file("certificate-authority"),
+            cert_file=cert_file,
+            key_file=key_file,
+            verify=not cluster.fields.get("insecure-skip-tls-verify"),
+            server_name=cluster.text("tls-server-name") or None,
+            proxy=cluster.text("proxy-url") or _proxy_from_environment(base_url, environ),
         )
-        return Credentials(settings, _token_source(loader, ConfigException), clock)
-    except (*_LOAD_ERRORS, ConfigException) as error:
+        return Credentials(settings, token, clock)
+    except _LOAD_ERRORS as error:
         raise ConnectionConfigError(f"kubeconfig {paths}: {str(error) or type(error).__name__}") from error
 
 
-def _loader(paths: str, context: str | None) -> Any:
-    """kubernetes-asyncio's loader of the files, after the checks whose failures it words badly."""
-    from kubernetes_asyncio.config.kube_config import ConfigNode, KubeConfigLoader, KubeConfigMerger
+def _refuse_impersonation(user: Section) -> None:
+    for field in ("as", "as-uid", "as-groups", "as-user-extra"):
+        if user.fields.get(field):
+            raise ConnectionConfigError(f"users[].user.{field}: impersonation is not supported")
 
-    files = [Path(path).expanduser() for path in paths.split(os.pathsep) if path]
-    present = [file for file in files if file.exists()]
-    if not present:
-        raise ConnectionConfigError("no such file")
-    for file in present:
-        _check_shape(file)
+
+async def _token_source(paths: str, chosen: kubeconfig.Chosen) -> TokenSource:
+    """The way the user's token is got, and kept fresh."""
+    user = chosen.user
+    if (token_file := user.path("tokenFile")) is not None:
+        return TokenFile(token_file)
+    if "exec" in user.fields or "auth-provider" in user.fields:
+        return await _loaded_token(paths, chosen.context)
+    if token := user.text("token"):
+        return FixedToken(f"Bearer {token}")
+    if "username" in user.fields and "password" in user.fields:
+        pair = f"{user.text('username')}:{user.text('password')}"
+        return FixedToken(f"Basic {base64.b64encode(pair.encode()).decode()}")
+    return FixedToken(None)
+
+
+async def _loaded_token(paths: str, context: str) -> LoadedToken:
+    """What a plugin or a provider gives, by kubernetes-asyncio's loader."""
+    from kubernetes_asyncio.config import ConfigException
+    from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMerger
+
     merger = KubeConfigMerger(paths)
     loader = KubeConfigLoader(
         config_dict=merger.config,
@@ -235,31 +244,13 @@ def _loader(paths: str, context: str | None) -> Any:
         active_context=context,
         config_persister=merger.save_changes,
     )
-    if loader._user is None:
-        # The loader cannot work without a user, but a server that asks for none needs none.
-        loader._user = ConfigNode("users", {}, str(present[0]))
-    return loader
-
-
-def _check_shape(file: Path) -> None:
-    content = yaml.safe_load(file.read_text())
-    if not isinstance(content, dict):
-        raise ConnectionConfigError(f"{file} is not a mapping")
-    for field, entry in (("clusters", "cluster"), ("contexts", "context"), ("users", "user")):
-        items = content.get(field) or []
-        if not isinstance(items, list):
-            raise ConnectionConfigError(f"{field} in {file} is not a list")
-        for index, item in enumerate(items):
-            if not isinstance(item, dict) or not isinstance(item.get("name"), str):
-                raise ConnectionConfigError(f"{field}[{index}].name in {file} is missing")
-            if not isinstance(item.get(entry), dict) and field != "users":
-                raise ConnectionConfigError(f"{field}[{index}].{entry} in {file} is missing")
-
-
-def _refuse_impersonation(user: Any) -> None:
-    for field in ("as", "as-uid", "as-groups", "as-user-extra"):
-        if user.safe_get(field):
-            raise ConnectionConfigError(f"users[].user.{field}: impersonation is not supported")
+    _limit_exec_plugin(loader._user)
+    try:
+        with anyio.fail_after(_REFRESH_S_MAX):
+            await loader._load_authentication()
+    except ConfigException as error:
+        raise ConnectionConfigError(str(error)) from error
+    return LoadedToken(loader, ConfigException)
 
 
 def _limit_exec_plugin(user: Any) -> None:
@@ -274,17 +265,6 @@ def _limit_exec_plugin(user: Any) -> None:
         raise ConnectionConfigError(f"users[].user.exec.command: {command!r} is not an executable file")
     plugin["args"] = ["-I", "-S", "-c", _LIMITED, str(_EXEC_S_MAX), command, *arguments]
     plugin["command"] = sys.executable
-
-
-def _token_source(loader: Any, failure: type[Exception]) -> TokenSource:
-    """The way the user's token is kept fresh."""
-    user = loader._user
-    path = user.safe_get("tokenFile")
-    if path:
-        return TokenFile(Path(loader._get_base_path(user.path)) / path)
-    if loader.provider or "exec" in user:
-        return LoadedToken(loader, failure)
-    return FixedToken(getattr(loader, "token", None))
 
 
 def _ssl_context(settings: _Settings) -> ssl.SSLContext:

@@ -132,7 +132,7 @@ class Sink(Protocol[SunkT_contra]):
         ...
 
     def take_early(self, items: Sequence[SunkT_contra]) -> None:
-        """These objects are in a list that goes on; a sink may wait for `replace`, which follows unless the list fails."""
+        """These objects are in a list that goes on. A sink may leave them to `replace`, which comes at its end."""
         ...
 
     async def replace(self, items: Sequence[SunkT_contra], broken: Sequence[BrokenObject]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 
 from podium.kube.credentials import ConnectionConfigError, in_cluster, load
 from podium.lib.clock import ManualClock
+from tests.control_plane.credentials import write_key_files
 
 pytestmark = pytest.mark.anyio
 
@@ -86,6 +88,47 @@ async def test_the_environment_names_files_that_are_merged(tmp_path: Path) -> No
     assert await found.authorization() == "Bearer secret"
 
 
+async def test_of_what_several_files_say_the_first_counts(tmp_path: Path) -> None:
+    first = kubeconfig(tmp_path / "first", users=user(token="mine"))
+    second = kubeconfig(tmp_path / "second", **{"current-context": "nobody"})
+    found = await load(f"{first}:{second}", ManualClock(), environ={})
+    assert await found.authorization() == "Bearer mine"
+
+
+async def test_a_relative_path_starts_from_the_file_that_holds_it(tmp_path: Path) -> None:
+    cluster_file = kubeconfig(tmp_path / "a" / "config", users=[])
+    user_file = kubeconfig(tmp_path / "b" / "config", users=user(tokenFile="token"), clusters=[], contexts=[])
+    (tmp_path / "b" / "token").write_text("in b")
+    found = await load(f"{cluster_file}:{user_file}", ManualClock(), environ={})
+    assert await found.authorization() == "Bearer in b"
+
+
+async def test_in_a_pod_the_service_account_is_found(tmp_path: Path) -> None:
+    write_key_files(tmp_path)
+    (tmp_path / "token").write_text("of the pod")
+    environ = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
+    found = in_cluster(ManualClock(), environ=environ, directory=tmp_path)
+    assert found.base_url == "https://[fd00::1]:443"
+    assert await found.authorization() == "Bearer of the pod"
+    assert found.ssl is not None
+    assert len(found.ssl.get_ca_certs()) == 1
+
+
+async def test_certificates_may_stand_in_the_kubeconfig_itself(tmp_path: Path) -> None:
+    files = write_key_files(tmp_path)
+    authority, certificate, key = (
+        base64.b64encode(file.read_bytes()).decode() for file in (files.authority, files.certificate, files.key)
+    )
+    path = kubeconfig(
+        tmp_path / "config",
+        clusters=cluster(server="https://one.test", **{"certificate-authority-data": authority}),
+        users=user(**{"client-certificate-data": certificate, "client-key-data": key}),
+    )
+    found = await load(path, ManualClock(), environ={})
+    assert found.ssl is not None
+    assert len(found.ssl.get_ca_certs()) == 1
+
+
 async def test_the_kubeconfig_at_home_is_the_last_before_the_cluster(tmp_path: Path) -> None:
     kubeconfig(tmp_path / ".kube" / "config")
     found = await load(None, ManualClock(), environ={"HOME": str(tmp_path)})
@@ -108,11 +151,13 @@ async def test_in_a_pod_without_a_service_account_the_error_names_the_directory(
     [
         ({"current-context": "absent"}, "absent"),
         ({"current-context": None}, "current-context"),
-        ({"clusters": []}, "object with name c in .*clusters"),
+        ({"clusters": []}, "object with name c in clusters"),
         ({"clusters": {}}, "clusters"),
         ({"clusters": "c"}, "clusters .* is not a list"),
         ({"contexts": [{"context": {}}]}, r"contexts\[0\]\.name"),
         ({"contexts": [{"name": "x"}]}, r"contexts\[0\]\.context"),
+        ({"users": [*user(token="a"), *user(token="b")]}, r"users\[1\]\.name .* u is there twice"),
+        ({"users": user(**{"client-certificate-data": "?"})}, "client-certificate-data: .*base64"),
         ({"clusters": cluster(server="one.test")}, "server is not an http or https URL"),
         ({"clusters": cluster(server="https://one.test", **{"certificate-authority": "no.crt"})}, "no.crt"),
         ({"users": user(tokenFile="no-token")}, "no-token"),
