@@ -364,7 +364,7 @@ class Cache:
 
 
 def _is_same_node(known: Node, node: Node) -> bool:
-    """Whether the two differ in their versions alone."""
+    """Whether the two differ in their versions alone, as by a heartbeat."""
     before, after = known.metadata, node.metadata
     return (
         known.status == node.status
@@ -372,6 +372,8 @@ def _is_same_node(known: Node, node: Node) -> bool:
         and before.labels == after.labels
         and before.annotations == after.annotations
         and before.uid == after.uid
+        and before.deletion_timestamp == after.deletion_timestamp
+        and before.owner_references == after.owner_references
     )
 
 

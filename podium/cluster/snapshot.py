@@ -153,9 +153,6 @@ class Snapshot:
         else:
             known = self.nodes[row]
             assert known is not None
-            if _is_as_good_as(known, node):
-                self.nodes[row] = node
-                return
             if known.status.images != node.status.images:
                 self.images.remove(row, known)
                 self.images.add(row, node)
@@ -388,19 +385,6 @@ class Snapshot:
 
 def _widen(columns: IntArray, more: int) -> IntArray:
     return np.concatenate((columns, np.zeros((len(columns), more), np.int64)), axis=1)
-
-
-def _is_as_good_as(known: Node, node: Node) -> bool:
-    """Whether nothing has changed that can matter to a pod: a node's heartbeat changes its version only."""
-    before, now = known.metadata, node.metadata
-    return (
-        known.spec == node.spec
-        and known.status == node.status
-        and before.labels == now.labels
-        and before.annotations == now.annotations
-        and before.deletion_timestamp == now.deletion_timestamp
-        and before.owner_references == now.owner_references
-    )
 
 
 def _looks_the_same(known: Pod, pod: Pod) -> bool:

@@ -6,6 +6,7 @@ from structlog.testing import capture_logs
 
 from podium.cluster import Cache, CacheError, HostPort
 from podium.cluster.cache import CHANGES_WAITING_MAX, POD_STATES, PodEvent, PodState
+from podium.kube.objects import OwnerReference
 from podium.lib.state_table import InvalidTransition
 from tests.builders import node, pod
 
@@ -182,6 +183,8 @@ def test_a_heartbeat_of_a_node_changes_nothing(cache):
         node("n1", unschedulable=True),
         node("n1", uid="another"),
         replace(first, metadata=replace(metadata, annotations={"a": "b"})),
+        replace(first, metadata=replace(metadata, deletion_timestamp="2026-01-01T00:00:00Z")),
+        replace(first, metadata=replace(metadata, owner_references=(OwnerReference(kind="Machine", name="m"),))),
     ):
         cache.put_node(changed)
         assert cache.snapshot().nodes[0] is changed
