@@ -14,9 +14,8 @@ import structlog
 from rich.console import Console
 
 from podium.cli import event_loop
-from podium.cli.configuration import BadConfiguration, Usable, plugin_option, usable
+from podium.cli.configuration import Usable, found_plugins, plugin_option, usable
 from podium.config import ConfigError, default_configuration
-from podium.plugins.discovery import DiscoveryError, discover
 from podium.telemetry import configure_logging
 
 if TYPE_CHECKING:
@@ -87,10 +86,7 @@ def _configuration(path: Path | None, plugins: Sequence[str]) -> Usable:
         for warning in good.warnings:
             click.echo(f"{path}: warning: {warning}", err=True)
         return good
-    try:
-        found = discover(plugins)
-    except DiscoveryError as error:
-        raise BadConfiguration([str(error)]) from error
+    found = found_plugins(plugins)
     config = default_configuration()
     profile = replace(config.profiles[0], scheduler_name=_SCHEDULER_NAME)
     return Usable(replace(config, profiles=(profile,)), found, ())

@@ -9,7 +9,12 @@ from podium.config import parse_duration
 
 def duration(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
     """Seconds, from text such as 15s or 1m30s; the callback of an option. Raises: click.BadParameter."""
+    if text is None:
+        return None
     try:
-        return None if text is None else parse_duration(text)
+        seconds = parse_duration(text)
     except ValueError as error:
         raise click.BadParameter(str(error), param=parameter) from error
+    if seconds < 0:
+        raise click.BadParameter(f"{text} is negative", param=parameter)
+    return seconds

@@ -258,7 +258,7 @@ def _answer_cases(name: str, gates: Gates) -> None:
     from podium.estimator.cases import answer_case, read_case
     from podium.whatif import ManifestError
 
-    out = sys.stdout.buffer
+    out, answered = sys.stdout.buffer, 0
     with files.reported(name), files.opened(name) as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -271,3 +271,6 @@ def _answer_cases(name: str, gates: Gates) -> None:
             except (EstimateError, ManifestError) as error:
                 answer = {"error": str(error)}
             out.write(orjson.dumps({"id": label, **answer}) + b"\n")
+            answered += "error" not in answer
+    if not answered:
+        raise click.ClickException(f"{name}: no line of it is a case that can be answered")

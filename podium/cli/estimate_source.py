@@ -18,7 +18,7 @@ from podium.estimator.accurate import Engine, without_preemption
 from podium.estimator.errors import EstimateError
 from podium.estimator.member import READ, READ_TO_TRY, Gates, MemberCluster
 from podium.estimator.scheduler_view import SchedulerView
-from podium.kube.api_errors import ApiError, NotFound
+from podium.kube.api_errors import ApiError, NotFound, Unreachable
 from podium.kube.credentials import ConnectionConfigError, load
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
@@ -89,11 +89,16 @@ def manifests_of_cluster(
     async def fetch() -> list[Manifest]:
         credentials = await load(kubeconfig=kubeconfig, context=context, clock=SystemClock())
         async with ApiSession(credentials) as session:
-            return [item for resource in resources for item in await _listed(session, resource)]
+            try:
+                return [item for resource in resources for item in await _listed(session, resource)]
+            except Unreachable:
+                raise
+            except ApiError as error:
+                raise click.ClickException(f"{credentials.base_url}: {error}") from error
 
     try:
         return event_loop.run(fetch)
-    except (ConnectionConfigError, ApiError) as error:
+    except (ConnectionConfigError, Unreachable) as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -115,7 +115,9 @@ def serve(
     try:
         from podium.estimator.server.app import EstimatorApp, ListenError, Options
     except ImportError as error:
-        raise click.ClickException(f"this needs podium[estimator]: {error}") from error
+        raise click.ClickException(
+            f"this needs podium[estimator], as by pip install '.[estimator]': {error}"
+        ) from error
     from podium.estimator.server.members import OnUnsynced
     from podium.estimator.server.tls import TlsError
     from podium.kube.credentials import ConnectionConfigError

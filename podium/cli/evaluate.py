@@ -61,13 +61,20 @@ def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
     out = sys.stdout.buffer
     for name in names:
         with files.reported(name), files.opened(name) as lines:
-            _answer_lines(evaluator, lines, name, out)
+            answered = _answer_lines(evaluator, lines, name, out)
+        if not answered:
+            raise click.ClickException(f"{name}: no line of it is a scenario that can be answered")
 
 
-def _answer_lines(evaluator: Evaluator, lines: BinaryIO, name: str, out: BinaryIO) -> None:
+def _answer_lines(evaluator: Evaluator, lines: BinaryIO, name: str, out: BinaryIO) -> int:
+    """Write an answer for each line; those that say what is wrong do not count."""
+    answered = 0
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            out.write(orjson.dumps(evaluator.answer_line(line, f"{name}:{number}")) + b"\n")
+            answer = evaluator.answer_line(line, f"{name}:{number}")
+            out.write(orjson.dumps(answer) + b"\n")
+            answered += "error" not in answer
+    return answered
 
 
 def _answer_pod(clusters: tuple[str, ...], pod_file: str, good: Usable, output: str, *, any_scheduler: bool) -> None:

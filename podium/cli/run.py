@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,18 @@ import click
 from podium.cli import event_loop
 from podium.cli.configuration import connection_options, feature_gates_option, plugin_option, usable
 from podium.cli.doors import door_options, take_doors
+from podium.cli.durations import duration
 from podium.cli.leader_election import leader_election_options, with_options
 from podium.cli.logs import logging_options
 from podium.config import ConfigError
 from podium.telemetry import get_logger
+
+
+def _address(_: click.Context, parameter: click.Parameter, text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not an IP address", param=parameter) from None
 
 
 def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
@@ -32,7 +41,13 @@ def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[st
 @plugin_option
 @feature_gates_option
 @connection_options
-@click.option("--bind-address", default="0.0.0.0", show_default=True, help="Where the endpoints listen.")
+@click.option(
+    "--bind-address",
+    default="0.0.0.0",
+    show_default=True,
+    callback=_address,
+    help="The IP that the endpoints listen on.",
+)
 @click.option(
     "--secure-port",
     type=click.IntRange(0, 65535),
@@ -58,10 +73,10 @@ def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[st
 @click.option(
     "--pod-max-in-unschedulable-pods-duration",
     "unschedulable_s",
-    type=click.FloatRange(min=0.0),
-    default=300.0,
+    default="5m",
     show_default=True,
-    help="Seconds after which a pod is tried again though nothing has happened.",
+    callback=duration,
+    help="How long until a pod is tried again though nothing has happened.",
 )
 @click.option(
     "--preempt-pods-of-other-schedulers",

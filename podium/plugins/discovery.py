@@ -38,7 +38,9 @@ def discover(references: Iterable[str], installed: Iterable[EntryPoint] | None =
     """
     found: dict[str, type[Plugin]] = dict(IN_TREE)
     for entry_point in entry_points(group=ENTRY_POINT_GROUP) if installed is None else installed:
-        _add(found, _checked(_load_entry_point(entry_point), entry_point.value), entry_point.value)
+        _add(
+            found, _checked(_load_entry_point(entry_point), f"installed plugin {entry_point.value}"), entry_point.value
+        )
     for reference in references:
         _add(found, load(reference), reference)
     return found
@@ -59,7 +61,7 @@ def load(reference: str) -> type[Plugin]:
     except AttributeError:
         there = ", ".join(sorted(_plugin_names(module))) or "none"
         raise DiscoveryError(f"--plugin {reference}: no class {name} in {where}; plugins there: {there}") from None
-    return _checked(found, reference)
+    return _checked(found, f"--plugin {reference}")
 
 
 def _from_file(path: Path, reference: str) -> ModuleType:
@@ -112,12 +114,12 @@ def _load_entry_point(entry_point: EntryPoint) -> object:
         raise DiscoveryError(f"installed plugin {entry_point.value} fails to load: {_words(error)}") from error
 
 
-def _checked(found: object, reference: str) -> type[Plugin]:
+def _checked(found: object, called: str) -> type[Plugin]:
     if not isinstance(found, type) or not issubclass(found, Plugin):
-        raise DiscoveryError(f"{reference} is no plugin: it derives from no class of podium.framework.interface")
+        raise DiscoveryError(f"{called} is no plugin: it derives from no class of podium.framework.interface")
     if inspect.isabstract(found):
         missing = ", ".join(sorted(found.__abstractmethods__))
-        raise DiscoveryError(f"{reference} is not complete: it does not define {missing}")
+        raise DiscoveryError(f"{called} is not complete: it does not define {missing}")
     return found
 
 

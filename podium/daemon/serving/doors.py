@@ -111,4 +111,4 @@ def _trust_file(authorities: ClientAuthorities, path: str) -> None:
     try:
         authorities.trust(Path(path).read_text())
     except (OSError, ssl.SSLError, UnicodeDecodeError) as error:
-        raise CertificateError(f"client authority {path}: {error}") from error
+        raise CertificateError(f"client authority {path}: {getattr(error, 'strerror', None) or error}") from error

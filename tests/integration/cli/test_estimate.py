@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import anyio.to_thread
+import pytest
+
+from podium.sandbox import Sandbox
 from tests.integration.cli.conftest import Podium, Start, read_until
 
 
@@ -24,3 +28,12 @@ def test_cluster_that_cannot_be_reached_is_a_plain_message(podium: Podium, tmp_p
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert str(tmp_path / "none") in done.stderr
+
+
+@pytest.mark.anyio
+async def test_cluster_that_does_not_let_us_in_is_named(podium: Podium, tmp_path: Path) -> None:
+    async with Sandbox(token="another", kubelets=False) as sandbox:
+        sandbox.token = "ours"
+        kubeconfig = sandbox.write_kubeconfig(tmp_path / "kubeconfig")
+        done = await anyio.to_thread.run_sync(podium, "estimate", "--kubeconfig", kubeconfig)
+    assert (done.returncode, done.stderr) == (1, f"Error: {sandbox.url}: 401 Unauthorized: Unauthorized\n")

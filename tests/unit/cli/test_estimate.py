@@ -169,3 +169,11 @@ def test_case_that_cannot_be_read_is_an_answer_too(tmp_path):
     assert first["id"] == f"{path}:1"
     assert first["error"].startswith("not a case: ")
     assert second == {"id": "m", "replicas": 4, "general_replicas": 0}
+
+
+def test_file_without_any_case_is_an_error(tmp_path):
+    path = tmp_path / "cases.jsonl"
+    path.write_text("nonsense")
+    result = _run("--cases", path)
+    assert result.exit_code == 1
+    assert f"{path}: no line of it is a case" in result.stderr

@@ -101,6 +101,13 @@ def test_scenarios_are_answered_a_line_each_packed_or_not(tmp_path):
     assert answers[2]["error"].startswith("not a scenario: ")
 
 
+def test_file_without_any_scenario_is_an_error(tmp_path):
+    path = _written(tmp_path / "cluster.yaml", POD)
+    result = _run(path)
+    assert result.exit_code == 1
+    assert f"{path}: no line of it is a scenario" in result.stderr
+
+
 def test_scenarios_may_come_from_standard_input():
     result = _run("-", stdin=gzip.compress(json.dumps(SCENARIO).encode()))
     assert json.loads(result.output)["feasible"] == ["n1"]

@@ -68,7 +68,7 @@ def test_what_the_options_say_reaches_the_daemon(started: Started) -> None:
         *("--kubeconfig", "here", "--master", "http://there", "--bind-address", "127.0.0.1", "--secure-port", "0"),
         *("--tls-cert-file", "cert", "--tls-private-key-file", "key", "--logging-format", "text", "-v", "4"),
         *("--tls-min-version", "VersionTLS13", "--tls-cipher-suites", "TLS_AES_128_GCM_SHA256"),
-        *("--pod-max-in-unschedulable-pods-duration", "60", "--preempt-pods-of-other-schedulers"),
+        *("--pod-max-in-unschedulable-pods-duration", "1m", "--preempt-pods-of-other-schedulers"),
         "--avoid-conflicts",
     )
     assert result.exit_code == 0
@@ -180,7 +180,9 @@ def test_a_configuration_that_cannot_be_used_starts_nothing(started: Started, tm
         ("--leader-elect-lease-duration", "soon"),
         ("--authorization-webhook-cache-authorized-ttl", "5"),
         ("--logging-format", "xml"),
-        ("--pod-max-in-unschedulable-pods-duration", "-1"),
+        ("--pod-max-in-unschedulable-pods-duration", "60"),
+        ("--pod-max-in-unschedulable-pods-duration", "-1s"),
+        ("--bind-address", "localhost"),
         ("surplus",),
     ],
 )
