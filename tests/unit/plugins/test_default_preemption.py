@@ -329,13 +329,14 @@ def plan_with(answer: Any, *world: Node | Pod, extender: Extender = ASKED) -> Do
         0,
         Extenders([extender], Random(1)),
     )
-    assert next(steps) is PAUSE
-    question = next(steps)
-    with pytest.raises(StopIteration) as ended:
-        steps.send(answer(question))
-    decision = ended.value.value
-    assert isinstance(decision, DoesNotFit)
-    return decision
+    reply = None
+    try:
+        while True:
+            step = steps.send(reply)
+            reply = None if step is PAUSE else answer(step)
+    except StopIteration as end:
+        assert isinstance(end.value, DoesNotFit)
+        return end.value
 
 
 TWO_NODES = (node("n1"), node("n2"), small("a", "n1"), small("b", "n2", priority=2), small("c", "n2", cpu="0"))
