@@ -16,11 +16,11 @@ from podium.config.types import Plugin as Enabled
 from podium.config.types import PluginConfig, Plugins, PluginSet
 from podium.framework.cluster_event import QueueingHint
 from podium.framework.cycle_state import CycleState
-from podium.framework.extenders import PAUSE, ExtenderFailed, Extenders
+from podium.framework.extenders import PAUSE, ExtenderFailed, Extenders, Steps
 from podium.framework.interface import PostFilterResult
 from podium.framework.promises import NoNominatedPods
 from podium.framework.runtime import Framework
-from podium.framework.schedule import DoesNotFit, Suggested, schedule
+from podium.framework.schedule import Decision, DoesNotFit, Suggested, schedule
 from podium.framework.schedule import attempt as attempt_asking
 from podium.framework.search import Rotation
 from podium.framework.status import unresolvable
@@ -329,14 +329,20 @@ def plan_with(answer: Any, *world: Node | Pod, extender: Extender = ASKED) -> Do
         0,
         Extenders([extender], Random(1)),
     )
+    decision = _answered(steps, answer)
+    assert isinstance(decision, DoesNotFit)
+    return decision
+
+
+def _answered(steps: Steps[Decision], answer: Any) -> Decision:
     reply = None
     try:
         while True:
             step = steps.send(reply)
             reply = None if step is PAUSE else answer(step)
     except StopIteration as end:
-        assert isinstance(end.value, DoesNotFit)
-        return end.value
+        decision: Decision = end.value
+        return decision
 
 
 TWO_NODES = (node("n1"), node("n2"), small("a", "n1"), small("b", "n2", priority=2), small("c", "n2", cpu="0"))
