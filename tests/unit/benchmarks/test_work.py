@@ -16,8 +16,8 @@ from tests.unit.framework.profiles import Recorder
 NODES, ATTEMPTS, WARM_UP = 300, 20, 20
 
 CALLS_MAX = {
-    "plain": 410,
-    "node-affinity": 450,
+    "plain": 420,
+    "node-affinity": 460,
     "zone-spread": 515,
     "zone-spread-soft": 505,
     "pod-affinity": 670,

@@ -124,6 +124,12 @@ def test_a_question_asked_again_is_not_counted_again() -> None:
     assert first[0] == 2
 
 
+def test_the_first_question_looks_at_sets_of_labels_and_at_no_pod(monkeypatch) -> None:
+    world = world_of(*((0, web(f"web-{number}")) for number in range(5)))
+    monkeypatch.setattr(world.snapshot.pod_counts, "_pods", [None])
+    assert counted(world.snapshot, WEB) == [5]
+
+
 def test_the_question_not_asked_for_the_longest_is_forgotten(monkeypatch) -> None:
     monkeypatch.setattr(pod_counts, "COUNTERS_MAX", 2)
     counts = PodCounts([{"a": web("a")}])
