@@ -122,11 +122,7 @@ def serve(
     from podium.estimator.server.tls import TlsError
     from podium.kube.credentials import ConnectionConfigError
 
-    given = {"kube_api_qps": kube_api_qps, "kube_api_burst": kube_api_burst, "parallelism": parallelism}
-    for name, value in given.items():
-        if value is not None:
-            flag = f"--{name.replace('_', '-')}"
-            get_logger("estimator").warning("Flag has no effect", flag=flag, reason=_WITHOUT_EFFECT[name])
+    _warn_of_flags(kube_api_qps=kube_api_qps, kube_api_burst=kube_api_burst, parallelism=parallelism)
     gates = gates_of(feature_gates)
     tls = _tls(grpc_auth_cert_file, grpc_auth_key_file, grpc_client_ca_file, skip=insecure_skip_grpc_client_verify)
     still = _still(cases, gates, is_accurate=mode == "accurate") if cases is not None else {}
@@ -152,6 +148,14 @@ def serve(
         event_loop.run(EstimatorApp(options, sources, still, folder).run)
     except (TlsError, ListenError, ConnectionConfigError) as error:
         raise click.ClickException(str(error)) from None
+
+
+def _warn_of_flags(**given: float | None) -> None:
+    """Say which of those that were given have no effect."""
+    for name, value in given.items():
+        if value is not None:
+            flag = f"--{name.replace('_', '-')}"
+            get_logger("estimator").warning("Flag has no effect", flag=flag, reason=_WITHOUT_EFFECT[name])
 
 
 def _tls(certificate: str, key: str, client_ca: str, *, skip: bool) -> TlsFiles | None:

@@ -5,7 +5,7 @@ play no part.
 
 Source: karmada pkg/estimator/client/general.go, v1.18; for the older semantics of models v1.17 and v1.11.
 Differs: answers beyond int32 saturate. By the v1.17 semantics a request for nothing is bounded by pods alone; upstream
-overflows.
+overflows. Models that count more than a million nodes, each of which is tried, say nothing.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from podium.kube.resource_names import CPU, PODS
 
 PODS_PER_NODE = 110
 """How many pods a node of a grade is taken to run."""
+
+_NODES_MAX = 1_000_000
 
 
 class ModelsSemantics(enum.Enum):
@@ -228,6 +230,8 @@ def _room(cluster: Cluster) -> StandInRoom:
         if modeling.count < 0:
             raise ModelsError(f"negative node count for grade {modeling.grade}")
         count_of[modeling.grade] += modeling.count
+    if count_of.total() > _NODES_MAX:
+        raise ModelsError(f"more than {_NODES_MAX:,} nodes")
     size_of = {model.grade: _beginning(model) for model in models}
     return StandInRoom([size for grade, size in sorted(size_of.items()) for _ in range(count_of[grade])], PODS_PER_NODE)
 

@@ -2,6 +2,7 @@
 
 Source: karmada pkg/modeling/modeling.go, pkg/controllers/status/cluster_status_controller.go,
 pkg/apis/cluster/{mutation,validation}, v1.18.
+Differs: models without ranges are an error here; upstream looks for a grade beyond the last and panics.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from podium.cluster import Snapshot
 from podium.estimator.amounts import exact
 from podium.estimator.cluster_objects import AllocatableModeling, ResourceModel, ResourceModelRange
+from podium.kube.errors import FieldError
 from podium.kube.objects import Node, RawQuantity
 from podium.kube.quantity import INT64_MAX, Quantity
 from podium.kube.resource_names import CPU, PODS
@@ -122,9 +124,11 @@ def grade_nodes(
             (https://github.com/karmada-io/karmada/issues/7757); otherwise only that node is left out.
 
     Raises:
-        FieldError: an amount cannot be read.
+        FieldError: an amount cannot be read, or the models have no ranges.
     """
     resources = [each.name for each in models[0].ranges] if models else []
+    if models and not resources:
+        raise FieldError("spec.resourceModels[0].ranges", "Required value")
     bounds = {
         name: [_bound(each.min) for model in models for each in model.ranges if each.name == name] for name in resources
     }

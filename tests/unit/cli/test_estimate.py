@@ -133,6 +133,13 @@ def test_fault_of_models_is_told_in_upstreams_words(cluster, tmp_path):
     assert "Model intervals for resources must be contiguous and non-overlapping" in " ".join(result.output.split())
 
 
+def test_models_without_ranges_are_named(cluster, tmp_path):
+    path = _written(tmp_path / "m.yaml", {**CLUSTER, "spec": {"resourceModels": [{"grade": 0}]}})
+    result = _run("-f", cluster, "--cluster-object", path)
+    assert result.exit_code == 1
+    assert f"{path}: spec.resourceModels[0].ranges: Required value" in " ".join(result.output.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

@@ -61,6 +61,11 @@ def test_models_without_grades_are_an_error_and_the_summary_answers_instead():
     assert general_replicas(without, asking("1")) == 4
 
 
+def test_models_of_more_nodes_than_can_be_tried_leave_the_answer_to_the_summary():
+    huge = cluster([{"cpu": "0"}, {"cpu": "4"}], [0, 2_000_000_000], allocatable={"cpu": "4", "pods": "10"})
+    assert general_replicas(huge, asking("1")) == 4
+
+
 def test_assumed_workloads_take_room_on_nodes_of_grades():
     graded = cluster([{"cpu": "0"}, {"cpu": "1"}], [0, 3])
     assert replicas_by_models(graded, asking("500m")) == 6
