@@ -116,7 +116,7 @@ def serve(
         from podium.estimator.server.app import EstimatorApp, ListenError, Options
     except ImportError as error:
         raise click.ClickException(
-            f"this needs podium[estimator], as by pip install '.[estimator]': {error}"
+            f"this needs podium[estimator], in a clone pip install -r requirements/estimator.lock: {error}"
         ) from error
     from podium.estimator.server.members import OnUnsynced
     from podium.estimator.server.tls import TlsError
