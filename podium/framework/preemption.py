@@ -13,8 +13,8 @@ priority and start time, and among nodes that are equally good. A pod that has n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache
 from math import inf
 from typing import Final
 
@@ -70,7 +70,8 @@ class Importance:
 
     def sorted(self, pods: Iterable[Pod]) -> list[Pod]:
         """The most important first."""
-        return sorted(pods, key=lambda pod: (-pod.priority, self.started_s(pod)))
+        now_s = self._now_s
+        return sorted(pods, key=lambda pod: (-pod.priority, now_s if (start_s := started_s(pod)) is None else start_s))
 
 
 def started_s(pod: Pod) -> float | None:
@@ -90,7 +91,8 @@ def _moment_s(text: str) -> float | None:
 class Budgets:
     """How many pods each disruption budget still lets go.
 
-    Cost: a selector is compiled when a pod of its namespace is first held against it.
+    Cost: a selector is compiled when a pod of its namespace is first held against it, and held against each set of
+    labels once.
     """
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
@@ -99,6 +101,7 @@ class Budgets:
         for budget in self.all:
             self._budgets.setdefault(budget.metadata.namespace, []).append(budget)
         self._compiled: dict[str, list[tuple[PodDisruptionBudget, Selector]]] = {}
+        self._selecting: dict[tuple[str, frozenset[tuple[str, str]]], list[PodDisruptionBudget]] = {}
 
     def split(self, pods: Sequence[Pod]) -> tuple[list[Pod], list[Pod]]:
         """Those whose going would violate a budget, given that those before them go too, and the others, in order."""
@@ -113,21 +116,28 @@ class Budgets:
 
     def _violates(self, pod: Pod, left: dict[str, int]) -> bool:
         """Take the pod out of all its budgets; whether that is too much for one of them."""
-        labels = pod.metadata.labels
         is_too_much = False
-        for budget, selector in self._of(pod.metadata.namespace) if labels else ():
+        for budget in self._of(pod):
             # The disruption of a pod that is listed has been counted already.
-            if not selector.matches(labels) or pod.metadata.name in budget.status.disrupted_pods:
+            if pod.metadata.name in budget.status.disrupted_pods:
                 continue
             left[budget.key] = left.get(budget.key, budget.status.disruptions_allowed) - 1
             is_too_much |= left[budget.key] < 0
         return is_too_much
 
-    def _of(self, namespace: str) -> list[tuple[PodDisruptionBudget, Selector]]:
-        compiled = self._compiled.get(namespace)
-        if compiled is None:
-            compiled = self._compiled[namespace] = list(_with_selectors(self._budgets.get(namespace, ())))
-        return compiled
+    def _of(self, pod: Pod) -> Sequence[PodDisruptionBudget]:
+        """Those that select the pod; none where it has no labels."""
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
+        if not labels or namespace not in self._budgets:
+            return ()
+        key = namespace, frozenset(labels.items())
+        selecting = self._selecting.get(key)
+        if selecting is None:
+            compiled = self._compiled.get(namespace)
+            if compiled is None:
+                compiled = self._compiled[namespace] = list(_with_selectors(self._budgets[namespace]))
+            selecting = self._selecting[key] = [each for each, selector in compiled if selector.matches(labels)]
+        return selecting
 
 
 def _with_selectors(budgets: Iterable[PodDisruptionBudget]) -> Iterator[tuple[PodDisruptionBudget, Selector]]:
@@ -141,29 +151,32 @@ def _with_selectors(budgets: Iterable[PodDisruptionBudget]) -> Iterator[tuple[Po
             yield budget, selector
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node that the pod would fit on without these pods, the most important one first."""
+    """A node that the pod would fit on without these pods, the most important one first.
+
+    `cost` is what makes a candidate worse, the first that differs decides: violated budgets; the priority of the most
+    important victim; the sum of priorities; the number of victims.
+    `first_start` is when the first of the victims of the highest priority started, and whether one of them has not.
+    """
 
     node_name: str
     victims: tuple[Pod, ...]
     violations: int
+    cost: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    first_start: tuple[float, bool] = field(init=False, repr=False, compare=False)
 
-    @cached_property
-    def cost(self) -> tuple[int, ...]:
-        """What makes a candidate worse, the first that differs decides: violated budgets; the priority of the most
-        important victim; the sum of priorities; the number of victims.
-        """
+    def __post_init__(self) -> None:
+        """Find out now, while the processor has the victims at hand, what all candidates are compared by at once."""
         priorities = [victim.priority for victim in self.victims]
         count = len(priorities)
-        return self.violations, priorities[0], sum(priorities) + count * _PRIORITY_OFFSET, count
-
-    @cached_property
-    def first_start(self) -> tuple[float, bool]:
-        """When the first of the victims of the highest priority started, and whether one of them has not started."""
-        highest = max(victim.priority for victim in self.victims)
-        starts = [started_s(victim) for victim in self.victims if victim.priority == highest]
-        return min((each for each in starts if each is not None), default=inf), None in starts
+        cost = (self.violations, priorities[0], sum(priorities) + count * _PRIORITY_OFFSET, count)
+        object.__setattr__(self, "cost", cost)
+        highest = max(priorities)
+        each_s = zip(map(started_s, self.victims), priorities, strict=True)
+        starts_s = {start_s for start_s, priority in each_s if priority == highest}
+        first_s = min((start_s for start_s in starts_s if start_s is not None), default=inf)
+        object.__setattr__(self, "first_start", (first_s, None in starts_s))
 
 
 def choose(candidates: Sequence[Candidate], importance: Importance) -> Candidate:

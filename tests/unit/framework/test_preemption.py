@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import msgspec
 import pytest
 
+from podium.framework import preemption
 from podium.framework.preemption import Budgets, Candidate, choose, errors_of
 from podium.framework.status import Status, error_status
 from podium.kube.workload_objects import PodDisruptionBudget
@@ -42,6 +45,23 @@ def test_every_budget_of_a_pod_is_used_up():
 def test_budgets_that_do_not_protect_the_pod(other: PodDisruptionBudget):
     pods = [placed("db", **DB)]
     assert Budgets([other]).split(pods) == ([], pods)
+
+
+def test_a_selector_is_held_against_each_set_of_labels_once(monkeypatch):
+    class Counting:
+        everything = nothing = False
+        asked: ClassVar[list[Any]] = []
+
+        def matches(self, labels: Any) -> bool:
+            self.asked.append(labels)
+            return labels == DB["labels"]
+
+    monkeypatch.setattr(preemption, "compile_selector", lambda _: Counting())
+    budgets = Budgets([budget("b", 1)])
+    pods = [placed("db-1", **DB), placed("web-1", labels={"app": "web"}), placed("db-2", **DB)]
+    for _ in range(2):
+        assert budgets.split(pods) == ([pods[2]], pods[:2])
+    assert Counting.asked == [DB["labels"], {"app": "web"}]
 
 
 def test_a_budget_without_selector_protects_nobody():
