@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 import podium
+from podium.lib import garbage
 
 
 class _Commands(click.Group):
@@ -22,7 +23,8 @@ class _Commands(click.Group):
         del ctx
         if cmd_name not in self._MODULES:
             return None
-        module = __import__(f"podium.cli.{cmd_name}", fromlist=["command"])
+        with garbage.off_while_loading():
+            module = __import__(f"podium.cli.{cmd_name}", fromlist=["command"])
         command: click.Command = module.command
         return command
 

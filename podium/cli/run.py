@@ -15,6 +15,7 @@ from podium.cli.durations import duration
 from podium.cli.leader_election import leader_election_options, with_options
 from podium.cli.logs import logging_options
 from podium.config import ConfigError
+from podium.lib import garbage
 from podium.telemetry import get_logger
 
 
@@ -26,6 +27,8 @@ def _address(_: click.Context, parameter: click.Parameter, text: str) -> str:
 
 
 def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
+    if not text:
+        return ()
     from podium.daemon.serving import TlsLimits
 
     names = tuple(filter(None, text.split(",")))
@@ -112,11 +115,14 @@ def command(
     **others: Any,
 ) -> None:
     """Schedule pods until SIGTERM or SIGINT."""
-    from podium.daemon.app import App, Options, PartFailed
-    from podium.daemon.election import LeadershipLost
-    from podium.daemon.serving import CertificateError, ServingError, TlsLimits
-    from podium.framework.status import PluginError
-    from podium.kube.credentials import ConnectionConfigError
+    with garbage.off_while_loading():
+        from podium.daemon.app import App, Options, PartFailed
+        from podium.daemon.election import LeadershipLost
+        from podium.daemon.serving import CertificateError, ServingError, TlsLimits
+        from podium.framework.status import PluginError
+        from podium.kube.credentials import ConnectionConfigError
+
+        garbage.keep_what_is_there()
 
     doors = take_doors(others)
     good = usable(config, plugins, feature_gates, change=lambda found: with_options(found, others))

@@ -16,3 +16,9 @@ def test_collector_looks_rarely_and_not_at_what_stays():
     finally:
         gc.unfreeze()
         gc.set_threshold(*thresholds)
+
+
+def test_collector_does_not_look_while_modules_are_loaded():
+    with garbage.off_while_loading():
+        assert not gc.isenabled()
+    assert gc.isenabled()
