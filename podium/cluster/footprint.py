@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from podium.kube.errors import FieldError
 from podium.kube.objects import Pod, PodSpec, once_per_spec
-from podium.kube.requests import nonzero_requests_on_node, requests_on_node
+from podium.kube.requests import is_resized, nonzero_requests_on_node, requests_on_node
 
 
 class HostPort(NamedTuple):
@@ -53,8 +53,7 @@ def footprint(pod: Pod) -> Footprint:
     Raises:
         FieldError: a quantity of the pod cannot be parsed.
     """
-    status = pod.status
-    if status.resources is None and not status.container_statuses and not status.init_container_statuses:
+    if not is_resized(pod):
         return _of_spec(pod.spec)
     cpu_milli, memory_bytes = nonzero_requests_on_node(pod)
     return Footprint(requests_on_node(pod), cpu_milli, memory_bytes, host_ports(pod.spec))

@@ -202,6 +202,8 @@ class Informer(Generic[ObjectT]):
         for defect in broken:
             self.mark_broken(defect, deleted=False)
         for key, item in listed.items():
+            if self._items.get(key) is item:
+                continue
             self._put_listed(key, item)
             if turns.is_over():
                 await turns.next()
@@ -215,8 +217,6 @@ class Informer(Generic[ObjectT]):
     def _put_listed(self, key: str, item: ObjectT) -> None:
         """As `put`, but a list is always right: versions go back when a cluster is restored from a backup."""
         known = self._items.get(key)
-        if known is item:
-            return
         if known is None or known.metadata.uid != item.metadata.uid:
             self.put(item)
         elif known.metadata.resource_version != item.metadata.resource_version:

@@ -88,7 +88,7 @@ def pod_requests_with_status(pod: Pod) -> Requests:
     Raises:
         FieldError: a quantity cannot be parsed.
     """
-    return _integers(_status_total(pod, {})) if _is_resized(pod) else pod_requests(pod.spec)
+    return _integers(_status_total(pod, {})) if is_resized(pod) else pod_requests(pod.spec)
 
 
 def requests_on_node(pod: Pod) -> Requests:
@@ -97,7 +97,7 @@ def requests_on_node(pod: Pod) -> Requests:
     Raises:
         FieldError: a quantity cannot be parsed.
     """
-    if _is_resized(pod):
+    if is_resized(pod):
         return _counted(pod_requests_with_status(pod))
     return _counted_requests(pod.spec)
 
@@ -111,7 +111,7 @@ def nonzero_requests_on_node(pod: Pod) -> tuple[int, int]:
     Raises:
         FieldError: a quantity cannot be parsed.
     """
-    return _nonzero(pod) if _is_resized(pod) else _nonzero_requests(pod.spec)
+    return _nonzero(pod) if is_resized(pod) else _nonzero_requests(pod.spec)
 
 
 def node_allocatable(node: Node) -> tuple[Requests, int]:
@@ -213,12 +213,15 @@ def _sets_pod_level(spec: PodSpec) -> bool:
 # ---------------------------------------------------------------- in-place resize
 
 
-def _is_resized(pod: Pod) -> bool:
+def is_resized(pod: Pod) -> bool:
     """Whether the status tells of other amounts than the spec does."""
     status = pod.status
     if status.resources is not None and _sets_pod_level(pod.spec):
         return True
-    if not any(each.resources is not None for each in (*status.container_statuses, *status.init_container_statuses)):
+    for each in (*status.container_statuses, *status.init_container_statuses):
+        if each.resources is not None:
+            break
+    else:
         return False
     held = _statuses(status)
     for container in (*pod.spec.containers, *pod.spec.init_containers):

@@ -32,6 +32,8 @@ class EventMoves:
 
         Cost: a hint for each class of pods that plugins rejected which care; then in proportion to the pods that move.
         """
+        if not self._unschedulable:
+            return
         if interest.is_wildcard:
             moves = self._one_by_one(self._unschedulable, interest, old, new)
         else:
