@@ -158,8 +158,8 @@ class ObjectDecoder(Generic[ObjectT]):
                 return self._page_item_by_item(body)
         return Page(page.items or [], [], page.metadata.resource_version, page.metadata.continue_token or "")
 
-    def items(self, array: bytes) -> Page[ObjectT]:
-        """Decode some items of a list, given as an array.
+    def items(self, array: bytes | memoryview) -> Page[ObjectT]:
+        """Decode some items of a list, given as an array; of the bytes nothing is kept.
 
         Raises: `Malformed` if it is no array.
         """
@@ -170,7 +170,7 @@ class ObjectDecoder(Generic[ObjectT]):
                 pass
         with _room_for_nesting():
             try:
-                raws = _decode_raw_items(array)
+                raws = _decode_raw_items(bytes(array))
             except NOT_DECODED as error:
                 raise api_errors.Malformed(f"no items of {self._kind}: {error}") from error
             return Page(*self._one_by_one(raws))
