@@ -7,6 +7,7 @@ Source: apis/config/v1/defaults.go, default_plugins.go (kube-scheduler 1.36.2)
 
 from collections.abc import Container
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from podium.config.args import (
@@ -30,9 +31,12 @@ from podium.config.types import (
 )
 
 EVERY_PLUGIN: Final = "*"
+_KEPT: Final = 64
+"""How many answers are remembered: profiles share what they leave to the defaults."""
 _STORAGE_CAPACITY_SHAPE: Final = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
 
 
+@lru_cache(_KEPT)
 def default_plugins(gates: ConfigGates = DEFAULT_GATES) -> Plugins:
     """The plugins of a profile that says nothing about them: one ``multiPoint`` list."""
     enabled = [
@@ -65,12 +69,14 @@ def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
     return PluginSet((*merged, *added), off)
 
 
+@lru_cache(_KEPT)
 def merge_plugins(default: Plugins, custom: Plugins) -> Plugins:
     """``merge_plugin_set`` at every extension point, ``multiPoint`` included."""
     merged = {point.name.lower(): merge_plugin_set(default.at(point), custom.at(point)) for point in ExtensionPoint}
     return Plugins(**merged)
 
 
+@lru_cache(_KEPT)
 def _default_args(name: str, gates: ConfigGates) -> InTreeArgs | RawArgs | None:
     return _gated_args(ARGS_BY_PLUGIN[name](), "", gates, ())
 

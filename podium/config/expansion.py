@@ -16,7 +16,7 @@ from podium.config.defaults import EVERY_PLUGIN
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint, PluginRegistry
 from podium.config.feature_gates import DEFAULT_GATES, ConfigGates
 from podium.config.field_errors import ConfigError, ErrorKind, ErrorList, FieldError
-from podium.config.types import KubeSchedulerConfiguration, Plugin, Profile
+from podium.config.types import KubeSchedulerConfiguration, Plugin, Plugins, Profile
 from podium.config.validation_args import node_resources_fit
 
 _POINTS: Final = (
@@ -78,13 +78,18 @@ def build_errors(
     """
     errors: list[FieldError] = []
     queue_sorts: list[tuple[int, Profile, str]] = []
+    good: dict[Plugins, ExpandedPlugins] = {}
     for i, profile in enumerate(config.profiles):
         errors += _fit_errors(profile, f"profiles[{i}]", gates)
         if i in skip:
             continue
-        expansion = _Expansion(profile, registry, f"profiles[{i}].")
-        expanded = expansion.run()
-        errors += expansion.errors
+        expanded = good.get(profile.plugins)
+        if expanded is None:
+            expansion = _Expansion(profile, registry, f"profiles[{i}].")
+            expanded = expansion.run()
+            errors += expansion.errors
+            if not expansion.errors:
+                good[profile.plugins] = expanded
         queue_sorts += [(i, profile, name) for name in expanded.at[ExtensionPoint.QUEUE_SORT][:1]]
     errors += _different_queue_sorts(queue_sorts)
     return tuple(errors)

@@ -60,6 +60,9 @@ class PluginSet:
     disabled: tuple[Plugin, ...] = ()
 
 
+_FIELD_OF: Final = {point: point.name.lower() for point in ExtensionPoint}
+
+
 @dataclass(frozen=True, slots=True)
 class Plugins:
     """One set per extension point; ``multi_point`` stands for all of them."""
@@ -82,12 +85,12 @@ class Plugins:
 
     def at(self, point: ExtensionPoint) -> PluginSet:
         """The set of one extension point."""
-        plugin_set: PluginSet = getattr(self, point.name.lower())
+        plugin_set: PluginSet = getattr(self, _FIELD_OF[point])
         return plugin_set
 
     def enabled_names(self) -> frozenset[str]:
         """Every name in any enabled list: the plugins a profile constructs."""
-        return frozenset(plugin.name for point in ExtensionPoint for plugin in self.at(point).enabled)
+        return frozenset(plugin.name for field in _FIELD_OF.values() for plugin in getattr(self, field).enabled)
 
 
 @dataclass(frozen=True, slots=True)

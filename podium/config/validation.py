@@ -26,10 +26,9 @@ from podium.config.types import (
 from podium.config.validation_args import ARGS_VALIDATORS
 
 _REMOVED = f'was invalid in version "{API_VERSION}" (KubeSchedulerConfiguration is version "{API_VERSION}")'
-_UNCHECKED_POINTS = frozenset(
-    {ExtensionPoint.MULTI_POINT, ExtensionPoint.PLACEMENT_GENERATE, ExtensionPoint.PLACEMENT_SCORE}
-)
+_UNCHECKED_POINTS = {ExtensionPoint.MULTI_POINT, ExtensionPoint.PLACEMENT_GENERATE, ExtensionPoint.PLACEMENT_SCORE}
 """Points where upstream does not look for removed plugins; there they just don't exist."""
+_CHECKED_POINTS = tuple(point for point in ExtensionPoint if point not in _UNCHECKED_POINTS)
 
 
 def validate(config: KubeSchedulerConfiguration, gates: ConfigGates = DEFAULT_GATES) -> tuple[FieldError, ...]:
@@ -97,9 +96,7 @@ def _profile(path: str, profile: Profile, gates: ConfigGates, errors: ErrorList)
     if not profile.scheduler_name:
         errors.required(f"{path}.schedulerName")
     _percentage(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score, errors)
-    for point in ExtensionPoint:
-        if point in _UNCHECKED_POINTS:
-            continue
+    for point in _CHECKED_POINTS:
         for i, plugin in enumerate(profile.plugins.at(point).enabled):
             if plugin.name in REMOVED_PLUGINS:
                 errors.invalid(f"{path}.plugins.{point}.enabled[{i}]", plugin.name, _REMOVED)

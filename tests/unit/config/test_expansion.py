@@ -1,9 +1,11 @@
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.config import expansion
 from podium.config.args import NodeResourcesFitArgs, RawArgs, ResourceSpec, ScoringStrategy
 from podium.config.defaults import complete, default_configuration
 from podium.config.expansion import build_errors, expand_plugins
@@ -323,3 +325,19 @@ def test_what_runs_at_a_point_extends_it_once_and_is_asked_for(multi_point, enab
     assert set(names) <= set(multi_point.split()) | set(enabled.split())
     assert all(FILTER in REGISTRY[name] for name in names)
     assert set(enabled.split()) <= set(names)
+
+
+def test_profiles_of_the_same_plugins_are_expanded_once_and_each_told_of_its_own_mistakes(monkeypatch):
+    class Counting(expansion._Expansion):
+        expanded: ClassVar[list[str]] = []
+
+        def run(self):
+            self.expanded.append(self._profile.scheduler_name)
+            return super().run()
+
+    monkeypatch.setattr(expansion, "_Expansion", Counting)
+    wrong = Plugins(filter=plugin_set("Unheard"))
+    profiles = tuple(Profile(name, plugins=wrong if name in "bd" else Plugins()) for name in "abcde")
+    errors = build_errors(complete(KubeSchedulerConfiguration(profiles=profiles)))
+    assert Counting.expanded == ["a", "b", "d"]
+    assert [error.path.partition(".")[0] for error in errors] == ["profiles[1]", "profiles[3]"]
