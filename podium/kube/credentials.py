@@ -127,6 +127,7 @@ class Credentials:
         return None if self._cert_file is None else (self._cert_file, Path(self._cert_file).stat().st_mtime_ns)
 
 
+_MASTER = "--master"
 _LOAD_ERRORS = (OSError, ValueError, LookupError, TypeError, AssertionError, yaml.YAMLError, ConnectionConfigError)
 
 
@@ -148,7 +149,7 @@ async def load(
     if kubeconfig:
         return await _from_kubeconfig(kubeconfig, context, master, clock, environ)
     if master:
-        return Credentials(_Settings(master.rstrip("/")), FixedToken(None), clock)
+        return Credentials(_Settings(_base_url(master, _MASTER)), FixedToken(None), clock)
     if environ.get("KUBECONFIG"):
         return await _from_kubeconfig(environ["KUBECONFIG"], context, master, clock, environ)
     home = Path(environ.get("HOME") or Path.home()) / ".kube" / "config"
@@ -179,7 +180,8 @@ def in_cluster(
             raise ValueError(f"{ca_file} is empty")
     except (OSError, ValueError) as error:
         raise ConnectionConfigError(f"in-cluster configuration in {directory}: {error}") from error
-    base_url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    address = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    base_url = _base_url(address, "what KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT make")
     settings = _Settings(base_url, ca_file=str(ca_file), proxy=_proxy_from_environment(base_url, environ))
     return Credentials(settings, token, clock)
 
@@ -192,9 +194,10 @@ async def _from_kubeconfig(
         chosen = kubeconfig.choose(paths, context)
         cluster, user = chosen.cluster, chosen.user
         _refuse_impersonation(user)
-        base_url = (master or cluster.text("server")).rstrip("/")
-        if not base_url.startswith(("http://", "https://")):
-            raise ConnectionConfigError(f"clusters[].cluster.server is not an http or https URL: {base_url!r}")
+        if master:
+            base_url = _base_url(master, _MASTER)
+        else:
+            base_url = _base_url(cluster.text("server"), "clusters[].cluster.server")
         token = await _token_source(paths, chosen)
         cert_file, key_file = token.certificate or (user.file("client-certificate"), user.file("client-key"))
         settings = _Settings(
@@ -283,6 +286,18 @@ def _ssl_context(settings: _Settings) -> ssl.SSLContext:
         except (OSError, ssl.SSLError) as error:
             raise ConnectionConfigError(f"client certificate {settings.cert_file}: {error}") from error
     return made
+
+
+def _base_url(text: str, called: str) -> str:
+    """The URL of an API server. Raises: `ConnectionConfigError`."""
+    try:
+        url = urllib.parse.urlsplit(text)
+        is_good = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        is_good = False
+    if not is_good:
+        raise ConnectionConfigError(f"{called} is not an http or https URL: {text!r}")
+    return text.rstrip("/")
 
 
 def _proxy_from_environment(base_url: str, environ: Mapping[str, str]) -> str | None:

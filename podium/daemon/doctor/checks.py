@@ -73,7 +73,7 @@ async def _reach(report: Report, session: ApiSession, clock: Clock) -> bool:
                 body += chunk
         finally:
             stream.close()
-        version = orjson.loads(body)
+        version = _git_version(orjson.loads(body))
     except Unauthorized as error:
         advice = "renew the kubeconfig's token or certificate, or give another kubeconfig"
         report.fail("credentials", f"the API server does not accept our credentials: {error}", advice)
@@ -90,8 +90,13 @@ async def _reach(report: Report, session: ApiSession, clock: Clock) -> bool:
     return True
 
 
-def _version(report: Report, version: Json) -> None:
-    told = str(version.get("gitVersion", ""))
+def _git_version(answer: object) -> str:
+    if isinstance(answer, dict) and isinstance(told := answer.get("gitVersion"), str):
+        return told
+    raise ValueError("the answer has no gitVersion")
+
+
+def _version(report: Report, told: str) -> None:
     found = re.match(r"v?(\d+)\.(\d+)", told)
     lowest, highest = MINORS
     if found is None or int(found[1]) != 1 or not lowest <= int(found[2]) <= highest:

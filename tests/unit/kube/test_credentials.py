@@ -80,6 +80,16 @@ async def test_master_alone_means_no_credentials() -> None:
     assert await found.authorization() is None
 
 
+@pytest.mark.parametrize("url", ["nowhere", "http://", "ftp://two.test", "https://two.test:99999", "http://[::1", ""])
+async def test_an_address_that_is_none_is_named(tmp_path: Path, url: str) -> None:
+    path = kubeconfig(tmp_path / "config", clusters=cluster(server=url))
+    with pytest.raises(ConnectionConfigError, match="server is not an http or https URL"):
+        await load(path, ManualClock(), environ={})
+    for given in (path, None) if url else ():
+        with pytest.raises(ConnectionConfigError, match="--master is not an http or https URL"):
+            await load(given, ManualClock(), master=url, environ={})
+
+
 async def test_the_environment_names_files_that_are_merged(tmp_path: Path) -> None:
     first = kubeconfig(tmp_path / "first", users=[])
     second = kubeconfig(tmp_path / "second", clusters=[], contexts=[])

@@ -124,6 +124,16 @@ async def test_without_an_answer_there_is_one_finding(failure: ApiError, check: 
     assert server.asked == ["/version"]
 
 
+@pytest.mark.parametrize("version", [{}, [], None, {"gitVersion": 1}])
+async def test_what_is_no_api_server_is_asked_no_more(version: Any) -> None:
+    server = Server()
+    server.version = version
+    [(check, verdict, message)] = await not_ok(server)
+    assert (check, verdict) == ("api server", Verdict.ERROR)
+    assert "does not tell its version: the answer has no gitVersion" in message
+    assert server.asked == ["/version"]
+
+
 @pytest.mark.parametrize("version", ["v1.33.0", "v1.34.5-gke.100", "v1.36.2"])
 async def test_versions_within_the_skew_are_fine(version: str) -> None:
     server = Server()
