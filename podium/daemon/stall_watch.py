@@ -6,6 +6,7 @@ read, no deadline is kept and no health probe is answered.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Final
 
@@ -23,7 +24,8 @@ _STALL_S: Final = 0.05
 class StallWatch:
     """Looks fifty times a second by how much the loop is late.
 
-    A stall is at least as long as it is late, and at most so much longer as there is between two looks.
+    A stall is at least as long as it is late, and at most so much longer as there is between two looks. It looks from a
+    timer: a task that sleeps is woken a turn of the loop later, and two turns would count as one stall.
 
     Cost: 0.03 % of a core.
     """
@@ -31,17 +33,27 @@ class StallWatch:
     def __init__(self, clock: Clock, metrics: Metrics) -> None:
         self._clock = clock
         self._metrics = metrics
+        self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
         """Watch until cancelled."""
-        clock = self._clock
-        while True:
-            due_s = clock.monotonic() + _LOOK_EVERY_S
-            cpu_s = time.thread_time()
-            await anyio.sleep(_LOOK_EVERY_S)
-            late_s = max(0.0, clock.monotonic() - due_s)
-            self._metrics.observe_loop_stall(late_s)
-            if late_s > _STALL_S:
-                # Without CPU time of our own, it was the machine that had no time for us.
-                busy_s = time.thread_time() - cpu_s
-                log.warning("The event loop stood still", seconds=round(late_s, 3), cpu_seconds=round(busy_s, 3))
+        self._look_later()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _look_later(self) -> None:
+        due_s = self._clock.monotonic() + _LOOK_EVERY_S
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(_LOOK_EVERY_S, self._look, due_s, time.thread_time())
+
+    def _look(self, due_s: float, cpu_s: float) -> None:
+        late_s = max(0.0, self._clock.monotonic() - due_s)
+        self._metrics.observe_loop_stall(late_s)
+        if late_s > _STALL_S:
+            # Without CPU time of our own, it was the machine that had no time for us.
+            busy_s = time.thread_time() - cpu_s
+            log.warning("The event loop stood still", seconds=round(late_s, 3), cpu_seconds=round(busy_s, 3))
+        self._look_later()

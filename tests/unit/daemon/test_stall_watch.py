@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import asyncio
+
 import anyio
 import pytest
 from structlog.testing import capture_logs
 
 from podium.daemon.stall_watch import StallWatch
 from podium.telemetry import Metrics
-from tests.virtual_time import VIRTUAL_TIME, LoopClock
+from tests.virtual_time import VIRTUAL_TIME, LoopClock, VirtualTimeLoop
 
 pytestmark = pytest.mark.anyio
 
@@ -51,3 +53,26 @@ async def test_the_longest_stall_is_kept() -> None:
 async def test_only_stalls_that_somebody_may_notice_are_logged() -> None:
     _, logged = await watched(0.04, 0.3, 0.06)
     assert logged == [0.3, 0.06]
+
+
+class BusyLoop(VirtualTimeLoop):
+    """A loop on which callbacks take time."""
+
+    def work(self, turns: int, turn_s: float) -> None:
+        """Take so long in each of so many turns of the loop."""
+        self._now_s += turn_s
+        if turns > 1:
+            self.call_soon(self.work, turns - 1, turn_s)
+
+
+@pytest.mark.parametrize("anyio_backend", [("asyncio", {"loop_factory": BusyLoop})], scope="module")
+async def test_what_comes_in_many_turns_is_no_stall(anyio_backend: object) -> None:
+    metrics, loop = Metrics(), asyncio.get_running_loop()
+    assert isinstance(loop, BusyLoop)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(StallWatch(LoopClock(), metrics).run)
+        await anyio.sleep(1.0)
+        loop.work(turns=20, turn_s=0.04)
+        await anyio.sleep(1.0)
+        tasks.cancel_scope.cancel()
+    assert metrics.value("podium_loop_stall_max_seconds") <= 2 * 0.04
