@@ -199,6 +199,8 @@ async def _from_kubeconfig(
         else:
             base_url = _base_url(cluster.text("server"), "clusters[].cluster.server")
         token = await _token_source(paths, chosen)
+        if not (token.header or "").isprintable():
+            raise ConnectionConfigError("the token holds a control character")
         cert_file, key_file = token.certificate or (user.file("client-certificate"), user.file("client-key"))
         settings = _Settings(
             base_url,
@@ -207,7 +209,7 @@ async def _from_kubeconfig(
             key_file=key_file,
             verify=not cluster.fields.get("insecure-skip-tls-verify"),
             server_name=cluster.text("tls-server-name") or None,
-            proxy=cluster.text("proxy-url") or _proxy_from_environment(base_url, environ),
+            proxy=_proxy(cluster, base_url, environ),
         )
         return Credentials(settings, token, clock)
     except _LOAD_ERRORS as error:
@@ -290,26 +292,42 @@ def _ssl_context(settings: _Settings) -> ssl.SSLContext:
 
 def _base_url(text: str, called: str) -> str:
     """The URL of an API server. Raises: `ConnectionConfigError`."""
+    return _checked_url(text, called).rstrip("/")
+
+
+def _checked_url(text: str, called: str) -> str:
     try:
         url = urllib.parse.urlsplit(text)
-        is_good = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+        is_good = url.scheme in ("http", "https") and bool((url.hostname or "").encode("idna")) and url.port != 0
     except ValueError:
         is_good = False
     if not is_good:
-        raise ConnectionConfigError(f"{called} is not an http or https URL: {text!r}")
-    return text.rstrip("/")
+        # Before an @ may stand a password.
+        raise ConnectionConfigError(f"{called} is not an http or https URL: {text.rpartition('@')[2]!r}")
+    return text
+
+
+def _proxy(cluster: Section, base_url: str, environ: Mapping[str, str]) -> str | None:
+    """The proxy that the kubeconfig names, or the environment. Raises: `ConnectionConfigError`."""
+    if named := cluster.text("proxy-url"):
+        return _checked_url(named, "clusters[].cluster.proxy-url")
+    return _proxy_from_environment(base_url, environ)
 
 
 def _proxy_from_environment(base_url: str, environ: Mapping[str, str]) -> str | None:
-    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for the server; never one for this machine."""
+    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for the server; never one for this machine.
+
+    Raises: `ConnectionConfigError`.
+    """
     url = urllib.parse.urlsplit(base_url)
     host = url.hostname or ""
     variables = {name.lower(): value for name, value in environ.items() if name.lower().endswith("_proxy")}
     proxy = variables.get(f"{url.scheme}_proxy")
     if not proxy or _is_loopback(host):
         return None
-    exempt: Any = urllib.request.proxy_bypass_environment(host, {"no": variables.get("no_proxy", "")})  # type: ignore[attr-defined]
-    return None if exempt else proxy
+    if urllib.request.proxy_bypass_environment(host, {"no": variables.get("no_proxy", "")}):  # type: ignore[attr-defined]
+        return None
+    return _checked_url(proxy if "://" in proxy else f"http://{proxy}", f"{url.scheme}_proxy in the environment")
 
 
 def _is_loopback(host: str) -> bool:

@@ -93,4 +93,6 @@ def _read(path: Path) -> str:
     token = path.read_text().strip()
     if not token:
         raise ValueError(f"token file {path} is empty")
+    if not token.isprintable():
+        raise ValueError(f"token file {path} holds a control character within the token")
     return f"Bearer {token}"

@@ -80,7 +80,9 @@ async def test_master_alone_means_no_credentials() -> None:
     assert await found.authorization() is None
 
 
-@pytest.mark.parametrize("url", ["nowhere", "http://", "ftp://two.test", "https://two.test:99999", "http://[::1", ""])
+@pytest.mark.parametrize(
+    "url", ["nowhere", "http://", "ftp://two.test", "https://two.test:99999", "http://[::1", "http://a..b", ""]
+)
 async def test_an_address_that_is_none_is_named(tmp_path: Path, url: str) -> None:
     path = kubeconfig(tmp_path / "config", clusters=cluster(server=url))
     with pytest.raises(ConnectionConfigError, match="server is not an http or https URL"):
@@ -201,6 +203,7 @@ async def test_a_missing_file_is_named(tmp_path: Path) -> None:
     ("server", "environ", "proxy"),
     [
         ("https://one.test", {"HTTPS_PROXY": "http://proxy.test"}, "http://proxy.test"),
+        ("https://one.test", {"HTTPS_PROXY": "proxy.test:3128"}, "http://proxy.test:3128"),
         ("http://one.test", {"https_proxy": "http://proxy.test"}, None),
         ("https://one.test", {"https_proxy": "http://proxy.test", "NO_PROXY": ".test"}, None),
         ("https://127.0.0.1:6443", {"https_proxy": "http://proxy.test"}, None),
@@ -212,6 +215,26 @@ async def test_the_environment_names_the_proxy_as_for_go(
 ) -> None:
     path = kubeconfig(tmp_path / "config", clusters=cluster(server=server))
     assert (await load(path, ManualClock(), environ=environ)).proxy == proxy
+
+
+async def test_a_proxy_of_another_kind_is_named_without_its_password(tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path / "a", clusters=cluster(**{"proxy-url": "socks5://proxy.test"}))
+    with pytest.raises(ConnectionConfigError, match=r"proxy-url is not an http or https URL: 'socks5://proxy\.test'"):
+        await load(path, ManualClock(), environ={})
+    path = kubeconfig(tmp_path / "b")
+    with pytest.raises(
+        ConnectionConfigError, match="http_proxy in the environment is not an http or https URL: 'proxy"
+    ):
+        await load(path, ManualClock(), environ={"HTTP_PROXY": "socks5://me:secret@proxy.test"})
+
+
+async def test_a_token_that_no_header_can_hold_is_refused_and_not_told(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("secret\nof two lines")
+    for credentials in ({"token": "secret\nof two lines"}, {"tokenFile": str(tmp_path / "token")}):
+        path = kubeconfig(tmp_path / "config", users=user(**credentials))
+        with pytest.raises(ConnectionConfigError, match="holds a control character") as caught:
+            await load(path, ManualClock(), environ={})
+        assert "secret" not in str(caught.value)
 
 
 async def test_the_proxy_and_tls_name_of_the_kubeconfig_are_kept(tmp_path: Path) -> None:
