@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Final
 
 from rich.table import Table
 
+import podium
 from benchmarks import realistic
 from benchmarks.api_server import turns
 from benchmarks.cluster import cluster, settle
@@ -60,6 +62,8 @@ class Plan:
 
 def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iterator[StartUp]:
     """Every start of the plan, as it is done, on one control plane."""
+    # As pip does where it installs podium: the environment may forbid Python to write what it has compiled.
+    compileall.compile_dir(Path(podium.__file__).parent, quiet=2)
     tell(f"{plan.nodes:,} nodes and {plan.pods:,} pods: starting a control plane and filling it")
     with cluster(binaries, plan.nodes, realistic.node) as plane:
         with Etcd(plane.etcd_address) as etcd:
