@@ -1,0 +1,96 @@
+// Command recorder answers questions to a scheduler with kube-scheduler's own packages, without a cluster.
+//
+// It reads a question a line, in the shape that `podium evaluate` reads, and answers each with a line in the shape that
+// `podium evaluate` writes: {"id", ...answer}, or {"id", "failed"} where there is none. A question is one of three: a
+// pod (an attempt over all nodes), a queue of pods (where each goes), or a pod and an event (which plugins would have
+// the pod tried again for it).
+//
+// Feature gates are at their defaults, with one exception: pods that are asked about alone are preempted for at once
+// (SchedulerAsyncPreemption=false), so that the victims can be read off the calls to the API.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+)
+
+const lineBytes = 1 << 20
+
+// fields are those of a JSON object.
+type fields = map[string]any
+
+func main() {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	metrics.Register()
+	if err := answerAll(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func answerAll(questions io.Reader, answers io.Writer) error {
+	lines := bufio.NewReaderSize(questions, lineBytes)
+	encoder := json.NewEncoder(answers)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 1 {
+			if err := encoder.Encode(answerLine(line)); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// answerLine is the answer to one question, whatever comes of it: upstream panics where it is told nonsense.
+func answerLine(line []byte) (answer fields) {
+	var asked question
+	defer func() {
+		if reason := recover(); reason != nil {
+			answer = fields{"failed": fmt.Sprint("panic: ", reason)}
+		}
+		answer["id"] = asked.ID
+	}()
+	if err := json.Unmarshal(line, &asked); err != nil {
+		return fields{"failed": err.Error()}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	answer, err := asked.answer(ctx)
+	if err != nil {
+		return fields{"failed": err.Error()}
+	}
+	return answer
+}
+
+func (asked *question) answer(ctx context.Context) (fields, error) {
+	isAlone := asked.Event == nil && len(asked.Pods) == 0
+	gates := map[string]bool{string(features.SchedulerAsyncPreemption): !isAlone}
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
+		return nil, err
+	}
+	switch {
+	case asked.Event != nil:
+		return answerChange(ctx, asked)
+	case len(asked.Pods) > 0:
+		return answerSequence(ctx, asked)
+	default:
+		return answerAttempt(ctx, asked)
+	}
+}
