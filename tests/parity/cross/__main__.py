@@ -1,0 +1,95 @@
+"""`python -m tests.parity.cross --seed N`: new questions, answered by upstream's own code and by podium.
+
+Recorded scenarios, queues, changes and configuration files are crossed by chance from the seed. kube-scheduler's packages
+answer the first three, the kube-scheduler binary reads the fourth. Exits with 1 where podium says anything else.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from tests.control_plane import builder
+from tests.control_plane.progress import Progress
+from tests.parity.cross import recorder
+from tests.parity.cross.changes import crossed_changes
+from tests.parity.cross.comparison import (
+    Keeping,
+    Outcome,
+    compare_answers,
+    compare_configurations,
+    recorded_files,
+    recorded_questions,
+)
+from tests.parity.cross.configurations import crossed_configurations
+from tests.parity.cross.scenarios import crossed_scenarios, crossed_sequences
+from tests.parity.recorded import HINTS, SCENARIOS, SEQUENCES
+
+SHOWN, LINES_SHOWN = 5, 4
+
+
+def outcomes(
+    seed: int, counts: dict[str, int], recorder_binary: Path, scheduler_binary: Path, kept: Keeping
+) -> Iterator[tuple[str, Outcome]]:
+    """What comes of so many questions of each kind, kind by kind."""
+    recorded = {name: recorded_questions(name) for name in (SCENARIOS, SEQUENCES, HINTS)}
+    crossings: dict[str, Callable[[int], Iterator[dict[str, object]]]] = {
+        "scenarios": lambda count: crossed_scenarios(recorded[SCENARIOS], seed, count),
+        "sequences": lambda count: crossed_sequences(recorded[SEQUENCES], seed, count),
+        "changes": lambda count: crossed_changes(recorded[HINTS], recorded[SCENARIOS], seed, count),
+    }
+    with tempfile.TemporaryDirectory(prefix="podium-parity-") as directory:
+        for name, crossed in crossings.items():
+            yield name, compare_answers(crossed(counts[name]), recorder_binary, Path(directory) / name, kept)
+    files = crossed_configurations(recorded_files(), seed, counts["configurations"])
+    yield "configurations", compare_configurations(files, scheduler_binary, kept)
+
+
+def show(name: str, outcome: Outcome) -> None:
+    click.echo(f"{name:<15}{outcome.alike:>6} of {outcome.asked} alike")
+    for each in outcome.differing[:SHOWN]:
+        click.echo(f"  {each.file}")
+        for line in each.lines[:LINES_SHOWN]:
+            click.echo(f"    {line}")
+
+
+@click.command(help=__doc__)
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--scenarios", type=int, default=1000, show_default=True, help="Single attempts.")
+@click.option("--sequences", type=int, help="Queues of 20 to 60 pods.  [default: a 20th of the scenarios]")
+@click.option("--changes", type=int, help="Changes of a cluster.  [default: half of the scenarios]")
+@click.option("--configurations", type=int, help="Configuration files.  [default: a fifth of the scenarios]")
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(tempfile.gettempdir()) / "podium-parity",
+    show_default=True,
+    help="Where to keep what is answered differently, for `podium evaluate` and `podium config effective`.",
+)
+def main(
+    seed: int, scenarios: int, sequences: int | None, changes: int | None, configurations: int | None, keep: Path
+) -> None:
+    counts = {
+        "scenarios": scenarios,
+        "sequences": scenarios // 20 if sequences is None else sequences,
+        "changes": scenarios // 2 if changes is None else changes,
+        "configurations": scenarios // 5 if configurations is None else configurations,
+    }
+    progress = Progress()
+    try:
+        binaries = recorder.obtain(progress), builder.obtain(progress)["kube-scheduler"]
+    except builder.BuildError as problem:
+        raise click.ClickException(str(problem)) from problem
+    differing = 0
+    for name, outcome in outcomes(seed, counts, *binaries, Keeping(keep)):
+        show(name, outcome)
+        differing += len(outcome.differing)
+    sys.exit(int(differing > 0))
+
+
+if __name__ == "__main__":
+    main()

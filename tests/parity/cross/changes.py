@@ -1,0 +1,96 @@
+"""New changes of a cluster: recorded ones with another pod that waits, or with other parts of the changed object."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from tests.parity.cross.drawing import Json, ask_as, chance, copied
+from tests.parity.recorded import category_of
+
+_PARTS = ("metadata", "spec", "status", "spec", "fields")
+_OF_THE_OBJECT = ("apiVersion", "kind", "metadata", "spec", "status")
+_KEPT = ("nodeName", "containers")
+"""Of a spec: without them it is no longer the same sort of pod."""
+
+
+def crossed_changes(recorded: Sequence[Json], scenarios: Sequence[Json], seed: int, count: int) -> Iterator[Json]:
+    """As many changes. What is mixed in comes from recorded changes and from recorded scenarios."""
+    pool = _objects_by_kind(recorded, scenarios)
+    for number in range(count):
+        random = chance(seed, number)
+        question: Json = copied({**random.choice(recorded), "expect": None})
+        del question["expect"]
+        event = question["event"]
+        if _is_about_itself(event):
+            name = event["old"]["metadata"]["name"]
+            event["old"] = _mixed(random, event["old"], pool)
+            event["old"]["metadata"]["name"] = name
+        else:
+            if random.random() < 0.8:
+                pod = copied(random.choice(random.choice([recorded, scenarios]))["pod"])
+                question["pod"] = ask_as(pod, question["config"])
+            _change(random, question, pool)
+        question["id"] = f"{category_of(question['id'])}-{seed}x{number}"
+        yield question
+
+
+def _objects_by_kind(recorded: Sequence[Json], scenarios: Sequence[Json]) -> dict[str, list[Json]]:
+    pool: dict[str, list[Json]] = defaultdict(list)
+    for question in (*recorded, *scenarios):
+        event = question.get("event", {})
+        changed = [each for side in ("old", "new") if (each := event.get(side))]
+        for item in (*question["objects"], *changed):
+            pool[_kind(item)].append(item)
+        pool["Pod"].append(question["pod"])
+    return pool
+
+
+def _is_about_itself(event: Json) -> bool:
+    """Whether it is the waiting pod that changes."""
+    return event["action"] == "Update" and _kind(event["new"]) == "Pod" and not event["new"]["spec"].get("nodeName")
+
+
+def _change(random: Random, question: Json, pool: dict[str, list[Json]]) -> None:
+    """Give the object parts of others, before the change or after it."""
+    event = question["event"]
+    side = random.choice([side for side in ("old", "new") if event.get(side)])
+    for _ in range(random.randint(0, 2)):
+        before = event[side]
+        event[side] = _mixed(random, before, pool)
+        if side == "new":
+            question["objects"] = [event["new"] if item == before else item for item in question["objects"]]
+
+
+def _mixed(random: Random, item: Json, pool: dict[str, list[Json]]) -> Json:
+    """A copy of the object with something of another of its kind."""
+    mixed: Json = copied(item)
+    other = random.choice(pool[_kind(item)])
+    part = random.choice(_PARTS)
+    if part == "metadata":
+        _take(random, mixed[part], other[part], ("labels", "annotations"), 0.7)
+    elif part == "fields":
+        mixed |= {
+            name: copied(other[name]) for name in other if name not in _OF_THE_OBJECT and random.random() < 0.7
+        }
+    elif isinstance(other.get(part), dict):
+        mine = mixed.setdefault(part, {})
+        _take(random, mine, other[part], sorted({*other[part], *mine} - {*_KEPT}), 0.5)
+        if part == "spec" and "containers" in other[part] and random.random() < 0.5:
+            mine["containers"] = copied(other[part]["containers"])
+    return mixed
+
+
+def _take(random: Random, mine: Json, other: Json, names: Sequence[str], probability: float) -> None:
+    """What the other leaves out is left out."""
+    for name in names:
+        if random.random() < probability:
+            mine.pop(name, None)
+            if name in other:
+                mine[name] = copied(other[name])
+
+
+def _kind(item: Json) -> str:
+    kind: str = item.get("kind", "Pod")
+    return kind

@@ -1,0 +1,100 @@
+"""Questions asked of upstream and of podium, and what they answer differently."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from podium.whatif import Evaluator
+from tests.parity import configured
+from tests.parity.cross import kube_scheduler, recorder
+from tests.parity.cross.drawing import Json
+from tests.parity.recorded import DATA, as_json, differences, scenarios, without_empty
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One question that is answered differently: where, and the file to ask it again with."""
+
+    id: str
+    lines: tuple[str, ...]
+    file: Path
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Of all questions of a kind."""
+
+    asked: int = 0
+    differing: list[Difference] = field(default_factory=list)
+
+    @property
+    def alike(self) -> int:
+        return self.asked - len(self.differing)
+
+
+class Keeping:
+    """Keeps questions in a directory, which is made for the first one."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def keep(self, name: str, content: bytes) -> Path:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        path = self._directory / name
+        path.write_bytes(content)
+        return path
+
+
+def recorded_questions(name: str) -> list[Json]:
+    return [{**question, "expect": None} for question, _ in scenarios(name)]
+
+
+def recorded_files() -> list[str]:
+    with gzip.open(DATA / "config-1.36.2.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line)["yaml"] for line in lines]
+
+
+def compare_answers(questions: Iterable[Json], binary: Path, asked: Path, kept: Keeping) -> Outcome:
+    """Have the recorder answer them, and podium while it does.
+
+    Args:
+        asked: a file to write the questions to.
+    """
+    with asked.open("wb") as lines:
+        lines.writelines(orjson.dumps(question) + b"\n" for question in questions)
+    evaluator, outcome = Evaluator(), Outcome()
+    with asked.open("rb") as lines:
+        for line, expected in zip(lines, recorder.answers(binary, asked), strict=True):
+            outcome.asked += 1
+            found = tuple(_differing(expected, evaluator.answer_line(line, "")))
+            if found:
+                question = {**orjson.loads(line), "expect": expected}
+                file = kept.keep(f"{expected['id']}.jsonl", orjson.dumps(question) + b"\n")
+                outcome.differing.append(Difference(expected["id"], found, file))
+    return outcome
+
+
+def _differing(expected: Json, answer: Json) -> Iterator[str]:
+    return differences(without_empty(expected), without_empty(as_json(answer)))
+
+
+def compare_configurations(files: Iterable[tuple[str, str]], binary: Path, kept: Keeping) -> Outcome:
+    """Have kube-scheduler read them, as many at a time as there are cores."""
+    named: Final = list(files)
+    outcome = Outcome(asked=len(named))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        verdicts = pool.map(lambda each: kube_scheduler.verdict(binary, each[1]), named)
+        for (name, text), verdict in zip(named, verdicts, strict=True):
+            if found := tuple(configured.differences(verdict, text)):
+                file = kept.keep(f"{name}.yaml", text.encode())
+                outcome.differing.append(Difference(name, found, file))
+    return outcome

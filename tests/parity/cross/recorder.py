@@ -1,0 +1,59 @@
+"""The recorder: kube-scheduler's own packages in a program that answers questions as `podium evaluate` does.
+
+It is built from the control plane's Go module, with the flags of the control plane's binaries: what those were compiled
+from is not compiled again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from tests.control_plane import catalogue
+from tests.control_plane.builder import BuildError, Recipe, build_once
+from tests.control_plane.locate import cache_root
+from tests.control_plane.progress import Progress
+from tests.control_plane.toolchain import ToolchainError
+from tests.parity.cross.drawing import Json
+
+NAME: Final = "recorder"
+_PACKAGE: Final = f"podium.invalid/controlplane/{NAME}"
+
+
+def recipe() -> Recipe:
+    """What it is built from. Its key changes with everything that could change the binary."""
+    content = hashlib.sha256(catalogue.cache_key().encode())
+    for path in sorted(catalogue.GO_MODULE_DIR.glob(f"{NAME}/*.go")):
+        content.update(path.read_bytes())
+    key = f"{NAME}-{content.hexdigest()[:12]}"
+    return Recipe(key, catalogue.GO_MODULE_DIR, catalogue.build_flags(), {NAME: _PACKAGE})
+
+
+def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Path:
+    """The path of the recorder, built when it is not in the cache.
+
+    Raises: BuildError.
+    Cost: nothing when it is in the cache; seconds where the control plane was built, minutes where it was not.
+    """
+    try:
+        return build_once(recipe(), cache_root(environ), progress) / NAME
+    except ToolchainError as problem:
+        raise BuildError(str(problem)) from problem
+
+
+def answers(recorder: Path, questions: Path) -> Iterator[Json]:
+    """Its answers to a file with a question a line, in turn.
+
+    Raises: CalledProcessError after the last one, when it has ended badly.
+    """
+    with questions.open("rb") as lines, subprocess.Popen([recorder], stdin=lines, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            yield json.loads(line)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, [recorder])

@@ -1,0 +1,103 @@
+"""New scenarios and queues of pods: clusters, pods and configurations of recorded ones, combined by chance."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from tests.parity.cross.drawing import ASKED, Json, ask_as, chance, copied, distinct, of_kind
+from tests.parity.recorded import category_of
+
+OBJECTS_MAX = 400
+"""Of larger clusters there are few, and each takes long."""
+
+_QUEUE_MIN, _QUEUE_MAX = 20, 60
+_OF_SPECS = (
+    "affinity",
+    "tolerations",
+    "topologySpreadConstraints",
+    "nodeSelector",
+    "containers",
+    "initContainers",
+    "overhead",
+    "priority",
+    "preemptionPolicy",
+    "resources",
+)
+
+
+def crossed_scenarios(recorded: Sequence[Json], seed: int, count: int) -> Iterator[Json]:
+    """As many scenarios; each has most from one category, and some from all."""
+    small = [scenario for scenario in recorded if len(scenario["objects"]) < OBJECTS_MAX]
+    by_category: dict[str, list[Json]] = defaultdict(list)
+    for scenario in small:
+        by_category[category_of(scenario["id"])].append(scenario)
+    for number in range(count):
+        random = chance(seed, number)
+        category = random.choice(list(by_category))
+        own = by_category[category]
+        pool = own if random.random() < 0.6 else small
+        config = random.choice(own if random.random() < 0.7 else small)["config"]
+        objects = _cluster(random, own, pool)
+        pod = ask_as(_pod(random, pool), config)
+        yield {"id": f"{category}-{seed}x{number}", "objects": objects, "pod": pod, "config": config}
+
+
+def _cluster(random: Random, own: Sequence[Json], pool: Sequence[Json]) -> list[Json]:
+    """One cluster, or two in one, in which pods and nodes have been changed."""
+    joined = copied(random.choice(own)["objects"])
+    if random.random() < 0.4:
+        joined += copied(random.choice(pool)["objects"])
+    objects = distinct(joined)
+    nodes = of_kind(objects, "Node")
+    for pod in of_kind(objects, "Pod"):
+        if nodes and pod["spec"].get("nodeName") and random.random() < 0.2:
+            pod["spec"]["nodeName"] = random.choice(nodes)["metadata"]["name"]
+    for node in nodes:
+        _resemble(random, node, nodes)
+    if random.random() < 0.2:
+        random.shuffle(objects)
+    return objects
+
+
+def _resemble(random: Random, node: Json, nodes: Sequence[Json]) -> None:
+    """Now and then the node has labels, taints or resources of another."""
+    meta = node["metadata"]
+    if random.random() < 0.15 and (labels := random.choice(nodes)["metadata"].get("labels")):
+        meta["labels"] = {**labels, "kubernetes.io/hostname": meta["name"]}
+    if random.random() < 0.1 and (taints := random.choice(nodes)["spec"].get("taints")):
+        node["spec"]["taints"] = taints
+    if random.random() < 0.1:
+        node["status"] = random.choice(nodes)["status"]
+
+
+def _pod(random: Random, pool: Sequence[Json]) -> Json:
+    """One pod, with parts of others."""
+    pod: Json = copied(random.choice(pool)["pod"])
+    for field in _OF_SPECS:
+        if random.random() < 0.25:
+            other = random.choice(pool)["pod"]["spec"]
+            if field in other:
+                pod["spec"][field] = copied(other[field])
+            elif field != "containers":
+                pod["spec"].pop(field, None)
+    if random.random() < 0.25 and (labels := random.choice(pool)["pod"]["metadata"].get("labels")):
+        pod["metadata"]["labels"] = labels
+    return pod
+
+
+def crossed_sequences(recorded: Sequence[Json], seed: int, count: int) -> Iterator[Json]:
+    """As many queues: pods of two in one, before the cluster of a third, under the configuration of a fourth."""
+    for number in range(count):
+        random = chance(seed, number)
+        pods = copied([*random.choice(recorded)["pods"], *random.choice(recorded)["pods"]])
+        random.shuffle(pods)
+        del pods[random.randint(_QUEUE_MIN, _QUEUE_MAX) :]
+        config = random.choice(recorded)["config"]
+        yield {
+            "id": f"sequence-{seed}x{number}",
+            "objects": distinct(copied(random.choice(recorded)["objects"])),
+            "pods": [ask_as(pod, config, f"{ASKED}-{turn}", f"{ASKED}-uid-{turn}") for turn, pod in enumerate(pods)],
+            "config": config,
+        }
