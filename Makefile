@@ -12,10 +12,14 @@ STEPS ?= 2000
 # Options of `make bench` and `make profile`, such as BENCH="--workload mixed --nodes 500".
 BENCH ?=
 
+# Of `make parity`: what the questions are made from, and how many of single attempts; of other kinds there are fewer.
+SEED ?= 1
+COUNT ?= 1000
+
 # Of `make soak`, and for each surface of `make fuzz`.
 MINUTES ?= 10
 
-.PHONY: help demo test check sim fuzz soak bench bench-all bench-report profile control-plane format lock clean
+.PHONY: help demo test check sim fuzz parity soak bench bench-all bench-report profile control-plane format lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -27,6 +31,8 @@ test: $(VENV)/.dev-stamp  ## Everything: checks, unit, parity, integration, and 
 	@$(MAKE) --no-print-directory check
 	@echo "== control plane: etcd, kube-apiserver, kube-scheduler and kubectl (built once, about six minutes)"
 	@$(BIN)/python -m tests.control_plane || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
+	@echo "== kube-scheduler's packages in a program that answers questions (built once, seconds after the control plane)"
+	@$(BIN)/python -m tests.parity.cross --build-only || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
 	@echo "== Karmada's own estimator client (built once, about two minutes)"
 	@$(BIN)/python -m tests.karmada client || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
 	@echo "== integration tests, and tests against the real control plane"
@@ -47,6 +53,9 @@ sim: $(VENV)/.dev-stamp  ## Simulate the whole scheduler in virtual time: SEEDS=
 
 fuzz: $(VENV)/.dev-stamp  ## Hostile configurations, objects and watch bytes, each for MINUTES=10
 	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
+
+parity: $(VENV)/.dev-stamp control-plane  ## New questions, answered by kube-scheduler's own code and by podium: SEED=1 COUNT=1000
+	@$(BIN)/python -m tests.parity.cross --seed $(SEED) --scenarios $(COUNT)
 
 soak: $(VENV)/.dev-stamp  ## Pods and nodes that come and go for MINUTES=10; fails where memory, tasks or files grow
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.control_plane.builder import BuildError, obtain
+from tests.control_plane.builder import obtain
 from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
-from tests.control_plane.progress import Progress
+from tests.control_plane.requirement import built_or_skipped
 from tests.control_plane.servers import ControlPlane
 
 # How long an example takes by the wall clock tells of the machine, not of the code.
@@ -29,17 +28,7 @@ def anyio_backend() -> tuple[str, dict[str, Any]]:
 @pytest.fixture(scope="session")
 def control_plane_binaries(pytestconfig: pytest.Config) -> Binaries:
     """etcd, kube-apiserver, kube-scheduler and kubectl; built on first use, which takes minutes."""
-    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
-    assert capture is not None
-    try:
-        # The build's progress is for the person who waits, not for the test's report.
-        with capture.global_and_fixture_disabled():
-            return obtain(Progress())
-    except BuildError as problem:
-        reason = str(problem)
-    if os.environ.get("PODIUM_REQUIRE_CONTROL_PLANE") == "1":
-        pytest.fail(f"the real control plane is required: {reason}", pytrace=False)
-    pytest.skip(f"no real control plane: {reason}")
+    return built_or_skipped(pytestconfig, "real control plane", obtain)
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.control_plane.builder import BuildError
 from tests.control_plane.processes import ServerProcess, free_ports
-from tests.control_plane.progress import Progress
+from tests.control_plane.requirement import built_or_skipped
 from tests.integration.kube.certificates import Authority
 from tests.karmada.binaries import CLIENT, obtain
 
@@ -40,16 +39,7 @@ class Tls:
 @pytest.fixture(scope="module")
 def client_binary(pytestconfig: pytest.Config) -> Path:
     """Karmada's client; built on first use, which takes minutes."""
-    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
-    assert capture is not None
-    try:
-        with capture.global_and_fixture_disabled():
-            return obtain(CLIENT, Progress())
-    except BuildError as problem:
-        reason = str(problem)
-    if os.environ.get("PODIUM_REQUIRE_CONTROL_PLANE") == "1":
-        pytest.fail(f"Karmada's client is required: {reason}", pytrace=False)
-    pytest.skip(f"no client of Karmada's: {reason}")
+    return built_or_skipped(pytestconfig, "client of Karmada's", functools.partial(obtain, CLIENT))
 
 
 @pytest.fixture(scope="module")

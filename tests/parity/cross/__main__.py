@@ -1,7 +1,8 @@
 """`python -m tests.parity.cross --seed N`: new questions, answered by upstream's own code and by podium.
 
-Recorded scenarios, queues, changes and configuration files are crossed by chance from the seed. kube-scheduler's packages
-answer the first three, the kube-scheduler binary reads the fourth. Exits with 1 where podium says anything else.
+Recorded scenarios, queues, changes and configuration files are crossed by chance from the seed. kube-scheduler's own
+packages answer the first three, the kube-scheduler binary reads the fourth. Exits with 1 where podium says anything
+else.
 """
 
 from __future__ import annotations
@@ -70,8 +71,15 @@ def show(name: str, outcome: Outcome) -> None:
     show_default=True,
     help="Where to keep what is answered differently, for `podium evaluate` and `podium config effective`.",
 )
+@click.option("--build-only", is_flag=True, help="Build what answers the questions, and ask none.")
 def main(
-    seed: int, scenarios: int, sequences: int | None, changes: int | None, configurations: int | None, keep: Path
+    seed: int,
+    scenarios: int,
+    sequences: int | None,
+    changes: int | None,
+    configurations: int | None,
+    keep: Path,
+    build_only: bool,
 ) -> None:
     counts = {
         "scenarios": scenarios,
@@ -84,6 +92,9 @@ def main(
         binaries = recorder.obtain(progress), builder.obtain(progress)["kube-scheduler"]
     except builder.BuildError as problem:
         raise click.ClickException(str(problem)) from problem
+    if build_only:
+        click.echo("\n".join(str(binary) for binary in binaries))
+        return
     differing = 0
     for name, outcome in outcomes(seed, counts, *binaries, Keeping(keep)):
         show(name, outcome)

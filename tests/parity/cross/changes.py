@@ -71,9 +71,7 @@ def _mixed(random: Random, item: Json, pool: dict[str, list[Json]]) -> Json:
     if part == "metadata":
         _take(random, mixed[part], other[part], ("labels", "annotations"), 0.7)
     elif part == "fields":
-        mixed |= {
-            name: copied(other[name]) for name in other if name not in _OF_THE_OBJECT and random.random() < 0.7
-        }
+        mixed |= {name: copied(other[name]) for name in other if name not in _OF_THE_OBJECT and random.random() < 0.7}
     elif isinstance(other.get(part), dict):
         mine = mixed.setdefault(part, {})
         _take(random, mine, other[part], sorted({*other[part], *mine} - {*_KEPT}), 0.5)

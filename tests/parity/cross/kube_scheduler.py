@@ -26,21 +26,21 @@ _ANSWER_S_MAX: Final = 60.0
 _POLL_S: Final = 0.01
 
 
-class NoVerdict(Exception):
+class NoVerdictError(Exception):
     """kube-scheduler has neither written the configuration back nor ended."""
 
 
 def verdict(binary: Path, text: str) -> Verdict:
     """What it makes of the file; it gets a kubeconfig for a server that is not there, and nothing is asked of one.
 
-    Raises: NoVerdict.
+    Raises: NoVerdictError.
     """
     with tempfile.TemporaryDirectory(prefix="podium-parity-") as name:
         directory = Path(name)
         (directory / "kubeconfig").write_text(_NOWHERE)
         config, effective, log = (directory / each for each in ("config.yaml", "effective.yaml", "log"))
         config.write_text(_with_kubeconfig(text, directory / "kubeconfig"))
-        command = [binary, f"--config={config}", f"--write-config-to={effective}", "--secure-port=0"]
+        command = [str(binary), f"--config={config}", f"--write-config-to={effective}", "--secure-port=0"]
         with log.open("w") as stderr, subprocess.Popen(command, stdout=stderr, stderr=stderr) as process:
             try:
                 _wait_for_answer(process, effective)
@@ -65,7 +65,7 @@ def _wait_for_answer(process: subprocess.Popen[bytes], effective: Path) -> None:
     ends_s = time.monotonic() + _ANSWER_S_MAX
     while process.poll() is None and not _has_been_written(effective):
         if time.monotonic() > ends_s:
-            raise NoVerdict
+            raise NoVerdictError
         time.sleep(_POLL_S)
 
 

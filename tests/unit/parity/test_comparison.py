@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from podium.cli.main import main
+from tests.control_plane import catalogue
+from tests.parity.configured import Verdict
+from tests.parity.cross import comparison, kube_scheduler, recorder
+from tests.parity.cross.__main__ import show
+from tests.parity.cross.comparison import Keeping, compare_answers, compare_configurations
+
+QUESTIONS = [
+    {
+        "id": f"lone-{number}",
+        "objects": [
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"allocatable": {"pods": 3}}}
+        ],
+        "pod": {"metadata": {"name": "asked"}, "spec": {"containers": []}},
+        "config": None,
+    }
+    for number in range(2)
+]
+FILE = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+@pytest.fixture
+def answering(tmp_path: Path):
+    """A program that answers whatever it is asked with these lines."""
+
+    def program(answers: list[object], status: int = 0) -> Path:
+        path = tmp_path / "recorder"
+        said = "".join(json.dumps(answer) + "\n" for answer in answers)
+        path.write_text(f"#!{sys.executable}\nimport sys\nsys.stdout.write({said!r})\nsys.exit({status})\n")
+        path.chmod(0o755)
+        return path
+
+    return program
+
+
+def test_same_answers_are_alike_and_nothing_is_kept(tmp_path, answering) -> None:
+    evaluator = comparison.Evaluator()
+    answers = [evaluator.answer_line(json.dumps(question).encode(), "") for question in QUESTIONS]
+    kept = tmp_path / "kept"
+    outcome = compare_answers(QUESTIONS, answering(answers), tmp_path / "asked", Keeping(kept))
+    assert (outcome.asked, outcome.alike) == (2, 2)
+    assert not kept.exists()
+
+
+def test_another_answer_is_shown_with_a_file_that_asks_again(tmp_path, answering, capsys) -> None:
+    evaluator = comparison.Evaluator()
+    answers = [evaluator.answer_line(json.dumps(question).encode(), "") for question in QUESTIONS]
+    other = {**answers[1], "feasible": ["n9"]}
+    outcome = compare_answers(QUESTIONS, answering([answers[0], other]), tmp_path / "asked", Keeping(tmp_path))
+    show("scenarios", outcome)
+    kept = tmp_path / "lone-1.jsonl"
+    assert capsys.readouterr().out.splitlines() == [
+        "scenarios           1 of 2 alike",
+        f"  {kept}",
+        "    feasible: expected ['n9'], got ['n1']",
+    ]
+    assert json.loads(kept.read_text())["expect"] == other
+    again = CliRunner().invoke(main, ["evaluate", str(kept)], catch_exceptions=False)
+    assert json.loads(again.output) == json.loads(json.dumps(answers[1]))
+
+
+def test_recorder_that_ends_badly_is_noticed(tmp_path, answering) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        compare_answers([], answering([], status=1), tmp_path / "asked", Keeping(tmp_path))
+    with pytest.raises(ValueError, match="shorter"):
+        compare_answers(QUESTIONS, answering([]), tmp_path / "asked", Keeping(tmp_path))
+
+
+def test_file_that_upstream_refuses_and_podium_does_not_is_kept(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(kube_scheduler, "verdict", lambda binary, text: Verdict(None, "no"))
+    outcome = compare_configurations([("configuration-1x0", FILE)], Path("kube-scheduler"), Keeping(tmp_path))
+    (difference,) = outcome.differing
+    assert difference.lines == ("expected an error: no",)
+    assert difference.file.read_text() == FILE
+
+
+@pytest.mark.parametrize(
+    ("log", "error"),
+    [
+        (
+            'I1 ok\nE1 run.go:72] "command failed" err="profiles[0]: \\"a\\" is no name"\n',
+            'profiles[0]: "a" is no name',
+        ),
+        ('E1 run.go:72] "command failed" err=<\n\tno kind\n >\n', "<\n\tno kind\n >"),
+        ("panic: no\n", "panic: no\n"),
+    ],
+)
+def test_error_is_read_from_the_log(log: str, error: str) -> None:
+    assert kube_scheduler.error_in(log) == error
+
+
+def test_source_and_modules_decide_on_the_recorder(tmp_path, monkeypatch) -> None:
+    before = recorder.recipe().key
+    for path in catalogue.GO_MODULE_DIR.rglob("*.*"):
+        copy = tmp_path / path.relative_to(catalogue.GO_MODULE_DIR)
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(path.read_bytes())
+    monkeypatch.setattr(catalogue, "GO_MODULE_DIR", tmp_path)
+    assert recorder.recipe().key == before
+    (tmp_path / "recorder" / "more.go").write_text("package main\n")
+    changed = recorder.recipe().key
+    assert changed != before
+    (tmp_path / "go.sum").write_text("")
+    assert recorder.recipe().key not in {before, changed}
