@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from random import Random
 
@@ -13,6 +13,9 @@ OBJECTS_MAX = 400
 """Of larger clusters there are few, and each takes long."""
 
 _QUEUE_MIN, _QUEUE_MAX = 20, 60
+_URGENT = 10_000
+"""Few recorded pods may preempt, and fewer find somebody to preempt."""
+
 _OF_SPECS = (
     "affinity",
     "tolerations",
@@ -50,12 +53,14 @@ def _cluster(random: Random, own: Sequence[Json], pool: Sequence[Json]) -> list[
     if random.random() < 0.4:
         joined += copied(random.choice(pool)["objects"])
     objects = distinct(joined)
-    nodes = of_kind(objects, "Node")
-    for pod in of_kind(objects, "Pod"):
+    nodes, pods = of_kind(objects, "Node"), of_kind(objects, "Pod")
+    for pod in pods:
         if nodes and pod["spec"].get("nodeName") and random.random() < 0.2:
             pod["spec"]["nodeName"] = random.choice(nodes)["metadata"]["name"]
     for node in nodes:
         _resemble(random, node, nodes)
+    if random.random() < 0.15:
+        _fill(nodes, pods)
     if random.random() < 0.2:
         random.shuffle(objects)
     return objects
@@ -72,6 +77,14 @@ def _resemble(random: Random, node: Json, nodes: Sequence[Json]) -> None:
         node["status"] = random.choice(nodes)["status"]
 
 
+def _fill(nodes: Sequence[Json], pods: Sequence[Json]) -> None:
+    """No node has room for another pod, so that only preemption can help."""
+    counts = Counter(pod["spec"].get("nodeName") for pod in pods)
+    for node in nodes:
+        status = node["status"] = copied(node["status"])
+        status.setdefault("allocatable", {})["pods"] = str(counts[node["metadata"]["name"]])
+
+
 def _pod(random: Random, pool: Sequence[Json]) -> Json:
     """One pod, with parts of others."""
     pod: Json = copied(random.choice(pool)["pod"])
@@ -84,6 +97,8 @@ def _pod(random: Random, pool: Sequence[Json]) -> Json:
                 pod["spec"].pop(field, None)
     if random.random() < 0.25 and (labels := random.choice(pool)["pod"]["metadata"].get("labels")):
         pod["metadata"]["labels"] = labels
+    if random.random() < 0.2:
+        pod["spec"]["priority"] = _URGENT
     return pod
 
 

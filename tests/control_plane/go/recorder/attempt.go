@@ -22,11 +22,7 @@ type attempt struct {
 }
 
 func answerAttempt(ctx context.Context, asked *question) (fields, error) {
-	pod, err := readPod(asked.Pod)
-	if err != nil {
-		return nil, err
-	}
-	inside, err := newWorld(ctx, asked, pod.Spec.SchedulerName, false, pod)
+	inside, pod, err := newWorldOfPod(ctx, asked)
 	if err != nil {
 		return nil, err
 	}

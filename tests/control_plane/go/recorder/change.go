@@ -28,11 +28,7 @@ type registration struct {
 
 // answerChange is the cluster events that a change is read as, and what each means to the plugins that registered for it.
 func answerChange(ctx context.Context, asked *question) (fields, error) {
-	pod, err := readPod(asked.Pod)
-	if err != nil {
-		return nil, err
-	}
-	inside, err := newWorld(ctx, asked, pod.Spec.SchedulerName, false, pod)
+	inside, pod, err := newWorldOfPod(ctx, asked)
 	if err != nil {
 		return nil, err
 	}

@@ -74,6 +74,16 @@ func newWorld(ctx context.Context, asked *question, schedulerName string, sampli
 	return made, made.enter(ctx, schedulerName)
 }
 
+// newWorldOfPod is for a question about one pod, which waits in that world.
+func newWorldOfPod(ctx context.Context, asked *question) (*world, *v1.Pod, error) {
+	pod, err := readPod(asked.Pod)
+	if err != nil {
+		return nil, nil, err
+	}
+	made, err := newWorld(ctx, asked, pod.Spec.SchedulerName, false, pod)
+	return made, pod, err
+}
+
 func (made *world) start(ctx context.Context, client kubernetes.Interface, config *schedulerconfig.KubeSchedulerConfiguration) error {
 	factory, handlers, err := newInformers(client)
 	if err != nil {
