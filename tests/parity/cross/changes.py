@@ -1,4 +1,7 @@
-"""New changes of a cluster: recorded ones with another pod that waits, or with other parts of the changed object."""
+"""New changes of a cluster: recorded ones in which another pod waits, under another configuration, or for another object.
+
+What has changed keeps its kind and its name; the rest of it may be that of other recorded objects.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,10 @@ def crossed_changes(recorded: Sequence[Json], scenarios: Sequence[Json], seed: i
             event["old"]["metadata"]["name"] = name
         else:
             if random.random() < 0.8:
-                pod = copied(random.choice(random.choice([recorded, scenarios]))["pod"])
-                question["pod"] = ask_as(pod, question["config"])
+                question["pod"] = copied(random.choice(random.choice([recorded, scenarios]))["pod"])
+            if random.random() < 0.3:
+                question["config"] = random.choice(scenarios)["config"]
+            ask_as(question["pod"], question["config"])
             _change(random, question, pool)
         question["id"] = f"{category_of(question['id'])}-{seed}x{number}"
         yield question
