@@ -1,4 +1,4 @@
-"""New changes of a cluster: recorded ones in which another pod waits, under another configuration, or for another object.
+"""New changes of a cluster: recorded ones in which another pod waits, under another configuration, for another object.
 
 What has changed keeps its kind and its name; the rest of it may be that of other recorded objects.
 """
