@@ -124,7 +124,8 @@ def _judge(
     if any(resource.ignored_by_scheduler for entry in config.extenders for resource in entry.managed_resources):
         errors += _missing_fit_args(config)
     config = apply_extenders(config)
-    skip = {i for i in range(len(config.profiles)) if any(_is_within(path, f"profiles[{i}]") for path in unreadable)}
+    spoilt = {above for path in unreadable for above in _upwards(path)}
+    skip = {i for i in range(len(config.profiles)) if f"profiles[{i}]" in spoilt}
     errors += build_errors(config, registry, gates, skip)
     return config, [error for error in errors if not any(above in unreadable for above in _upwards(error.path))]
 
@@ -149,10 +150,6 @@ def _upwards(path: str) -> Iterator[str]:
     while path:
         yield path
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
-
-
-def _is_within(path: str, above: str) -> bool:
-    return above in _upwards(path)
 
 
 def _line_of(path: str, reading: Reading) -> int | None:
