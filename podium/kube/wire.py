@@ -105,7 +105,8 @@ class _RawChange(Struct):
 
 
 class _Named(Struct):
-    metadata: Any = None
+    # Raw: what is not a name is skipped, however large it is.
+    metadata: dict[str, msgspec.Raw] = field(default_factory=dict)
 
 
 class _BookmarkMeta(Struct, rename="camel"):
@@ -120,6 +121,7 @@ _decode_raw_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_raw_page = msgspec.json.Decoder(_RawPage).decode
 _decode_raw_change = msgspec.json.Decoder(_RawChange).decode
 _decode_named = msgspec.json.Decoder(_Named).decode
+_decode_text = msgspec.json.Decoder(str).decode
 _decode_any = msgspec.json.Decoder().decode
 
 NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -302,12 +304,13 @@ def _broken(kind: str, raw: msgspec.Raw, detail: str) -> BrokenObject:
     try:
         metadata = _decode_named(raw).metadata
     except NOT_DECODED:
-        metadata = None
-    found = metadata if isinstance(metadata, dict) else {}
+        metadata = {}
 
     def text(field_name: str) -> str:
-        value = found.get(field_name)
-        return value if isinstance(value, str) else ""
+        try:
+            return _decode_text(metadata.get(field_name, b'""'))
+        except NOT_DECODED:
+            return ""
 
     return BrokenObject(kind, text("namespace"), text("name"), text("uid"), text("resourceVersion"), detail)
 

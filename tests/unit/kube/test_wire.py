@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -64,6 +65,27 @@ def test_an_object_that_does_not_decode_is_named_with_the_field() -> None:
     broken = change.object
     assert (broken.kind, broken.key, broken.uid, broken.resource_version) == ("Pod", "ns/a", "u", "7")
     assert "$.spec.tolerations[0].key" in broken.detail
+
+
+def test_a_broken_object_is_named_without_building_what_its_metadata_holds_besides() -> None:
+    broken = pod()
+    broken["metadata"]["ownerReferences"] = [[[] for _ in range(100_000)]]
+    line = event("ADDED", broken)
+    tracemalloc.start()
+    try:
+        change = PODS_DECODER.event(line)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert isinstance(change, BrokenChange)
+    assert change.object.key == "ns/a"
+    assert peak_bytes < 10 * len(line)
+
+
+def test_a_name_that_is_no_text_is_none() -> None:
+    change = PODS_DECODER.event(event("ADDED", {"metadata": {"name": ["a"], "uid": "u"}}))
+    assert isinstance(change, BrokenChange)
+    assert (change.object.name, change.object.uid) == ("", "u")
 
 
 def test_a_broken_object_without_metadata_still_has_a_key() -> None:
