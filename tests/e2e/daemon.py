@@ -12,7 +12,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,18 @@ class Daemon:
 
         await eventually(has_ended, within_s)
         return int(self._process.returncode)
+
+    async def wait_told_bound(self, names: Iterable[str], within_s: float = 20.0) -> list[str]:
+        """Until it has logged that these pods of `default` are bound, which comes after the answer; returns bound()."""
+        wanted = {f"default/{name}" for name in names}
+
+        async def told() -> list[str]:
+            bound = self.bound()
+            missing = sorted(wanted.difference(bound))
+            assert not missing, f"{len(missing)} not told to be bound: {missing[:5]}"
+            return bound
+
+        return await eventually(told, within_s) if wanted else self.bound()
 
     async def stop(self) -> int:
         """SIGTERM, and the exit code."""
