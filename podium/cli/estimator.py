@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from podium.estimator.server.tls import TlsFiles
 
 
+_PORT_MAX = 65535
 _FEW_REQUESTS = "a member is asked for one list and one watch of each kind, at once"
 _WITHOUT_EFFECT = {
     "kube_api_qps": _FEW_REQUESTS,
@@ -30,11 +31,14 @@ def _without_effect(name: str) -> str:
     return f"Accepted, without effect: {_WITHOUT_EFFECT[name]}."
 
 
-def _address(_: click.Context, parameter: click.Parameter, text: str) -> str:
-    port = text.rpartition(":")[2]
-    if text and not (port.isdecimal() and int(port) <= 65535):
-        raise click.BadParameter(f"{text!r} does not end in a port from 0 to 65535", param=parameter)
-    return text
+def _address(_: click.Context, parameter: click.Parameter, text: str) -> tuple[str, int] | None:
+    """Host and port; None for nowhere."""
+    if not text:
+        return None
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > _PORT_MAX:
+        raise click.BadParameter(f"{text!r} does not end in a colon and a port from 0 to {_PORT_MAX}", param=parameter)
+    return host.strip("[]"), int(port)
 
 
 @click.group()
@@ -50,7 +54,7 @@ def command() -> None:
 @click.option("--master", help="The API server's address, in place of the kubeconfig's.")
 @click.option("--cases", metavar="FILE", help="Recorded cases as members, to try it out.")
 @click.option("--bind-address", default="0.0.0.0", show_default=True, help="Where gRPC listens.")
-@click.option("--server-port", type=click.IntRange(0, 65535), default=10352, show_default=True, help="Its port.")
+@click.option("--server-port", type=click.IntRange(0, _PORT_MAX), default=10352, show_default=True, help="Its port.")
 @click.option("--grpc-auth-cert-file", default="", help="Its certificate; without it, plain text.")
 @click.option("--grpc-auth-key-file", default="", help="The key of that certificate.")
 @click.option("--grpc-client-ca-file", default="", help="The CA that clients must have a certificate of.")
@@ -91,8 +95,8 @@ def serve(
     grpc_auth_key_file: str,
     grpc_client_ca_file: str,
     insecure_skip_grpc_client_verify: bool,
-    health_probe_bind_address: str,
-    metrics_bind_address: str,
+    health_probe_bind_address: tuple[str, int] | None,
+    metrics_bind_address: tuple[str, int] | None,
     feature_gates: str,
     kube_api_qps: float | None,
     kube_api_burst: int | None,

@@ -56,15 +56,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to serve. Addresses are `host:port`, "" for nowhere; `tls` None serves in plain text.
+    """How to serve. `address` is `host:port`; the endpoints listen on a host, "" for any, and a port, or nowhere. `tls`
+    None serves in plain text.
 
     `is_accurate`: try replicas out on live members; those that never change bring their own view, or none.
     `look_s`: how long from one look at a folder of kubeconfigs to the next.
     """
 
     address: str = "0.0.0.0:10352"
-    health_address: str = ":10351"
-    metrics_address: str = ":8080"
+    health_address: tuple[str, int] | None = ("", 10351)
+    metrics_address: tuple[str, int] | None = ("", 8080)
     tls: TlsFiles | None = None
     gates: Gates = field(default_factory=Gates)
     on_unsynced: OnUnsynced = OnUnsynced.LAST_KNOWN
@@ -199,23 +200,23 @@ async def _endpoints(options: Options, members: Members, metrics: EstimatorMetri
             (options.health_address, health),
             (options.metrics_address, [web.get("/metrics", show_metrics)]),
         ):
-            if address:
-                await stack.enter_async_context(_http(address, routes))
+            if address is not None:
+                await stack.enter_async_context(_http(*address, routes))
         yield
 
 
 @asynccontextmanager
-async def _http(address: str, routes: Sequence[web.RouteDef]) -> AsyncIterator[None]:
+async def _http(host: str, port: int, routes: Sequence[web.RouteDef]) -> AsyncIterator[None]:
     app = web.Application()
     app.add_routes(routes)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_STOP_S_MAX)
-    host, _, port = address.rpartition(":")
+    await runner.setup()
     try:
-        await runner.setup()
-        await web.TCPSite(runner, host.strip("[]") or None, int(port)).start()
+        try:
+            await web.TCPSite(runner, host or None, port).start()
+        except OSError as error:
+            raise ListenError(f"cannot listen on {host or 'any address'} port {port}: {error}") from error
         yield
-    except (OSError, ValueError) as error:
-        raise ListenError(f"cannot listen on {address}: {error}") from error
     finally:
         with anyio.move_on_after(_STOP_S_MAX, shield=True):
             await runner.cleanup()

@@ -154,3 +154,13 @@ def test_port_that_is_taken_is_a_plain_message(serve: Callable[..., Served], pod
     assert done.returncode == 1
     assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_port_of_health_that_is_taken_is_a_plain_message(podium: Podium) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        flags = ("--cluster-name", "m1", "--master", "http://127.0.0.1:1", "--server-port", "0", *QUIET)
+        done = podium("estimator", "serve", *flags, "--health-probe-bind-address", f"127.0.0.1:{port}")
+    assert done.returncode == 1
+    assert f"cannot listen on 127.0.0.1 port {port}: " in done.stderr
+    assert "Traceback" not in done.stderr

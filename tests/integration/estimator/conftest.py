@@ -18,7 +18,7 @@ from podium.estimator.server.messages import CLASSES
 from podium.estimator.server.service import SERVICE
 from tests.unit.estimator.server.wire import replicas_request, sets_request, unschedulable_request
 
-QUIET = Options("127.0.0.1:0", health_address="", metrics_address="")
+QUIET = Options("127.0.0.1:0", health_address=None, metrics_address=None)
 
 
 class Asker:

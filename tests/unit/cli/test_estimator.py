@@ -16,8 +16,15 @@ from podium.cli.main import main
         ),
         (("--kubeconfig-dir", "/no/such/folder"), "/no/such/folder: No such file or directory"),
         (("--kubeconfig", "/no/such/file"), "/no/such/file: No such file or directory"),
-        (("--health-probe-bind-address", ":99999"), "'--health-probe-bind-address': ':99999' does not end in a port"),
-        (("--metrics-bind-address", "localhost"), "'--metrics-bind-address': 'localhost' does not end in a port"),
+        (
+            ("--health-probe-bind-address", ":99999"),
+            "'--health-probe-bind-address': ':99999' does not end in a colon and a port",
+        ),
+        (
+            ("--metrics-bind-address", "localhost"),
+            "'--metrics-bind-address': 'localhost' does not end in a colon and a port",
+        ),
+        (("--metrics-bind-address", "8080"), "'--metrics-bind-address': '8080' does not end in a colon and a port"),
         (("--cases", "/dev/null", "--feature-gates", "Nothing=true"), "unknown gate 'Nothing'"),
         (("--kubeconfig-dir", "/", "--cluster-name", "m1"), "--kubeconfig-dir brings its own members"),
         (("--kubeconfig-dir", "/", "--master", "http://[::1]:1"), "--kubeconfig-dir brings its own members"),
