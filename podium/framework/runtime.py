@@ -61,8 +61,6 @@ _CLASSES: Mapping[ExtensionPoint, tuple[type, ...]] = {
     ExtensionPoint.POST_BIND: (PostBindPlugin,),
 }
 
-"""Only plugins at these points can reject a pod so that an event brings it back."""
-
 
 class Observer(Protocol):
     """Is told what ran and how long it took; `seconds` are of the injected clock."""
