@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import socket
 import subprocess
 import time
@@ -11,6 +13,8 @@ from pathlib import Path
 
 STOP_S_MAX = 15.0
 _LOG_TAIL_LINES = 15
+_PORTS = range(20_000, 32_768)
+"""Below those that the kernel gives to connections and to whoever asks for any: until it is used, a port stays free."""
 
 
 class StartError(Exception):
@@ -73,12 +77,18 @@ class ServerProcess:
 
 
 def free_ports(count: int) -> list[int]:
-    """Distinct TCP ports of 127.0.0.1 that nobody listens on just now."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    """Distinct TCP ports of 127.0.0.1 that nobody listens on just now; another process of the test run gets others."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    candidates = list(_PORTS[worker::workers])
+    random.SystemRandom().shuffle(candidates)
+    return list(itertools.islice(filter(_is_free, candidates), count))
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

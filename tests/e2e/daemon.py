@@ -145,8 +145,9 @@ class Daemon:
         return self._log.read_text()
 
     def log(self, message: str | None = None) -> list[Json]:
-        """Its log entries, or those with that message."""
-        entries = [json.loads(line) for line in self.output().splitlines() if line.startswith("{")]
+        """Its log entries, or those with that message; a line that it is just writing is none yet."""
+        lines = self._log.read_bytes().splitlines(keepends=True)
+        entries = [json.loads(line) for line in lines if line.startswith(b"{") and line.endswith(b"\n")]
         return entries if message is None else [entry for entry in entries if entry["msg"] == message]
 
     def complaints(self) -> list[Json]:
@@ -187,10 +188,24 @@ class Daemon:
         """How many attempts have ended so."""
         return int(await self.metric("scheduler_schedule_attempts_total", result=result, profile="podium"))
 
+    async def wait_metric(self, expected: float, name: str, /, **labels: str) -> None:
+        """Until the sum of all samples of that name which have these labels is as expected."""
+
+        async def reached() -> bool:
+            found = await self.metric(name, **labels)
+            assert found == expected, f"{name} is {found} and not {expected}"
+            return True
+
+        await eventually(reached)
+
+    async def wait_attempts(self, result: str, count: int) -> None:
+        """Until exactly so many attempts have ended so: one that binds is counted after the API server's answer."""
+        await self.wait_metric(count, "scheduler_schedule_attempts_total", result=result, profile="podium")
+
     def _get(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str]:
         # Its certificate is its own, made at the start.
         context = ssl._create_unverified_context()
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=5, context=context)
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=20, context=context)
         try:
             connection.request(method, path, headers=dict(headers))
             answer = connection.getresponse()

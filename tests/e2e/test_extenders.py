@@ -77,7 +77,7 @@ async def test_everything_else_goes_on_while_an_extender_hangs(
 ) -> None:
     await sandbox_cluster.create(*nodes(2))
     async with ExtenderServer(filter=never) as server:
-        config = asking(server, filterVerb="filter", httpTimeout="2s", managedResources=[{"name": LICENCE}])
+        config = asking(server, filterVerb="filter", httpTimeout="5s", managedResources=[{"name": LICENCE}])
         config["extenders"][0]["managedResources"][0]["ignoredByScheduler"] = True
         daemon = await start(sandbox_cluster, config)
         await sandbox_cluster.create(licensed("web"))
@@ -95,7 +95,7 @@ async def test_everything_else_goes_on_while_an_extender_hangs(
         assert (await daemon.get("/healthz"))[0] == http.HTTPStatus.OK
         assert await sandbox_cluster.placements() == {}
         condition = await sandbox_cluster.wait_condition("web", "SchedulerError")
-        assert condition["message"] == f'extender "{server.url}": failed filter: no answer within 2s'
+        assert condition["message"] == f'extender "{server.url}": failed filter: no answer within 5s'
         await sandbox_cluster.wait_bound(["later"])
 
 
@@ -111,7 +111,7 @@ async def test_an_extender_binds_and_its_lost_answer_changes_nothing(
 
     await sandbox_cluster.create(*nodes(1))
     async with ExtenderServer(bind=bind) as server:
-        daemon = await start(sandbox_cluster, asking(server, bindVerb="bind", httpTimeout="500ms"))
+        daemon = await start(sandbox_cluster, asking(server, bindVerb="bind", httpTimeout="2s"))
         await sandbox_cluster.create(pod("web"))
         await sandbox_cluster.wait_events("Scheduled", 1)
         assert await sandbox_cluster.placements() == {"web": "node-0"}

@@ -67,7 +67,7 @@ async def test_one_of_two_replicas_schedules_and_the_other_takes_over_when_it_en
     assert (lease["leaseDurationSeconds"], lease["leaseTransitions"]) == (LEASE_S, 0)
     assert standby.bound() == []
     # It is warm: what the leader has bound is in its cache.
-    assert await standby.metric("scheduler_cache_size", type="pods") == 20
+    await standby.wait_metric(20, "scheduler_cache_size", type="pods")
     for endpoint in ("healthz", "readyz"):
         assert "[+]leaderElection ok" in (await standby.get(f"/{endpoint}?verbose"))[1]
 
@@ -78,8 +78,13 @@ async def test_one_of_two_replicas_schedules_and_the_other_takes_over_when_it_en
     assert len(await standby.wait_told_bound(f"b-{index}" for index in range(20))) == 20
     taken = (await cluster.admin.get(LEASE))["spec"]
     assert taken["leaseTransitions"] == 1
-    told = [event["note"].partition(" ")[2] for event in await cluster.admin.list(LEASE_EVENTS)]
-    assert sorted(told) == ["became leader", "became leader", "stopped leading"]
+
+    async def all_told() -> bool:
+        told = [event["note"].partition(" ")[2] for event in await cluster.admin.list(LEASE_EVENTS)]
+        assert sorted(told) == ["became leader", "became leader", "stopped leading"]
+        return True
+
+    await eventually(all_told)
 
 
 @pytest.mark.control_plane
@@ -98,9 +103,9 @@ async def test_a_leader_that_was_stopped_for_longer_than_its_lease_binds_nothing
     leader = await eventually(busy)
     assert leader is not None
     standby = two if leader is one else one
-    await standby.wait_ready()
     leader.signal(signal.SIGSTOP)
     before = set(leader.bound())
+    await standby.wait_ready()
     assert await wait_leader(standby) is standby
 
     async def has_taken_over() -> bool:
@@ -109,7 +114,7 @@ async def test_a_leader_that_was_stopped_for_longer_than_its_lease_binds_nothing
     await eventually(has_taken_over)
     known = set(await cluster.placements())
     leader.signal(signal.SIGCONT)
-    assert await leader.wait_ended(5.0) == 1
+    assert await leader.wait_ended() == 1
     assert "Leaderelection lost" in leader.output()
     assert "Traceback" not in leader.output()
     await cluster.wait_bound(names, within_s=60.0)
@@ -170,7 +175,7 @@ async def test_bindings_that_come_due_while_the_leader_is_held_up_are_not_made_b
     async def has_been_followed() -> bool:
         return bool(standby.log("Successfully acquired lease"))
 
-    await eventually(are_lingering, 10.0)
+    await eventually(are_lingering)
     if by == "a stop":
         leader.signal(signal.SIGSTOP)
         await eventually(has_been_followed)

@@ -30,11 +30,12 @@ async def test_endpoints_tell_what_was_done_and_with_which_configuration(cluster
     daemon = await start(cluster, configuration(podInitialBackoffSeconds=2))
     await cluster.create(*pods(10))
     await cluster.wait_bound(f"web-{index}" for index in range(10))
-    await cluster.create(pod("huge", cpu="64"), pod("gated", schedulingGates=[{"name": "wait"}]))
+    await cluster.create(pod("gated", schedulingGates=[{"name": "wait"}]))
+    await cluster.create(pod("huge", cpu="64"))
     await cluster.wait_condition("huge")
 
     metric = daemon.metric
-    assert await daemon.attempts("scheduled") == 10
+    await daemon.wait_attempts("scheduled", 10)
     assert await daemon.attempts("unschedulable") == 1
     assert await daemon.attempts("error") == 0
     assert await metric("scheduler_scheduling_attempt_duration_seconds_count", result="scheduled") == 10

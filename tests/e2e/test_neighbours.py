@@ -10,7 +10,6 @@ from tests.e2e.cluster import PODS, Cluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.objects import nodes, pod
 from tests.e2e.priorities import create_priorities, high, missing, running
-from tests.e2e.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -57,13 +56,8 @@ async def test_a_node_that_two_schedulers_fill_and_a_pod_that_its_kubelet_turns_
     await cluster.wait_bound(["ours"])
     await bind_theirs(cluster, "theirs", cpu="3")
     await cluster.admin.patch(f"{PODS}/ours/status", {"status": {"phase": "Failed", "reason": "OutOfcpu"}})
-
-    async def both() -> bool:
-        overfull = await daemon.metric("podium_conflicts_total", kind="overfull", by="others")
-        turned_away = await daemon.metric("podium_conflicts_total", kind="OutOfcpu", by="podium")
-        return overfull == turned_away == 1
-
-    assert await eventually(both)
+    await daemon.wait_metric(1, "podium_conflicts_total", kind="overfull", by="others")
+    await daemon.wait_metric(1, "podium_conflicts_total", kind="OutOfcpu", by="podium")
 
 
 async def test_keeping_out_of_the_way_of_another_scheduler_keeps_no_pod_waiting(

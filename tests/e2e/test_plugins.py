@@ -10,7 +10,7 @@ import anyio
 import pytest
 import yaml
 
-from tests.e2e.cluster import Cluster, SandboxCluster
+from tests.e2e.cluster import Cluster, Json, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Daemon, configuration
 from tests.e2e.objects import nodes, pod, pods
@@ -57,18 +57,18 @@ async def test_a_gang_that_does_not_come_together_gives_its_room_back_together(
     cluster: Cluster, start: StartDaemon
 ) -> None:
     await cluster.create(*nodes(1, cpu="1"), *members("a"))
-    daemon = await start(cluster, gang_of_three(2), flags=("--plugin", f"{GANG}:Gang"))
+    daemon = await start(cluster, gang_of_three(4), flags=("--plugin", f"{GANG}:Gang"))
 
     async def a_waits() -> object:
         return (await cluster.pod("a"))["status"].get("nominatedNodeName")
 
     await eventually(a_waits)
-    await anyio.sleep(0.5)  # so that it is not in the same moment that the second one's time is up
+    await anyio.sleep(1.0)  # so that it is not in the same moment that the second one's time is up
     await cluster.create(*members("b"))
     await cluster.wait_events("FailedScheduling", 2)
     notes = {each["regarding"]["name"]: each["note"] for each in await cluster.events("FailedScheduling")}
     assert notes == {
-        "a": "0/1 nodes are available: 1 rejected due to timeout after waiting 2s at plugin Gang.",
+        "a": "0/1 nodes are available: 1 rejected due to timeout after waiting 4s at plugin Gang.",
         "b": "0/1 nodes are available: 1 a of the same gang gave up.",
     }
     await cluster.create(pod("big", cpu="900m"))
@@ -168,18 +168,25 @@ async def test_a_plugin_that_breaks_is_named_everywhere_and_podium_goes_on(
         assert "broken in PostFilter" in (await sandbox_cluster.wait_condition("postfilter"))["message"]
         assert set(await sandbox_cluster.placements()).isdisjoint({*map(str.lower, FAIL_THE_ATTEMPT), "preenqueue"})
 
-        failures = daemon.log("Plugin failed")
-        told_of = {entry["extension_point"] for entry in failures}
-        assert told_of == {*points, "PostFilter", "Unreserve"}
+        async def all_told() -> list[Json]:
+            found = daemon.log("Plugin failed")
+            assert {entry["extension_point"] for entry in found} == {*points, "PostFilter", "Unreserve"}
+            return found
+
+        failures = await eventually(all_told)
         assert {entry["plugin"] for entry in failures} == {"Breaks"}
         assert {entry["pod"] for entry in failures if entry["extension_point"] == "Filter"} == {"default/filter"}
-        assert await daemon.metric("podium_unexpected_errors_total", where="plugin") >= len(told_of)
+        assert await daemon.metric("podium_unexpected_errors_total", where="plugin") >= len(points) + 2
         assert 'podium_unexpected_errors_total{where="plugin",name="Breaks"}' in (await daemon.get("/metrics"))[1]
 
-        slow = daemon.log("Slow plugin")[0]
-        assert (slow["plugin"], slow["extension_point"], slow["pod"]) == ("Breaks", "Score", "default/slow")
+        # On a machine that is busy others may be slow as well.
+        told_slow = daemon.log("Slow plugin")
+        (slow,) = [
+            entry for entry in told_slow if entry["pod"] == "default/slow" and entry["extension_point"] == "Score"
+        ]
+        assert slow["plugin"] == "Breaks"
         assert slow["seconds"] >= 0.3
-        assert await daemon.metric("podium_slow_plugin_calls_total", plugin="Breaks", extension_point="Score") == 1
+        assert await daemon.metric("podium_slow_plugin_calls_total", plugin="Breaks", extension_point="Score") >= 1
         assert await daemon.readyz() == 200
         assert await daemon.stop() == 0
     finally:

@@ -87,8 +87,13 @@ async def test_a_pod_waits_at_its_nominated_node_until_its_victim_has_ended(
 
     await eventually(tried_again)
     assert await nominated() == on
-    message = (await cluster.wait_condition("urgent"))["message"]
-    assert message.endswith("preemption: not eligible due to a terminating pod on the nominated node.")
+
+    async def told_why() -> bool:
+        message = (await cluster.wait_condition("urgent"))["message"]
+        assert message.endswith("preemption: not eligible due to a terminating pod on the nominated node.")
+        return True
+
+    await eventually(told_why)
     assert not (await cluster.pod(f"slow-{other.removeprefix('node-')}"))["metadata"].get("deletionTimestamp")
 
     await cluster.admin.delete(f"{PODS}/{victim}?gracePeriodSeconds=0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -87,8 +88,9 @@ async def test_a_victim_that_must_not_be_deleted_stays_as_it_was_until_it_may(
         await eventually(failed)
         await eventually(as_before)
         assert not await real_cluster.events("Preempted")
-        assert condition(await real_cluster.pod("urgent"))["reason"] == "Unschedulable"
-        assert sum([await daemon.pending(queue) for queue in ("active", "backoff", "unschedulable", "gated")]) == 1
+        await real_cluster.wait_condition("urgent")
+        # Of one answer, lest the pod change its queue between two.
+        assert await daemon.metric("scheduler_pending_pods") == 1
     assert (await real_cluster.wait_bound(["urgent"]))["urgent"] == "only"
 
 
@@ -123,7 +125,11 @@ async def test_a_victim_that_waits_at_permit_is_rejected_rather_than_deleted(
     await eventually(waits)
     await cluster.create(high("urgent"))
     await wait_rejected_in_memory(cluster, victim, "urgent")
-    assert not await waits()
+
+    async def waits_no_longer() -> bool:
+        return not await waits()
+
+    await eventually(waits_no_longer)
 
 
 async def test_a_victim_in_pre_bind_is_stopped_rather_than_deleted(cluster: Cluster, start: StartDaemon) -> None:
@@ -146,6 +152,7 @@ async def test_a_victim_that_cannot_be_deleted_stays_as_it_was_until_it_can(
     before = await sandbox_cluster.pod("small")
     sandbox_cluster.sandbox.faults.server_error(None, code=403, verb="delete", resource="pods")
     daemon = await start(sandbox_cluster)
+    started_s = time.monotonic()
     await sandbox_cluster.create(high("urgent"))
 
     async def failed() -> bool:
@@ -159,7 +166,8 @@ async def test_a_victim_that_cannot_be_deleted_stays_as_it_was_until_it_can(
 
     await eventually(as_before)
     assert not await sandbox_cluster.events("Preempted")
-    assert await daemon.metric("scheduler_preemption_attempts_total") <= 4  # a second between two of them
+    attempts = await daemon.metric("scheduler_preemption_attempts_total")
+    assert attempts <= 2 + time.monotonic() - started_s  # a second between two of them
 
     sandbox_cluster.sandbox.faults.clear()
     assert (await sandbox_cluster.wait_bound(["urgent"]))["urgent"] == "only"

@@ -164,7 +164,7 @@ async def test_room_is_free_again_when_a_pod_is_deleted_while_its_volume_is_made
     await cluster.wait_condition("next")
     await cluster.delete_pod("web")
     assert await cluster.wait_bound(["next"]) == {"next": "only"}
-    assert await daemon.attempts("scheduled") == 1
+    await daemon.wait_attempts("scheduled", 1)
 
 
 async def test_a_volume_that_is_there_is_kept_for_the_claim_where_the_pod_goes(

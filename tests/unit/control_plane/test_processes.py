@@ -45,3 +45,13 @@ def test_free_ports_are_distinct_and_can_be_listened_on() -> None:
     assert len(set(ports)) == 3
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", ports[0]))
+
+
+def test_processes_of_one_test_run_get_different_free_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "3")
+    places = []
+    for worker in ("gw0", "gw1", "gw2"):
+        monkeypatch.setenv("PYTEST_XDIST_WORKER", worker)
+        places.append({port % 3 for port in free_ports(5)})
+    assert [len(each) for each in places] == [1, 1, 1]
+    assert len(set.union(*places)) == 3
