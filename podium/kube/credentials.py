@@ -16,11 +16,8 @@ import os
 import shutil
 import ssl
 import sys
-import urllib.parse
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +27,7 @@ import yaml
 
 from podium.kube import kubeconfig
 from podium.kube.kubeconfig import Section
+from podium.kube.server_address import AddressError, base_url, proxy_from_environment, proxy_url
 from podium.kube.token_sources import FixedToken, LoadedToken, TokenFile, TokenSource
 from podium.lib.clock import Clock
 
@@ -128,6 +126,7 @@ class Credentials:
 
 
 _MASTER = "--master"
+_PROVIDERS = (None, "gcp", "oidc")
 _LOAD_ERRORS = (OSError, ValueError, LookupError, TypeError, AssertionError, yaml.YAMLError, ConnectionConfigError)
 
 
@@ -149,7 +148,7 @@ async def load(
     if kubeconfig:
         return await _from_kubeconfig(kubeconfig, context, master, clock, environ)
     if master:
-        return Credentials(_Settings(_base_url(master, _MASTER)), FixedToken(None), clock)
+        return _anonymous(master, clock, environ)
     if environ.get("KUBECONFIG"):
         return await _from_kubeconfig(environ["KUBECONFIG"], context, master, clock, environ)
     home = Path(environ.get("HOME") or Path.home()) / ".kube" / "config"
@@ -178,12 +177,21 @@ def in_cluster(
         token = TokenFile(directory / "token")
         if not ca_file.read_bytes():
             raise ValueError(f"{ca_file} is empty")
+        address = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+        server = base_url(address, "what KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT make")
+        proxy = proxy_from_environment(server, environ)
     except (OSError, ValueError) as error:
         raise ConnectionConfigError(f"in-cluster configuration in {directory}: {error}") from error
-    address = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    base_url = _base_url(address, "what KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT make")
-    settings = _Settings(base_url, ca_file=str(ca_file), proxy=_proxy_from_environment(base_url, environ))
+    settings = _Settings(server, ca_file=str(ca_file), proxy=proxy)
     return Credentials(settings, token, clock)
+
+
+def _anonymous(master: str, clock: Clock, environ: Mapping[str, str]) -> Credentials:
+    try:
+        server = base_url(master, _MASTER)
+        return Credentials(_Settings(server, proxy=proxy_from_environment(server, environ)), FixedToken(None), clock)
+    except AddressError as error:
+        raise ConnectionConfigError(str(error)) from error
 
 
 async def _from_kubeconfig(
@@ -194,22 +202,17 @@ async def _from_kubeconfig(
         chosen = kubeconfig.choose(paths, context)
         cluster, user = chosen.cluster, chosen.user
         _refuse_impersonation(user)
-        if master:
-            base_url = _base_url(master, _MASTER)
-        else:
-            base_url = _base_url(cluster.text("server"), "clusters[].cluster.server")
+        server = base_url(master, _MASTER) if master else base_url(cluster.text("server"), f"{cluster.called}.server")
         token = await _token_source(paths, chosen)
-        if not (token.header or "").isprintable():
-            raise ConnectionConfigError("the token holds a control character")
         cert_file, key_file = token.certificate or (user.file("client-certificate"), user.file("client-key"))
         settings = _Settings(
-            base_url,
+            server,
             ca_file=cluster.file("certificate-authority"),
             cert_file=cert_file,
             key_file=key_file,
-            verify=not cluster.fields.get("insecure-skip-tls-verify"),
+            verify=not cluster.flag("insecure-skip-tls-verify"),
             server_name=cluster.text("tls-server-name") or None,
-            proxy=_proxy(cluster, base_url, environ),
+            proxy=_proxy(cluster, server, environ),
         )
         return Credentials(settings, token, clock)
     except _LOAD_ERRORS as error:
@@ -219,7 +222,14 @@ async def _from_kubeconfig(
 def _refuse_impersonation(user: Section) -> None:
     for field in ("as", "as-uid", "as-groups", "as-user-extra"):
         if user.fields.get(field):
-            raise ConnectionConfigError(f"users[].user.{field}: impersonation is not supported")
+            raise ConnectionConfigError(f"{user.called}.{field}: impersonation is not supported")
+
+
+def _proxy(cluster: Section, server: str, environ: Mapping[str, str]) -> str | None:
+    """The proxy that the kubeconfig names, or the environment. Raises: `AddressError`."""
+    if named := cluster.text("proxy-url"):
+        return proxy_url(named, f"{cluster.called}.proxy-url")
+    return proxy_from_environment(server, environ)
 
 
 async def _token_source(paths: str, chosen: kubeconfig.Chosen) -> TokenSource:
@@ -227,35 +237,41 @@ async def _token_source(paths: str, chosen: kubeconfig.Chosen) -> TokenSource:
     user = chosen.user
     if (token_file := user.path("tokenFile")) is not None:
         return TokenFile(token_file)
-    if "exec" in user.fields or "auth-provider" in user.fields:
-        return await _loaded_token(paths, chosen.context)
+    if user.mapping("exec") or user.mapping("auth-provider"):
+        return await _loaded_token(paths, chosen.context, user.called)
     if token := user.text("token"):
         return FixedToken(f"Bearer {token}")
-    if "username" in user.fields and "password" in user.fields:
-        pair = f"{user.text('username')}:{user.text('password')}"
+    pair = f"{user.text('username')}:{user.text('password')}"
+    if pair != ":":
         return FixedToken(f"Basic {base64.b64encode(pair.encode()).decode()}")
     return FixedToken(None)
 
 
-async def _loaded_token(paths: str, context: str) -> LoadedToken:
+async def _loaded_token(paths: str, context: str, called: str) -> LoadedToken:
     """What a plugin or a provider gives, by kubernetes-asyncio's loader."""
     from kubernetes_asyncio.config import ConfigException
     from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
     merger = KubeConfigMerger(paths)
-    loader = KubeConfigLoader(
-        config_dict=merger.config,
-        config_base_path=None,
-        active_context=context,
-        config_persister=merger.save_changes,
-    )
-    _limit_exec_plugin(loader._user)
     try:
-        with anyio.fail_after(_REFRESH_S_MAX):
-            await loader._load_authentication()
+        loader = KubeConfigLoader(
+            config_dict=merger.config,
+            config_base_path=None,
+            active_context=context,
+            config_persister=merger.save_changes,
+        )
     except ConfigException as error:
         raise ConnectionConfigError(str(error)) from error
-    return LoadedToken(loader, ConfigException)
+    assert loader._user is not None
+    # Errors tell it, which otherwise holds all that the file says of the user, secrets too.
+    loader._user.name = called
+    if loader.provider not in _PROVIDERS:
+        raise ConnectionConfigError(f"{called}.auth-provider.name: {loader.provider!r} is not supported")
+    _limit_exec_plugin(loader._user)
+    token = LoadedToken(loader, ConfigException)
+    with anyio.fail_after(_REFRESH_S_MAX):
+        await token.refresh(force=True)
+    return token
 
 
 def _limit_exec_plugin(user: Any) -> None:
@@ -288,50 +304,3 @@ def _ssl_context(settings: _Settings) -> ssl.SSLContext:
         except (OSError, ssl.SSLError) as error:
             raise ConnectionConfigError(f"client certificate {settings.cert_file}: {error}") from error
     return made
-
-
-def _base_url(text: str, called: str) -> str:
-    """The URL of an API server. Raises: `ConnectionConfigError`."""
-    return _checked_url(text, called).rstrip("/")
-
-
-def _checked_url(text: str, called: str) -> str:
-    try:
-        url = urllib.parse.urlsplit(text)
-        is_good = url.scheme in ("http", "https") and bool((url.hostname or "").encode("idna")) and url.port != 0
-    except ValueError:
-        is_good = False
-    if not is_good:
-        # Before an @ may stand a password.
-        raise ConnectionConfigError(f"{called} is not an http or https URL: {text.rpartition('@')[2]!r}")
-    return text
-
-
-def _proxy(cluster: Section, base_url: str, environ: Mapping[str, str]) -> str | None:
-    """The proxy that the kubeconfig names, or the environment. Raises: `ConnectionConfigError`."""
-    if named := cluster.text("proxy-url"):
-        return _checked_url(named, "clusters[].cluster.proxy-url")
-    return _proxy_from_environment(base_url, environ)
-
-
-def _proxy_from_environment(base_url: str, environ: Mapping[str, str]) -> str | None:
-    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for the server; never one for this machine.
-
-    Raises: `ConnectionConfigError`.
-    """
-    url = urllib.parse.urlsplit(base_url)
-    host = url.hostname or ""
-    variables = {name.lower(): value for name, value in environ.items() if name.lower().endswith("_proxy")}
-    proxy = variables.get(f"{url.scheme}_proxy")
-    if not proxy or _is_loopback(host):
-        return None
-    if urllib.request.proxy_bypass_environment(host, {"no": variables.get("no_proxy", "")}):  # type: ignore[attr-defined]
-        return None
-    return _checked_url(proxy if "://" in proxy else f"http://{proxy}", f"{url.scheme}_proxy in the environment")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -29,19 +29,35 @@ class KubeconfigError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The fields of a cluster, context or user, and the directory that its relative paths start from."""
+    """The fields of a cluster, context or user, what errors call it, and where its relative paths start from."""
 
+    called: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     directory: Path = Path()
 
     def text(self, name: str) -> str:
-        """The value of a field, empty where there is none."""
+        """The value of a field, empty where there is none. Raises: KubeconfigError."""
         value = self.fields.get(name)
-        return "" if value is None else str(value)
+        return "" if value is None else _text(value, f"{self.called}.{name}")
+
+    def flag(self, name: str) -> bool:
+        """Whether a field is true. Raises: KubeconfigError."""
+        value = self.fields.get(name) or False
+        if not isinstance(value, bool):
+            raise KubeconfigError(f"{self.called}.{name} is neither true nor false")
+        return value
+
+    def mapping(self, name: str) -> Mapping[str, Any]:
+        """What a field holds, empty where there is none. Raises: KubeconfigError."""
+        value = self.fields.get(name) or {}
+        if not isinstance(value, dict):
+            raise KubeconfigError(f"{self.called}.{name} is not a mapping")
+        return value
 
     def path(self, name: str) -> Path | None:
-        """The file that a field names."""
-        return self.directory / Path(self.text(name)) if self.text(name) else None
+        """The file that a field names. Raises: KubeconfigError."""
+        text = self.text(name)
+        return self.directory / text if text else None
 
     def file(self, name: str) -> str | None:
         """The file that a field names, or one with the content of its `-data`, which goes first.
@@ -55,7 +71,7 @@ class Section:
         try:
             return _file_with(base64.b64decode("".join(data.split()), validate=True))
         except ValueError as error:
-            raise KubeconfigError(f"{name}-data: {error}") from error
+            raise KubeconfigError(f"{self.called}.{name}-data: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +99,14 @@ def choose(paths: str, context: str | None) -> Chosen:
         content = yaml.safe_load(file.read_text())
         if not isinstance(content, dict):
             raise KubeconfigError(f"{file} is not a mapping")
-        context = context or content.get("current-context")
+        context = context or _text(content.get("current-context") or "", f"current-context in {file}")
         for section, known in found.items():
             known.update({**_sections(file, content, section), **known})
     if not context:
         raise KubeconfigError("current-context is missing")
     meant = _named(found, "contexts", context)
-    return Chosen(
-        context, _named(found, "clusters", meant.text("cluster")), found["users"].get(meant.text("user"), Section())
-    )
+    user = found["users"].get(meant.text("user"), Section(_called("users")))
+    return Chosen(context, _named(found, "clusters", meant.text("cluster")), user)
 
 
 def _sections(file: Path, content: Mapping[str, Any], section: str) -> dict[str, Section]:
@@ -109,8 +124,18 @@ def _sections(file: Path, content: Mapping[str, Any], section: str) -> dict[str,
             raise KubeconfigError(f"{section}[{index}].{entry} in {file} is missing")
         if name in sections:
             raise KubeconfigError(f"{section}[{index}].name in {file}: {name} is there twice")
-        sections[name] = Section(fields, file.absolute().parent)
+        sections[name] = Section(_called(section), fields, file.absolute().parent)
     return sections
+
+
+def _called(section: str) -> str:
+    return f"{section}[].{_ENTRIES[section]}"
+
+
+def _text(value: object, called: str) -> str:
+    if not isinstance(value, str):
+        raise KubeconfigError(f"{called} is not text")
+    return value
 
 
 def _named(found: Mapping[str, Mapping[str, Section]], section: str, name: str) -> Section:

@@ -32,7 +32,7 @@ class FixedToken:
     """A token, or none, for good."""
 
     def __init__(self, header: str | None) -> None:
-        self.header = header.strip() if header else None
+        self.header = _checked(header) if header else None
         self.certificate: tuple[str, str] | None = None
 
     async def refresh(self, *, force: bool) -> None:
@@ -59,12 +59,7 @@ class LoadedToken:
         """`failure` is what the loader raises of its own."""
         self._loader = loader
         self._failure = failure
-
-    @property
-    def header(self) -> str | None:
-        """The token last loaded."""
-        token: str | None = getattr(self._loader, "token", None)
-        return token.strip() if token else None
+        self.header: str | None = None
 
     @property
     def certificate(self) -> tuple[str, str] | None:
@@ -87,12 +82,23 @@ class LoadedToken:
             await self._loader._load_authentication()
         except self._failure as error:
             raise ValueError(str(error)) from error
+        header = getattr(self._loader, "token", None)
+        self.header = _checked(header) if header else None
 
 
 def _read(path: Path) -> str:
     token = path.read_text().strip()
     if not token:
         raise ValueError(f"token file {path} is empty")
-    if not token.isprintable():
-        raise ValueError(f"token file {path} holds a control character within the token")
-    return f"Bearer {token}"
+    try:
+        return _checked(f"Bearer {token}")
+    except ValueError as error:
+        raise ValueError(f"token file {path}: {error}") from error
+
+
+def _checked(header: str) -> str:
+    """The header, if it can be sent. Raises: ValueError."""
+    header = header.strip()
+    if not header.isascii() or not header.isprintable():
+        raise ValueError("the token holds what no header can hold")
+    return header

@@ -353,6 +353,16 @@ async def test_an_exec_plugin_is_run_again_when_its_token_expires(server: FaultS
     assert await credentials.authorization() == "Bearer t-2"
 
 
+async def test_a_new_token_that_no_header_can_hold_is_not_used(tmp_path: Path) -> None:
+    user = exec_user(tmp_path, PREFIX="t", EXPIRES="2020-01-01T00:00:00Z")
+    clock = ManualClock()
+    credentials = await load(kubeconfig(tmp_path, {"server": "http://127.0.0.1:1"}, user), clock)
+    (tmp_path / "plugin.py").write_text(textwrap.dedent(PLUGIN.replace("{count}", "{count}\\r\\nX: y")))
+    clock.advance(61)
+    assert await credentials.authorization() == "Bearer t-1"
+    assert (tmp_path / "runs").read_text() == "2"
+
+
 # ---------------------------------------------------------------- TLS
 
 

@@ -67,6 +67,17 @@ async def test_name_and_password_become_basic_authorization(tmp_path: Path) -> N
     assert await found.authorization() == "Basic bWU6cHc="
 
 
+async def test_a_name_without_a_password_is_enough_for_basic_authorization(tmp_path: Path) -> None:
+    found = await load(kubeconfig(tmp_path / "config", users=user(username="me")), ManualClock(), environ={})
+    assert await found.authorization() == "Basic bWU6"
+
+
+@pytest.mark.parametrize("way", ["exec", "auth-provider", "tokenFile"])
+async def test_a_way_to_a_token_that_is_null_is_none(tmp_path: Path, way: str) -> None:
+    path = kubeconfig(tmp_path / "config", users=user(token="secret", **{way: None}))
+    assert await (await load(path, ManualClock(), environ={})).authorization() == "Bearer secret"
+
+
 async def test_master_wins_over_the_server_of_the_kubeconfig(tmp_path: Path) -> None:
     path = kubeconfig(tmp_path / "config")
     found = await load(path, ManualClock(), master="http://two.test/", environ={})
@@ -81,7 +92,11 @@ async def test_master_alone_means_no_credentials() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["nowhere", "http://", "ftp://two.test", "https://two.test:99999", "http://[::1", "http://a..b", ""]
+    "url",
+    [
+        *("nowhere", "http://", "ftp://two.test", "https://two.test:99999", "http://[::1", "http://a..b", ""),
+        *("https://two.test\n/x", "https://two test"),
+    ],
 )
 async def test_an_address_that_is_none_is_named(tmp_path: Path, url: str) -> None:
     path = kubeconfig(tmp_path / "config", clusters=cluster(server=url))
@@ -90,6 +105,12 @@ async def test_an_address_that_is_none_is_named(tmp_path: Path, url: str) -> Non
     for given in (path, None) if url else ():
         with pytest.raises(ConnectionConfigError, match="--master is not an http or https URL"):
             await load(given, ManualClock(), master=url, environ={})
+
+
+async def test_a_scheme_in_capitals_means_no_less_tls() -> None:
+    found = await load(None, ManualClock(), master="HTTPS://two.test", environ={})
+    assert found.base_url == "https://two.test"
+    assert found.ssl is not None
 
 
 async def test_the_environment_names_files_that_are_merged(tmp_path: Path) -> None:
@@ -163,18 +184,29 @@ async def test_in_a_pod_without_a_service_account_the_error_names_the_directory(
     [
         ({"current-context": "absent"}, "absent"),
         ({"current-context": None}, "current-context"),
+        ({"current-context": ["x"]}, "current-context in .* is not text"),
         ({"clusters": []}, "object with name c in clusters"),
         ({"clusters": {}}, "clusters"),
         ({"clusters": "c"}, "clusters .* is not a list"),
         ({"contexts": [{"context": {}}]}, r"contexts\[0\]\.name"),
         ({"contexts": [{"name": "x"}]}, r"contexts\[0\]\.context"),
         ({"users": [*user(token="a"), *user(token="b")]}, r"users\[1\]\.name .* u is there twice"),
-        ({"users": user(**{"client-certificate-data": "?"})}, "client-certificate-data: .*base64"),
+        ({"users": user(**{"client-certificate-data": "?"})}, r"users\[\]\.user\.client-certificate-data: .*base64"),
         ({"clusters": cluster(server="one.test")}, "server is not an http or https URL"),
         ({"clusters": cluster(server="https://one.test", **{"certificate-authority": "no.crt"})}, "no.crt"),
+        (
+            {"clusters": cluster(server="https://one.test", **{"insecure-skip-tls-verify": "false"})},
+            r"clusters\[\]\.cluster\.insecure-skip-tls-verify is neither true nor false",
+        ),
         ({"users": user(tokenFile="no-token")}, "no-token"),
+        ({"users": user(token={"a": "b"})}, r"users\[\]\.user\.token is not text"),
+        ({"users": user(exec=["aws"])}, r"users\[\]\.user\.exec is not a mapping"),
         ({"users": user(**{"as": "admin"})}, r"users\[\]\.user\.as: impersonation is not supported"),
         ({"users": user(exec={"apiVersion": "v1"})}, "exec.*command"),
+        (
+            {"users": user(**{"auth-provider": {"name": "azure"}})},
+            r"users\[\]\.user\.auth-provider\.name: 'azure' is not supported",
+        ),
     ],
 )
 async def test_a_kubeconfig_that_cannot_be_used_is_refused_by_file_and_field(
@@ -217,6 +249,11 @@ async def test_the_environment_names_the_proxy_as_for_go(
     assert (await load(path, ManualClock(), environ=environ)).proxy == proxy
 
 
+async def test_master_alone_is_reached_by_the_proxy_of_the_environment_too() -> None:
+    found = await load(None, ManualClock(), master="https://two.test", environ={"https_proxy": "http://proxy.test"})
+    assert found.proxy == "http://proxy.test"
+
+
 async def test_a_proxy_of_another_kind_is_named_without_its_password(tmp_path: Path) -> None:
     path = kubeconfig(tmp_path / "a", clusters=cluster(**{"proxy-url": "socks5://proxy.test"}))
     with pytest.raises(ConnectionConfigError, match=r"proxy-url is not an http or https URL: 'socks5://proxy\.test'"):
@@ -230,11 +267,23 @@ async def test_a_proxy_of_another_kind_is_named_without_its_password(tmp_path: P
 
 async def test_a_token_that_no_header_can_hold_is_refused_and_not_told(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret\nof two lines")
-    for credentials in ({"token": "secret\nof two lines"}, {"tokenFile": str(tmp_path / "token")}):
+    for credentials in (
+        {"token": "secret\nof two lines"},
+        {"token": "secret\u20ac"},
+        {"tokenFile": str(tmp_path / "token")},
+    ):
         path = kubeconfig(tmp_path / "config", users=user(**credentials))
-        with pytest.raises(ConnectionConfigError, match="holds a control character") as caught:
+        with pytest.raises(ConnectionConfigError, match="holds what no header can hold") as caught:
             await load(path, ManualClock(), environ={})
         assert "secret" not in str(caught.value)
+
+
+async def test_what_is_wrong_with_a_provider_is_told_without_its_secrets(tmp_path: Path) -> None:
+    provider = {"name": "oidc", "config": {"refresh-token": "secret"}}
+    path = kubeconfig(tmp_path / "config", users=user(**{"auth-provider": provider}))
+    with pytest.raises(ConnectionConfigError, match=r"users\[\]\.user/auth-provider") as caught:
+        await load(path, ManualClock(), environ={})
+    assert "secret" not in str(caught.value)
 
 
 async def test_the_proxy_and_tls_name_of_the_kubeconfig_are_kept(tmp_path: Path) -> None:

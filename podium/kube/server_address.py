@@ -1,0 +1,69 @@
+"""The address of an API server, and the proxy on the way to it.
+
+Owns which URLs can be used. Never makes a request.
+
+Source: client-go v0.36 rest/url_utils.go; golang.org/x/net http/httpproxy.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from ipaddress import ip_address
+
+
+class AddressError(ValueError):
+    """A URL cannot be used; the text names where it stands."""
+
+
+def base_url(text: str, called: str) -> str:
+    """What the paths of requests are appended to.
+
+    Raises: `AddressError`.
+    """
+    return _checked(text, called)._replace(query="", fragment="").geturl().rstrip("/")
+
+
+def proxy_url(text: str, called: str) -> str:
+    """A proxy that can be used.
+
+    Raises: `AddressError`.
+    """
+    return _checked(text, called).geturl()
+
+
+def proxy_from_environment(server: str, environ: Mapping[str, str]) -> str | None:
+    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for the server; never one for this machine.
+
+    Raises: `AddressError`.
+    """
+    url = urllib.parse.urlsplit(server)
+    host = url.hostname or ""
+    variables = {name.lower(): value for name, value in environ.items() if name.lower().endswith("_proxy")}
+    proxy = variables.get(f"{url.scheme}_proxy")
+    if not proxy or _is_loopback(host):
+        return None
+    if urllib.request.proxy_bypass_environment(host, {"no": variables.get("no_proxy", "")}):  # type: ignore[attr-defined]
+        return None
+    return proxy_url(proxy if "://" in proxy else f"http://{proxy}", f"{url.scheme}_proxy in the environment")
+
+
+def _checked(text: str, called: str) -> urllib.parse.SplitResult:
+    try:
+        url = urllib.parse.urlsplit(text)
+        # The parser takes line breaks out silently.
+        is_good = url.scheme in ("http", "https") and url.port != 0 and text.isprintable() and " " not in text
+        if is_good and (url.hostname or "").encode("idna"):
+            return url
+    except ValueError:
+        pass
+    # Before an @ may stand a password.
+    raise AddressError(f"{called} is not an http or https URL: {text.rpartition('@')[2]!r}")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
