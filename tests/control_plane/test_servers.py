@@ -8,6 +8,7 @@ import pytest
 from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import ApiError, Client, Json
 from tests.control_plane.servers import ControlPlane
+from tests.e2e.waiting import eventually
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.anyio]
 
@@ -143,7 +144,15 @@ async def test_a_service_account_may_do_what_its_role_allows_and_no_more(
 
     tls = empty_control_plane.ssl_context()
     async with Client(empty_control_plane.url, token=token, tls=tls) as reader:
-        assert await reader.list(NODES) == []
+
+        async def may_list() -> bool:
+            try:
+                return await reader.list(NODES) == []
+            except ApiError as error:
+                raise AssertionError(str(error)) from error
+
+        # The API server takes in what was granted when it gets to it.
+        await eventually(may_list)
         with pytest.raises(ApiError, match="system:serviceaccount:default:reader") as refused:
             await reader.create(NODES, _node("n1"))
     assert (refused.value.status, refused.value.reason) == (403, "Forbidden")

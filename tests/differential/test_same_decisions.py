@@ -41,10 +41,28 @@ SCORING = {
 
 
 @pytest.fixture
-async def log_of_upstream(empty_control_plane: ControlPlane) -> AsyncIterator[ScoreLog]:
+def cluster() -> RandomCluster:
+    return RandomCluster(SEED)
+
+
+@pytest.fixture
+async def filled_control_plane(
+    empty_control_plane: ControlPlane, admin: Client, cluster: RandomCluster
+) -> ControlPlane:
+    """With everything but the pods, so that both schedulers know it from their start."""
+    for path, item in surroundings():
+        await admin.create(path, item)
+    await create_priority_class(admin, PATIENT, 1000, preemptionPolicy="Never")
+    for node in cluster.nodes(NODES):
+        await admin.create("/api/v1/nodes", node)
+    return empty_control_plane
+
+
+@pytest.fixture
+async def log_of_upstream(filled_control_plane: ControlPlane) -> AsyncIterator[ScoreLog]:
     """kube-scheduler runs, for pods that name `upstream`."""
     config = configuration(profiles=[{"schedulerName": UPSTREAM}])
-    scheduler = await anyio.to_thread.run_sync(lambda: empty_control_plane.start_scheduler(config, verbosity=10))
+    scheduler = await anyio.to_thread.run_sync(lambda: filled_control_plane.start_scheduler(config, verbosity=10))
     log = ScoreLog(scheduler.process.log)
     yield log
     log.close()
@@ -52,9 +70,9 @@ async def log_of_upstream(empty_control_plane: ControlPlane) -> AsyncIterator[Sc
 
 
 @pytest.fixture
-async def podium(empty_control_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Daemon]:
+async def podium(filled_control_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Daemon]:
     """podium runs, for pods that name `podium`."""
-    daemon = Daemon(tmp_path / "podium", empty_control_plane.kubeconfig(), configuration())
+    daemon = Daemon(tmp_path / "podium", filled_control_plane.kubeconfig(), configuration())
     try:
         await daemon.wait_ready()
         yield daemon
@@ -97,13 +115,10 @@ def _described(pod: Json, upstream: Verdict, podium: Verdict, scores: Scores) ->
     return "\n".join(lines)
 
 
-async def test_podium_decides_as_kube_scheduler_does(admin: Client, log_of_upstream: ScoreLog, podium: Daemon) -> None:
-    cluster, comparison = RandomCluster(SEED), Comparison()
-    for path, item in surroundings():
-        await admin.create(path, item)
-    await create_priority_class(admin, PATIENT, 1000, preemptionPolicy="Never")
-    for node in cluster.nodes(NODES):
-        await admin.create("/api/v1/nodes", node)
+async def test_podium_decides_as_kube_scheduler_does(
+    admin: Client, cluster: RandomCluster, log_of_upstream: ScoreLog, podium: Daemon
+) -> None:
+    comparison = Comparison()
     for pod in cluster.pods(PODS):
         by_upstream = await ask(admin, UPSTREAM, pod)
         scores = log_of_upstream.scores(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")

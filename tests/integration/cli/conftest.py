@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -50,6 +51,9 @@ def podium(environment: dict[str, str]) -> Podium:
 def start(environment: dict[str, str]) -> Iterator[Start]:
     """Start a command and go on; what is left at the end of the test is killed."""
     started: list[subprocess.Popen[str]] = []
+    # Where tests run in the background of a shell, they ignore Ctrl-C, and what they start would do so, too.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def begin(*arguments: str | Path) -> subprocess.Popen[str]:
         process = subprocess.Popen(

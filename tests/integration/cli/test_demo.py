@@ -20,7 +20,7 @@ def is_gone(pid: int) -> bool:
     """Whether the process has ended; one that nobody has waited for yet has, too."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
 
 

@@ -13,6 +13,7 @@ from aiohttp import web
 from podium.daemon.serving import Health, ServingError, TlsLimits, self_signed, serve
 from podium.daemon.serving import server as server_module
 from podium.telemetry import CONTENT_TYPE, Metrics
+from tests.control_plane.processes import free_ports
 
 pytestmark = pytest.mark.anyio
 
@@ -164,8 +165,7 @@ async def test_an_address_that_cannot_be_listened_on_is_named(address, port):
 
 
 async def test_the_address_and_port_given_are_served():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    (port,) = free_ports(1)
     async with (
         serve("127.0.0.1", port, PAIR.context(), Health(), Metrics(), lambda: CONFIG) as server,
         client(server) as session,
@@ -199,7 +199,7 @@ async def test_idle_and_half_open_connections_do_not_hold_up_stopping():
         await get(session, "/healthz")
         silent = await anyio.connect_tcp("127.0.0.1", server.port)
         began_s = time.monotonic()
-    assert time.monotonic() - began_s < 2
+    assert time.monotonic() - began_s < server_module._DRAIN_S_MAX
     await silent.aclose()
 
 

@@ -142,7 +142,7 @@ async def test_a_pod_is_bound_once_and_a_second_time_is_a_conflict(cluster: Serv
     with pytest.raises(api_errors.NotFound):
         await ours.session.post(f"{PODS_PATH}/absent/binding", body.replace(b'"a"', b'"absent"'))
     await eventually(lambda: pod_a(ours).node_name == "n")
-    assert ours.nodes.get("n") is not None
+    await eventually(lambda: ours.nodes.get("n") is not None)
 
 
 async def test_a_condition_is_patched_into_the_status(cluster: Server, ours: Ours) -> None:

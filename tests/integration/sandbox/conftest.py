@@ -27,7 +27,7 @@ class WatchReader:
 
     async def next(self):
         """The next event, or None when the watch has ended."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             line = await self.response.content.readline()
         return orjson.loads(line) if line else None
 
