@@ -70,6 +70,7 @@ class Importance:
 
     def sorted(self, pods: Iterable[Pod]) -> list[Pod]:
         """The most important first."""
+        # As `started_s` says, without another call for each of many thousand pods.
         now_s = self._now_s
         return sorted(pods, key=lambda pod: (-pod.priority, now_s if (start_s := started_s(pod)) is None else start_s))
 
