@@ -40,7 +40,7 @@ class Attempt:
 
 
 class FailureHandler:
-    """Puts pods back and tells the world; the caller sends the status that `handle` returns.
+    """Puts pods back and tells the world; the caller sends the status that is returned.
 
     Args:
         lookup: the pod of that key as the API server last had it.
@@ -59,6 +59,11 @@ class FailureHandler:
         self._recorder = recorder
         self._metrics = metrics
         self._clock = clock
+
+    def waiting(self, pod: Pod) -> Pod | None:
+        """The pod as it is by now; None where it is gone, another one, or bound: attempts may ask others, or pause."""
+        current = self._lookup(pod.key)
+        return None if current is None or current.uid != pod.uid or current.node_name else current
 
     def does_not_fit(self, attempt: Attempt, error: FitError, nominated_node_name: str | None) -> StatusWrite | None:
         """No node fits, or the one that was chosen rejected the pod: it waits for an event that may change that.
@@ -99,8 +104,8 @@ class FailureHandler:
     def _put_back(self, attempt: Attempt) -> Pod | None:
         """Return the pod to the queue as it is by now; None where there is nothing to return."""
         pod, info = attempt.pod, attempt.info
-        current = self._lookup(pod.key)
-        if current is None or current.uid != pod.uid or current.node_name:
+        current = self.waiting(pod)
+        if current is None:
             log.info("Pod is gone, another one, or bound by now; it does not go back to the queue", pod=pod.key)
             self._queue.done(pod.uid)
             return None

@@ -257,7 +257,7 @@ class SchedulingLoop:
         """Back to the queue with the pod; what PostFilter has planned for it begins before that, and goes on beside."""
         parts, plan = self._parts, decision.post_filter
         preemption: Preemption | None = None
-        if plan is not None and plan.victims:
+        if plan is not None and plan.victims and parts.failures.waiting(attempt.pod) is not None:
             preemption = parts.preemption.begin(attempt.pod, plan.nominated_node_name, plan.victims)
         nominated = plan.nominated_node_name if plan is not None else None
         self._write(parts.failures.does_not_fit(attempt, decision.error, nominated), tasks)

@@ -11,8 +11,8 @@ and one pass of the filters for each pod of lower priority.
 Source: kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go and
 framework/preemption/preemption.go, v1.36.2; KEP-4832.
 Differs: pods that the handle spares are nobody's victims (in the daemon those of other schedulers, unless it is told
-otherwise), and pods that have preempted in a loop are held back. The pod is not read again first, since nothing can
-change it during an attempt. The daemon carries the preemption out, from the result. See also
+otherwise), and pods that have preempted in a loop are held back. The pod is not read again first: the daemon, which
+carries the preemption out from the result, leaves it where the pod is gone by then. See also
 `podium.framework.preemption`.
 """
 

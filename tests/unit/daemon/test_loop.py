@@ -13,6 +13,7 @@ from podium.framework.interface import PostFilterResult
 from podium.framework.status import Code, Status, error_status, unschedulable
 from podium.kube.api_errors import Conflict, InternalError, NotFound
 from podium.kube.dispatcher import Priority
+from podium.kube.objects import Pod
 from podium.queues import Place
 from tests.builders import node, pod
 from tests.unit.binder.builders import Request
@@ -528,6 +529,31 @@ async def test_the_cluster_goes_on_while_a_long_attempt_pauses_and_the_snapshot_
             await anyio.sleep(5.0)
             assert world.bindings == [("web-1", "n2")]
     assert seen == [(2, 1)]
+
+
+@pytest.mark.parametrize(
+    "by_now", [None, pod("vip", uid="another"), pod("vip", node="n2")], ids=["deleted", "made anew", "bound"]
+)
+async def test_no_room_is_made_for_a_pod_that_has_gone_in_a_pause_of_its_attempt(by_now: Pod | None) -> None:
+    victim, vip = pod("victim", node="n1"), pod("vip")
+
+    class Pauses(Built, AskingPostFilterPlugin):
+        def post_filter_asking(self, state, pod, snapshot, filtered, extenders):
+            if pod.uid != vip.uid:
+                return None, unschedulable("no")
+            yield PAUSE
+            world.delete(vip)
+            if by_now is not None:
+                world.put(by_now)
+            return PostFilterResult("n1", (victim,)), None
+
+    world = World(fits(lambda name: unschedulable("full")), Pauses)
+    world.put(node("n1"), node("n2"), victim, vip)
+    async with world.running():
+        await anyio.sleep(1.0)
+    assert world.attempts("unschedulable") > 0
+    assert world.sent("DELETE") == []
+    assert not world.preemptions.is_preempting(vip.uid)
 
 
 class HeldUpClock(LoopClock):
