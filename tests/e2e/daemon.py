@@ -27,7 +27,8 @@ Json = dict[str, Any]
 
 READY_S_MAX = 30.0
 STOP_S_MAX = 20.0
-LOOP_STOOD_STILL = "The event loop stood still"
+MACHINE_IS_BUSY = frozenset({"The event loop stood still", "Slow plugin"})
+"""What podium complains of by the clock on the wall, though nothing need be wrong with it."""
 _SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
@@ -152,7 +153,7 @@ class Daemon:
 
     def complaints(self) -> list[Json]:
         """Its log entries that are not merely told, but for that the machine is busy, which is no fault of its own."""
-        return [entry for entry in self.log() if entry["level"] != "info" and entry["msg"] != LOOP_STOOD_STILL]
+        return [entry for entry in self.log() if entry["level"] != "info" and entry["msg"] not in MACHINE_IS_BUSY]
 
     def bound(self) -> list[str]:
         """The pods, `<namespace>/<name>`, that its log says it has bound."""

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.daemon import MACHINE_IS_BUSY
+
 ROOT = Path(__file__).parents[3]
 PODIUM = (sys.executable, "-m", "podium")
 DEADLINE_S = 90
@@ -71,6 +73,11 @@ def start(environment: dict[str, str]) -> Iterator[Start]:
     for process in started:
         process.kill()
         process.communicate()
+
+
+def complaints(said: str) -> list[str]:
+    """The lines of standard error, but for those that only tell that the machine is busy."""
+    return [line for line in said.splitlines() if not any(each in line for each in MACHINE_IS_BUSY)]
 
 
 def read_until(process: subprocess.Popen[str], words: Sequence[str]) -> str:
