@@ -36,7 +36,6 @@ from podium.kube.session import JSON, STRATEGIC_MERGE_PATCH, Method
 from podium.lib.clock import Clock
 
 _BIND_TRIES = 3
-_READ_TRIES = 4
 _BIND_PAUSE_S = 0.1
 _READ_PAUSES_S = (0.0, 0.1, 0.5, 2.0)
 _STATUS_PAUSES_S = (0.0, 0.01, 0.05, 0.25)

@@ -25,7 +25,8 @@ from podium.lib.clock import Clock
 
 _IN_FLIGHT_MAX = 32
 _RETRIES_MAX = 10
-_DEADLINE_S = 30.0
+_REQUEST_S_MAX = 30.0
+"""How long a request may take, not counted the wait before it."""
 
 if TYPE_CHECKING:
     _Waiter = asyncio.Future[None]
@@ -137,24 +138,22 @@ class Dispatcher:
         body: bytes | Compose | None = None,
         *,
         content_type: str = JSON,
-        deadline_s: float = _DEADLINE_S,
     ) -> bytes:
         """Make a write when its turn comes, and again after a 429, which did nothing.
 
         Args:
             body: may be composed when the turn has come.
-            deadline_s: for each request, not for the wait before it.
 
         Raises: as `ApiSession.request`; `TooManyRequests` only after ten retries.
         """
         for _ in range(_RETRIES_MAX):
             try:
-                return await self._send_once(priority, method, path, body, content_type, deadline_s)
+                return await self._send_once(priority, method, path, body, content_type)
             except TooManyRequests as refused:
                 self.pause(refused.retry_after_s)
                 if self._observer is not None:
                     self._observer.retried(method, refused.code)
-        return await self._send_once(priority, method, path, body, content_type, deadline_s)
+        return await self._send_once(priority, method, path, body, content_type)
 
     def slot(self, priority: Priority) -> Slot:
         """An asynchronous context manager around one write."""
@@ -214,7 +213,6 @@ class Dispatcher:
         path: str,
         body: bytes | Compose | None,
         content_type: str,
-        deadline_s: float,
     ) -> bytes:
         asked_s = self._clock.monotonic()
         if not self.acquire_nowait(priority):
@@ -226,7 +224,7 @@ class Dispatcher:
                 body = body()
                 if body is None:
                     return b""
-            return await self._session.request(method, path, body, content_type=content_type, deadline_s=deadline_s)
+            return await self._session.request(method, path, body, content_type=content_type, deadline_s=_REQUEST_S_MAX)
         finally:
             self.release(priority)
 

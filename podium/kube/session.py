@@ -124,13 +124,12 @@ class ApiSession:
         credentials: Credentials,
         *,
         connections_max: int = _CONNECTIONS_MAX,
-        user_agent: str = f"podium/{podium.__version__}",
         observer: RequestObserver | None = None,
         may_write: Callable[[], bool] | None = None,
     ) -> None:
         self._credentials = credentials
         self._connections_max = connections_max
-        self._headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": user_agent}
+        self._headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": f"podium/{podium.__version__}"}
         self._fixed: dict[str, Any] = {"allow_redirects": False}
         if credentials.proxy is not None:
             self._fixed["proxy"] = credentials.proxy

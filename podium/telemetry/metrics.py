@@ -292,9 +292,9 @@ class Metrics:
 
     # Queues and cache
 
-    def count_incoming(self, queue: QueueName, event: str, pods: int = 1) -> None:
-        """Pods entered a queue because of an event."""
-        self._incoming[queue, event].add(pods)
+    def count_incoming(self, queue: QueueName, event: str) -> None:
+        """A pod entered a queue because of an event."""
+        self._incoming[queue, event].add(1)
 
     def observe_event(self, event: str, seconds: float) -> None:
         """A cluster event was taken in."""

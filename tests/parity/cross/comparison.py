@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 import orjson
 
@@ -89,7 +88,7 @@ def _differing(expected: Json, answer: Json) -> Iterator[str]:
 
 def compare_configurations(files: Iterable[tuple[str, str]], binary: Path, kept: Keeping) -> Outcome:
     """Have kube-scheduler read them, as many at a time as there are cores."""
-    named: Final = list(files)
+    named = list(files)
     outcome = Outcome(asked=len(named))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         verdicts = pool.map(lambda each: kube_scheduler.verdict(binary, each[1]), named)

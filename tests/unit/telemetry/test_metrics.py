@@ -56,7 +56,7 @@ def used():
     metrics.observe_victims(2)
     metrics.add_goroutines("binding", 1)
     metrics.add_unschedulable("NodeName", "podium", 1)
-    metrics.count_incoming("active", "NodeAdd", 3)
+    metrics.count_incoming("active", "NodeAdd")
     metrics.observe_event("NodeAdd", 0.001)
     metrics.observe_hint("NodeName", "NodeAdd", "Queue", 0.00001)
     metrics.read_pending_pods(lambda: {"active": 4, "backoff": 0, "unschedulable": 1, "gated": 0})
