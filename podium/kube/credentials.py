@@ -27,7 +27,7 @@ import yaml
 
 from podium.kube import kubeconfig
 from podium.kube.kubeconfig import Section
-from podium.kube.server_address import AddressError, base_url, proxy_from_environment, proxy_url
+from podium.kube.server_address import AddressError, base_url, host_name, proxy_from_environment, proxy_url
 from podium.kube.token_sources import FixedToken, LoadedToken, TokenFile, TokenSource
 from podium.lib.clock import Clock
 
@@ -211,7 +211,7 @@ async def _from_kubeconfig(
             cert_file=cert_file,
             key_file=key_file,
             verify=not cluster.flag("insecure-skip-tls-verify"),
-            server_name=cluster.text("tls-server-name") or None,
+            server_name=_server_name(cluster),
             proxy=_proxy(cluster, server, environ),
         )
         return Credentials(settings, token, clock)
@@ -223,6 +223,11 @@ def _refuse_impersonation(user: Section) -> None:
     for field in ("as", "as-uid", "as-groups", "as-user-extra"):
         if user.fields.get(field):
             raise ConnectionConfigError(f"{user.called}.{field}: impersonation is not supported")
+
+
+def _server_name(cluster: Section) -> str | None:
+    named = cluster.text("tls-server-name")
+    return host_name(named, f"{cluster.called}.tls-server-name") if named else None
 
 
 def _proxy(cluster: Section, server: str, environ: Mapping[str, str]) -> str | None:

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 
 
 class AddressError(ValueError):
-    """A URL cannot be used; the text names where it stands."""
+    """A URL or a host's name cannot be used; the text names where it stands."""
 
 
 def base_url(text: str, called: str) -> str:
@@ -31,6 +31,16 @@ def proxy_url(text: str, called: str) -> str:
     Raises: `AddressError`.
     """
     return _checked(text, called).geturl()
+
+
+def host_name(text: str, called: str) -> str:
+    """The name that a server's certificate is to be of.
+
+    Raises: `AddressError`.
+    """
+    if not _is_host(text):
+        raise AddressError(f"{called} is not the name of a host: {text!r}")
+    return text
 
 
 def proxy_from_environment(server: str, environ: Mapping[str, str]) -> str | None:
@@ -53,13 +63,20 @@ def _checked(text: str, called: str) -> urllib.parse.SplitResult:
     try:
         url = urllib.parse.urlsplit(text)
         # The parser takes line breaks out silently.
-        is_good = url.scheme in ("http", "https") and url.port != 0 and text.isprintable() and " " not in text
-        if is_good and (url.hostname or "").encode("idna"):
+        is_one_line = text.isprintable() and " " not in text
+        if is_one_line and url.scheme in ("http", "https") and url.port != 0 and _is_host(url.hostname or ""):
             return url
     except ValueError:
         pass
     # Before an @ may stand a password.
     raise AddressError(f"{called} is not an http or https URL: {text.rpartition('@')[2]!r}")
+
+
+def _is_host(text: str) -> bool:
+    try:
+        return bool(text.encode("idna"))
+    except ValueError:
+        return False
 
 
 def _is_loopback(host: str) -> bool:

@@ -198,6 +198,10 @@ async def test_in_a_pod_without_a_service_account_the_error_names_the_directory(
             {"clusters": cluster(server="https://one.test", **{"insecure-skip-tls-verify": "false"})},
             r"clusters\[\]\.cluster\.insecure-skip-tls-verify is neither true nor false",
         ),
+        (
+            {"clusters": cluster(server="https://one.test", **{"tls-server-name": ".one.test"})},
+            r"clusters\[\]\.cluster\.tls-server-name is not the name of a host: '\.one\.test'",
+        ),
         ({"users": user(tokenFile="no-token")}, "no-token"),
         ({"users": user(token={"a": "b"})}, r"users\[\]\.user\.token is not text"),
         ({"users": user(exec=["aws"])}, r"users\[\]\.user\.exec is not a mapping"),
