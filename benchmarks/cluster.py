@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -20,9 +20,11 @@ _QUIET_SERVER_CPU_S = 0.05
 
 
 @contextmanager
-def cluster(binaries: Binaries, nodes: int, build: Callable[[int], Json] = node) -> Iterator[ControlPlane]:
-    """A control plane with that many ready nodes and nothing else."""
-    plane = ControlPlane.start(binaries)
+def cluster(
+    binaries: Binaries, nodes: int, build: Callable[[int], Json] = node, environ: Mapping[str, str] | None = None
+) -> Iterator[ControlPlane]:
+    """A control plane with that many ready nodes and nothing else; its servers have `environ` in their environment."""
+    plane = ControlPlane.start(binaries, environ)
     try:
         with Etcd(plane.etcd_address) as etcd:
             etcd.put(map(build, range(nodes)))

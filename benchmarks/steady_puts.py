@@ -16,8 +16,8 @@ from benchmarks.etcd_stream import put_message
 from benchmarks.nodes import Json
 from tests.control_plane.servers import ControlPlane
 
-# What is due in so long is sent in one go: to wake for each object would cost more than the object.
-_TICK_S: Final = 0.01
+# What is due in so long is sent in one go: to wake for each object would cost more than the object, here and in etcd.
+_TICK_S: Final = 0.05
 _AT_ONCE_MAX: Final = 100
 _TIMEOUT_S = 60.0
 _STORED_FORM = "application/vnd.kubernetes.protobuf"

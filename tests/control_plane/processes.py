@@ -8,7 +8,7 @@ import random
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 STOP_S_MAX = 15.0
@@ -22,14 +22,24 @@ class StartError(Exception):
 
 
 class ServerProcess:
-    """A child process in a process group of its own, so that Ctrl-C reaches the tests and not the server."""
+    """A child process in a process group of its own, so that Ctrl-C reaches the tests and not the server.
 
-    def __init__(self, name: str, command: Sequence[str | Path], log: Path) -> None:
+    Args: `environ` is added to the environment that it would have anyway.
+    """
+
+    def __init__(
+        self, name: str, command: Sequence[str | Path], log: Path, environ: Mapping[str, str] | None = None
+    ) -> None:
         self.name = name
         self.log = log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                env={**os.environ, **(environ or {})},
             )
 
     @property

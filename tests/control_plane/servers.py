@@ -35,24 +35,28 @@ class Scheduler:
 
 
 class ControlPlane:
-    """etcd and kube-apiserver, running from construction by `start` until `stop`."""
+    """etcd and kube-apiserver, running from construction by `start` until `stop`.
 
-    def __init__(self, binaries: Binaries, directory: Path) -> None:
+    Args: `environ` is added to the environment of these two.
+    """
+
+    def __init__(self, binaries: Binaries, directory: Path, environ: Mapping[str, str]) -> None:
         self.binaries = binaries
         self.directory = directory
+        self._environ = environ
         self._numbers = itertools.count()
         self._files = write_key_files(directory)
         self._etcd_port, self._peer_port, self._port = free_ports(3)
-        self.etcd = self._launch("etcd", self._etcd_flags())
+        self.etcd = self._launch("etcd", self._etcd_flags(), environ)
         self.apiserver: ServerProcess | None = None
 
     @classmethod
-    def start(cls, binaries: Binaries) -> Self:
+    def start(cls, binaries: Binaries, environ: Mapping[str, str] | None = None) -> Self:
         """Starts both servers and returns when /readyz is ok, after 2 to 3 s. Raises: StartError."""
         attempt = 0
         while True:
             attempt += 1
-            plane = cls(binaries, Path(tempfile.mkdtemp(prefix="podium-control-plane-")))
+            plane = cls(binaries, Path(tempfile.mkdtemp(prefix="podium-control-plane-")), environ or {})
             try:
                 plane.start_apiserver()
                 return plane
@@ -90,7 +94,7 @@ class ControlPlane:
     def start_apiserver(self) -> None:
         """Starts kube-apiserver on the port and the data it had before, and waits until it is ready."""
         assert self.apiserver is None or not self.apiserver.is_running, "kube-apiserver runs already"
-        self.apiserver = self._launch("kube-apiserver", self._apiserver_flags())
+        self.apiserver = self._launch("kube-apiserver", self._apiserver_flags(), self._environ)
         context = self.ssl_context()
         self.apiserver.wait_ready(lambda: _answers_ok(self._port, "/readyz", context))
 
@@ -138,8 +142,8 @@ class ControlPlane:
         self.etcd.kill()
         shutil.rmtree(self.directory)
 
-    def _launch(self, name: str, flags: list[str]) -> ServerProcess:
-        return ServerProcess(name, [self.binaries[name], *flags], self.directory / f"{name}.log")
+    def _launch(self, name: str, flags: list[str], environ: Mapping[str, str] | None = None) -> ServerProcess:
+        return ServerProcess(name, [self.binaries[name], *flags], self.directory / f"{name}.log", environ)
 
     def _etcd_flags(self) -> list[str]:
         client, peer = f"http://127.0.0.1:{self._etcd_port}", f"http://127.0.0.1:{self._peer_port}"

@@ -30,6 +30,15 @@ def test_stop_returns_when_the_process_is_gone_and_can_be_repeated(tmp_path: Pat
     assert not server.is_running
 
 
+def test_a_server_may_have_more_in_its_environment_than_the_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OURS", "1")
+    server = ServerProcess("web", ["sh", "-c", "echo $OURS $ITS"], tmp_path / "log", {"ITS": "2"})
+    with pytest.raises(StartError, match=r"(?s)^web ended with 0:\n1 2$"):
+        server.wait_ready(lambda: False)
+
+
 def test_cpu_time_is_read_whatever_the_command_is_called(tmp_path: Path) -> None:
     odd = tmp_path / "a name) with 9 9"
     odd.symlink_to("/bin/sleep")
