@@ -43,9 +43,10 @@ _HOW_STORM = """\
 Pods that fit nowhere wait for an event; every node update, each of which changes what a node has, asks the plugin that
 rejected them for a hint. Meanwhile other pods are created and scheduled, after as many were in calm, and as many with
 updates elsewhere: so many per second, of objects as large that no scheduler watches. The rate that is kept there is
-what API server and etcd leave to any scheduler, where they share the machine with it. Cores are those in use until the
-last pod is bound. Fewer updates are handled than made where the API server is late to tell of them. The time in hints
-is from the scheduler's own metric, of which kube-scheduler drops what it cannot record in time. Medians.
+what API server and etcd leave to any scheduler, where they share the machine with it; they run with `GOGC=400`, the
+schedulers do not. Updates come in bursts, 20 a second. Cores are those in use until the last pod is bound. Fewer
+updates are handled than made where the API server is late to tell of them. The time in hints is from the scheduler's
+own metric, of which kube-scheduler drops what it cannot record in time. Medians.
 """
 _HOW_ESTIMATOR = """\
 Both servers follow the same API server and are asked in turn by Karmada's own client, each time for other amounts of
