@@ -264,12 +264,12 @@ class Reflector(Generic[ObjectT]):
         token = ""
         while True:
             page = self._decoder.page(await self._get_page(token))
-            self._sink.take_early(page.items)
             items += page.items
             broken += page.broken
             token = page.continue_token
             if not token:
                 break
+            self._sink.take_early(page.items)
         self._page_items = self._settings.page_items
         return await self._take_list(items, broken, page.resource_version)
 

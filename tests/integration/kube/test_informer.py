@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from random import Random
@@ -159,6 +159,26 @@ async def test_an_expired_continue_token_starts_the_list_again_in_one_piece(serv
         await running.informers.wait_synced()
         assert running.versions() == held_by(server)
         assert [request.query.get("limit") for request in server.lists] == [None, "5", "5", None]
+
+
+async def test_the_last_page_which_may_hold_everything_is_not_taken_in_one_turn(
+    server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early: list[int] = []
+    take = Informer.take_early
+
+    def noting(informer: Informer[Any], items: Sequence[Any]) -> None:
+        early.append(len(items))
+        take(informer, items)
+
+    monkeypatch.setattr(Informer, "take_early", noting)
+    for index in range(13):
+        server.put(pod(f"p{index}"))
+    server.list_faults.append(chunks(b'{"kind":"PodList"', then="reset"))
+    async with reflecting(server, replace(QUICK, page_items=5)) as running:
+        await running.informers.wait_synced()
+        assert running.versions() == held_by(server)
+    assert early == [5, 5]
 
 
 @pytest.mark.parametrize("end", ["end", "reset", "silence"])
