@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from podium.kube.errors import FieldError
 from podium.kube.objects import Pod, PodAffinity, PodAffinityTerm, PodSpec, once_per_spec
+from podium.kube.pod_limits import excess_of_pod_affinity
 from podium.kube.selectors import NOTHING, Selector, compile_selector
 
 
@@ -86,7 +87,12 @@ def pod_terms(pod: Pod) -> PodTerms:
     namespace = pod.metadata.namespace
     terms = by_namespace.get(namespace)
     if terms is None:
-        terms = by_namespace[namespace] = _compile(affinity.pod_affinity, affinity.pod_anti_affinity, namespace)
+        too_much = excess_of_pod_affinity(pod.spec)
+        terms = by_namespace[namespace] = (
+            PodTerms(errors=(too_much,))
+            if too_much
+            else _compile(affinity.pod_affinity, affinity.pod_anti_affinity, namespace)
+        )
     return terms
 
 

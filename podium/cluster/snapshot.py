@@ -9,7 +9,7 @@ Source: kubernetes pkg/scheduler/backend/cache/snapshot.go and framework/types.g
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -120,7 +120,7 @@ class Snapshot:
         return self._allocatable[index] if index is not None else np.zeros(len(self.nodes), np.int64)
 
     def requested(self, resource: str) -> IntArray:
-        """What the pods on each node request of the resource."""
+        """What the pods on each node request of the resource; zeros for one that no node has had."""
         index = self._resource_index.get(resource)
         return self._usage[_FIRST_RESOURCE + index] if index is not None else np.zeros(len(self.nodes), np.int64)
 
@@ -163,10 +163,10 @@ class Snapshot:
         self.taint_set[row] = self._taint_set(node.spec.taints)
         self._labels.set(row, node.metadata.labels)
         self._allowed_pods[row] = allowed_pods
+        self._offer(allocatable)
         self._allocatable[:, row] = 0
         for resource, amount in allocatable.items():
-            index = self._index_of(resource)  # first: it may replace the columns
-            self._allocatable[index, row] = amount
+            self._allocatable[self._resource_index[resource], row] = amount
 
     def drop_node(self, name: str) -> None:
         """Take the node and all that is on it out."""
@@ -251,7 +251,6 @@ class Snapshot:
         twin.pod_counts = self.pod_counts.fork(twin.pods)
         twin.carried_terms = self.carried_terms.fork(twin.pods)
         twin._footprints = list(self._footprints)
-        twin._resource_index = dict(self._resource_index)
         twin.host_ports = self.host_ports.copy()
         twin.volumes_in_use = self.volumes_in_use.copy()
         return twin
@@ -265,7 +264,6 @@ class Snapshot:
         twin.__dict__.update(self.__dict__)
         twin._is_fork = True
         twin._usage = self._usage.copy()
-        twin._resource_index = dict(self._resource_index)
         return twin
 
     def usage_of(self, footprints: Sequence[Footprint]) -> IntArray:
@@ -276,10 +274,7 @@ class Snapshot:
         identities = np.fromiter(map(id, footprints), np.int64, len(footprints))
         _, first, which = np.unique(identities, return_index=True, return_inverse=True)
         columns = [self._usage_column(footprints[at]) for at in first.tolist()]
-        amounts = np.zeros((len(self._usage), len(columns)), np.int64)
-        for number, column in enumerate(columns):
-            amounts[: len(column), number] = column
-        return amounts[:, which]
+        return np.array(columns, np.int64).reshape(len(columns), len(self._usage)).T[:, which]
 
     def add_usage(self, rows: Rows, amounts: IntArray) -> None:
         """Add to the usage of these rows, which may repeat, without any pod behind it.
@@ -287,8 +282,7 @@ class Snapshot:
         Args: `amounts` are in the shape of `usage_of`.
         """
         assert self._is_fork, "only a private world may differ from its pods"
-        assert len(amounts) <= len(self._usage), "amounts of a world that knows more resources"
-        for column, amount in zip(self._usage, amounts, strict=False):
+        for column, amount in zip(self._usage, amounts, strict=True):
             np.add.at(column, rows, amount)
 
     # ------------------------------------------------------------ inside
@@ -304,20 +298,19 @@ class Snapshot:
         usage[_NONZERO_MEMORY, row] += sign * footprint.nonzero_memory_bytes
         for resource, amount in footprint.requests.items():
             index = self._resource_index.get(resource)
-            if index is None:
-                index = self._index_of(resource)
-                usage = self._usage
-            usage[_FIRST_RESOURCE + index, row] += sign * amount
+            if index is not None:
+                usage[_FIRST_RESOURCE + index, row] += sign * amount
 
     def _usage_column(self, footprint: Footprint) -> list[int]:
-        """What a footprint adds to each usage column, up to the last that it adds to."""
-        indexes = {self._index_of(resource): amount for resource, amount in footprint.requests.items()}
-        column = [0] * (_FIRST_RESOURCE + max(indexes, default=-1) + 1)
+        """What a footprint adds to each usage column."""
+        column = [0] * len(self._usage)
         column[_POD_COUNT] = 1
         column[_NONZERO_CPU] = footprint.nonzero_cpu_milli
         column[_NONZERO_MEMORY] = footprint.nonzero_memory_bytes
-        for index, amount in indexes.items():
-            column[_FIRST_RESOURCE + index] = amount
+        for resource, amount in footprint.requests.items():
+            index = self._resource_index.get(resource)
+            if index is not None:
+                column[_FIRST_RESOURCE + index] = amount
         return column
 
     def _put_into_indexes(self, row: int, pod: Pod) -> None:
@@ -334,14 +327,23 @@ class Snapshot:
         if pod.spec.volumes:
             self.volumes_in_use.remove(row, pod)
 
-    def _index_of(self, resource: str) -> int:
-        index = self._resource_index.get(resource)
-        if index is None:
-            index = self._resource_index[resource] = len(self._resource_index)
-            empty = np.zeros((1, len(self.nodes)), np.int64)
-            self._usage = np.concatenate((self._usage, empty))
-            self._allocatable = np.concatenate((self._allocatable, empty))
-        return index
+    def _offer(self, resources: Iterable[str]) -> None:
+        """Have columns for these; pods that want what no node has had so far would fill the memory with theirs.
+
+        Cost: for a resource that is new to the cluster, one pass over all pods.
+        """
+        new = [resource for resource in resources if resource not in self._resource_index]
+        if not new:
+            return
+        known = self._resource_index
+        self._resource_index = {**known, **{resource: at for at, resource in enumerate(new, len(known))}}
+        used = np.zeros((len(new), len(self.nodes)), np.int64)
+        for row, footprints in enumerate(self._footprints):
+            for footprint in footprints.values():
+                for at, resource in enumerate(new):
+                    used[at, row] += footprint.requests.get(resource, 0)
+        self._usage = np.concatenate((self._usage, used))
+        self._allocatable = np.concatenate((self._allocatable, np.zeros_like(used)))
 
     def _taint_set(self, taints: tuple[Taint, ...]) -> int:
         known = self._taint_set_id.get(taints)

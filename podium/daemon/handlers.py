@@ -29,6 +29,7 @@ from podium.framework.cluster_event import (
 from podium.kube import resource_types
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
+from podium.kube.pod_limits import excess
 from podium.kube.requests import filter_requests
 from podium.kube.resource_types import KubeObject, ResourceType
 from podium.kube.selectors import compile_node_selector
@@ -340,4 +341,6 @@ def _invalid_selectors(pod: Pod) -> tuple[FieldError, ...]:
     affinity = pod.spec.affinity
     if affinity is None or affinity.node_affinity is None or affinity.node_affinity.required is None:
         return ()
+    if excess(pod.spec):
+        return ()  # which is said when the pod is turned down
     return compile_node_selector(affinity.node_affinity.required, _REQUIRED_NODE_AFFINITY).errors

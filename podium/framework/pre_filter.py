@@ -15,6 +15,7 @@ from podium.framework.diagnosis import Diagnosis
 from podium.framework.runtime import Framework
 from podium.framework.status import Code, ScheduleError, Status, demand_status
 from podium.kube.objects import Pod
+from podium.kube.pod_limits import excess
 
 
 def run_pre_filter(
@@ -33,6 +34,9 @@ def run_pre_filter(
     skipped: set[str] = set()
     rejected: Status | None = None
     known = state.pod_class.pre_filters if state.pod_class is not None else {}
+    too_much = excess(pod.spec)
+    if too_much:
+        return _turned_down(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (too_much,)), diagnosis)
     for plugin in unsettled(framework.pre_filter, known, state, skipped):
         framework.observer.count_evaluations(plugin.name, "PreFilter", framework.name)
         try:
@@ -62,14 +66,18 @@ def run_pre_filter(
     framework.observe("PreFilter", rejected, started_s)
     diagnosis.unschedulable_plugins.update(narrowed_by)
     if rejected is not None:
-        diagnosis.absent = rejected
-        diagnosis.pre_filter_message = rejected.message
-        diagnosis.blame(rejected)
-        return rejected
+        return _turned_down(rejected, diagnosis)
     if names is not None:
         reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(narrowed_by))}]"
         diagnosis.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
     return names
+
+
+def _turned_down(rejected: Status, diagnosis: Diagnosis) -> Status:
+    diagnosis.absent = rejected
+    diagnosis.pre_filter_message = rejected.message
+    diagnosis.blame(rejected)
+    return rejected
 
 
 def _narrowed_to_nothing(plugins: Sequence[str]) -> Status:

@@ -119,7 +119,6 @@ class Promises:
 
     def counted(self, snapshot: Snapshot) -> Snapshot:
         """A private world like that one, where usage counts all promises."""
-        usage = self._usage  # first: it may bring resources with it that no node has heard of
         world = snapshot.fork_usage()
-        world.add_usage(self._rows, usage)
+        world.add_usage(self._rows, self._usage)
         return world

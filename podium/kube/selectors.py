@@ -12,9 +12,11 @@ from __future__ import annotations
 import enum
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from podium.kube.errors import FieldError
 from podium.kube.objects import (
@@ -32,6 +34,9 @@ _SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-
 _SUBDOMAIN_LENGTH_MAX: Final = 253
 
 NODE_NAME_FIELD: Final = "metadata.name"
+
+REQUIREMENTS_MAX: Final = 10_000
+"""What a label selector may ask for; anybody may make an object with one."""
 
 
 class Operator(enum.Enum):
@@ -75,8 +80,7 @@ def is_label_value(text: str) -> bool:
     return not text or _NAME.fullmatch(text) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True, gc=False):
     """One condition on a label or field.
 
     `values` are those of In and NotIn, `bound` the number of Gt and Lt; each is empty or 0 for other operators.
@@ -144,11 +148,15 @@ def _bound(values: tuple[str, ...], operator: Operator, path: str) -> int:
     return bound
 
 
-def _sorted(requirements: Iterable[Requirement]) -> tuple[Requirement, ...]:
+def _sorted(requirements: Sequence[Requirement]) -> tuple[Requirement, ...]:
     """Without duplicates, in an order that depends on the content only."""
-    return tuple(
-        sorted(set(requirements), key=lambda each: (each.key, each.operator.value, sorted(each.values), each.bound))
-    )
+    if len(requirements) < 2:
+        return tuple(requirements)
+    return tuple(sorted(set(requirements), key=_order))
+
+
+def _order(requirement: Requirement) -> tuple[Any, ...]:
+    return requirement.key, requirement.operator.value, sorted(requirement.values), requirement.bound
 
 
 # ---------------------------------------------------------------- label selectors
@@ -193,15 +201,16 @@ class Selector:
             return self
         return Selector(_sorted((*self.requirements, *_equalities(labels))))
 
-    def joined(self, other: Selector) -> Selector:
-        """What matches where both match."""
-        if self.nothing or other.nothing:
-            return NOTHING
-        return Selector(_sorted((*self.requirements, *other.requirements)))
-
 
 EVERYTHING: Final = Selector()
 NOTHING: Final = Selector(nothing=True)
+
+
+def joined(selectors: Sequence[Selector]) -> Selector:
+    """What matches where each of them matches."""
+    if any(each.nothing for each in selectors):
+        return NOTHING
+    return Selector(_sorted([requirement for each in selectors for requirement in each.requirements]))
 
 
 def _equalities(labels: Mapping[str, str]) -> list[Requirement]:
@@ -216,8 +225,11 @@ def compile_selector(selector: LabelSelector | None) -> Selector:
     """
     if selector is None:
         return NOTHING
-    if not selector.match_labels and not selector.match_expressions:
+    count = len(selector.match_labels) + len(selector.match_expressions)
+    if not count:
         return EVERYTHING
+    if count > REQUIREMENTS_MAX:
+        raise FieldError("matchExpressions", f"{count} requirements, at most {REQUIREMENTS_MAX} are read")
     for key, value in selector.match_labels.items():
         if not is_qualified_name(key):
             raise FieldError(f"matchLabels[{key}]", f'"{key}" is not a valid label key')

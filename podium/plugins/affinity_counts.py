@@ -20,7 +20,7 @@ from podium.cluster.carried_terms import Newcomer
 from podium.cluster.labels import ABSENT
 from podium.cluster.pod_counts import PodQuery
 from podium.kube.objects import Pod
-from podium.kube.selectors import EVERYTHING, Selector
+from podium.kube.selectors import Selector, joined
 from podium.plugins.topology_counts import TopologyCounts
 
 NOT_NEAR, TOO_NEAR, UNWELCOME = 1, 2, 3
@@ -71,13 +71,11 @@ def _joint_query(terms: tuple[IncomingTerm, ...]) -> PodQuery:
     if len(terms) == 1:
         return terms[0].query
     namespaces: frozenset[str] | None = None
-    selector = EVERYTHING
     for term in terms:
-        query = term.query
-        if query.namespaces is not None:
-            namespaces = query.namespaces if namespaces is None else namespaces & query.namespaces
-        selector = selector.joined(query.selector)
-    return PodQuery(namespaces, selector)
+        meant = term.query.namespaces
+        if meant is not None:
+            namespaces = meant if namespaces is None else namespaces & meant
+    return PodQuery(namespaces, joined([term.query.selector for term in terms]))
 
 
 # ---------------------------------------------------------------- required terms

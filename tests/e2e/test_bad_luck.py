@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -288,13 +287,10 @@ async def test_an_api_server_that_is_away_during_a_backlog_gets_all_pods_bound(
     await eventually(some_are_bound)
     # So long that more status patches of failed attempts pile up than decisions may be ahead of the server.
     sandbox_cluster.sandbox.faults.refuse_connections(6.0)
-    names = {f"web-{index}" for index in range(250)}
+    names = [f"web-{index}" for index in range(250)]
     await sandbox_cluster.wait_bound(names, within_s=40.0)
     assert await daemon.attempts("error") > 32
-    # What was just being bound when the connections broke may be bound without an answer that says so.
-    in_doubt = [entry["pod"] for entry in daemon.log() if "could not be read again" in entry.get("reason", "")]
-    bound = await daemon.wait_told_bound(names.difference(name.removeprefix("default/") for name in in_doubt))
-    assert max(Counter(bound).values()) == 1
+    assert sorted(await daemon.wait_told_bound(names)) == sorted(f"default/{name}" for name in names)
 
 
 @pytest.mark.control_plane
@@ -303,7 +299,7 @@ async def test_an_api_server_that_restarts_in_the_middle_of_work_loses_nothing(
 ) -> None:
     await real_cluster.create(*nodes(5))
     await real_cluster.create(*pods(200, cpu="10m"))
-    daemon = await start(real_cluster, configuration(qps=30, burst=5))
+    daemon = await start(real_cluster, configuration(qps=50, burst=5))
 
     async def some_are_bound() -> bool:
         return await daemon.attempts("scheduled") >= 20

@@ -24,6 +24,7 @@ from podium.kube.errors import FieldError
 from podium.kube.informer import InformerSet
 from podium.kube.resource_types import ALL, NODES, PODS
 from podium.kube.wire import BrokenObject, ObjectDecoder
+from tests.fuzz.crowds import crowds
 from tests.fuzz.examples import HOSTNAME, NAMESPACE, SCHEDULER, ZONE, example
 from tests.fuzz.limits import MeasuringLoop, WorkingClock, stall_s
 from tests.fuzz.mutations import Json, Mutation, apply, encoded, mutations
@@ -83,7 +84,8 @@ def inputs() -> st.SearchStrategy[list[Hostile]]:
     changes = st.lists(mutations(), min_size=1, max_size=4).map(tuple)
     sections = st.lists(st.sampled_from(_SECTIONS), max_size=3, unique=True).map(tuple)
     where = st.sampled_from(("", "", "", "node-1", "node-x"))
-    pod = st.builds(Hostile, st.just("Pod"), sections, where, changes)
+    of_a_pod = st.one_of(changes, st.tuples(crowds()), st.tuples(crowds(), mutations()))
+    pod = st.builds(Hostile, st.just("Pod"), sections, where, of_a_pod)
     other = st.builds(Hostile, st.sampled_from(sorted(_BY_KIND)), sections, where, changes)
     one_of_a_kind = st.lists(other, max_size=2, unique_by=lambda each: each.kind)
     return st.builds(

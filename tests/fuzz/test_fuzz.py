@@ -8,6 +8,7 @@ import pytest
 
 from tests.fuzz import configuration, objects, watch_bytes
 from tests.fuzz.campaign import SURFACES, Surface, Tally, run_batch
+from tests.fuzz.crowds import CROWDS, Crowded
 from tests.fuzz.limits import stall_s
 from tests.fuzz.mutations import Mutation, Repeated
 from tests.fuzz.objects import Hostile
@@ -62,6 +63,12 @@ def _unchanged(tree: Any) -> Any:
 )
 def test_a_pod_with_ten_thousand_of_anything_holds_nobody_up(section: str, change: Mutation) -> None:
     objects.check([Hostile("Pod", (section,), "", (_unchanged, change))])
+
+
+@pytest.mark.parametrize("where", ["", "node-1"], ids=["pending", "running"])
+@pytest.mark.parametrize("name", CROWDS)
+def test_a_pod_crowded_with_small_demands_holds_nobody_up(name: str, where: str) -> None:
+    objects.check([Hostile("Pod", (), where, (Crowded(name, 1_000), Crowded(name, 10_000)))])
 
 
 def test_a_stall_a_hang_and_a_wrong_field_are_noticed() -> None:

@@ -76,3 +76,8 @@ def test_terms_are_compiled_once_for_pods_of_one_kind() -> None:
 
 def test_a_pod_without_pod_affinity_has_no_terms() -> None:
     assert pod_terms(pod(affinity={"nodeAffinity": {}})) is pod_terms(pod()) == PodTerms()
+
+
+def test_of_too_many_terms_none_counts() -> None:
+    terms = near(*(term(topologyKey=f"z{number}") for number in range(501)))
+    assert terms == PodTerms(errors=("spec.affinity: 1002 demands of pods, at most 1000 are decided on",))

@@ -65,18 +65,24 @@ def test_resource_that_nobody_knows_is_zero_everywhere(cache):
     assert list(snapshot.requested("example.com/gpu")[snapshot.order]) == [0]
 
 
-@pytest.mark.parametrize("known_by", ["node", "pod"])
-def test_resource_seen_for_the_first_time_gets_columns(cache, known_by):
+@pytest.mark.parametrize("first", ["node", "pod"])
+def test_resource_has_columns_from_when_a_node_offers_it(cache, first):
+    asking = pod("a", cpu="1", requests={"example.com/gpu": 3}, node="n1")
     cache.put_node(node("n1"))
-    cache.snapshot()
-    if known_by == "node":
-        cache.put_node(node("n2", allocatable={"example.com/gpu": 4}))
-    cache.add_pod(pod("a", cpu="1", requests={"example.com/gpu": 3}, node="n1"))
+    if first == "pod":
+        cache.add_pod(asking)
+    snapshot = cache.snapshot()
+    assert snapshot.requested("example.com/gpu")[snapshot.row_of["n1"]] == 0
+    cache.put_node(node("n2", allocatable={"example.com/gpu": 4}))
+    if first == "node":
+        cache.add_pod(asking)
     snapshot = cache.snapshot()
     assert snapshot.requested("example.com/gpu")[snapshot.row_of["n1"]] == 3
     assert snapshot.requested("cpu")[snapshot.row_of["n1"]] == 1000
-    if known_by == "node":
-        assert snapshot.allocatable("example.com/gpu")[snapshot.row_of["n2"]] == 4
+    assert snapshot.allocatable("example.com/gpu")[snapshot.row_of["n2"]] == 4
+    cache.remove_pod(asking)
+    snapshot = cache.snapshot()
+    assert snapshot.requested("example.com/gpu")[snapshot.row_of["n1"]] == 0
 
 
 def test_resource_that_a_node_no_longer_offers_is_zero(cache):
@@ -181,16 +187,16 @@ def world(cache) -> Snapshot:
 
 def test_fork_sees_its_own_changes_and_leaves_no_trace(world):
     fork = world.fork()
-    newcomer = pod("b", cpu="2", requests={"example.com/gpu": 1}, host_ports=[80])
+    newcomer = pod("b", cpu="2", memory="1Ki", host_ports=[80])
     fork.add_pod(1, newcomer, footprint(newcomer))
     assert fork.remove_pod(0, "uid-a").metadata.name == "a"
     assert list(fork.requested("cpu")[fork.order]) == [0, 2000]
-    assert list(fork.requested("example.com/gpu")[fork.order]) == [0, 1]
+    assert list(fork.requested("memory")[fork.order]) == [0, 1024]
     assert fork.host_ports.conflicting_rows(PORT) == [1]
     assert [len(fork.node(row).pods) for row in fork.order] == [0, 1]
 
     assert list(world.requested("cpu")[world.order]) == [1000, 0]
-    assert list(world.requested("example.com/gpu")[world.order]) == [0, 0]
+    assert list(world.requested("memory")[world.order]) == [0, 0]
     assert list(world.pod_count[world.order]) == [1, 0]
     assert world.host_ports.conflicting_rows(PORT) == [0]
     assert [len(world.node(row).pods) for row in world.order] == [1, 0]
@@ -282,7 +288,7 @@ def test_rows_behind_the_row_end_have_never_had_a_node(cache):
 
 def test_usage_can_be_added_to_a_fork_without_pods_and_without_a_trace(cache):
     for name in ("n1", "n2"):
-        cache.put_node(node(name, cpu="4", pods=10))
+        cache.put_node(node(name, cpu="4", pods=10, allocatable={"example.com/gpu": 8}))
     cache.add_pod(pod("a", cpu="1", node="n1"))
     original = cache.snapshot()
     rows = np.array([original.row_of[name] for name in ("n1", "n2", "n1")])

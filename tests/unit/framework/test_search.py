@@ -15,6 +15,7 @@ from podium.framework.promises import NoNominatedPods
 from podium.framework.search import Rotation, ScheduleError, count_to_find, find_feasible
 from podium.framework.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
 from tests.builders import node, pod
+from tests.fuzz.crowds import CROWDS
 from tests.unit.framework.profiles import (
     Nominated,
     Recorder,
@@ -305,6 +306,15 @@ def test_unresolvable_pre_filter_stops_at_once_and_no_node_is_looked_at():
     # Upstream forgets the plugins that narrowed the nodes down when it stops here.
     assert made.diagnosis.unschedulable_plugins == {"A"}
     assert made.rotation.next_start == 3
+
+
+def test_pod_with_too_much_to_look_at_is_turned_down_unasked():
+    crowded = pod(affinity=CROWDS["node terms"](range(1_001))["affinity"])
+    made = search(pre_filter("A", broken()), node_filter("F", broken()), item=crowded)
+    assert made.names == []
+    assert made.diagnosis.absent.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert "2002 demands" in made.diagnosis.pre_filter_message
+    assert made.diagnosis.unschedulable_plugins == set()
 
 
 def test_last_of_several_rejecting_pre_filters_is_remembered():

@@ -21,6 +21,7 @@ from podium.kube.selectors import (
     compile_selector,
     is_label_value,
     is_qualified_name,
+    joined,
     node_names,
     parse_int64,
     selector_of_labels,
@@ -125,11 +126,16 @@ def test_a_selector_is_narrowed_by_labels_unless_it_matches_nothing() -> None:
     assert not web.narrowed({"v": "1"}).matches({"app": "web", "v": "2"})
 
 
-def test_joined_selectors_match_where_both_do() -> None:
+def test_joined_selectors_match_where_all_of_them_do() -> None:
     web, new = selector_of_labels({"app": "web"}), selector_of_labels({"v": "2"})
-    assert web.joined(new) == new.joined(web) == selector_of_labels({"app": "web", "v": "2"})
-    assert web.joined(EVERYTHING) == web
-    assert web.joined(NOTHING) is NOTHING.joined(web) is NOTHING
+    assert joined([web, new]) == joined([new, web, EVERYTHING]) == selector_of_labels({"app": "web", "v": "2"})
+    assert joined([web, EVERYTHING]) == web
+    assert joined([web, NOTHING]) is joined([NOTHING, web]) is NOTHING
+
+
+def test_a_selector_of_ten_thousand_requirements_and_one_is_not_read() -> None:
+    with pytest.raises(FieldError, match="10001 requirements, at most 10000 are read"):
+        compile_selector(LabelSelector(match_labels={f"k{number}": "v" for number in range(10_001)}))
 
 
 keys = st.sampled_from(["a", "b", "c"])

@@ -1,0 +1,107 @@
+"""Pods with as many small demands of one kind as an object can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from hypothesis import strategies as st
+
+from tests.fuzz.mutations import OBJECT_BYTES_MAX, Json, encoded
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_COUNTS: Final = (100, 1_000, 10_000, 100_000)
+
+
+def _labels(prefix: str, numbers: Iterable[int]) -> Json:
+    return {f"{prefix}{number}": "v" for number in numbers}
+
+
+def _expressions(numbers: Iterable[int]) -> list[Json]:
+    return [{"key": f"k{number}", "operator": "Exists"} for number in numbers]
+
+
+def _pod_term(number: int) -> Json:
+    return {"topologyKey": f"z{number % 7}", "labelSelector": {"matchLabels": {"app": f"v{number}"}}}
+
+
+def _near(term: Json) -> Json:
+    return {"affinity": {"podAffinity": {_REQUIRED: [{"topologyKey": "zone", "labelSelector": {}, **term}]}}}
+
+
+def _on_nodes(terms: list[Json]) -> Json:
+    return {"affinity": {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}}}
+
+
+CROWDS: Final[dict[str, Callable[[range], Json]]] = {
+    "labels of nodeSelector": lambda numbers: {"nodeSelector": _labels("k", numbers)},
+    "node expressions": lambda numbers: _on_nodes([{"matchExpressions": _expressions(numbers)}]),
+    "node terms": lambda numbers: _on_nodes([{"matchExpressions": [each]} for each in _expressions(numbers)]),
+    "node fields": lambda numbers: _on_nodes(
+        [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [f"n{each}"]} for each in numbers]}]
+    ),
+    "preferred node terms": lambda numbers: {
+        "affinity": {
+            "nodeAffinity": {
+                _PREFERRED: [
+                    {"weight": 1, "preference": {"matchExpressions": [each]}} for each in _expressions(numbers)
+                ]
+            }
+        }
+    },
+    "pod expressions": lambda numbers: _near({"labelSelector": {"matchExpressions": _expressions(numbers)}}),
+    "pod labels": lambda numbers: _near({"labelSelector": {"matchLabels": _labels("k", numbers)}}),
+    "values": lambda numbers: _near(
+        {"labelSelector": {"matchExpressions": [{"key": "k", "operator": "In", "values": [f"v{n}" for n in numbers]}]}}
+    ),
+    "namespaces": lambda numbers: _near({"namespaces": [f"n{number}" for number in numbers]}),
+    "pod terms": lambda numbers: {"affinity": {"podAffinity": {_REQUIRED: [_pod_term(each) for each in numbers]}}},
+    "preferred pod terms": lambda numbers: {
+        "affinity": {"podAntiAffinity": {_PREFERRED: [{"weight": 1, "podAffinityTerm": _pod_term(n)} for n in numbers]}}
+    },
+    "spread constraints": lambda numbers: {
+        "topologySpreadConstraints": [
+            {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **_pod_term(number)} for number in numbers
+        ]
+    },
+    "tolerations": lambda numbers: {"tolerations": [{"key": f"k{number}", "operator": "Exists"} for number in numbers]},
+    "containers": lambda numbers: {
+        "containers": [{"name": f"c{n}", "resources": {"requests": {"cpu": f"{n}m"}}} for n in numbers]
+    },
+    "resources": lambda numbers: {
+        "containers": [{"name": "main", "resources": {"requests": {f"example.com/r{n}": "1" for n in numbers}}}]
+    },
+    "ports": lambda numbers: {
+        "containers": [{"name": "main", "ports": [{"hostPort": n % 60_000 + 1, "containerPort": 1} for n in numbers]}]
+    },
+    "claims": lambda numbers: {
+        "volumes": [{"name": f"v{n}", "persistentVolumeClaim": {"claimName": "data"}} for n in numbers]
+    },
+    "disks": lambda numbers: {
+        "volumes": [{"name": f"v{n}", "gcePersistentDisk": {"pdName": f"d{n}"}} for n in numbers]
+    },
+    "gates": lambda numbers: {"schedulingGates": [{"name": f"g{number}"} for number in numbers]},
+}
+
+
+@dataclass(frozen=True)
+class Crowded:
+    """A mutation of a pod: one of `CROWDS`, up to a number of them or to what an object can hold."""
+
+    name: str
+    count: int
+
+    def __call__(self, tree: Json) -> Json:
+        if isinstance(tree, dict) and isinstance(tree.get("spec"), dict):
+            made = CROWDS[self.name]
+            size = len(encoded(made(range(10_000)))) / 10_000
+            room = OBJECT_BYTES_MAX - len(encoded(tree)) - 1_000
+            tree["spec"] |= made(range(min(self.count, int(room / size / 1.1))))
+        return tree
+
+
+def crowds() -> st.SearchStrategy[Crowded]:
+    """One of them."""
+    return st.builds(Crowded, st.sampled_from(tuple(CROWDS)), st.sampled_from(_COUNTS))
