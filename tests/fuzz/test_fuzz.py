@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.fuzz import configuration, objects, watch_bytes
+from tests.fuzz import configuration, limits, objects, watch_bytes
 from tests.fuzz.campaign import SURFACES, Surface, Tally, run_batch
 from tests.fuzz.crowds import CROWDS, Crowded
 from tests.fuzz.limits import stall_s
@@ -71,11 +71,22 @@ def test_a_pod_crowded_with_small_demands_holds_nobody_up(name: str, where: str)
     objects.check([Hostile("Pod", (), where, (Crowded(name, 1_000), Crowded(name, 10_000)))])
 
 
-def test_a_stall_a_hang_and_a_wrong_field_are_noticed() -> None:
+def test_a_stall_a_hang_and_a_wrong_field_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "HANG_S", 0.1)
     with pytest.raises(AssertionError, match="a stall: 200 ms"):
         stall_s(lambda: 0.2)
+    with pytest.raises(AssertionError, match="a hang"):
+        stall_s(_never_ends_in_a_group)
     with pytest.raises(TypeError):
         objects.check([Hostile("Pod", (), "", (_unchanged, _fail))])
+
+
+def _never_ends_in_a_group() -> float:
+    try:
+        while True:
+            pass
+    except BaseException as error:
+        raise BaseExceptionGroup("of tasks", [error]) from error
 
 
 def _fail(tree: Any) -> Any:
