@@ -24,6 +24,7 @@ from podium.framework.interface import Plugin, Scope
 from podium.framework.kept_answers import FEW_ROWS, Asking, KeptFilters, KeptScore, KeptScores
 from podium.framework.status import Code, Status, demand_status
 from podium.kube.objects import Pod, PodSpec
+from podium.kube.pod_limits import excess
 
 if TYPE_CHECKING:
     from podium.framework.runtime import Framework
@@ -235,7 +236,10 @@ class ClassCache:
         """By the identity of a spec its class, or the spec itself while only one pod of it has been met."""
 
     def of(self, pod: Pod, snapshot: Snapshot) -> PodClass | None:
-        """The pod's class, up to date; None where it has none (yet), and plugins have to be asked."""
+        """The pod's class, up to date; None where it has none (yet), and plugins have to be asked.
+
+        Pods that are turned down for their size are in no class.
+        """
         if snapshot.is_fork or not self._rows_max or not goes_by_its_spec(pod):
             return None
         if snapshot is not self._snapshot:
@@ -249,6 +253,8 @@ class ClassCache:
             return None
         try:
             if isinstance(known, PodSpec):
+                if excess(known):
+                    return None
                 known = PodClass(self._framework, pod, snapshot)
             else:
                 known.refresh(pod)

@@ -13,6 +13,7 @@ from podium.framework.interface import FilterPlugin, PreFilterPlugin, PreFilterR
 from podium.framework.search import Rotation
 from podium.framework.status import SKIP, Status, unresolvable, unschedulable
 from tests.builders import node, pod
+from tests.fuzz.crowds import CROWDS
 from tests.unit.framework.profiles import Built, Recorder, cluster, decide, framework, node_filter, node_scorer
 from tests.unit.framework.warm_and_cold import World, histories, kinds
 from tests.unit.plugins.random_clusters import clusters
@@ -122,6 +123,14 @@ def test_the_class_not_met_for_the_longest_is_forgotten():
     counting.asked.clear()
     decide(counting.profile, pod(cpu="1m"), snapshot)
     assert counting.asked == []
+
+
+def test_pods_that_are_turned_down_for_their_size_are_in_no_class():
+    counting, snapshot = Counting(), cluster(3)
+    for _ in range(4):
+        decide(counting.profile, pod(affinity=CROWDS["node terms"](range(1_001))["affinity"]), snapshot)
+    assert counting.asked == []
+    assert counting.profile.classes.statistics()["classes"] == 0
 
 
 def test_another_snapshot_begins_anew():
