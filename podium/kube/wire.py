@@ -118,6 +118,7 @@ class _BookmarkObject(Struct):
 
 
 _decode_raw_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_decode_raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_raw_page = msgspec.json.Decoder(_RawPage).decode
 _decode_raw_change = msgspec.json.Decoder(_RawChange).decode
 _decode_named = msgspec.json.Decoder(_Named).decode
@@ -245,9 +246,9 @@ class ObjectDecoder(Generic[ObjectT]):
         Cost: of a broken object without nulls, of which API servers write few, only the beginning is built.
         """
         try:
-            if b"null" not in bytes(raw):
-                return self._decode_object(raw)
-            return msgspec.convert(without_nulls(_parse(raw, self._kind)), self._type)
+            if b"null" in bytes(raw):
+                return self._decode_object(msgspec.json.encode(_without_nulls_within(raw, _LEVELS_READ)))
+            return self._decode_object(raw)
         except msgspec.ValidationError as error:
             return _broken(self._kind, raw, str(error))
         except NOT_DECODED as error:
@@ -277,6 +278,27 @@ def _parse(content: bytes | msgspec.Raw, kind: str) -> Any:
 
 def _not_json(kind: str, error: Exception) -> api_errors.Malformed:
     return api_errors.Malformed(f"not JSON, where {kind} was expected: {error}")
+
+
+def _without_nulls_within(raw: msgspec.Raw, levels: int) -> Any:
+    """What encodes to the same JSON without nulls down to so many levels.
+
+    Cost: only what has a null in it is taken apart, level by level, and nothing is built of the rest.
+    """
+    content = bytes(raw)
+    if not levels or b"null" not in content:
+        return raw
+    if content.startswith(b"{"):
+        fields = _decode_raw_fields(content).items()
+        return {key: _without_nulls_within(value, levels - 1) for key, value in fields if bytes(value) != b"null"}
+    if content.startswith(b"["):
+        items = _decode_raw_items(content)
+        return [_without_nulls_within(value, levels - 1) for value in items if bytes(value) != b"null"]
+    return raw
+
+
+_LEVELS_READ: Final = 16
+"""Deeper in an object there is nothing that is read."""
 
 
 def without_nulls(content: Any) -> Any:

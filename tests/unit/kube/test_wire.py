@@ -4,6 +4,7 @@ import json
 import tracemalloc
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from podium.kube.api_errors import Expired, InternalError, Malformed
 from podium.kube.objects import Pod
 from podium.kube.resource_types import NODES, PODS
-from podium.kube.wire import Bookmark, BrokenChange, BrokenObject, Change, ObjectDecoder
+from podium.kube.wire import Bookmark, BrokenChange, BrokenObject, Change, ObjectDecoder, without_nulls
 
 PODS_DECODER = ObjectDecoder(PODS)
 
@@ -56,6 +57,23 @@ def test_nulls_stand_for_absent_fields_as_in_go() -> None:
     assert isinstance(change, Change)
     assert change.object.spec.containers == ()
     assert change.object.spec.tolerations[0].key == ""
+
+
+TEXTS = st.none() | st.sampled_from(["null", '"a":null', "[null]", ""])
+SPECS = st.fixed_dictionaries(
+    {
+        "tolerations": st.none() | st.lists(st.none() | st.dictionaries(st.sampled_from(["key", "value"]), TEXTS)),
+        "nodeSelector": st.none() | st.dictionaries(TEXTS.map(str), TEXTS),
+        "unknown": st.recursive(TEXTS, lambda inner: st.lists(inner) | st.dictionaries(st.just("null"), inner)),
+    }
+)
+
+
+@given(SPECS)
+def test_nulls_are_taken_out_wherever_they_are_and_texts_are_left_alone(spec: dict[str, Any]) -> None:
+    assert PODS_DECODER.event(event("ADDED", pod(spec=spec))) == Change(
+        "ADDED", msgspec.convert(without_nulls(pod(spec=spec)), Pod)
+    )
 
 
 def test_an_object_that_does_not_decode_is_named_with_the_field() -> None:
