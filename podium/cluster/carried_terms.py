@@ -218,15 +218,20 @@ class CarriedTerms:
                 del self._buckets[key]
 
 
+_BUCKETS_MAX: Final = 16
+"""How many namespaces, and how many values of a label, a term is found by."""
+
+
 def _buckets_of(carried: CarriedTerm) -> Iterable[_BucketKey]:
-    """Under which namespaces and labels to look for the term; None where any will do."""
+    """Under which namespaces and labels to look for the term; None where any will do, or where they are many."""
     term = carried.term
     if term.selector.nothing:
         return ()
-    namespaces: Iterable[str | None] = term.namespaces if term.namespace_selector.nothing else (None,)
+    is_named = term.namespace_selector.nothing and len(term.namespaces) <= _BUCKETS_MAX
+    namespaces: Iterable[str | None] = term.namespaces if is_named else (None,)
     pairs: list[_Pair] = [None]
     for requirement in term.selector.requirements:
-        if requirement.operator is Operator.IN:
+        if requirement.operator is Operator.IN and len(requirement.values) <= _BUCKETS_MAX:
             pairs = [(requirement.key, value) for value in requirement.values]
             break
     return [(carried.kind, namespace, pair) for namespace in namespaces for pair in pairs]

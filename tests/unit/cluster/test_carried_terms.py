@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 import weakref
 
 import pytest
@@ -123,3 +124,21 @@ def test_pods_that_are_long_gone_leave_no_specs_behind() -> None:
         terms.add(0, each)
         terms.remove(0, each)
     assert len(specs) < 300
+
+
+@pytest.mark.parametrize(("values", "names"), [(2, 2), (17, 1), (1, 17), (5_000, 500)])
+def test_a_term_with_many_values_or_namespaces_is_found_by_few(values: int, names: int) -> None:
+    selector = {"matchExpressions": [{"key": "app", "operator": "In", "values": [f"v{n}" for n in range(values)]}]}
+    term = {"topologyKey": "zone", "labelSelector": selector, "namespaces": [f"n{n}" for n in range(names)]}
+    terms, carrier = CarriedTerms([{}]), pod("a", affinity={"podAntiAffinity": {REQUIRED: [term]}})
+    asked = [TermKind.REQUIRED_ANTI_AFFINITY]
+    meant, others = Newcomer(f"n{names - 1}", {"app": "v0"}, {}), Newcomer("n0", {"app": "x"}, {})
+    tracemalloc.start()
+    terms.add(0, carrier)
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert taken < 1_000 * (values + names) + 50_000
+    assert len(terms.meaning(meant, asked)) == 1
+    assert terms.meaning(others, asked) == {}
+    terms.remove(0, carrier)
+    assert terms.meaning(meant, asked) == {}
