@@ -394,7 +394,7 @@ _specs: weakref.WeakValueDictionary[bytes, PodSpec] = weakref.WeakValueDictionar
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
-# What can be counted in time. No node could run a pod with more.
+# What can be counted in time: a pod with more is not read at all, and takes nothing from its node.
 CONTAINERS_MAX: Final = 3_000
 REQUESTS_MAX: Final = 5_000
 PORTS_MAX: Final = 10_000

@@ -30,7 +30,6 @@ def excess(spec: PodSpec) -> str:
     return next((said for count in LIMITS if (said := _excess(spec, count))), "")
 
 
-@once_per_spec
 def excess_of_pod_affinity(spec: PodSpec) -> str:
     """As `excess`, of affinity to pods alone."""
     return _excess(spec, pod_demands)

@@ -15,8 +15,8 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _COUNTS: Final = (100, 1_000, 10_000, 100_000)
 
 
-def _labels(prefix: str, numbers: Iterable[int]) -> Json:
-    return {f"{prefix}{number}": "v" for number in numbers}
+def _labels(numbers: Iterable[int]) -> Json:
+    return {f"k{number}": "v" for number in numbers}
 
 
 def _expressions(numbers: Iterable[int]) -> list[Json]:
@@ -36,7 +36,7 @@ def _on_nodes(terms: list[Json]) -> Json:
 
 
 CROWDS: Final[dict[str, Callable[[range], Json]]] = {
-    "labels of nodeSelector": lambda numbers: {"nodeSelector": _labels("k", numbers)},
+    "labels of nodeSelector": lambda numbers: {"nodeSelector": _labels(numbers)},
     "node expressions": lambda numbers: _on_nodes([{"matchExpressions": _expressions(numbers)}]),
     "node terms": lambda numbers: _on_nodes([{"matchExpressions": [each]} for each in _expressions(numbers)]),
     "node fields": lambda numbers: _on_nodes(
@@ -52,7 +52,7 @@ CROWDS: Final[dict[str, Callable[[range], Json]]] = {
         }
     },
     "pod expressions": lambda numbers: _near({"labelSelector": {"matchExpressions": _expressions(numbers)}}),
-    "pod labels": lambda numbers: _near({"labelSelector": {"matchLabels": _labels("k", numbers)}}),
+    "pod labels": lambda numbers: _near({"labelSelector": {"matchLabels": _labels(numbers)}}),
     "values": lambda numbers: _near(
         {"labelSelector": {"matchExpressions": [{"key": "k", "operator": "In", "values": [f"v{n}" for n in numbers]}]}}
     ),
