@@ -70,7 +70,8 @@ class RecorderStatistics:
 class _Series:
     """An Event and its repetitions.
 
-    Units: times are seconds since the epoch.
+    Units: `first_s` and `last_s` are seconds since the epoch, to be written; `seen_s` and `written_s` are on the
+    monotonic clock, since a wall clock may be set.
     `written` is the count that was last sent; 0 as long as nothing was.
     """
 
@@ -79,6 +80,7 @@ class _Series:
     namespace: str
     first_s: float
     last_s: float
+    seen_s: float
     count: int = 1
     written: int = 0
     written_s: float = 0.0
@@ -127,20 +129,20 @@ class EventRecorder:
         """Take the Event, or drop it where the queue is full; returns at once."""
         if self._is_muted():
             return
-        now_s = self._clock.now()
         self._recorded_total += 1
         if event.is_unique:
-            self._enqueue(self._new(event, now_s))
+            self._enqueue(self._new(event))
             return
+        seen_s = self._clock.monotonic()
         identity = event.identity
         series = self._series.get(identity)
-        if series is not None and now_s - series.last_s < _SERIES_IDLE_S:
+        if series is not None and seen_s - series.seen_s < _SERIES_IDLE_S:
             series.count += 1
-            series.last_s = now_s
+            series.last_s, series.seen_s = self._clock.now(), seen_s
             if series.count == 2 and not series.is_queued:
                 self._enqueue(series)
             return
-        series = self._new(event, now_s)
+        series = self._new(event)
         if self._enqueue(series) and len(self._series) < _SERIES_MAX:
             self._series[identity] = series
 
@@ -181,14 +183,15 @@ class EventRecorder:
             series=len(self._series),
         )
 
-    def _new(self, event: Event, now_s: float) -> _Series:
+    def _new(self, event: Event) -> _Series:
+        now_s = self._clock.now()
         # Two Events about one object in the same instant must not get the same name.
         self._last_ns = max(int(now_s * 1e9), self._last_ns + 1)
         regarding = event.regarding
         name = f"{regarding.name}.{self._last_ns:x}"
         if len(name) > _NAME_LENGTH_MAX:
             name = f"{regarding.uid}.{self._last_ns:x}"
-        return _Series(event, name, regarding.namespace or "default", now_s, now_s)
+        return _Series(event, name, regarding.namespace or "default", now_s, now_s, self._clock.monotonic())
 
     def _enqueue(self, series: _Series) -> bool:
         if self._is_closed or self._queue.full():
@@ -201,9 +204,9 @@ class EventRecorder:
 
     def _sweep(self) -> None:
         """Forget the series that have ended, and bring those that go on up to date on the server."""
-        now_s = self._clock.now()
+        now_s = self._clock.monotonic()
         for identity, series in tuple(self._series.items()):
-            has_ended = now_s - series.last_s >= _SERIES_IDLE_S
+            has_ended = now_s - series.seen_s >= _SERIES_IDLE_S
             if has_ended:
                 del self._series[identity]
             is_due = has_ended or now_s - series.written_s >= _SERIES_REFRESH_S
@@ -237,7 +240,7 @@ class EventRecorder:
             self._written_total += 1
         else:
             self._give_up(series, failure)
-        series.written, series.written_s = count, self._clock.now()
+        series.written, series.written_s = count, self._clock.monotonic()
 
     async def _try(self, series: _Series) -> ApiError | None:
         try:

@@ -353,10 +353,8 @@ class SchedulingLoop:
         parts, info = self._parts, attempt.info
         seconds = outcome.ended_at_s - attempt.started_s
         parts.metrics.count_attempt("scheduled", attempt.framework.name, seconds)
-        first_s = info.initial_attempt_timestamp_s or info.timestamp_s
-        parts.metrics.count_bound(
-            info.attempts, parts.clock.now() - first_s, after_flush=info.was_flushed_from_unschedulable
-        )
+        seconds_waited = parts.queue.seconds_since_first_attempt(info)
+        parts.metrics.count_bound(info.attempts, seconds_waited, after_flush=info.was_flushed_from_unschedulable)
         log.info(
             "Successfully bound pod to node",
             pod=attempt.pod.key,

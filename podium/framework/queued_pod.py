@@ -15,7 +15,7 @@ from podium.lib.story import Story
 class QueuedPodInfo:
     """A waiting pod. Only the queue and the failure handling change it.
 
-    Units: times are seconds since the epoch.
+    Units: times are in seconds on the queue's clock, which starts at the wall clock's time and is never set.
     """
 
     pod: Pod

@@ -10,10 +10,7 @@ LEFTOVER_PERIOD_S = 30.0
 
 
 class BackoffTimer:
-    """Due once in every second of the wall clock, so that it agrees with how backoffs are rounded.
-
-    A wall clock that is set back or forth only makes it due once more.
-    """
+    """Due once in every second of the queue's clock, so that it agrees with how backoffs are rounded."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

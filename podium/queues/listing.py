@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.kube.objects import Pod
-from podium.lib.clock import Clock
+from podium.lib.clock import SteadyClock
 from podium.lib.story import Line
 from podium.queues.hints import Hints
 from podium.queues.in_flight import InFlightPods
@@ -63,7 +63,7 @@ class QueueListing:
         in_flight: InFlightPods,
         nominator: Nominator,
         hints: Hints,
-        clock: Clock,
+        clock: SteadyClock,
         unschedulable_max_s: float,
     ) -> None:
         self._queued = queued
@@ -85,19 +85,20 @@ class QueueListing:
 
     def listed(self, info: QueuedPodInfo) -> ListedPod:
         """What there is to say of the pod."""
-        place = self.place(info)
+        place, wall_s = self.place(info), self._clock.wall_s
+        first_s = info.initial_attempt_timestamp_s
         return ListedPod(
             pod=info.pod,
             place=place,
             nominated_node_name=self._nominator.node_of(info.pod.uid) or "",
             attempts=info.attempts,
-            queued_s=info.timestamp_s,
-            first_tried_s=info.initial_attempt_timestamp_s,
+            queued_s=wall_s(info.timestamp_s),
+            first_tried_s=None if first_s is None else wall_s(first_s),
             unschedulable_plugins=tuple(sorted(info.unschedulable_plugins)),
             pending_plugins=tuple(sorted(info.pending_plugins)),
             gating_plugin=info.gating_plugin,
             next_try=self._next_try(info, place),
-            story=info.story.lines,
+            story=tuple(line._replace(at_s=wall_s(line.at_s)) for line in info.story.lines),
         )
 
     def _next_try(self, info: QueuedPodInfo, place: Place) -> NextTry | None:
@@ -105,12 +106,13 @@ class QueueListing:
         if place in (Place.IN_FLIGHT, Place.GONE):
             return None
         if place is Place.ACTIVE:
-            return NextTry(self._clock.now(), {})
+            return NextTry(self._clock.wall_s(self._clock.now()), {})
         if place in (Place.BACKOFF, Place.ERROR_BACKOFF):
             # The second in which the backoff runs out still counts as backing off.
-            return NextTry(self._queued.backoff_ends_s(info), {}, may_be_sooner=place is Place.BACKOFF)
+            ends_s = self._clock.wall_s(self._queued.backoff_ends_s(info))
+            return NextTry(ends_s, {}, may_be_sooner=place is Place.BACKOFF)
         plugins = (info.gating_plugin,) if info.gating_plugin else sorted(info.rejector_plugins)
         events = {plugin: self._hints.events_of(plugin, info.pod.spec.scheduler_name) for plugin in plugins}
         # Pods that are gated stay so until an event, however long that takes.
-        at_s = None if info.gating_plugin else info.timestamp_s + self._unschedulable_max_s
+        at_s = None if info.gating_plugin else self._clock.wall_s(info.timestamp_s + self._unschedulable_max_s)
         return NextTry(at_s, events)

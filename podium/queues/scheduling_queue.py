@@ -5,7 +5,8 @@ name; the daemon calls `run_due_timers` when `next_timer_s` says so, and is woke
 
 Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go, active_queue.go and backoff_queue.go, v1.36.2.
 Differs: a pod that is added again replaces what the queue held for it as if that had been deleted first, and
-`unschedulable_pods` goes down whenever a rejected pod leaves the queue; upstream's gauge drifts there. Pod groups and
+`unschedulable_pods` goes down whenever a rejected pod leaves the queue; upstream's gauge drifts there. Setting the
+machine's clock moves no deadline; upstream compares stamps of the wall clock. Pod groups and
 opportunistic batching are not there yet.
 """
 
@@ -24,7 +25,7 @@ from podium.framework.cluster_event import (
 from podium.framework.interface import QueueSortPlugin
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.kube.objects import ObjectMeta, Pod
-from podium.lib.clock import Clock
+from podium.lib.clock import Clock, SteadyClock
 from podium.queues.changes import pod_changes
 from podium.queues.event_moves import EventMoves, PreCheck
 from podium.queues.flush_timers import BackoffTimer, LeftoverTimer
@@ -74,7 +75,8 @@ class SchedulingQueue:
         observer: QueueObserver = _SILENT,
         nominator: Nominator | None = None,
     ) -> None:
-        self._clock = clock
+        # Backoffs and flushes must not wait longer, or end early, because somebody sets the machine's clock.
+        self._clock = clock = SteadyClock(clock)
         self._wake = wake
         self._times = times
         self._observer = observer
@@ -304,6 +306,10 @@ class SchedulingQueue:
         """Where the pod is."""
         place = self._queued.place(pod.key)
         return Place.IN_FLIGHT if place is Place.GONE and pod.uid in self._in_flight else place
+
+    def seconds_since_first_attempt(self, info: QueuedPodInfo) -> float:
+        """How long ago the pod first became ready to be tried."""
+        return self._clock.now() - (info.initial_attempt_timestamp_s or info.timestamp_s)
 
     def get(self, pod: Pod) -> QueuedPodInfo | None:
         """What is known of the waiting pod."""

@@ -11,6 +11,7 @@ from podium.binder import Event, EventRecorder, ObjectReference, failed_scheduli
 from podium.kube.api_errors import AlreadyExists, ApiError, Forbidden, InternalError, NotFound, Unreachable
 from podium.kube.dispatcher import Dispatcher
 from podium.kube.times import format_micro_time
+from podium.lib.clock import ManualClock
 from tests.unit.binder.builders import Request, Wire, pod
 from tests.virtual_time import START_S, LoopClock
 
@@ -325,3 +326,20 @@ async def test_no_more_than_sixteen_events_are_written_at_once() -> None:
         assert len(wire.requests) == 16
     assert len(wire.requests) == 40
     assert LoopClock().now() > START_S
+
+
+@pytest.mark.parametrize("set_by_s", [-3600.0, 3600.0])
+async def test_a_series_neither_ends_nor_goes_on_because_the_wall_clock_was_set(set_by_s: float) -> None:
+    wire, clock = Wire(), ManualClock()
+    async with running(EventRecorder(Dispatcher(wire, LoopClock()), clock, hostname="host-1")) as events:
+        events.record(failed())
+        await settle()
+        clock.advance(60.0)
+        clock.set_wall(clock.now() + set_by_s)
+        events.record(failed())
+        await settle()
+        assert [call.split()[0] for call in wire.calls] == ["POST", "PATCH"]
+        clock.advance(6 * 60.0)
+        events.record(failed())
+        await settle()
+        assert [call.split()[0] for call in wire.calls] == ["POST", "PATCH", "POST"]

@@ -107,3 +107,13 @@ def test_a_pod_that_has_gone_since_is_told_of_as_gone() -> None:
     bench.queue.done(other.uid)
     assert [bench.queue.listing.listed(each).place for each in (first, second)] == [Place.GONE, Place.GONE]
     assert bench.queue.listing.listed(first).next_try is None
+
+
+def test_times_are_shown_by_the_wall_clock_as_it_is_set_now() -> None:
+    bench = Bench()
+    bench.rejected(web := pod())
+    bench.clock.set_wall(bench.clock.now() - 3600)
+    found = listed(bench, web)
+    assert (found.queued_s, found.first_tried_s) == (-2600, -2600)
+    assert found.next_try == NextTry(-2598, {})
+    assert {line.at_s for line in found.story} == {-2600}

@@ -581,3 +581,37 @@ def test_nominated_pods_are_those_of_the_queue_or_only_their_names() -> None:
     nominated = bench.queue.nominated_pods_for_node("n1")
     assert nominated[0] is web
     assert (nominated[1].uid, nominated[1].key, nominated[1].metadata.labels) == (tried.uid, tried.key, {})
+
+
+@pytest.mark.parametrize("set_by_s", [-3600, 3600])
+def test_a_wall_clock_that_is_set_neither_lengthens_nor_shortens_a_backoff(set_by_s: int) -> None:
+    bench = Bench()
+    bench.rejected(web := pod())
+    bench.clock.set_wall(bench.clock.now() + set_by_s)
+    bench.advance(0.5)
+    assert bench.queue.place(web) is Place.ERROR_BACKOFF
+    bench.advance(2)
+    assert bench.queue.place(web) is Place.ACTIVE
+
+
+@pytest.mark.parametrize("set_by_s", [-3600, 3600])
+def test_a_wall_clock_that_is_set_does_not_move_the_flush_of_unschedulable_pods(set_by_s: int) -> None:
+    bench = Bench(FIT)
+    bench.rejected(web := pod(), "Fit")
+    bench.clock.set_wall(bench.clock.now() + set_by_s)
+    bench.advance(290)
+    assert bench.queue.place(web) is Place.UNSCHEDULABLE
+    bench.advance(60)
+    assert bench.queue.place(web) is Place.ACTIVE
+
+
+@pytest.mark.parametrize("set_by_s", [-3600, 3600])
+def test_how_long_a_pod_has_waited_does_not_depend_on_the_wall_clock(set_by_s: int) -> None:
+    bench = Bench()
+    bench.add(web := pod())
+    bench.clock.advance(3)
+    bench.clock.set_wall(bench.clock.now() + set_by_s)
+    bench.clock.advance(4)
+    info = bench.queue.get(web)
+    assert info is not None
+    assert bench.queue.seconds_since_first_attempt(info) == 7
