@@ -14,7 +14,7 @@ left need not be such as wake it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -36,6 +36,7 @@ _REASON: Final = "PreemptionByScheduler"
 _PAUSE_AFTER_FAILURE_S: Final = 1.0
 _SEEN_S_MAX: Final = 1.0
 _LOOK_S: Final = 0.01
+_RELEASE_EVERY_S: Final = 1.0
 
 
 class Evictor(Protocol):
@@ -96,9 +97,13 @@ class PreemptionsUnderWay:
         """Whether the pod stays, whoever wants its room."""
         return self._spares(victim)
 
-    def is_held_back(self, pod: Pod) -> bool:
-        """Whether the pod would only go on with a loop."""
-        return self._loops is not None and self._loops.is_held_back(pod)
+    def held_back_from(self, pod: Pod) -> Collection[str]:
+        """The nodes where the pod would only go on with a loop."""
+        return () if self._loops is None else self._loops.held_back_from(pod)
+
+    def released(self) -> Sequence[Pod]:
+        """The pods that were held back from a node and no longer are; each is named once."""
+        return () if self._loops is None else self._loops.released()
 
     def is_preempting(self, uid: str) -> bool:
         """Whether victims of the pod are still to be told to go.
@@ -216,6 +221,13 @@ class PreemptionExecutor:
         if not succeeded or self._is_gated(preemption.preemptor):
             self._activate(preemption.preemptor)
         return succeeded
+
+    async def wake_released(self) -> None:
+        """Try pods again that were held back from a node for a while; runs until cancelled."""
+        while True:
+            await anyio.sleep(_RELEASE_EVERY_S)
+            for pod in self._under_way.released():
+                self._activate(pod)
 
     async def _see_them_go(self, victims: Sequence[Pod]) -> None:
         """Wait for the watch, which follows the answers: until then an attempt would choose the same victims again."""

@@ -1,15 +1,19 @@
 """Preemption that leads nowhere: victims come back to the node, and are told to go for the same pods once more.
 
-Owns when that is a loop, who is told, and for how long those who would preempt are held back. That is so where another
+Owns when that is a loop, who is told, and for how long the preemptors are kept from that node. That is so where another
 scheduler gives the room that was made to the victims' successors, or where a kubelet turns the preemptor away.
 
-Differs: upstream preempts on.
+A loop is one of two owners on one node: the preemptors may make room on any other node meanwhile. They are kept from
+the node for a second at first, and twice as long each time the victims come back, so that a tenant who keeps recreating
+pods there cannot hold them back for long.
+
+Differs: upstream has no loop detection and keeps preempting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import structlog
@@ -24,7 +28,8 @@ log = structlog.get_logger(__name__)
 LOOP_AT: Final = 3
 """So many times victims come back until it is a loop."""
 _WINDOW_S: Final = 600.0
-_HELD_BACK_S: Final = 300.0
+_HELD_BACK_S_MAX: Final = 300.0
+_DOUBLINGS_MAX: Final = 9
 _KNOWN_MAX: Final = 10_000
 
 
@@ -37,17 +42,31 @@ class LoopObserver(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Rounds:
-    """How often victims of one owner have come back to a node, and which of its pods were there the last time."""
+    """How often victims of one owner have come back to a node.
+
+    Attributes:
+        seen: which of its pods were there the last time.
+        preemptor: the uid of the pod that room was made for the last time.
+    """
 
     count: int
     seen: frozenset[str]
+    preemptor: str
+
+
+@dataclass(slots=True)
+class _Hold:
+    """Preemptors of one owner are kept from a node. `asking` are those that would have preempted there, by uid."""
+
+    until_s: float
+    asking: dict[str, Pod] = field(default_factory=dict)
 
 
 class PreemptionLoops:
     """Notices loops, by who owns the preemptor and who the victims, and breaks them.
 
     A pod was there before and is a victim now: that is many replicas making room one after the other. A pod that has
-    come since the last time is one that comes back.
+    come since the last time is one that comes back, unless the pod that room was made for has got its place.
 
     Args:
         pods_on: the pods that count on a node.
@@ -61,39 +80,66 @@ class PreemptionLoops:
         tell: Callable[[Event], None],
         observer: LoopObserver,
     ) -> None:
+        self._clock = clock
         self._pods_on = pods_on
         self._tell = tell
         self._observer = observer
         self._rounds: ExpiringCache[_Rounds] = ExpiringCache(clock, _KNOWN_MAX)
-        self._held_back: ExpiringCache[bool] = ExpiringCache(clock, _KNOWN_MAX)
+        self._holds: dict[str, dict[str, _Hold]] = {}
+        """By the preemptors' owner and then by node."""
 
-    def is_held_back(self, pod: Pod) -> bool:
-        """Whether the pod must not preempt for now: it, or another of its owner, has done so in a loop."""
-        return self._held_back.get(_owner(pod)) is not None
+    def held_back_from(self, pod: Pod) -> Collection[str]:
+        """The nodes where the pod must not preempt for now: it, or another of its owner, has done so in a loop."""
+        holds = self._holds.get(_owner(pod))
+        if not holds:
+            return ()
+        now_s = self._clock.monotonic()
+        names = {name for name, hold in holds.items() if hold.until_s > now_s}
+        for name in names:
+            holds[name].asking[pod.uid] = pod
+        return names
+
+    def released(self) -> list[Pod]:
+        """Forget the holds that have ended; returns the pods that were kept from preempting meanwhile."""
+        now_s = self._clock.monotonic()
+        pods: dict[str, Pod] = {}
+        for owner, holds in tuple(self._holds.items()):
+            for name in [name for name, hold in holds.items() if hold.until_s <= now_s]:
+                pods |= holds.pop(name).asking
+            if not holds:
+                del self._holds[owner]
+        return list(pods.values())
 
     def begun(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> None:
         """The victims are about to be told to go."""
         here = list(self._pods_on(node_name))
+        uids_here = {each.uid for each in here}
         for owner in dict.fromkeys(map(_owner, victims)):
             key = (_owner(preemptor), owner, node_name)
-            known = self._rounds.get(key) or _Rounds(0, frozenset(each.uid for each in victims))
-            came_back = any(each.uid not in known.seen for each in victims if _owner(each) == owner)
-            count = known.count + came_back
-            if count == LOOP_AT:
-                self._break(preemptor, node_name, next(each for each in victims if _owner(each) == owner))
+            known = self._rounds.get(key) or _Rounds(0, frozenset(each.uid for each in victims), preemptor.uid)
+            if known.preemptor in uids_here:
                 count = 0
+            else:
+                count = known.count + any(each.uid not in known.seen for each in victims if _owner(each) == owner)
+            if count >= LOOP_AT and count > known.count:
+                victim = next(each for each in victims if _owner(each) == owner)
+                self._break(preemptor, node_name, victim, count)
             seen = frozenset(each.uid for each in here if _owner(each) == owner)
-            self._rounds.put(key, _Rounds(count, seen), _WINDOW_S)
+            self._rounds.put(key, _Rounds(count, seen, preemptor.uid), _WINDOW_S)
 
-    def _break(self, preemptor: Pod, node_name: str, victim: Pod) -> None:
-        self._held_back.put(_owner(preemptor), True, _HELD_BACK_S)
+    def _break(self, preemptor: Pod, node_name: str, victim: Pod, count: int) -> None:
+        seconds = min(2.0 ** min(count - LOOP_AT, _DOUBLINGS_MAX), _HELD_BACK_S_MAX)
+        hold = _Hold(self._clock.monotonic() + seconds)
+        self._holds.setdefault(_owner(preemptor), {})[node_name] = hold
         self._observer.count_preemption_loop()
         note = (
-            f"Pods like {victim.key} have come back to node {node_name} {LOOP_AT} times after they were preempted for "
-            f"pods like this one; no more preemption for these for {_HELD_BACK_S:.0f} s"
+            f"Pods like {victim.key} have come back to node {node_name} {count} times after they were preempted for "
+            f"pods like this one; no preemption for these on that node for {seconds:.0f} s"
         )
         self._tell(noted(preemptor, "PreemptionLoop", note, "Preempting", is_warning=True))
-        log.error("Preemption loop", preemptor=preemptor.key, victim=victim.key, node=node_name)
+        log.error(
+            "Preemption loop", preemptor=preemptor.key, victim=victim.key, node=node_name, times=count, seconds=seconds
+        )
 
 
 def _owner(pod: Pod) -> str:

@@ -443,6 +443,7 @@ class App:
                 started()
                 start("stall watch", StallWatch(self._clock, self.metrics).run)
                 start("conflicts", parts.conflicts.run)
+                start("preemption loops", parts.preemption.wake_released)
                 start("scheduling loop", loop.run)
                 await self._stop.wait()
             log.info("Stopping", bindings=loop.bindings)

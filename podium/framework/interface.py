@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from random import Random
@@ -73,8 +73,8 @@ class Preemptions(Protocol):
     def is_preempting(self, uid: str) -> bool:
         """Whether room is still being made for the pod of that uid, so that it must not be tried yet."""
 
-    def is_held_back(self, pod: Pod) -> bool:
-        """Whether the pod must not preempt for now: that has led nowhere, again and again."""
+    def held_back_from(self, pod: Pod) -> Collection[str]:
+        """The names of the nodes where the pod must not preempt for now: that has led nowhere, again and again."""
 
     def spares(self, victim: Pod) -> bool:
         """Whether the pod must not be preempted, whatever its priority."""

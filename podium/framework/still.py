@@ -5,7 +5,7 @@ Owns the stand-ins of `podium.framework.interface` that refuse, know nobody, or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -45,10 +45,10 @@ class NoPreemptions:
         del uid
         return False
 
-    def is_held_back(self, pod: Pod) -> bool:
-        """Nobody."""
+    def held_back_from(self, pod: Pod) -> Collection[str]:
+        """From no node."""
         del pod
-        return False
+        return ()
 
     def spares(self, victim: Pod) -> bool:
         """Nobody."""

@@ -11,8 +11,8 @@ and one pass of the filters for each pod of lower priority.
 Source: kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go and
 framework/preemption/preemption.go, v1.36.2; KEP-4832.
 Differs: pods that the handle spares are nobody's victims (in the daemon those of other schedulers, unless it is told
-otherwise), and pods that have preempted in a loop are held back. The pod is not read again first: the daemon, which
-carries the preemption out from the result, leaves it where the pod is gone by then. See also
+otherwise), and pods that have preempted on a node in a loop are kept from it for a while. The pod is not read again
+first: the daemon, which carries the preemption out from the result, leaves it where the pod is gone by then. See also
 `podium.framework.preemption`.
 """
 
@@ -48,6 +48,7 @@ _WAITING: Final = unresolvable("waiting for the preemption for this pod to be fi
 _NEVER: Final = unschedulable(f"{_PREFIX}not eligible due to preemptionPolicy=Never.")
 _VICTIMS_LEAVING: Final = unschedulable(f"{_PREFIX}not eligible due to a terminating pod on the nominated node.")
 _HELD_BACK: Final = unschedulable(f"{_PREFIX}not eligible: its victims keep coming back.")
+_COME_BACK: Final = unschedulable("Preemption is held back: victims keep coming back")
 _NO_CANDIDATE: Final = unschedulable(f"{_PREFIX}no candidate node for preemption")
 _NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 
@@ -76,13 +77,14 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
         self._preemptions.attempted()
         if pod.spec.preemption_policy == "Never":
             return None, _NEVER
-        if self._preemptions.is_held_back(pod):
-            return None, _HELD_BACK
         if self._waits_for_victims(pod, snapshot, filtered):
             return None, _VICTIMS_LEAVING
         rows = snapshot.order[filtered.codes()[snapshot.order] == Code.UNSCHEDULABLE]
         if not len(rows):
             return _not_helpful(snapshot, {})
+        rows, held_back = self._held_back(pod, snapshot, rows)
+        if not len(rows):
+            return None, _HELD_BACK
         importance = Importance(self._clock.now(), self._preemptions.spares)
         tried = yield from dry_run(
             filtered,
@@ -100,7 +102,15 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
             return PostFilterResult(best.node_name, best.victims), None
         if errors := errors_of(tried.rejected.values()):
             return None, error_status(_PREFIX + errors)
-        return _not_helpful(snapshot, tried.rejected)
+        return _not_helpful(snapshot, tried.rejected | dict.fromkeys(held_back.tolist(), _COME_BACK))
+
+    def _held_back(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[Rows, Rows]:
+        """The rows where the pod may preempt, and those where it would go on with a loop."""
+        names = self._preemptions.held_back_from(pod)
+        if not names:
+            return rows, rows[:0]
+        is_held_back = np.isin(rows, [row for name in names if (row := snapshot.row_of.get(name)) is not None])
+        return rows[~is_held_back], rows[is_held_back]
 
     def _among(
         self, candidates: Sequence[Candidate], pod: Pod, snapshot: Snapshot, extenders: Sequence[Extender]

@@ -409,7 +409,8 @@ async def test_a_pod_that_was_to_be_woken_by_nothing_yet_is_left_to_the_events()
 def test_nobody_is_spared_or_held_back_unless_that_is_asked_for() -> None:
     under_way = World().under_way
     assert not under_way.spares(URGENT)
-    assert not under_way.is_held_back(URGENT)
+    assert not under_way.held_back_from(URGENT)
+    assert not under_way.released()
 
 
 def test_a_preemption_that_begins_is_looked_at_for_a_loop() -> None:
@@ -418,6 +419,23 @@ def test_a_preemption_that_begins_is_looked_at_for_a_loop() -> None:
     under_way = PreemptionsUnderWay({}.get, World(), spares=lambda each: each is URGENT, loops=loops)
     for number in range(LOOP_AT + 1):
         under_way.begin(Preemption(URGENT, "n1", [pod("back", uid=f"uid-{number}")]), 1)
-    assert under_way.is_held_back(URGENT)
+    assert set(under_way.held_back_from(URGENT)) == {"n1"}
     assert under_way.spares(URGENT)
     assert [each.reason for each in told] == ["PreemptionLoop"]
+
+
+async def test_a_pod_that_was_held_back_in_a_loop_is_tried_again_when_that_is_over() -> None:
+    world = World()
+    loops = PreemptionLoops(LoopClock(), lambda _: (), lambda _: None, Metrics())
+    world.under_way._loops = loops
+    for number in range(LOOP_AT + 1):
+        loops.begun(URGENT, "n1", [pod("back", uid=f"uid-{number}")])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(world.executor.wake_released)
+        assert set(world.under_way.held_back_from(URGENT)) == {"n1"}
+        await anyio.sleep(0.9)
+        assert world.activated == []
+        await anyio.sleep(2.0)
+        assert world.activated == ["urgent False"]
+        assert not world.under_way.held_back_from(URGENT)
+        tasks.cancel_scope.cancel()

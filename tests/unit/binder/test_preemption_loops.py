@@ -43,6 +43,9 @@ class Node:
             self.pods.append(successor)
             self.preempt(successor, by=by)
 
+    def holds_back(self, preemptor: Pod, name: str = "n1") -> bool:
+        return name in self.loops.held_back_from(preemptor)
+
     @property
     def alarms(self) -> float:
         return self.metrics.value("podium_preemption_loops_total")
@@ -55,10 +58,10 @@ def node() -> Node:
 
 def test_victims_that_come_back_three_times_are_a_loop_and_the_preemptor_is_held_back(node: Node) -> None:
     node.again_and_again(LOOP_AT)
-    assert not node.loops.is_held_back(URGENT)
+    assert not node.holds_back(URGENT)
     assert node.told == []
     node.again_and_again(1)
-    assert node.loops.is_held_back(URGENT)
+    assert node.holds_back(URGENT)
     assert node.alarms == 1
     [event] = node.told
     assert (event.type, event.reason, event.action) == ("Warning", "PreemptionLoop", "Preempting")
@@ -66,16 +69,44 @@ def test_victims_that_come_back_three_times_are_a_loop_and_the_preemptor_is_held
     assert "have come back to node n1 3 times" in event.note
 
 
-def test_it_is_held_back_for_five_minutes_and_may_try_anew(node: Node) -> None:
+def test_it_is_kept_from_that_node_alone(node: Node) -> None:
     node.again_and_again(LOOP_AT + 1)
-    node.clock.advance(299.0)
-    assert node.loops.is_held_back(URGENT)
+    assert set(node.loops.held_back_from(URGENT)) == {"n1"}
+
+
+def test_it_is_held_back_for_a_second_and_twice_as_long_each_time_up_to_five_minutes(node: Node) -> None:
+    node.again_and_again(LOOP_AT)
+    for seconds in (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 300.0, 300.0):
+        node.again_and_again(1)
+        node.clock.advance(seconds - 0.1)
+        assert node.holds_back(URGENT), seconds
+        node.clock.advance(0.1)
+        assert not node.holds_back(URGENT), seconds
+    assert node.alarms == len(node.told) == 11
+
+
+def test_a_loop_that_has_been_over_for_long_is_forgotten(node: Node) -> None:
+    node.again_and_again(LOOP_AT + 1)
+    node.clock.advance(600.0)
+    node.again_and_again(LOOP_AT)
+    assert not node.holds_back(URGENT)
+
+
+def test_who_asked_while_held_back_is_named_once_when_that_is_over(node: Node) -> None:
+    node.again_and_again(LOOP_AT + 1)
+    assert node.holds_back(URGENT)
+    assert node.loops.released() == []
     node.clock.advance(1.0)
-    assert not node.loops.is_held_back(URGENT)
-    node.again_and_again(LOOP_AT - 1)
-    assert not node.loops.is_held_back(URGENT)
-    node.again_and_again(1)
-    assert node.loops.is_held_back(URGENT)
+    assert node.loops.released() == [URGENT]
+    assert node.loops.released() == []
+
+
+def test_victims_that_come_back_beside_preemptors_that_got_their_place_are_no_loop(node: Node) -> None:
+    for number in range(10):
+        preemptor = owned(f"db-{number}", "db")
+        node.again_and_again(1, by=preemptor)
+        node.pods.append(preemptor)
+    assert node.told == []
 
 
 def test_replicas_that_make_room_one_after_the_other_are_no_loop(node: Node) -> None:
@@ -88,8 +119,8 @@ def test_replicas_that_make_room_one_after_the_other_are_no_loop(node: Node) -> 
 def test_successors_of_the_preemptor_are_of_the_same_loop(node: Node) -> None:
     for number in range(LOOP_AT + 1):
         node.again_and_again(1, by=owned(f"db-{number}", "db"))
-    assert node.loops.is_held_back(owned("db-7", "db"))
-    assert not node.loops.is_held_back(owned("web-7", "web"))
+    assert node.holds_back(owned("db-7", "db"))
+    assert not node.holds_back(owned("web-7", "web"))
 
 
 def test_a_pod_made_anew_by_hand_is_known_by_its_name(node: Node) -> None:
@@ -97,7 +128,7 @@ def test_a_pod_made_anew_by_hand_is_known_by_its_name(node: Node) -> None:
         successor = pod("alone", uid=f"uid-{number}")
         node.pods.append(successor)
         node.preempt(successor)
-    assert node.loops.is_held_back(URGENT)
+    assert node.holds_back(URGENT)
 
 
 def test_what_comes_back_after_a_long_time_or_to_another_node_is_no_loop(node: Node) -> None:

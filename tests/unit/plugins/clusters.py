@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -118,8 +118,8 @@ class StillHandle:
     def is_preempting(self, uid: str) -> bool:
         return uid in self.preempting
 
-    def is_held_back(self, pod: Pod) -> bool:
-        return pod.uid in self.held_back
+    def held_back_from(self, pod: Pod) -> Collection[str]:
+        return self.held_back
 
     def spares(self, victim: Pod) -> bool:
         return victim.spec.scheduler_name in self.spared

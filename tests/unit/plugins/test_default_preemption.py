@@ -413,10 +413,37 @@ def test_pods_that_the_handle_spares_are_nobodys_victims(usage_alone: bool) -> N
     assert plan(*world, incoming=incoming, handle=handle) == ("n2", ["ours"])
 
 
-def test_a_pod_that_is_held_back_does_not_preempt() -> None:
+def test_a_pod_that_is_held_back_from_all_nodes_does_not_preempt() -> None:
     world = (node("n1", cpu="4"), pod("low", cpu="4", node="n1"))
     incoming = pod("urgent", cpu="4", priority=10)
-    decision = attempt(incoming, snapshot_of(*world), handle=StillHandle(held_back={"uid-urgent"}))
+    decision = attempt(incoming, snapshot_of(*world), handle=StillHandle(held_back={"n1", "gone"}))
     assert isinstance(decision, DoesNotFit)
     assert decision.post_filter is None
     assert decision.error.message.endswith("preemption: not eligible: its victims keep coming back.")
+
+
+def test_a_pod_that_is_held_back_from_a_node_preempts_on_another() -> None:
+    world = (
+        node("n1", cpu="4"),
+        node("n2", cpu="4"),
+        pod("low", cpu="4", node="n1"),
+        pod("middle", cpu="4", node="n2", priority=5),
+    )
+    incoming = pod("urgent", cpu="4", priority=10)
+    assert plan(*world, incoming=incoming) == ("n1", ["low"])
+    handle = StillHandle(snapshot_of(*world), held_back={"n1"})
+    assert plan(*world, incoming=incoming, handle=handle) == ("n2", ["middle"])
+
+
+def test_the_message_tells_nodes_where_a_pod_is_held_back_from_those_where_preemption_is_no_help() -> None:
+    world = (
+        node("n1", cpu="4"),
+        node("n2", cpu="4"),
+        pod("low", cpu="4", node="n1"),
+        pod("high", cpu="4", node="n2", priority=20),
+    )
+    incoming = pod("urgent", cpu="4", priority=10)
+    decision = attempt(incoming, snapshot_of(*world), handle=StillHandle(snapshot_of(*world), held_back={"n1"}))
+    assert isinstance(decision, DoesNotFit)
+    assert "1 Preemption is held back: victims keep coming back" in decision.error.message
+    assert "1 No preemption victims found for incoming pod" in decision.error.message
