@@ -4,13 +4,14 @@ Owns what an API server's answer, or its silence, means for these writes. Never 
 or may not have happened, the object is read again.
 
 Source: kubernetes pkg/scheduler/framework/plugins/defaultbinder and pkg/scheduler/util/utils.go, v1.36.2.
-Differs: upstream takes a lost answer for a failure and leaves it to the pod's next update to say otherwise.
+Differs: upstream takes a lost answer for a failure and leaves it to the pod's next update to say otherwise, and takes
+most senseless answers for a success; here they count as lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import msgspec
@@ -18,6 +19,7 @@ from msgspec import Struct
 
 from podium.binder.object_patch import patch_object
 from podium.binder.status_patch import condition_removal, status_patch
+from podium.kube.answers import check_deleted, check_object, check_success, read
 from podium.kube.api_errors import (
     ApiError,
     Conflict,
@@ -30,7 +32,7 @@ from podium.kube.api_errors import (
     Unreachable,
 )
 from podium.kube.dispatcher import Compose, Dispatcher, Priority
-from podium.kube.objects import Pod, PodCondition
+from podium.kube.objects import ObjectMeta, Pod, PodCondition
 from podium.kube.resource_types import ObjectT, ResourceType
 from podium.kube.session import JSON, STRATEGIC_MERGE_PATCH, Method
 from podium.lib.clock import Clock
@@ -39,7 +41,7 @@ _BIND_TRIES = 3
 _BIND_PAUSE_S = 0.1
 _READ_PAUSES_S = (0.0, 0.1, 0.5, 2.0)
 _STATUS_PAUSES_S = (0.0, 0.01, 0.05, 0.25)
-_DELETE_RETRIED = (InternalError, Unavailable, ServerTimeout, Unreachable, OutcomeUnknown)
+_DELETE_RETRIED = (InternalError, Unavailable, ServerTimeout, Unreachable, OutcomeUnknown, Malformed)
 _STATUS_RETRIED = (*_DELETE_RETRIED, Conflict)
 
 _encode = msgspec.json.Encoder().encode
@@ -79,6 +81,8 @@ class _DeleteOptions(Struct, gc=False):
 
 
 class _SeenMeta(Struct):
+    name: str
+    namespace: str
     uid: str
 
 
@@ -92,6 +96,7 @@ class _SeenStatus(Struct):
 
 
 class _SeenPod(Struct):
+    kind: Literal["Pod"]
     metadata: _SeenMeta
     spec: _SeenSpec
     status: _SeenStatus = msgspec.field(default_factory=_SeenStatus)
@@ -127,8 +132,10 @@ class ApiClient:
         metadata, path = pod.metadata, _path(pod)
         body = _encode(_Binding(_BindingMeta(metadata.namespace, metadata.name, metadata.uid), _Target(node_name)))
         try:
-            await self._dispatcher.send(
-                Priority.BINDING, "POST", path + "/binding", self._checked(pod, node_name, body)
+            check_success(
+                await self._dispatcher.send(
+                    Priority.BINDING, "POST", path + "/binding", self._checked(pod, node_name, body)
+                )
             )
         except ApiError as error:
             if not error.may_have_happened:
@@ -159,10 +166,7 @@ class ApiClient:
 
         Raises: ApiError where the pod cannot be read.
         """
-        try:
-            seen = _decode_pod(await self._dispatcher.send(Priority.STATUS, "GET", _path(pod)))
-        except msgspec.DecodeError as error:
-            raise Malformed(f"pod {pod.key} cannot be read: {error}") from error
+        seen = _seen(pod, await self._dispatcher.send(Priority.STATUS, "GET", _path(pod)))
         is_it = seen.metadata.uid == pod.uid and seen.status.phase == "Failed"
         return seen.status.reason if is_it else ""
 
@@ -210,24 +214,42 @@ class ApiClient:
         """
         body = _encode(_DeleteOptions(_Preconditions(pod.uid)))
         try:
-            await self._retry("DELETE", _path(pod), body, JSON, _DELETE_RETRIED)
+            await self._retry("DELETE", pod, _path(pod), body, JSON, _DELETE_RETRIED, check_deleted)
         except (NotFound, Conflict):
             return False
         return True
 
     async def _patch_status(self, pod: Pod, patch: bytes | Compose) -> None:
-        await self._retry("PATCH", _path(pod) + "/status", patch, STRATEGIC_MERGE_PATCH, _STATUS_RETRIED)
+        path = _path(pod) + "/status"
+        await self._retry("PATCH", pod, path, patch, STRATEGIC_MERGE_PATCH, _STATUS_RETRIED, check_object)
 
     async def _retry(
-        self, method: Method, path: str, body: bytes | Compose, content_type: str, retried: tuple[type[ApiError], ...]
+        self,
+        method: Method,
+        pod: Pod,
+        path: str,
+        body: bytes | Compose,
+        content_type: str,
+        retried: tuple[type[ApiError], ...],
+        check: Callable[[bytes, str, str, ObjectMeta], None],
     ) -> None:
-        """Make a write that may as well be made twice, up to four times."""
+        """Make a write that may as well be made twice, up to four times, until the answer passes the check."""
         failure: ApiError | None = None
+        is_sent = True
+
+        def compose() -> bytes | None:
+            nonlocal is_sent
+            content = body() if callable(body) else body
+            is_sent = content is not None
+            return content
+
         for pause_s in _STATUS_PAUSES_S:
             if pause_s:
                 await anyio.sleep(pause_s)
             try:
-                await self._dispatcher.send(Priority.STATUS, method, path, body, content_type=content_type)
+                answer = await self._dispatcher.send(Priority.STATUS, method, path, compose, content_type=content_type)
+                if is_sent:
+                    check(answer, "v1", "Pod", pod.metadata)
                 return
             except retried as error:
                 failure = error
@@ -254,7 +276,7 @@ class ApiClient:
                 raise doubt
             await anyio.sleep(_BIND_PAUSE_S)
             try:
-                await self._dispatcher.send(Priority.BINDING, "POST", path + "/binding", body)
+                check_success(await self._dispatcher.send(Priority.BINDING, "POST", path + "/binding", body))
                 return
             except Conflict:
                 if await self._is_bound(pod, node_name, path, doubt):
@@ -270,7 +292,7 @@ class ApiClient:
 
         Raises: `NotFound`, `Conflict` as `bind`; `OutcomeUnknown` where the pod cannot be read.
         """
-        seen = await self._read(path, doubt)
+        seen = await self._read(pod, path, doubt)
         if seen.metadata.uid != pod.uid:
             raise Conflict(
                 f'pod "{pod.key}" is another one by now: its uid is {seen.metadata.uid}, not {pod.uid}',
@@ -283,18 +305,26 @@ class ApiClient:
             )
         return bool(seen.spec.node_name)
 
-    async def _read(self, path: str, doubt: ApiError) -> _SeenPod:
+    async def _read(self, pod: Pod, path: str, doubt: ApiError) -> _SeenPod:
         failure: Exception = doubt
         for pause_s in _READ_PAUSES_S:
             if pause_s:
                 await anyio.sleep(pause_s)
             try:
-                return _decode_pod(await self._dispatcher.send(Priority.BINDING, "GET", path))
+                return _seen(pod, await self._dispatcher.send(Priority.BINDING, "GET", path))
             except NotFound:
                 raise
-            except (ApiError, msgspec.DecodeError) as error:
+            except ApiError as error:
                 failure = error
         raise OutcomeUnknown(f"{doubt}; and the pod could not be read again: {failure}") from failure
+
+
+def _seen(pod: Pod, answer: bytes) -> _SeenPod:
+    """What is read of the pod, or of another one that has its name by now. Raises: `Malformed`."""
+    seen = read(_decode_pod, answer, f"pod {pod.key}")
+    if (seen.metadata.namespace, seen.metadata.name) != (pod.metadata.namespace, pod.metadata.name):
+        raise Malformed(f"asked for pod {pod.key}, answered with {seen.metadata.namespace}/{seen.metadata.name}")
+    return seen
 
 
 def _path(pod: Pod) -> str:

@@ -23,6 +23,7 @@ import msgspec
 import structlog
 
 from podium.binder.event import Event
+from podium.kube.answers import check_object
 from podium.kube.api_errors import (
     AlreadyExists,
     ApiError,
@@ -33,12 +34,15 @@ from podium.kube.api_errors import (
     Unreachable,
 )
 from podium.kube.dispatcher import Dispatcher, Priority
+from podium.kube.objects import ObjectMeta
 from podium.kube.session import STRATEGIC_MERGE_PATCH
 from podium.kube.times import format_micro_time
 from podium.lib.clock import Clock
 
 log = structlog.get_logger(__name__)
 
+_API_VERSION: Final = "events.k8s.io/v1"
+_KIND: Final = "Event"
 _QUEUE_MAX: Final = 20_000
 _SERIES_MAX: Final = 10_000
 _WORKERS: Final = 16
@@ -250,25 +254,26 @@ class EventRecorder:
         return None
 
     async def _send(self, series: _Series) -> None:
-        path = f"/apis/events.k8s.io/v1/namespaces/{series.namespace}/events"
+        path = f"/apis/{_API_VERSION}/namespaces/{series.namespace}/events"
         if series.written:
             patch = _encode({"series": _counts(series)})
             try:
-                await self._dispatcher.send(
+                answer = await self._dispatcher.send(
                     Priority.EVENT, "PATCH", f"{path}/{series.name}", patch, content_type=STRATEGIC_MERGE_PATCH
                 )
+                _check(answer, series)
                 return
             except NotFound:
                 pass  # Events do not live long on the server: begin again.
         # A series that is there already: an earlier try has got through after all.
         with contextlib.suppress(AlreadyExists):
-            await self._dispatcher.send(Priority.EVENT, "POST", path, _encode(self._body(series)))
+            _check(await self._dispatcher.send(Priority.EVENT, "POST", path, _encode(self._body(series))), series)
 
     def _body(self, series: _Series) -> dict[str, Any]:
         event = series.event
         body = {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
+            "apiVersion": _API_VERSION,
+            "kind": _KIND,
             "metadata": {"name": series.name, "namespace": series.namespace},
             "eventTime": format_micro_time(series.first_s),
             "reportingController": event.reporting_controller,
@@ -296,6 +301,11 @@ class EventRecorder:
                 reason=series.event.reason,
                 error=str(error),
             )
+
+
+def _check(answer: bytes, series: _Series) -> None:
+    """Raises: `Malformed` where the answer is not the Event."""
+    check_object(answer, _API_VERSION, _KIND, ObjectMeta(name=series.name, namespace=series.namespace))
 
 
 def _counts(series: _Series) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from typing import Any, Final
 import anyio
 import msgspec
 
+from podium.kube.answers import check_object
 from podium.kube.api_errors import ApiError, Conflict, Malformed, NotFound
 from podium.kube.dispatcher import Dispatcher, Priority
+from podium.kube.objects import ObjectMeta
 from podium.kube.resource_types import ObjectT, ResourceType
 from podium.kube.session import MERGE_PATCH
 from podium.kube.wire import without_nulls
@@ -42,6 +44,7 @@ async def patch_object(
     for _ in range(_TRIES):
         try:
             answer = await dispatcher.send(Priority.BINDING, "PATCH", path, body, content_type=MERGE_PATCH)
+            check_object(answer, resource.api_version, resource.kind, item.metadata)
             return _typed(resource, _parsed(answer))
         except Conflict as error:
             if doubt is None:
@@ -51,21 +54,27 @@ async def patch_object(
             if not error.may_have_happened:
                 raise
             doubt = error
-        seen = await _read(dispatcher, path, doubt)
+        seen = await _read(dispatcher, resource, item, path, doubt)
         known = _typed(resource, seen)
-        if _contains(seen, change):
+        if _contains(seen, change) and known.metadata.uid == item.metadata.uid:
             return known
-        if known.metadata.resource_version != version:
+        if known.metadata.resource_version != version or known.metadata.uid != item.metadata.uid:
             raise Conflict(f'{resource.plural} "{item.key}" has changed meanwhile', code=409, reason="Conflict")
     assert doubt is not None
     raise doubt
 
 
-async def _read(dispatcher: Dispatcher, path: str, doubt: ApiError) -> Any:
+async def _read(
+    dispatcher: Dispatcher, resource: ResourceType[ObjectT], item: ObjectT, path: str, doubt: ApiError
+) -> Any:
+    """The object of that name, which may be another one by now."""
+    named = ObjectMeta(name=item.metadata.name, namespace=item.metadata.namespace)
     for pause_s in _READ_PAUSES_S:
         await anyio.sleep(pause_s)
         try:
-            return _parsed(await dispatcher.send(Priority.BINDING, "GET", path))
+            answer = await dispatcher.send(Priority.BINDING, "GET", path)
+            check_object(answer, resource.api_version, resource.kind, named)
+            return _parsed(answer)
         except NotFound:
             raise
         except ApiError as error:

@@ -144,6 +144,7 @@ _BY_CODE: dict[int, type[ApiError]] = {
     401: Unauthorized,
     403: Forbidden,
     404: NotFound,
+    408: ServerTimeout,
     409: Conflict,
     410: Gone,
     422: Invalid,
@@ -154,6 +155,9 @@ _BY_CODE: dict[int, type[ApiError]] = {
     504: ServerTimeout,
 }
 
+
+ACCEPTED = (200, 201, 202)
+"""The codes by which an API server says that it has done, or will do, what was asked."""
 
 RETRY_AFTER_S_MAX = 60.0
 """A server, or a proxy before it, may ask for more: it is asked again then."""
@@ -185,16 +189,22 @@ def from_status(status: Status, *, code: int = 0, retry_after_s: float | None = 
     if retry_after_s is not None:
         retry_after_s = min(retry_after_s, RETRY_AFTER_S_MAX)
     actual = status.code or code
-    kind = _BY_REASON.get(reason) or _BY_CODE.get(actual) or (ServerError if actual >= 500 else ApiError)
+    kind = _BY_REASON.get(reason) or _kind_of(actual)
     message = status.message or "the server gave no message"
     return kind(message, code=actual, reason=reason, retry_after_s=retry_after_s)
+
+
+def _kind_of(code: int) -> type[ApiError]:
+    return _BY_CODE.get(code) or (ServerError if code >= 500 else ApiError)
 
 
 def from_response(code: int, body: bytes, retry_after: str | None = None) -> ApiError:
     """The error an HTTP answer stands for.
 
+    A code that leaves open whether a write has happened is not overruled by a body that says something else.
+
     Args:
-        code: the HTTP status, 300 or more.
+        code: the HTTP status, not one of `ACCEPTED`. Below 400 it is no answer of an API server to what podium asks.
         body: a `Status` as JSON, or anything a proxy may say instead.
         retry_after: the header's text; only whole seconds are understood, as in client-go.
     """
@@ -203,4 +213,9 @@ def from_response(code: int, body: bytes, retry_after: str | None = None) -> Api
         status = _decode_status(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         status = Status(message=body[:200].decode(errors="replace").strip() or None)
-    return from_status(status, code=code, retry_after_s=seconds)
+    if code < 400:
+        return Malformed(f"answered with code {code}: {body[:100]!r}")
+    error = from_status(status, code=code, retry_after_s=seconds)
+    if _kind_of(code).may_have_happened and not error.may_have_happened:
+        return _kind_of(code)(error.message, code=code, retry_after_s=error.retry_after_s)
+    return error

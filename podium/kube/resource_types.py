@@ -67,6 +67,11 @@ class ResourceType(Generic[ObjectT]):
         parts = self.path.split("/")
         return parts[2] if parts[1] == "apis" else ""
 
+    @property
+    def api_version(self) -> str:
+        """Group and version, as an object's `apiVersion` says them."""
+        return self.path[1:].partition("/")[2].rpartition("/")[0]
+
     def object_path(self, item: KubeObject) -> str:
         """Where one object is served. Names that an API server lets through need no percent-encoding."""
         base, _, plural = self.path.rpartition("/")

@@ -23,6 +23,7 @@ import yarl
 
 import podium
 from podium.kube.api_errors import (
+    ACCEPTED,
     ConnectionLost,
     HeldBack,
     Malformed,
@@ -172,7 +173,7 @@ class ApiSession:
         content_type: str = JSON,
         deadline_s: float = _DEADLINE_S,
     ) -> bytes:
-        """Make one request and return the body of a 2xx answer.
+        """Make one request and return the body of an answer that accepts it; `kube.answers` checks what it holds.
 
         Args:
             path: absolute and percent-encoded, with the query.
@@ -238,7 +239,7 @@ class ApiSession:
                 status, received_bytes = (None, None) if answer is None else (answer.status, len(answer.body))
                 seconds = time.monotonic() - started_s
                 self._observer.answered(method, status, seconds, len(body or b""), received_bytes)
-        if answer.status >= 300:
+        if answer.status not in ACCEPTED:
             raise from_response(answer.status, answer.body, answer.retry_after)
         return answer.body
 
@@ -276,7 +277,7 @@ class ApiSession:
                 "GET", self._url(path), headers=headers, timeout=timeout, **self._fixed
             )
             status = response.status
-            if status < 300:
+            if status in ACCEPTED:
                 return Stream(response)
             answer = await response.read()
         except _NOT_SENT as error:

@@ -152,12 +152,12 @@ class ObjectDecoder(Generic[ObjectT]):
         Raises: `Malformed` if it is not a list at all.
         """
         if self._keep is not None:
-            with _room_for_nesting():
+            with room_for_nesting():
                 return self._page_item_by_item(body)
         try:
             page = self._decode_page(body)
         except NOT_DECODED:
-            with _room_for_nesting():
+            with room_for_nesting():
                 return self._page_item_by_item(body)
         return Page(page.items or [], [], page.metadata.resource_version, page.metadata.continue_token or "")
 
@@ -171,7 +171,7 @@ class ObjectDecoder(Generic[ObjectT]):
                 return Page(self._decode_items(array), [])
             except NOT_DECODED:
                 pass
-        with _room_for_nesting():
+        with room_for_nesting():
             try:
                 raws = _decode_raw_items(bytes(array))
             except NOT_DECODED as error:
@@ -187,11 +187,11 @@ class ObjectDecoder(Generic[ObjectT]):
             try:
                 change: Change[ObjectT] = self._decode_change(line)
             except NOT_DECODED:
-                with _room_for_nesting():
+                with room_for_nesting():
                     return self._event_in_two_steps(line)
             if change.type in _CHANGES:
                 return change
-        with _room_for_nesting():
+        with room_for_nesting():
             return self._event_in_two_steps(line)
 
     def _page_item_by_item(self, body: bytes) -> Page[ObjectT]:
@@ -259,7 +259,7 @@ _CHANGES = frozenset((ADDED, MODIFIED, DELETED))
 
 
 @contextmanager
-def _room_for_nesting() -> Iterator[None]:
+def room_for_nesting() -> Iterator[None]:
     """As much recursion as the deepest object needs; the stack has room for twice that."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(before + _DEPTH_MAX)

@@ -5,6 +5,7 @@ Kinds of fault, each limited to the next `times` matching requests (None: until 
   latency      wait `delay_s` first
   lost         do the work, then cut the connection without an answer
   torn         do the work, then cut the connection in the middle of the answer
+  senseless    answer with `code` and `body`, and do nothing
 And at once: ending open watches, and refusing connections for a while.
 """
 
@@ -35,7 +36,7 @@ _REASONS = {
 
 @dataclass(slots=True)
 class Fault:
-    """One rule. An empty `verb`, `resource` or `subresource` matches any; subresource "-" matches none."""
+    """One rule. An empty `verb`, `resource`, `subresource` or `namespace` matches any; subresource "-" matches none."""
 
     kind: str
     verb: str = ""
@@ -45,6 +46,8 @@ class Fault:
     code: int = 500
     retry_after_s: int | None = None
     delay_s: float = 0.0
+    namespace: str = ""
+    body: str = ""
 
     def matches(self, request: ResourceRequest) -> bool:
         """Whether the rule is about this request and not used up."""
@@ -53,6 +56,7 @@ class Fault:
             and self.verb in ("", request.verb)
             and (not self.resource or resource_named(self.resource).plural == request.resource.plural)
             and self.subresource in ("", request.subresource or "-")
+            and self.namespace in ("", request.namespace)
         )
 
     def error(self) -> ApiError:
@@ -91,19 +95,40 @@ class Faults:
         verb: str = "",
         resource: str = "",
         subresource: str = "",
+        namespace: str = "",
     ) -> None:
         """Answer the next matching requests with 429 and Retry-After."""
-        self._add(Fault("error", verb, resource, subresource, times, 429, retry_after_s))
+        self._add(Fault("error", verb, resource, subresource, times, 429, retry_after_s, namespace=namespace))
+
+    def senseless_answer(
+        self,
+        times: int | None = 1,
+        *,
+        code: int = 200,
+        body: str = "",
+        verb: str = "",
+        resource: str = "",
+        subresource: str = "",
+    ) -> None:
+        """Answer the next matching requests with that code and body, and do nothing of what they ask."""
+        self._add(Fault("senseless", verb, resource, subresource, times, code, body=body))
 
     def gone(self, times: int | None = 1, *, verb: str = "watch", resource: str = "") -> None:
         """Answer the next matching requests with HTTP 410."""
         self._add(Fault("error", verb, resource, "", times, 410))
 
     def latency(
-        self, delay_s: float, times: int | None = None, *, verb: str = "", resource: str = "", subresource: str = ""
+        self,
+        delay_s: float,
+        times: int | None = None,
+        *,
+        verb: str = "",
+        resource: str = "",
+        subresource: str = "",
+        namespace: str = "",
     ) -> None:
         """Let matching requests wait before they are looked at."""
-        self._add(Fault("latency", verb, resource, subresource, times, delay_s=delay_s))
+        self._add(Fault("latency", verb, resource, subresource, times, delay_s=delay_s, namespace=namespace))
 
     def lose_response(
         self, times: int | None = 1, *, verb: str = "", resource: str = "", subresource: str = ""
@@ -181,6 +206,7 @@ class Faults:
 _COMMANDS = (
     "server_error",
     "too_many_requests",
+    "senseless_answer",
     "gone",
     "latency",
     "lose_response",

@@ -171,6 +171,27 @@ async def test_bindings_that_fail_or_whose_answers_are_lost_are_made_exactly_onc
     assert sorted(item["metadata"]["name"] for item in changed if item["spec"].get("nodeName")) == sorted(names)
 
 
+async def test_bindings_with_senseless_answers_are_looked_up_and_no_pod_is_lost(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    await sandbox_cluster.create(node("only", cpu="1"))
+    daemon = await start(sandbox_cluster)
+    answers = [
+        (200, "<html>Log in</html>"),
+        (200, ""),
+        (207, ""),
+        (201, '{"kind":"Status","apiVersion":"v1","status":"Failure","code":409}'),
+    ]
+    for index, (code, body) in enumerate(answers):
+        sandbox_cluster.sandbox.faults.senseless_answer(code=code, body=body, **BINDINGS)
+        # As large as the node.
+        await sandbox_cluster.create(pod(f"web-{index}", cpu="1"))
+        await sandbox_cluster.wait_bound([f"web-{index}"])
+        await sandbox_cluster.delete_pod(f"web-{index}")
+    assert await daemon.attempts("scheduled") == len(answers)
+    await daemon.wait_metric(0, "scheduler_cache_size", type="assumed_pods")
+
+
 async def test_a_pod_that_goes_or_is_bound_by_another_while_its_binding_is_under_way_is_let_go(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:

@@ -15,12 +15,15 @@ from typing import Any
 import orjson
 
 from podium.binder.event import ObjectReference
+from podium.kube.answers import check_object
 from podium.kube.api_errors import Malformed
 from podium.kube.dispatcher import Requester
+from podium.kube.objects import ObjectMeta
 
 Json = dict[str, Any]
 
 _API_VERSION = "coordination.k8s.io/v1"
+_KIND = "Lease"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ class LeaseLock:
         """The object as it was seen last, for Events about it."""
         metadata = self._object.get("metadata", {})
         uid, version = metadata.get("uid", ""), metadata.get("resourceVersion", "")
-        return ObjectReference(_API_VERSION, "Lease", self.name, self.namespace, uid, version)
+        return ObjectReference(_API_VERSION, _KIND, self.name, self.namespace, uid, version)
 
     async def read(self) -> LeaseRecord:
         """Who leads.
@@ -82,19 +85,22 @@ class LeaseLock:
     async def create(self, record: LeaseRecord) -> None:
         """Make the Lease. Raises: `AlreadyExists` and any other `ApiError`."""
         metadata = {"namespace": self.namespace, "name": self.name}
-        made = {"apiVersion": _API_VERSION, "kind": "Lease", "metadata": metadata, "spec": record.spec()}
-        self._keep(await self._request("POST", self._collection, made))
+        made = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": metadata, "spec": record.spec()}
+        self._keep(await self._request("POST", self._collection, made), written=record)
 
     async def replace(self, record: LeaseRecord) -> None:
         """Write the record over the version last seen. Raises: `Conflict` if there is a newer one; any `ApiError`."""
         spec = {**self._object.get("spec", {}), **record.spec()}
-        self._keep(await self._request("PUT", f"{self._collection}/{self.name}", {**self._object, "spec": spec}))
+        path = f"{self._collection}/{self.name}"
+        self._keep(await self._request("PUT", path, {**self._object, "spec": spec}), written=record)
 
     async def _request(self, method: Any, path: str, body: Json | None = None) -> bytes:
         content = None if body is None else orjson.dumps(body)
         return await self._session.request(method, path, content, deadline_s=self._deadline_s)
 
-    def _keep(self, answer: bytes) -> LeaseRecord:
+    def _keep(self, answer: bytes, *, written: LeaseRecord | None = None) -> LeaseRecord:
+        """Raises: `Malformed` where the answer is not this Lease, or not the one that was just written."""
+        check_object(answer, _API_VERSION, _KIND, ObjectMeta(name=self.name, namespace=self.namespace))
         try:
             found = orjson.loads(answer)
             spec = found.get("spec") or {}
@@ -107,5 +113,9 @@ class LeaseLock:
             )
         except (ValueError, TypeError, AttributeError) as error:
             raise Malformed(f"Lease {self}: {error}") from error
+        if written is not None and record.holder != written.holder:
+            raise Malformed(
+                f"Lease {self}: written for {written.holder!r}, answered with holder {record.holder!r:.300}"
+            )
         self._object = found
         return record

@@ -16,13 +16,14 @@ import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import msgspec
 import orjson
 from aiohttp import web
 
+from podium.kube.answers import read
 from podium.kube.api_errors import ApiError
 from podium.kube.dispatcher import Requester
 from podium.lib.clock import Clock
@@ -72,7 +73,8 @@ class _Verdict(msgspec.Struct):
 
 
 class _TokenReview(msgspec.Struct):
-    status: _Verdict = msgspec.field(default_factory=_Verdict)
+    kind: Literal["TokenReview"]
+    status: _Verdict
 
 
 _decode = msgspec.json.Decoder(_TokenReview).decode
@@ -117,8 +119,8 @@ class Authenticator:
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
         try:
             answer = await self._session.request("POST", _TOKEN_REVIEWS, orjson.dumps(review), deadline_s=_REVIEW_S_MAX)
-            verdict = _decode(answer).status
-        except (ApiError, msgspec.DecodeError, TypeError) as error:
+            verdict = read(_decode, answer, "a TokenReview").status
+        except (ApiError, TypeError) as error:
             raise NotAuthenticated(f"the token could not be reviewed: {error}") from error
         if not verdict.authenticated:
             return NotAuthenticated(verdict.error or "the token is not valid")

@@ -9,12 +9,13 @@ Differs: who asks for an open path is not asked who they are, so that probes nev
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import orjson
 
 from podium.daemon.serving.authentication import User
+from podium.kube.answers import read
 from podium.kube.api_errors import ApiError
 from podium.kube.dispatcher import Requester
 from podium.lib.clock import Clock
@@ -36,7 +37,8 @@ class _Verdict(msgspec.Struct):
 
 
 class _AccessReview(msgspec.Struct):
-    status: _Verdict = msgspec.field(default_factory=_Verdict)
+    kind: Literal["SubjectAccessReview"]
+    status: _Verdict
 
 
 _decode = msgspec.json.Decoder(_AccessReview).decode
@@ -81,8 +83,9 @@ class Authorizer:
         if known is not None:
             return known
         try:
-            verdict = _decode(await self._session.request("POST", _REVIEWS, body, deadline_s=_REVIEW_S_MAX)).status
-        except (ApiError, msgspec.DecodeError) as error:
+            answer = await self._session.request("POST", _REVIEWS, body, deadline_s=_REVIEW_S_MAX)
+            verdict = read(_decode, answer, "a SubjectAccessReview").status
+        except ApiError as error:
             raise NotDecided(str(error)) from error
         is_allowed = verdict.allowed and not verdict.denied
         self._answers.put(body, is_allowed, self._allowed_s if is_allowed else self._refused_s)

@@ -59,6 +59,37 @@ async def test_a_500_that_did_nothing_is_followed_by_another_try(faulty: FaultyC
     assert bindings(cluster, "a") == 1
 
 
+@pytest.mark.parametrize(
+    ("code", "body"),
+    [
+        (200, "<html>Log in</html>"),
+        (200, ""),
+        (200, "{}"),
+        (204, ""),
+        (207, '{"kind":"Status","apiVersion":"v1","status":"Success"}'),
+        (201, '{"kind":"Status","apiVersion":"v1","status":"Failure","code":409,"reason":"Conflict"}'),
+        (201, '{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b","namespace":"default","uid":"x"}}'),
+        (302, ""),
+    ],
+)
+async def test_an_answer_that_makes_no_sense_is_followed_by_another_try(
+    faulty: FaultyCluster, code: int, body: str
+) -> None:
+    cluster = faulty.cluster
+    pod = await cluster.create_pod("a")
+    faulty.faults.senseless_answer(code=code, body=body, verb="create", resource="pods", subresource="binding")
+    faulty.faults.senseless_answer(code=code, body=body, verb="get", resource="pods")
+    await cluster.client.bind(pod, "n1")
+    assert (await cluster.pod("a")).node_name == "n1"
+    assert await cluster.changes_since(pod) == {"a": 1}
+    faulty.faults.senseless_answer(code=code, body=body, verb="patch", resource="pods", subresource="status")
+    assert await cluster.client.patch_status(pod, condition=not_scheduled(pod, unschedulable("no room")))
+    assert (await cluster.condition("a"))["message"] == "no room"
+    faulty.faults.senseless_answer(code=code, body=body, verb="delete", resource="pods")
+    assert await cluster.client.delete_pod(pod)
+    assert (await cluster.pod("a")).is_terminating
+
+
 async def test_a_pod_that_cannot_be_read_at_once_is_read_later(faulty: FaultyCluster) -> None:
     cluster = faulty.cluster
     pod = await cluster.create_pod("a")

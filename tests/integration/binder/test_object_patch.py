@@ -92,6 +92,27 @@ async def test_a_500_that_did_nothing_is_followed_by_another_try(faulty: FaultyC
     assert selected.metadata.annotations == SELECTED["metadata"]["annotations"]
 
 
+@pytest.mark.parametrize(
+    ("code", "body"),
+    [
+        (200, "<html>Log in</html>"),
+        (200, "{}"),
+        (207, "{}"),
+        (200, '{"kind":"Status","apiVersion":"v1","status":"Success"}'),
+        (200, '{"kind":"PersistentVolumeClaim","apiVersion":"v1","metadata":{"name":"b","namespace":"default"}}'),
+    ],
+)
+async def test_an_answer_that_makes_no_sense_is_followed_by_another_try(
+    faulty: FaultyCluster, code: int, body: str
+) -> None:
+    claim = await a_claim(faulty.cluster)
+    faulty.faults.senseless_answer(code=code, body=body, verb="patch", resource="persistentvolumeclaims")
+    faulty.faults.senseless_answer(code=code, body=body, verb="get", resource="persistentvolumeclaims")
+    selected = await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
+    assert selected.metadata.name == "data"
+    assert selected.metadata.annotations == SELECTED["metadata"]["annotations"]
+
+
 async def test_a_server_that_only_fails_leaves_the_object_alone_and_says_so(faulty: FaultyCluster) -> None:
     claim = await a_claim(faulty.cluster)
     faulty.faults.server_error(None, verb="patch", resource="persistentvolumeclaims")

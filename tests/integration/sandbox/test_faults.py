@@ -98,6 +98,19 @@ async def test_an_answer_can_be_torn(rest, sandbox):
     assert (status, len(body["items"])) == (200, 1)
 
 
+async def test_an_answer_can_make_no_sense(rest, sandbox):
+    sandbox.faults.senseless_answer(code=207, body="<html>", verb="create", resource="pods")
+    async with rest.session.post(PODS, json=sample_pod("a")) as response:
+        assert (response.status, await response.text()) == (207, "<html>")
+    assert (await rest.get(f"{PODS}/a"))[0] == 404
+
+
+async def test_a_fault_may_belong_to_one_namespace(rest, sandbox):
+    sandbox.faults.too_many_requests(verb="list", resource="pods", namespace="kube-system")
+    assert (await rest.get(PODS))[0] == 200
+    assert (await rest.get("/api/v1/namespaces/kube-system/pods"))[0] == 429
+
+
 async def test_latency_delays_an_answer(rest, sandbox):
     sandbox.faults.latency(0.1, times=1)
     start = time.monotonic()

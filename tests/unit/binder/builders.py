@@ -38,8 +38,26 @@ class Request:
         return f"{self.method} {self.path}"
 
 
+def regular_answer(request: Request) -> Any:
+    """What an API server says to a write that it accepts."""
+    *_, plural, name = request.path.split("/")
+    namespace = request.path.partition("/namespaces/")[2].partition("/")[0]
+    if name == "binding":
+        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    if "events" in (plural, name):
+        named = name if request.method == "PATCH" else request.body["metadata"]["name"]
+        metadata = {"name": named, "namespace": namespace}
+        return {"kind": "Event", "apiVersion": "events.k8s.io/v1", "metadata": metadata}
+    uid = (request.body or {}).get("metadata", {}).get("uid") or (request.body or {}).get("preconditions", {})["uid"]
+    metadata = {"name": plural if name == "status" else name, "namespace": namespace, "uid": uid}
+    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata}
+
+
 class Wire:
-    """The far end of a dispatcher: gives each request to a function that answers, or raises what the network would."""
+    """The far end of a dispatcher: gives each request to a function that answers, or raises what the network would.
+
+    An answer of `{}` stands for the regular one; bytes are sent as they are.
+    """
 
     def __init__(self, answer: Callable[[Request], Any] = lambda request: {}) -> None:
         self.answer = answer
@@ -51,7 +69,10 @@ class Wire:
         self.requests.append(made)
         if self.latency_s:
             await asyncio.sleep(self.latency_s)
-        return json.dumps(self.answer(made)).encode()
+        answer = self.answer(made)
+        if isinstance(answer, bytes):
+            return answer
+        return json.dumps(regular_answer(made) if answer == {} and method != "GET" else answer).encode()
 
     @property
     def calls(self) -> list[str]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from podium.kube.api_errors import (
     ConnectionLost,
     Forbidden,
     InternalError,
+    Malformed,
     NotFound,
     OutcomeUnknown,
     TooManyRequests,
@@ -36,7 +38,8 @@ def client(wire: Wire) -> ApiClient:
 
 
 def seen(node: str | None = None, *, uid: str = "u1") -> dict[str, Any]:
-    return {"metadata": {"uid": uid, "name": "web-1"}, "spec": {"nodeName": node, "containers": []}}
+    metadata = {"uid": uid, "name": "web-1", "namespace": "shop"}
+    return {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": node, "containers": []}}
 
 
 def script(*answers: Any) -> Callable[[Request], Any]:
@@ -104,6 +107,66 @@ async def test_a_binding_in_doubt_that_has_not_happened_is_made_again() -> None:
     wire = Wire(script(OutcomeUnknown("lost"), seen(), {}))
     await client(wire).bind(pod(), "n1")
     assert wire.calls == [BIND, READ, BIND]
+
+
+POD_BYTES = json.dumps(seen("n1") | {"apiVersion": "v1"}).encode()
+FAILURE = b'{"kind":"Status","apiVersion":"v1","status":"Failure","code":409,"reason":"Conflict"}'
+SENSELESS = [
+    b"",
+    b"null",
+    b"{}",
+    b"<html>Log in</html>",
+    b'{"kind":"Status","apiVersion":"v1"}',
+    b'{"kind":"Status","apiVersion":"v1","status":"Succ',
+    b'{"kind":"PodList","apiVersion":"v1","items":[]}',
+    b"\xff\xfe",
+    b"[" * 100_000,
+    FAILURE,
+]
+
+
+@pytest.mark.parametrize("answer", [*SENSELESS, POD_BYTES], ids=lambda answer: answer[:40].decode(errors="replace"))
+async def test_a_binding_answered_by_no_status_of_success_is_looked_up_and_made_again_where_it_has_not_happened(
+    answer: bytes,
+) -> None:
+    wire = Wire(script(answer, seen(), {}))
+    await client(wire).bind(pod(), "n1")
+    assert wire.calls == [BIND, READ, BIND]
+
+
+async def test_a_binding_that_has_happened_is_a_success_whatever_the_answer_looked_like() -> None:
+    wire = Wire(script(FAILURE, seen("n1")))
+    await client(wire).bind(pod(), "n1")
+    assert wire.calls == [BIND, READ]
+
+
+async def test_a_binding_that_only_gets_senseless_answers_fails() -> None:
+    wire = Wire(script(b"", seen(), b"<html>", seen(), b"{}", seen()))
+    with pytest.raises(Malformed, match="not a Status of success"):
+        await client(wire).bind(pod(), "n1")
+    assert wire.calls == [BIND, READ] * 3
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *SENSELESS,
+        b'{"kind":"Pod","metadata":{"name":"web-2","namespace":"shop","uid":"u2"},"spec":{"nodeName":"n9"}}',
+        b'{"kind":"Binding","metadata":{"name":"web-1","namespace":"shop","uid":"u2"},"spec":{"nodeName":"n9"}}',
+    ],
+    ids=lambda answer: answer[:60].decode(errors="replace"),
+)
+async def test_a_pod_is_read_again_where_the_answer_is_not_that_pod(answer: bytes) -> None:
+    wire = Wire(script(OutcomeUnknown("lost"), answer, seen("n1")))
+    await client(wire).bind(pod(), "n1")
+    assert wire.calls == [BIND, READ, READ]
+
+
+async def test_a_pod_that_nests_as_deeply_as_an_api_server_lets_it_can_be_read() -> None:
+    deep = json.dumps(seen("n1")).replace("}", ', "x": ' + "[" * 5_000 + "]" * 5_000 + "}", 1)
+    wire = Wire(script(OutcomeUnknown("lost"), deep.encode()))
+    await client(wire).bind(pod(), "n1")
+    assert wire.calls == [BIND, READ]
 
 
 async def test_a_conflict_with_ones_own_late_binding_is_a_success() -> None:
@@ -196,6 +259,17 @@ async def test_a_status_patch_gets_through_after_a_passing_failure(error: ApiErr
     assert wire.calls == [PATCH, PATCH]
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [*SENSELESS, POD_BYTES.replace(b"web-1", b"web-2"), POD_BYTES.replace(b'"u1"', b'"u2"')],
+    ids=lambda answer: answer[:60].decode(errors="replace"),
+)
+async def test_a_status_patch_not_answered_by_that_pod_is_made_again(answer: bytes) -> None:
+    wire = Wire(script(answer, {}))
+    assert await client(wire).patch_status(pod(), nominated_node_name="n1")
+    assert wire.calls == [PATCH, PATCH]
+
+
 async def test_a_status_patch_of_a_pod_that_is_gone_is_not_tried_again() -> None:
     wire = Wire(script(NotFound("gone", code=404)))
     with pytest.raises(NotFound):
@@ -225,6 +299,19 @@ async def test_a_delete_without_an_answer_is_made_again() -> None:
     wire = Wire(script(OutcomeUnknown("lost"), Unreachable("down"), InternalError("oops", code=500), {}))
     assert await client(wire).delete_pod(pod())
     assert [request.at_s - wire.requests[0].at_s for request in wire.requests] == pytest.approx([0, 0.01, 0.06, 0.31])
+
+
+@pytest.mark.parametrize("answer", SENSELESS, ids=lambda answer: answer[:40].decode(errors="replace"))
+async def test_a_delete_with_a_senseless_answer_is_made_again(answer: bytes) -> None:
+    wire = Wire(script(answer, NotFound("gone", code=404)))
+    assert not await client(wire).delete_pod(pod())
+    assert wire.calls == [DELETE, DELETE]
+
+
+async def test_a_delete_may_be_answered_by_a_status_of_success() -> None:
+    wire = Wire(script({"kind": "Status", "apiVersion": "v1", "status": "Success", "details": {"uid": "u1"}}))
+    assert await client(wire).delete_pod(pod())
+    assert wire.calls == [DELETE]
 
 
 async def test_a_delete_that_keeps_failing_is_given_up() -> None:

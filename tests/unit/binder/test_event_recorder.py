@@ -243,6 +243,16 @@ async def test_an_event_that_is_there_already_has_been_written() -> None:
     assert events.statistics().written_total == 1
 
 
+@pytest.mark.parametrize("senseless", [b"", b"<html>", {"kind": "Status", "apiVersion": "v1", "status": "Success"}])
+async def test_an_event_that_is_not_answered_by_itself_is_tried_again(senseless: object) -> None:
+    wire = Wire(lambda _: senseless if len(wire.requests) == 1 else {})
+    async with running(recorder(wire)) as events:
+        events.record(scheduled(pod(), "n1"))
+        await anyio.sleep(60.0)
+        assert events.statistics().written_total == 1
+    assert len(wire.requests) == 2
+
+
 async def test_a_full_queue_drops_and_counts() -> None:
     wire = Wire()
     events = recorder(wire, queue_max=1000)

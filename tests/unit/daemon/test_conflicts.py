@@ -112,7 +112,9 @@ async def test_nothing_is_counted_by_a_process_that_does_not_schedule() -> None:
 async def test_a_pod_of_ours_that_ends_before_it_starts_is_asked_for_the_reason(
     world: World, status: dict[str, str], expected: dict[Any, float]
 ) -> None:
-    world.wire.answer = lambda _: {"metadata": {"uid": "uid-ours"}, "spec": {"nodeName": "n1"}, "status": status}
+    metadata = {"name": "ours", "namespace": "default", "uid": "uid-ours"}
+    answer = {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": "n1"}, "status": status}
+    world.wire.answer = lambda _: answer
     bind(world, "ours")
     world.delete(pod("ours"))
     await settled()

@@ -47,6 +47,23 @@ def test_only_failures_of_the_server_leave_the_outcome_open(code: int, unknown: 
     assert answer(code).may_have_happened is unknown
 
 
+@pytest.mark.parametrize("code", [100, 204, 206, 207, 299, 301, 304, 307, 399])
+def test_an_answer_that_neither_accepts_nor_refuses_leaves_the_outcome_open(code: int) -> None:
+    error = from_response(code, b'{"kind":"Status","status":"Success"}')
+    assert type(error) is api_errors.Malformed
+    assert error.may_have_happened
+    assert str(code) in error.message
+
+
+@pytest.mark.parametrize(
+    "status", [{"code": 404}, {"code": 200}, {"reason": "NotFound"}, {"reason": "TooManyRequests"}]
+)
+def test_the_words_of_a_body_do_not_close_what_the_code_leaves_open(status: dict[str, object]) -> None:
+    assert type(answer(500, **status)) is api_errors.InternalError
+    assert type(answer(502, **status)) is api_errors.Unavailable
+    assert answer(408, **status).may_have_happened
+
+
 @given(st.integers(300, 599), st.binary(max_size=60), st.none() | st.text(max_size=8))
 def test_whatever_a_server_answers_becomes_an_error_with_words(code: int, body: bytes, retry_after: str | None) -> None:
     assert str(from_response(code, body, retry_after))

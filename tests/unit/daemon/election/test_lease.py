@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -48,7 +47,7 @@ async def test_a_lease_is_read() -> None:
 
 
 async def test_what_else_a_lease_carries_is_written_back_with_the_version_that_was_seen() -> None:
-    lease, wire = lock(lambda _: FOUND)
+    lease, wire = lock(lambda request: request.body or FOUND)
     await lease.read()
     await lease.replace(LeaseRecord("me", 15.0, "a", "r", 5))
     put = wire.requests[-1]
@@ -68,7 +67,8 @@ async def test_each_write_replaces_the_version_that_the_one_before_it_made() -> 
     versions = iter("123")
 
     def answer(request: Request) -> Any:
-        return {**(request.body or FOUND), "metadata": {"name": "podium", "resourceVersion": next(versions)}}
+        metadata = {"name": "podium", "namespace": "kube-system", "resourceVersion": next(versions)}
+        return {**(request.body or FOUND), "metadata": metadata}
 
     lease, wire = lock(answer)
     await lease.create(LeaseRecord("me", 15.0))
@@ -79,12 +79,33 @@ async def test_each_write_replaces_the_version_that_the_one_before_it_made() -> 
 
 
 async def test_a_lease_without_a_spec_is_held_by_nobody() -> None:
-    lease, _ = lock(lambda _: {"metadata": {"name": "podium"}})
+    lease, _ = lock(lambda _: {**FOUND, "spec": None})
     assert await lease.read() == LeaseRecord("", 0.0)
 
 
-@pytest.mark.parametrize("answer", [[], {"spec": {"leaseTransitions": "many"}}, {"spec": 5}])
+SENSELESS: list[Any] = [
+    b"",
+    b"<html>Log in</html>",
+    {"kind": "Status", "apiVersion": "v1", "status": "Success"},
+    {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": {"name": "podium", "namespace": "other"}},
+    {**FOUND, "kind": "LeaseList"},
+    {**FOUND, "apiVersion": "v1"},
+    {**FOUND, "spec": {"leaseTransitions": "many"}},
+    {**FOUND, "spec": 5},
+]
+
+
+@pytest.mark.parametrize("answer", [*SENSELESS, [None]])
 async def test_what_is_no_lease_is_an_error_of_the_server(answer: Any) -> None:
-    lease, _ = lock(lambda _: json.loads(json.dumps(answer)))
+    lease, _ = lock(lambda _: answer)
     with pytest.raises(Malformed, match="Lease kube-system/podium"):
         await lease.read()
+
+
+@pytest.mark.parametrize("answer", [*SENSELESS, FOUND])
+async def test_a_write_answered_by_anything_but_the_lease_as_written_is_not_believed(answer: Any) -> None:
+    lease, _ = lock(lambda request: answer if request.method == "PUT" else FOUND)
+    await lease.read()
+    with pytest.raises(Malformed, match="Lease kube-system/podium"):
+        await lease.replace(LeaseRecord("me", 15.0))
+    assert lease.reference.resource_version == "7"

@@ -32,8 +32,8 @@ class Asks:
 def verdict(request: Request) -> Any:
     if request.body["spec"]["token"] == "good":
         user = {"username": "jane", "uid": "7", "groups": ["dev"], "extra": {"scope": ["a"]}}
-        return {"status": {"authenticated": True, "user": user}}
-    return {"status": {"error": "no such token"}}
+        return {"kind": "TokenReview", "status": {"authenticated": True, "user": user}}
+    return {"kind": "TokenReview", "status": {"error": "no such token"}}
 
 
 def door(answer: Any = verdict) -> tuple[Authenticator, Wire, ManualClock]:
@@ -103,10 +103,24 @@ async def test_a_review_that_fails_refuses_and_is_made_again(error: Exception) -
     assert (await user_of(authenticator, Asks("Bearer good"))).name == "jane"
 
 
-async def test_a_review_that_makes_no_sense_refuses() -> None:
-    authenticator, _, _ = door(lambda _: {"status": {"authenticated": "perhaps"}})
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"<html>Log in</html>",
+        [],
+        {"kind": "TokenReview"},
+        {"kind": "TokenReview", "status": {"authenticated": "perhaps"}},
+        {"kind": "Pod", "status": {"authenticated": True, "user": {"username": "jane"}}},
+        {"kind": "Status", "status": "Success"},
+    ],
+)
+async def test_an_answer_that_is_no_review_refuses_and_is_not_remembered(answer: Any) -> None:
+    answers = [verdict, lambda _: answer]
+    authenticator, _, _ = door(lambda request: answers.pop()(request))
     with pytest.raises(NotAuthenticated, match="could not be reviewed"):
         await user_of(authenticator, Asks("Bearer good"))
+    assert (await user_of(authenticator, Asks("Bearer good"))).name == "jane"
 
 
 async def test_no_token_is_kept() -> None:

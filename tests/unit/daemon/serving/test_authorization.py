@@ -21,7 +21,7 @@ def door(answer: Any, *open_paths: str) -> tuple[Authorizer, Wire, ManualClock]:
 
 
 def allows_jane(request: Request) -> Any:
-    return {"status": {"allowed": request.body["spec"]["user"] == "jane"}}
+    return {"kind": "SubjectAccessReview", "status": {"allowed": request.body["spec"]["user"] == "jane"}}
 
 
 async def test_the_api_server_is_told_who_wants_what() -> None:
@@ -66,7 +66,7 @@ async def test_masters_need_no_review() -> None:
 
 
 async def test_both_allowed_and_denied_is_denied() -> None:
-    authorizer, _, _ = door(lambda _: {"status": {"allowed": True, "denied": True}})
+    authorizer, _, _ = door(lambda _: {"kind": "SubjectAccessReview", "status": {"allowed": True, "denied": True}})
     assert not await authorizer.allows(JANE, "get", "/metrics")
 
 
@@ -82,6 +82,25 @@ async def test_a_review_that_fails_decides_nothing_and_is_made_again() -> None:
     with pytest.raises(NotDecided, match="no route"):
         await authorizer.allows(JANE, "get", "/metrics")
     failing = False
+    assert await authorizer.allows(JANE, "get", "/metrics")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"<html>Log in</html>",
+        [],
+        {"kind": "SubjectAccessReview"},
+        {"kind": "Pod", "status": {"allowed": True}},
+        {"kind": "Status", "status": "Success"},
+    ],
+)
+async def test_an_answer_that_is_no_review_decides_nothing_and_is_not_remembered(answer: Any) -> None:
+    answers = [allows_jane, lambda _: answer]
+    authorizer, _, _ = door(lambda request: answers.pop()(request))
+    with pytest.raises(NotDecided, match="not a SubjectAccessReview"):
+        await authorizer.allows(JANE, "get", "/metrics")
     assert await authorizer.allows(JANE, "get", "/metrics")
 
 
