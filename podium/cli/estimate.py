@@ -259,18 +259,15 @@ def _answer_cases(name: str, gates: Gates) -> None:
     from podium.whatif import ManifestError
 
     out, answered = sys.stdout.buffer, 0
-    with files.reported(name), files.opened(name) as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            label = f"{name}:{number}"
-            try:
-                case = read_case(line)
-                label = case.id or label
-                answer = answer_case(case, member_of(case.objects, gates, case.id), time.time())
-            except (EstimateError, ManifestError) as error:
-                answer = {"error": str(error)}
-            out.write(orjson.dumps({"id": label, **answer}) + b"\n")
-            answered += "error" not in answer
+    for number, line in files.lines(name):
+        label = f"{name}:{number}"
+        try:
+            case = read_case(line)
+            label = case.id or label
+            answer = answer_case(case, member_of(case.objects, gates, case.id), time.time())
+        except (EstimateError, ManifestError) as error:
+            answer = {"error": str(error)}
+        out.write(orjson.dumps({"id": label, **answer}) + b"\n")
+        answered += "error" not in answer
     if not answered:
         raise click.ClickException(f"{name}: no line of it is a case that can be answered")

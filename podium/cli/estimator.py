@@ -178,13 +178,12 @@ def _still(cases: str, gates: Gates, *, is_accurate: bool) -> dict[str, MemberCl
     from podium.whatif import ManifestError
 
     found = {}
-    with files.reported(cases), files.opened(cases) as lines:
-        for number, line in enumerate(lines, start=1):
-            try:
-                case = read_case(line)
-                found[case.id] = member_of(case.objects, gates, case.id, is_accurate=is_accurate)
-            except (EstimateError, ManifestError) as error:
-                raise click.ClickException(f"{cases}:{number}: {error}") from error
+    for number, line in files.lines(cases):
+        try:
+            case = read_case(line)
+            found[case.id] = member_of(case.objects, gates, case.id, is_accurate=is_accurate)
+        except (EstimateError, ManifestError) as error:
+            raise click.ClickException(f"{cases}:{number}: {error}") from error
     return found
 
 
@@ -216,14 +215,15 @@ def _folder(directory: str | None) -> Path | None:
 
 
 def _contexts_of(kubeconfig: str) -> list[str]:
-    import yaml
+    from podium.kube.kubeconfig import KubeconfigError, content_of
 
     try:
-        content = yaml.safe_load(files.content(kubeconfig))
-    except yaml.YAMLError as error:
-        raise click.ClickException(f"{kubeconfig}: {' '.join(str(error).split())}") from error
-    contexts = content.get("contexts") if isinstance(content, dict) else None
-    names = [each["name"] for each in contexts or () if isinstance(each, dict) and isinstance(each.get("name"), str)]
+        contexts = content_of(Path(kubeconfig)).get("contexts")
+    except KubeconfigError as error:
+        raise click.ClickException(f"kubeconfig {kubeconfig}: {error}") from error
+    if not isinstance(contexts, list):
+        contexts = []
+    names = [each["name"] for each in contexts if isinstance(each, dict) and isinstance(each.get("name"), str)]
     if not names:
-        raise click.ClickException(f"{kubeconfig}: no contexts")
+        raise click.ClickException(f"kubeconfig {kubeconfig}: it has no contexts")
     return names

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
 
 import click
 import orjson
 
 from podium.cli import files
 from podium.cli.configuration import Usable, plugin_option, usable
-
-if TYPE_CHECKING:
-    from podium.whatif import Evaluator
 
 
 @click.command()
@@ -60,21 +56,13 @@ def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
     evaluator = Evaluator(good.plugins, good.config)
     out = sys.stdout.buffer
     for name in names:
-        with files.reported(name), files.opened(name) as lines:
-            answered = _answer_lines(evaluator, lines, name, out)
-        if not answered:
-            raise click.ClickException(f"{name}: no line of it is a scenario that can be answered")
-
-
-def _answer_lines(evaluator: Evaluator, lines: BinaryIO, name: str, out: BinaryIO) -> int:
-    """Write an answer for each line; those that say what is wrong do not count."""
-    answered = 0
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
+        answered = 0
+        for number, line in files.lines(name):
             answer = evaluator.answer_line(line, f"{name}:{number}")
             out.write(orjson.dumps(answer) + b"\n")
             answered += "error" not in answer
-    return answered
+        if not answered:
+            raise click.ClickException(f"{name}: no line of it is a scenario that can be answered")
 
 
 def _answer_pod(clusters: tuple[str, ...], pod_file: str, good: Usable, output: str, *, any_scheduler: bool) -> None:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import gzip
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from io import BufferedReader, FileIO, RawIOBase
-from typing import BinaryIO, cast
+from typing import BinaryIO, Final, cast
 
 import click
+
+from podium.lib.bounded_read import read_all, too_large
+
+BYTES_MAX: Final = 1024**3
+"""Of a whole file, unpacked, or of a line of one; the dump of the largest clusters is half of that."""
 
 _GZIP = b"\x1f\x8b"
 
@@ -21,7 +27,23 @@ def content(name: str) -> bytes:
         click.ClickException: it cannot be read.
     """
     with reported(name), opened(name) as file:
-        return file.read()
+        return read_all(file, BYTES_MAX)
+
+
+def lines(name: str) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not blank, each with its number.
+
+    Raises:
+        click.ClickException: it cannot be read.
+    """
+    with reported(name), opened(name) as file:
+        number = 0
+        while line := file.readline(BYTES_MAX + 1):
+            number += 1
+            if len(line) > BYTES_MAX:
+                raise too_large()
+            if line.strip():
+                yield number, line
 
 
 @contextmanager
@@ -29,7 +51,7 @@ def reported(name: str) -> Iterator[None]:
     """Errors of reading the file, as errors of the command."""
     try:
         yield
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise click.ClickException(f"{name}: {getattr(error, 'strerror', None) or error}") from error
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 import podium
+from podium.cli import endings
 from podium.lib import garbage
 
 
@@ -27,6 +30,11 @@ class _Commands(click.Group):
             module = __import__(f"podium.cli.{cmd_name}", fromlist=["command"])
         command: click.Command = module.command
         return command
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """As click's, and what ends any command unforeseen ends it in one line."""
+        with endings.in_one_line():
+            return super().main(*args, **extra)
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

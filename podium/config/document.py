@@ -1,17 +1,15 @@
 """YAML or JSON text → a tree of plain nodes that remember their lines.
 
-Owns the reading of scalars as kube-scheduler's own YAML library does it (YAML 1.1 booleans, octal and underscored
-integers; no sexagesimals, no dates), duplicate keys and the limits on size and depth. Knows no field of any schema.
+Owns duplicate keys, and the limits on size and depth. Knows no field of any schema.
 
 libyaml reads the text. Upstream's library is a translation of it: what is wrong with a text is said in the same words.
 
-Source: sigs.k8s.io/yaml and its goyaml.v2 (scalar resolution), apimachinery serializer/json (JSON is told from YAML
+Source: sigs.k8s.io/yaml, apimachinery serializer/json (JSON is told from YAML
 by its opening brace)
 Differs: a file of more than one YAML document is warned about by the caller; upstream silently reads the first.
 """
 
 import json
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,11 +23,15 @@ except ImportError:  # PyYAML without libyaml: slower, and other words
     from yaml import SafeLoader  # type: ignore[assignment]
 
 from podium.config.field_errors import ErrorKind, ErrorList, FieldError, show
+from podium.lib.yaml_scalars import is_not_finite, resolve_plain
 
 DEPTH_MAX: Final = 100
 NODES_MAX: Final = 10_000
 TEXT_LENGTH_MAX: Final = 256 * 1024
 """Together they bound the cost: some 2 us for each character, half a second in all, before anything is scheduled."""
+
+FILE_BYTES_MAX: Final = 16 * 1024 * 1024
+"""More is not even read, to say of it that it is too long."""
 
 Value = None | bool | int | float | str | list["Node"] | dict[str, "Node"]
 
@@ -154,45 +156,6 @@ def _compose_all(text: str) -> Iterator[yaml.Node | None]:
         loader.dispose()
 
 
-# --- scalars ------------------------------------------------------------------------------------------------------
-
-_CONSTANTS: Final[dict[str, Value]] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
-    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
-    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
-}
-_INTEGER = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
-
-
-def resolve_plain(text: str) -> Value:
-    """What an unquoted YAML scalar means: null, boolean, integer, float or itself."""
-    if text in _CONSTANTS:
-        return _CONSTANTS[text]
-    digits = text.replace("_", "")
-    if text[0] in "+-.0123456789":
-        if _INTEGER.fullmatch(digits):
-            return _integer(digits)
-        if _FLOAT.fullmatch(digits) and math.isfinite(number := float(digits)):
-            return _whole(number)
-        if _NOT_FINITE.fullmatch(text):
-            raise _UnreadableError(f"yaml: {text} is not a number")
-    return text
-
-
-def _integer(digits: str) -> int:
-    sign, digits = (-1, digits[1:]) if digits[0] == "-" else (1, digits.lstrip("+"))
-    if len(digits) > 1 and digits[0] == "0" and digits[1] in "01234567":
-        return sign * int(digits, 8)
-    return sign * int(digits, 0)
-
-
-def _whole(value: float) -> int | float:
-    """A whole float is an integer on its way through JSON: ``16.0`` and ``1e3`` are accepted for an int32."""
-    return int(value) if value.is_integer() and abs(value) < 1e21 else value
-
-
 # --- tree ---------------------------------------------------------------------------------------------------------
 
 
@@ -281,10 +244,9 @@ _TAG = "tag:yaml.org,2002:"
 def _scalar(node: yaml.Node, line: int) -> Value:
     text: str = node.value
     if node.tag in (_PLAIN, f"{_TAG}int", f"{_TAG}float", f"{_TAG}bool", f"{_TAG}null"):
-        try:
-            return resolve_plain(text)
-        except _UnreadableError as refused:
-            raise _UnreadableError(refused.error.detail, line) from None
+        if is_not_finite(text):
+            raise _UnreadableError(f"yaml: {text} is not a number", line)
+        return resolve_plain(text)
     return text
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from podium.config.args import NodeResourcesFitArgs
 from podium.config.defaults import complete
-from podium.config.document import Document, Node, parse_document
+from podium.config.document import FILE_BYTES_MAX, Document, Node, parse_document
 from podium.config.effective import apply_extenders
 from podium.config.expansion import build_errors
 from podium.config.extension_points import IN_TREE_PLUGINS, PluginRegistry
@@ -23,6 +23,7 @@ from podium.config.schema import CONFIGURATION
 from podium.config.shapes import Reading, Unset
 from podium.config.types import API_GROUP, API_VERSION, KIND, KubeSchedulerConfiguration
 from podium.config.validation import validate
+from podium.lib.bounded_read import read_file
 
 _HARMLESS = frozenset({ErrorKind.UNKNOWN, ErrorKind.DUPLICATE_FIELD})
 """Errors that leave the value readable, so that later stages can still look at it."""
@@ -51,7 +52,7 @@ def load_file(
     Raises: ConfigError, OSError.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = read_file(path, FILE_BYTES_MAX).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         detail = f"not UTF-8 text: {error.reason} at byte {error.start}"
         raise ConfigError([FieldError("", ErrorKind.SYNTAX, None, detail)], str(path)) from None

@@ -23,7 +23,6 @@ from typing import Any
 
 import anyio
 import structlog
-import yaml
 
 from podium.kube import kubeconfig
 from podium.kube.kubeconfig import Section
@@ -127,7 +126,7 @@ class Credentials:
 
 _MASTER = "--master"
 _PROVIDERS = (None, "gcp", "oidc")
-_LOAD_ERRORS = (OSError, ValueError, LookupError, TypeError, AssertionError, yaml.YAMLError, ConnectionConfigError)
+_LOAD_ERRORS = (OSError, ValueError, LookupError, TypeError, AssertionError, ConnectionConfigError)
 
 
 async def load(

@@ -18,8 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
+from podium.lib.bounded_read import read_file
+from podium.lib.yaml_reader import YamlError, read_documents
 
+_BYTES_MAX: Final = 16 * 1024 * 1024
 _ENTRIES: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
 
 
@@ -88,7 +90,7 @@ def choose(paths: str, context: str | None) -> Chosen:
 
     What stands in several files counts as it stands in the first.
 
-    Raises: OSError, YAMLError; KubeconfigError.
+    Raises: KubeconfigError.
     """
     found: dict[str, dict[str, Section]] = {section: {} for section in _ENTRIES}
     files = [Path(path).expanduser() for path in paths.split(os.pathsep) if path]
@@ -96,9 +98,7 @@ def choose(paths: str, context: str | None) -> Chosen:
     if not present:
         raise KubeconfigError("no such file")
     for file in present:
-        content = yaml.safe_load(file.read_text())
-        if not isinstance(content, dict):
-            raise KubeconfigError(f"{file} is not a mapping")
+        content = _content(file, f"{file}: " if len(present) > 1 else "")
         context = context or _text(content.get("current-context") or "", f"current-context in {file}")
         for section, known in found.items():
             known.update({**_sections(file, content, section), **known})
@@ -107,6 +107,29 @@ def choose(paths: str, context: str | None) -> Chosen:
     meant = _named(found, "contexts", context)
     user = found["users"].get(meant.text("user"), Section(_called("users")))
     return Chosen(context, _named(found, "clusters", meant.text("cluster")), user)
+
+
+def content_of(file: Path) -> Mapping[str, Any]:
+    """What a kubeconfig says. Raises: KubeconfigError."""
+    return _content(file, "")
+
+
+def _content(file: Path, where: str) -> Mapping[str, Any]:
+    try:
+        content = next(read_documents(read_file(file, _BYTES_MAX)), None)
+    except IsADirectoryError:
+        raise KubeconfigError(f"{where}this is a directory, not a kubeconfig file") from None
+    except OSError as error:
+        raise KubeconfigError(f"{where}{error.strerror}") from error
+    except YamlError as error:
+        raise KubeconfigError(f"{where}{error}") from error
+    if content is None:
+        raise KubeconfigError(f"{where}the file is empty")
+    if not isinstance(content, dict):
+        raise KubeconfigError(f"{where}this is not a kubeconfig: it is not a mapping")
+    if content.get("kind", "Config") != "Config":
+        raise KubeconfigError(f"{where}this is not a kubeconfig: its kind is {content['kind']!r:.40}, not Config")
+    return content
 
 
 def _sections(file: Path, content: Mapping[str, Any], section: str) -> dict[str, Section]:

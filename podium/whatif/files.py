@@ -7,25 +7,19 @@ no sexagesimals.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-import yaml
 
-from podium.config.document import resolve_plain
-from podium.config.field_errors import show
+from podium.lib.yaml_reader import YamlError, read_documents
 from podium.whatif.errors import ManifestError
 from podium.whatif.manifests import Manifest
 
-try:
-    from yaml import CSafeLoader as SafeLoader
-except ImportError:  # PyYAML without libyaml
-    from yaml import SafeLoader  # type: ignore[assignment]
-
-_PLAIN, _TEXT = "podium:plain", "tag:yaml.org,2002:str"
-_NOT_FINITE = re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE)
+_JSON_BEGINS = re.compile(rb"\s*[{\[]")
+_LISTS_MAX = 5
+"""How deep lists may stand in lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,36 +28,6 @@ class Found:
 
     manifest: Manifest
     where: str
-
-
-class _Loader(SafeLoader):
-    """Reads unquoted scalars by the rules of the configuration's reader; every key is text."""
-
-    yaml_implicit_resolvers: dict[str, Any] = {  # noqa: RUF012
-        "<": [("tag:yaml.org,2002:merge", re.compile("^<<$"))],
-        None: [(_PLAIN, re.compile("", re.DOTALL))],  # type: ignore[dict-item]
-    }
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """A mapping, `1: a` as `"1": a`."""
-        self.flatten_mapping(node)
-        for key, _ in node.value:
-            if key.tag == _PLAIN and not isinstance(value := _resolved(key.value), str):
-                key.tag, key.value = _TEXT, show(value)
-        return super().construct_mapping(node, deep)
-
-
-def _plain(loader: _Loader, node: yaml.ScalarNode) -> Any:
-    del loader
-    return _resolved(node.value)
-
-
-def _resolved(text: str) -> Any:
-    """What an unquoted scalar means; no field that a scheduler reads takes what is no finite number."""
-    return text if _NOT_FINITE.fullmatch(text) else resolve_plain(text)
-
-
-_Loader.add_constructor(_PLAIN, _plain)
 
 
 def read_objects(text: bytes, name: str) -> Iterator[Found]:
@@ -82,23 +46,19 @@ def read_objects(text: bytes, name: str) -> Iterator[Found]:
 
 def _documents(text: bytes, name: str) -> list[Any]:
     try:
-        if text.lstrip()[:1] in (b"{", b"["):
+        if _JSON_BEGINS.match(text):
             try:
                 return [msgspec.json.decode(text)]
             except msgspec.DecodeError:
                 pass  # YAML's flow style opens with a brace, too
-        return list(yaml.load_all(text, _Loader))
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f"line {mark.line + 1}: " if mark else ""
-        raise ManifestError(f"{name}: {line}{error.problem or error.context}") from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise ManifestError(f"{name}: {' '.join(str(error).split())}") from None
+        return list(read_documents(text))
+    except YamlError as error:
+        raise ManifestError(f"{name}: {error}") from None
     except RecursionError:
         raise ManifestError(f"{name}: nested too deep") from None
 
 
-def _unfolded(content: Any, where: str) -> Iterator[Found]:
+def _unfolded(content: Any, where: str, lists: int = 0) -> Iterator[Found]:
     if not isinstance(content, dict):
         raise ManifestError(f"{where}: expected an object, got {_json_type(content)}")
     kind, version = content.get("kind"), content.get("apiVersion")
@@ -109,13 +69,15 @@ def _unfolded(content: Any, where: str) -> Iterator[Found]:
     if not (kind.endswith("List") and "items" in content):
         yield Found(content, where)
         return
+    if lists == _LISTS_MAX:
+        raise ManifestError(f"{where}: more than {_LISTS_MAX} lists in each other")
     items = content["items"] or []
     if not isinstance(items, list):
         raise ManifestError(f"{where}: items: expected an array, got {_json_type(items)}")
     inherited = {} if kind == "List" else {"apiVersion": version, "kind": kind.removesuffix("List")}
     for index, item in enumerate(items):
         below = f"{where}: items[{index}]"
-        yield from _unfolded({**inherited, **item} if isinstance(item, dict) else item, below)
+        yield from _unfolded({**inherited, **item} if isinstance(item, dict) else item, below, lists + 1)
 
 
 def _json_type(content: Any) -> str:

@@ -64,7 +64,7 @@ def test_cases_and_a_running_cluster_do_not_go_together(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "text"),
-    [("a: [", "kubeconfig: while parsing"), ("{}", "kubeconfig: no contexts")],
+    [("a: [", "kubeconfig: line 2: did not find"), ("{}", "kubeconfig: it has no contexts")],
     ids=["torn", "empty"],
 )
 def test_kubeconfig_without_contexts_is_named(tmp_path, content, text):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from podium.config.document import DEPTH_MAX, Document, Node, child, parse_document, resolve_plain
+from podium.config.document import DEPTH_MAX, Document, Node, child, parse_document
 from podium.config.field_errors import ErrorList
 
 
@@ -16,37 +16,6 @@ def line_of(text):
     errors = ErrorList()
     parse_document(text, errors)
     return errors.errors[0].line
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("yes", True),
-        ("off", False),
-        ("y", True),
-        ("~", None),
-        ("0777", 511),
-        ("-0x1F", -31),
-        ("0b101", 5),
-        ("0o17", 15),
-        ("1_000", 1000),
-        ("089", 89),
-        ("1e3", 1000),
-        ("16.0", 16),
-        ("1.5", 1.5),
-        (".5", 0.5),
-        ("12:30:45", "12:30:45"),
-        ("2001-01-01", "2001-01-01"),
-        ("5s", "5s"),
-        ("+", "+"),
-        ("0x", "0x"),
-        ("1e999", "1e999"),
-        ("<<", "<<"),
-    ],
-)
-def test_plain_scalar_means_what_it_means_to_kube_scheduler(text, value):
-    assert resolve_plain(text) == value
-    assert type(resolve_plain(text)) is type(value)
 
 
 def test_quoted_scalars_are_strings():

@@ -1,0 +1,92 @@
+"""Where an answer cannot be written: a full disk is told in one line, a reader that has gone away needs no words."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.integration.cli.conftest import DEADLINE_S, PODIUM, ROOT
+
+_CONFIG = str(ROOT / "examples" / "config" / "secondary-scheduler.yaml")
+_CLUSTER = """
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: "4", pods: "110"}}}
+- {apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: a, image: x}]}}
+"""
+_SCENARIO = (
+    '{"objects":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}}],'
+    '"pod":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"}}}'
+)
+_COMMANDS = {
+    "evaluate": "evaluate -f cluster.yaml --pod pod.yaml",
+    "evaluate-json": "evaluate -f cluster.yaml --pod pod.yaml --output json",
+    "evaluate-scenarios": "evaluate scenarios.jsonl",
+    "config-defaults": "config defaults",
+    "config-check": f"config check {_CONFIG}",
+    "config-effective": f"config effective {_CONFIG}",
+    "estimate": "estimate -f cluster.yaml --requests cpu=1",
+    "estimate-json": "estimate -f cluster.yaml --requests cpu=1 --output json",
+    "doctor": "doctor --kubeconfig absent",
+    "help": "--help",
+    "version": "--version",
+}
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("cluster.yaml").write_text(_CLUSTER)
+    Path("pod.yaml").write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: a}]}}")
+    Path("scenarios.jsonl").write_text(f"{_SCENARIO}\n" * 300)
+
+
+def _run(command: str, environment: dict[str, str], **streams: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # type: ignore[call-overload,no-any-return]
+        [*PODIUM, *command.split()], text=True, timeout=DEADLINE_S, env=environment, check=False, **streams
+    )
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+def test_a_full_disk_is_told_in_one_line(command: str, environment: dict[str, str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = _run(_COMMANDS[command], environment, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr == "Error: cannot write the output: No space left on device\n"
+
+
+def test_a_full_disk_under_both_streams_ends_a_command_with_1(environment: dict[str, str]) -> None:
+    with open("/dev/full", "w") as full:
+        assert _run("config defaults", environment, stdout=full, stderr=full).returncode == 1
+
+
+@pytest.mark.parametrize("command", ["evaluate", "evaluate-scenarios", "config-defaults", "estimate", "help"])
+def test_a_reader_that_has_gone_away_ends_a_command_quietly(command: str, environment: dict[str, str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = _run(_COMMANDS[command], environment, stdout=writer, stderr=subprocess.PIPE)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_an_input_beyond_the_memory_is_told_in_one_line(environment: dict[str, str]) -> None:
+    items = ",".join(['{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"a":[[],[],[],[]]}}'] * 400_000)
+    Path("cluster.yaml").write_text(f'{{"apiVersion":"v1","kind":"List","items":[{items}]}}')
+
+    def little_memory() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))
+
+    done = _run(
+        _COMMANDS["evaluate"],
+        {**environment, "OPENBLAS_NUM_THREADS": "1"},
+        stderr=subprocess.PIPE,
+        preexec_fn=little_memory,
+    )
+    assert (done.returncode, done.stderr) == (1, "Error: not enough memory for this input\n")
