@@ -42,6 +42,7 @@ log = get_logger("informers")
 
 _ASSIGNED_POD_UPDATE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE).label
 
+_KEY_LENGTH_SHOWN = 320
 _NOT_STARTED = ("", "Pending")
 _REQUIRED_NODE_AFFINITY = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 
@@ -64,7 +65,9 @@ class _Measured:
     def on_broken(self, broken: BrokenObject) -> None:
         """Report an object that does not decode; what was known of it before stays as it is."""
         self._metrics.count_broken_object(broken.kind)
-        log.error("Object cannot be read", kind=broken.kind, object=broken.key, detail=broken.detail)
+        log.error(
+            "Object cannot be read", kind=broken.kind, object=broken.key[:_KEY_LENGTH_SHOWN], detail=broken.detail
+        )
 
 
 class BrokenObjects:

@@ -17,12 +17,9 @@ import re
 from collections.abc import Iterator
 from typing import Final, Generic
 
-import msgspec
-from msgspec import Struct
-
 from podium.kube.api_errors import Malformed
 from podium.kube.resource_types import ObjectT
-from podium.kube.wire import NOT_DECODED, ObjectDecoder, Page
+from podium.kube.wire import ObjectDecoder, Page
 
 _PIECE_BYTES: Final = 64 * 1024
 _HEAD_BYTES_MAX: Final = 64 * 1024
@@ -32,13 +29,6 @@ _HEAD = re.compile(rb'"items":(?=\[)')
 _BOUNDARY = re.compile(rb'\},\{"(?:metadata|apiVersion|kind)":')
 _BOUNDARY_BYTES_MAX: Final = len(b'},{"apiVersion":')
 _OPENS, _CLOSES, _COMMA = b"[],"
-
-
-class _EmptyList(Struct):
-    items: list[object]
-
-
-_decode_empty = msgspec.json.Decoder(_EmptyList).decode
 
 
 class ListBody(Generic[ObjectT]):
@@ -74,10 +64,18 @@ class ListBody(Generic[ObjectT]):
 
     def _read_head(self) -> bool:
         found = _HEAD.search(self._rest, 0, _HEAD_BYTES_MAX)
-        if found is None or not _is_list(head := bytes(self._rest[: found.end()])):
+        if found is None or not self._is_list(head := bytes(self._rest[: found.end()])):
             return False
         self._head = head
         del self._rest[: len(head)]
+        return True
+
+    def _is_list(self, head: bytes) -> bool:
+        """Whether this is the beginning, up to its items, of a list of what is decoded here."""
+        try:
+            self._decoder.page(head + b"[]}")
+        except Malformed:
+            return False
         return True
 
     def _pieces(self) -> Iterator[Page[ObjectT]]:
@@ -99,12 +97,3 @@ class ListBody(Generic[ObjectT]):
             self._search_from = _PIECE_BYTES
             yield piece
         self._search_from = max(self._search_from, len(rest) - _BOUNDARY_BYTES_MAX + 1)
-
-
-def _is_list(head: bytes) -> bool:
-    """Whether this is the beginning of an object up to its items."""
-    try:
-        _decode_empty(head + b"[]}")
-    except NOT_DECODED:
-        return False
-    return True

@@ -58,8 +58,8 @@ class ObjectMeta(Value, frozen=True):
     deletion_timestamp: str | None = None
 
 
-class NamespacedObject(Value, frozen=True):
-    """An object with a namespace."""
+class NamespacedObject(Value, frozen=True, tag_field="kind", tag=True):
+    """An object with a namespace. A `kind` on the wire, where there is one, must be the class's name."""
 
     metadata: ObjectMeta = ObjectMeta()
 
@@ -69,8 +69,8 @@ class NamespacedObject(Value, frozen=True):
         return f"{self.metadata.namespace}/{self.metadata.name}"
 
 
-class ClusterObject(Value, frozen=True):
-    """An object of the whole cluster."""
+class ClusterObject(Value, frozen=True, tag_field="kind", tag=True):
+    """An object of the whole cluster; its `kind` is checked as in `NamespacedObject`."""
 
     metadata: ObjectMeta = ObjectMeta()
 
@@ -505,10 +505,9 @@ class PodStatus(Value, frozen=True):
         return None
 
 
-class Pod(Value, frozen=True):
+class Pod(NamespacedObject, frozen=True):
     """A pod. `node_name` is `spec.nodeName` of the API: empty until bound."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
     node_name: str = ""
@@ -520,11 +519,6 @@ class Pod(Value, frozen=True):
             force_setattr(self, "node_name", spec.wire_node_name)
         _limit("labels", len(self.metadata.labels), LABELS_MAX)
         force_setattr(self, "spec", _interned(spec))
-
-    @property
-    def key(self) -> str:
-        """`<namespace>/<name>`."""
-        return f"{self.metadata.namespace}/{self.metadata.name}"
 
     @property
     def uid(self) -> str:
@@ -587,21 +581,15 @@ class NodeStatus(Value, frozen=True):
     declared_features: tuple[str, ...] = ()
 
 
-class Node(Value, frozen=True):
+class Node(ClusterObject, frozen=True):
     """A node."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
     @property
     def name(self) -> str:
         """`metadata.name`."""
-        return self.metadata.name
-
-    @property
-    def key(self) -> str:
-        """The name: nodes have no namespace."""
         return self.metadata.name
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from podium.kube.objects import Node, ObjectMeta, Pod
+from podium.kube.objects import NamespacedObject, Node, ObjectMeta, Pod
 from podium.kube.storage_objects import (
     CSIDriver,
     CSINode,
@@ -71,6 +71,11 @@ class ResourceType(Generic[ObjectT]):
     def api_version(self) -> str:
         """Group and version, as an object's `apiVersion` says them."""
         return self.path[1:].partition("/")[2].rpartition("/")[0]
+
+    @property
+    def is_namespaced(self) -> bool:
+        """Whether each object is in a namespace."""
+        return issubclass(self.type, NamespacedObject)
 
     def object_path(self, item: KubeObject) -> str:
         """Where one object is served. Names that an API server lets through need no percent-encoding."""

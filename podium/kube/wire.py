@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct, field
 
 from podium.kube import api_errors
+from podium.kube.names import flaw, is_uid
 from podium.kube.resource_types import ObjectT, ResourceType
 from podium.kube.whole_objects import Keep
 
@@ -85,18 +86,23 @@ class Page(Struct, Generic[ObjectT], frozen=True):
 
 
 class _ListMeta(Struct, rename="camel"):
-    resource_version: str = ""
+    resource_version: str
     continue_token: str | None = field(default=None, name="continue")
 
 
-class _TypedPage(Struct, Generic[ObjectT]):
-    metadata: _ListMeta
-    items: list[ObjectT] | None = None
+class _Typed(Struct, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
 
 
-class _RawPage(Struct):
+class _TypedPage(_Typed, Generic[ObjectT], kw_only=True):
     metadata: _ListMeta
-    items: list[msgspec.Raw] | None = None
+    items: list[ObjectT] | None
+
+
+class _RawPage(_Typed, kw_only=True):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None
 
 
 class _RawChange(Struct):
@@ -115,10 +121,12 @@ class _BookmarkMeta(Struct, rename="camel"):
 
 class _BookmarkObject(Struct):
     metadata: _BookmarkMeta
+    kind: str = ""
 
 
 _decode_raw_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_typed = msgspec.json.Decoder(_Typed).decode
 _decode_raw_page = msgspec.json.Decoder(_RawPage).decode
 _decode_raw_change = msgspec.json.Decoder(_RawChange).decode
 _decode_named = msgspec.json.Decoder(_Named).decode
@@ -137,7 +145,8 @@ class ObjectDecoder(Generic[ObjectT]):
 
     def __init__(self, resource: ResourceType[ObjectT], keep: Keep[ObjectT] | None = None) -> None:
         self._kind = resource.kind
-        self._type = resource.type
+        self._list = _Typed(f"{resource.kind}List", resource.api_version)
+        self._is_namespaced = resource.is_namespaced
         # msgspec understands a parametrised struct at run time; the type checker does not see that.
         self._decode_page = msgspec.json.Decoder(_TypedPage[resource.type]).decode  # type: ignore[name-defined]
         self._decode_items = msgspec.json.Decoder(list[resource.type]).decode  # type: ignore[name-defined]
@@ -149,7 +158,8 @@ class ObjectDecoder(Generic[ObjectT]):
     def page(self, body: bytes) -> Page[ObjectT]:
         """Decode one page of a list.
 
-        Raises: `Malformed` if it is not a list at all.
+        Raises: `Malformed` if it is not a list of this resource: an empty answer, a `Status`, another kind's list, one
+        object, what a proxy says instead. Nothing may be concluded from such an answer, least of all that all is gone.
         """
         if self._keep is not None:
             with room_for_nesting():
@@ -159,7 +169,8 @@ class ObjectDecoder(Generic[ObjectT]):
         except NOT_DECODED:
             with room_for_nesting():
                 return self._page_item_by_item(body)
-        return Page(page.items or [], [], page.metadata.resource_version, page.metadata.continue_token or "")
+        self._check_list(page)
+        return Page(*self._named(page.items or []), page.metadata.resource_version, page.metadata.continue_token or "")
 
     def items(self, array: bytes | memoryview) -> Page[ObjectT]:
         """Decode some items of a list, given as an array; of the bytes nothing is kept.
@@ -168,7 +179,7 @@ class ObjectDecoder(Generic[ObjectT]):
         """
         if self._keep is None:
             try:
-                return Page(self._decode_items(array), [])
+                return Page(*self._named(self._decode_items(array)))
             except NOT_DECODED:
                 pass
         with room_for_nesting():
@@ -181,7 +192,8 @@ class ObjectDecoder(Generic[ObjectT]):
     def event(self, line: bytes) -> Event[ObjectT]:
         """Decode one line of a watch.
 
-        Raises: the `ApiError` that an ERROR event carries; `Malformed` if the line is no event at all.
+        Raises: the `ApiError` that an ERROR event carries; `Malformed` if the line is no event of this resource: then
+        something has changed that nobody can name.
         """
         if not line.startswith(_NOT_A_CHANGE):
             try:
@@ -189,7 +201,7 @@ class ObjectDecoder(Generic[ObjectT]):
             except NOT_DECODED:
                 with room_for_nesting():
                     return self._event_in_two_steps(line)
-            if change.type in _CHANGES:
+            if change.type in _CHANGES and (self._keep is not None or not self._flaw(change.object)):
                 return change
         with room_for_nesting():
             return self._event_in_two_steps(line)
@@ -198,9 +210,37 @@ class ObjectDecoder(Generic[ObjectT]):
         try:
             page = _decode_raw_page(body)
         except NOT_DECODED as error:
-            raise api_errors.Malformed(f"not a list of {self._kind}: {error}") from error
+            kind = _kind_of(body)
+            instead = f", but a {kind}" if kind else ""
+            raise api_errors.Malformed(f"not a {self._list.kind}{instead}: {error}") from error
+        self._check_list(page)
         items, broken = self._one_by_one(page.items or ())
         return Page(items, broken, page.metadata.resource_version, page.metadata.continue_token or "")
+
+    def _check_list(self, page: _TypedPage[ObjectT] | _RawPage) -> None:
+        """Raises: `Malformed` if this is a list of something else, or cannot be watched on from."""
+        if (page.kind, page.api_version) != (self._list.kind, self._list.api_version):
+            came = f"{page.kind or 'list without a kind'} ({page.api_version or 'no version'})"
+            raise api_errors.Malformed(f"not a {self._list.kind} ({self._list.api_version}), but a {came}")
+        if not _is_version(page.metadata.resource_version):
+            raise api_errors.Malformed(f"a {self._list.kind} of version {page.metadata.resource_version!r:.40}")
+
+    def _flaw(self, item: ObjectT) -> str:
+        meta = item.metadata
+        return flaw(meta.name, meta.namespace, meta.uid, is_namespaced=self._is_namespaced)
+
+    def _named(self, items: list[ObjectT]) -> tuple[list[ObjectT], list[BrokenObject]]:
+        """Keep apart what has a name, a namespace or a uid that no API server lets through."""
+        flaws = [(item, why) for item in items if (why := self._flaw(item))]
+        if not flaws:
+            return items, []
+        unnamed = {id(item) for item, _ in flaws}
+        return [item for item in items if id(item) not in unnamed], [self._unnamed(item, why) for item, why in flaws]
+
+    def _unnamed(self, item: ObjectT, why: str) -> BrokenObject:
+        meta = item.metadata
+        uid = meta.uid if is_uid(meta.uid) else ""
+        return BrokenObject(self._kind, meta.namespace, meta.name, uid, meta.resource_version, why)
 
     def _one_by_one(self, raws: Iterable[msgspec.Raw]) -> tuple[list[ObjectT], list[BrokenObject]]:
         items: list[ObjectT] = []
@@ -213,6 +253,8 @@ class ObjectDecoder(Generic[ObjectT]):
                 found = self._second_try(raw)
             if isinstance(found, BrokenObject):
                 broken.append(found)
+            elif why := self._flaw(found):
+                broken.append(self._unnamed(found, why))
             else:
                 items.append(found if self._keep is None else self._keep(found, raw))
         return items, broken
@@ -220,7 +262,10 @@ class ObjectDecoder(Generic[ObjectT]):
     def _decode_change_and_keep(self, line: bytes) -> Change[ObjectT]:
         change = _decode_raw_change(line)
         assert self._keep is not None
-        return Change(change.type, self._keep(self._decode_object(change.object), change.object))
+        item = self._decode_object(change.object)
+        if why := self._flaw(item):
+            raise msgspec.ValidationError(why)
+        return Change(change.type, self._keep(item, change.object))
 
     def _event_in_two_steps(self, line: bytes) -> Event[ObjectT]:
         try:
@@ -232,17 +277,22 @@ class ObjectDecoder(Generic[ObjectT]):
         if event.type == _ERROR:
             raise _error(_parse(event.object, self._kind))
         if event.type == _BOOKMARK:
-            return _bookmark(_parse(event.object, self._kind))
+            return _bookmark(_parse(event.object, self._kind), self._kind)
         if event.type not in _CHANGES:
             raise api_errors.Malformed(f"watch event of unknown type {event.type!r}")
         found = self._second_try(event.object)
+        if not isinstance(found, BrokenObject) and (why := self._flaw(found)):
+            found = self._unnamed(found, why)
         if isinstance(found, BrokenObject):
+            if not found.name:
+                raise api_errors.Malformed(f"watch event of a {self._kind} without a name: {found.detail}")
             return BrokenChange(event.type, found)
         return Change(event.type, found if self._keep is None else self._keep(found, event.object))
 
     def _second_try(self, raw: msgspec.Raw) -> ObjectT | BrokenObject:
         """Decode an object with more room, nulls taken for absent fields as Go does.
 
+        Raises: `Malformed` if it says that it is of another kind.
         Cost: of a broken object without nulls, of which API servers write few, only the beginning is built.
         """
         try:
@@ -250,6 +300,9 @@ class ObjectDecoder(Generic[ObjectT]):
                 return self._decode_object(msgspec.json.encode(_without_nulls_within(raw, _LEVELS_READ)))
             return self._decode_object(raw)
         except msgspec.ValidationError as error:
+            kind = _kind_of(raw)
+            if kind not in ("", self._kind):
+                raise api_errors.Malformed(f"a {kind} came where a {self._kind} was expected") from error
             return _broken(self._kind, raw, str(error))
         except NOT_DECODED as error:
             raise _not_json(self._kind, error) from error
@@ -334,15 +387,36 @@ def _broken(kind: str, raw: msgspec.Raw, detail: str) -> BrokenObject:
         except NOT_DECODED:
             return ""
 
-    return BrokenObject(kind, text("namespace"), text("name"), text("uid"), text("resourceVersion"), detail)
+    uid = text("uid")
+    # Another uid says that what was known is gone: only one that can be a uid may say that.
+    uid = uid if is_uid(uid) else ""
+    return BrokenObject(kind, text("namespace"), text("name"), uid, text("resourceVersion"), detail)
 
 
-def _bookmark(content: Any) -> Bookmark:
+def _kind_of(content: bytes | msgspec.Raw) -> str:
+    """The kind that an object says it is of; empty if it says none."""
     try:
-        metadata = msgspec.convert(content, _BookmarkObject).metadata
+        return _decode_typed(content).kind
+    except NOT_DECODED:
+        return ""
+
+
+def _is_version(text: str) -> bool:
+    """Whether a watch can begin here: versions are whole numbers, and 0 stands for any.
+
+    Source: KEP-5504, comparable resource versions.
+    """
+    return text.isascii() and text.isdecimal() and not text.startswith("0")
+
+
+def _bookmark(content: Any, kind: str) -> Bookmark:
+    try:
+        found = msgspec.convert(content, _BookmarkObject)
     except msgspec.ValidationError as error:
         raise api_errors.Malformed(f"bookmark: {error}") from error
-    return Bookmark(metadata.resource_version)
+    if found.kind not in ("", kind) or not _is_version(found.metadata.resource_version):
+        raise api_errors.Malformed(f"bookmark of {kind}: {content!r:.200}")
+    return Bookmark(found.metadata.resource_version)
 
 
 def _error(content: Any) -> api_errors.ApiError:

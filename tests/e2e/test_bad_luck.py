@@ -82,6 +82,30 @@ async def test_broken_objects_are_reported_once_and_the_rest_is_scheduled(
     assert "abc" in failed["note"]
 
 
+async def test_objects_with_names_that_no_api_server_lets_through_are_reported_and_left_alone(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    put = sandbox_cluster.sandbox.store.put_raw
+    names = (" ", "a b", "../x", "A/b", "new\nline", "x" * 300)
+    for name in names[:4]:
+        put(pod(name))
+    put(node("no node"))
+    await sandbox_cluster.create(node("only"), *pods(3, "before"))
+    daemon = await start(sandbox_cluster)
+    await sandbox_cluster.wait_bound(f"before-{index}" for index in range(3))
+    for name in names[4:]:
+        put(pod(name))
+    await sandbox_cluster.create(*pods(3, "after"))
+    placements = await sandbox_cluster.wait_bound(f"after-{index}" for index in range(3))
+    assert set(placements.values()) == {"only"}
+    assert not placements.keys() & set(names)
+    assert await daemon.metric("podium_broken_objects_total", kind="Pod") == len(names)
+    assert await daemon.metric("podium_broken_objects_total", kind="Node") == 1
+    [entry] = await told_of(daemon, "default/a b")
+    assert "$.metadata.name" in entry["detail"]
+    assert daemon.is_running
+
+
 async def test_broken_objects_that_are_mended_take_part(sandbox_cluster: SandboxCluster, start: StartDaemon) -> None:
     put = sandbox_cluster.sandbox.store.put_raw
     put(broken_node())

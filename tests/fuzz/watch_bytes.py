@@ -57,12 +57,14 @@ RUBBISH: Final = (
 )
 
 
+_OF_PODS: Final = b'"kind":"PodList","apiVersion":"v1"'
 SHAPES: Final = (
     (b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"20"},"items":[', b"]}\n"),
     (b'{"apiVersion":"v1","items":[', b'],"kind":"PodList","metadata":{"resourceVersion":"20"}}\n'),
-    (b'{"metadata": {"resourceVersion": "20"}, "items": [', b"]}"),
-    (b'{"metadata":{"resourceVersion":"20"},"x":[{"items":[', b']}],"items":[]}'),
-    (b'{"metadata":{"resourceVersion":"20","continue":"x"},"items":[', b"]}"),
+    (b'{%b, "metadata": {"resourceVersion": "20"}, "items": [' % _OF_PODS, b"]}"),
+    (b'{%b,"metadata":{"resourceVersion":"20"},"x":[{"items":[' % _OF_PODS, b']}],"items":[]}'),
+    (b'{%b,"metadata":{"resourceVersion":"20","continue":"x"},"items":[' % _OF_PODS, b"]}"),
+    (b'{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"20"},"items":[', b"]}"),
     (b"", b""),
 )
 """What may stand before and after the items of a list; the first is as API servers write it."""
@@ -247,7 +249,8 @@ class _Server:
 
     def _true_list(self) -> bytes:
         items = b",".join(encoded(_pod(name, f"true-{name}", _TRUE_VERSION)) for name in self.names)
-        return b'{"metadata":{"resourceVersion":"%b"},"items":[%b]}' % (_TRUE_VERSION.encode(), items)
+        head = b'"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"%b"}' % _TRUE_VERSION.encode()
+        return b'{%b,"items":[%b]}' % (head, items)
 
 
 class _Response:

@@ -243,7 +243,8 @@ def bookmark(version: int) -> bytes:
 
 def page(kind: str, metadata: Object, items: Iterable[Object]) -> bytes:
     """A list, spelled as the API server does."""
-    body = {"kind": kind, "apiVersion": "v1", "metadata": metadata, "items": list(items)}
+    version = "apps/v1" if kind == "ReplicaSetList" else "v1"
+    body = {"kind": kind, "apiVersion": version, "metadata": metadata, "items": list(items)}
     return json.dumps(body, separators=(",", ":")).encode() + b"\n"
 
 

@@ -426,6 +426,81 @@ async def test_a_broken_object_in_the_stream_is_reported_once_and_recovers(serve
         assert running.recorder.story[-1] == ("delete", "bad")
 
 
+SENSELESS_LISTS = {
+    "nothing": b"",
+    "an empty object": b"{}",
+    "null": b"null",
+    "a Status": b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":200}',
+    "a portal's page": b"<html><body>Please log in</body></html>",
+    "a portal's JSON": b'{"error":"please log in","metadata":{"resourceVersion":"900"},"items":[]}',
+    "another kind's list": page("NodeList", {"resourceVersion": "900"}, []),
+    "one object": b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"z","namespace":"default","uid":"z"}}',
+    "a list without items": b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"900"}}',
+    "a list without a version": page("PodList", {}, []),
+    "items of another kind": page("PodList", {"resourceVersion": "900"}, [{"kind": "Node", "metadata": {"name": "n"}}]),
+}
+
+
+def body(content: bytes) -> Fault:
+    """Answer with 200 and this."""
+
+    async def fault(request: Request) -> None:
+        await request.connection.answer(200, content)
+
+    return fault
+
+
+@pytest.mark.parametrize("content", SENSELESS_LISTS.values(), ids=SENSELESS_LISTS)
+async def test_a_senseless_list_changes_nothing_and_is_asked_for_again(server: FaultServer, content: bytes) -> None:
+    for name in ("a", "b"):
+        server.put(pod(name))
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        # In one piece, then as a page, twice.
+        server.list_faults.extend([body(content)] * 3)
+        server.compact()
+        server.delete("b")
+        server.compact()
+        server.drop_watches()
+        await equal(running, server)
+        assert running.recorder.story == [("add", "a"), ("add", "b"), ("delete", "b")]
+        assert len(server.lists) == 5
+
+
+@pytest.mark.parametrize("content", SENSELESS_LISTS.values(), ids=SENSELESS_LISTS)
+async def test_a_senseless_first_list_is_no_sync(server: FaultServer, content: bytes) -> None:
+    server.put(pod("a"))
+    server.list_faults.extend([body(content)] * 3)
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        assert running.versions() == held_by(server)
+        assert len(server.lists) == 4
+
+
+async def test_a_change_of_another_kind_makes_a_new_list(server: FaultServer) -> None:
+    server.put(pod("a"))
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        other = {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "a", "namespace": "default", "uid": "s"}}
+        server.watch_faults.append(chunks(line("DELETED", other), then="silence"))
+        server.drop_watches()
+        server.put(pod("b"))
+        await equal(running, server)
+        assert running.recorder.story == [("add", "a"), ("add", "b")]
+
+
+async def test_objects_with_names_that_no_api_server_lets_through_are_broken(server: FaultServer) -> None:
+    for name in ("a", " ", "a b", "../x", "a\nb"):
+        server.put(pod(name))
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        server.put(pod("../y"))
+        server.put(pod("c"))
+        await eventually(lambda: "default/c" in running.recorder.alive)
+        assert sorted(running.recorder.alive) == ["default/a", "default/c"]
+        assert {broken.name for broken in running.recorder.broken} == {" ", "a b", "../x", "../y", "a\nb"}
+
+
 async def test_a_line_that_is_no_event_makes_a_new_list(server: FaultServer) -> None:
     async with reflecting(server) as running:
         await running.informers.wait_synced()

@@ -22,16 +22,18 @@ KEEPER: ObjectDecoder[Any] = ObjectDecoder(PODS, lambda _, content: json.loads(b
 
 
 def pod(name: str, **parts: Any) -> dict[str, Any]:
-    return {"metadata": {"name": name, "namespace": "ns"}, **parts}
+    return {"metadata": {"name": name, "namespace": "ns", "uid": "u"}, **parts}
 
 
 def encoded(content: object) -> bytes:
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
 
 
+HEAD: dict[str, Any] = {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}}
+
+
 def body(*items: object, **metadata: str) -> bytes:
-    head: dict[str, object] = {"resourceVersion": "9", **metadata}
-    return encoded({"kind": "PodList", "apiVersion": "v1", "metadata": head, "items": items})
+    return encoded({**HEAD, "metadata": {**HEAD["metadata"], **metadata}, "items": items})
 
 
 def cut(content: bytes, *places: int) -> list[bytes]:
@@ -99,19 +101,20 @@ def test_items_that_begin_otherwise_come_with_their_neighbours(small_pieces: Non
 
 
 def test_metadata_may_come_after_the_items(small_pieces: None) -> None:
-    content = {"items": [pod("a"), pod("b")], "kind": "PodList", "metadata": {"resourceVersion": "9", "continue": "x"}}
+    meta = {"resourceVersion": "9", "continue": "x"}
+    content = {"items": [pod("a"), pod("b")], "kind": "PodList", "apiVersion": "v1", "metadata": meta}
     pieces, last = read(cut(encoded(content), 70, 90))
     assert names([*pieces, last]) == ["a", "b"]
     assert (last.resource_version, last.continue_token) == ("9", "x")
 
 
 def test_another_array_after_the_items_is_not_taken_for_more_of_them(small_pieces: None) -> None:
-    content = {"metadata": {"resourceVersion": "9"}, "items": [pod("a"), pod("b")], "more": [pod("c"), pod("d")]}
-    pieces, last = read([encoded(content)])
+    content = {"items": [pod("a"), pod("b")], "more": [pod("c"), pod("d")]}
+    pieces, last = read([encoded({**HEAD, **content})])
     assert names([*pieces, last]) == ["a", "b"]
 
 
-_A_AND_B = b'"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}'
+_A_AND_B = body(pod("a"), pod("b"))[1:]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +135,7 @@ def test_a_list_that_is_written_otherwise_comes_in_one_piece(small_pieces: None,
 
 @pytest.mark.parametrize("items", [[], None])
 def test_an_empty_list_is_one(items: object) -> None:
-    pieces, last = read([encoded({"metadata": {"resourceVersion": "9"}, "items": items})])
+    pieces, last = read([encoded({**HEAD, "items": items})])
     assert (pieces, last) == ([], Page([], [], "9", ""))
 
 
@@ -154,6 +157,13 @@ def test_what_is_no_list_is_malformed() -> None:
     for content in (b"", b"[]", b"<html>", b'{"kind":"Status","code":500}', b'{"items":[{"metadata":{}}]}'):
         with pytest.raises(Malformed):
             read([content])
+
+
+def test_nothing_is_taken_early_of_another_kinds_list(small_pieces: None) -> None:
+    reading = ListBody(DECODER)
+    assert not [*reading.feed(body(pod("a"), pod("b"), pod("c")).replace(b"PodList", b"NodeList"))]
+    with pytest.raises(Malformed, match="a NodeList"):
+        reading.finish()
 
 
 def test_an_object_full_of_false_ends_costs_in_proportion_to_its_size(
@@ -183,7 +193,7 @@ INNER = st.recursive(
     ),
     max_leaves=8,
 )
-ITEMS = st.lists(st.builds(lambda name, labels, x: {**pod(name), "x": x, "y": labels}, TEXTS, INNER, INNER), max_size=4)
+ITEMS = st.lists(st.builds(lambda text, y, x: {**pod("a"), "x": x, "y": y, "z": text}, TEXTS, INNER, INNER), max_size=4)
 CUTS = st.lists(st.integers(0, 5_000), max_size=12)
 
 

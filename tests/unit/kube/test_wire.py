@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.kube import resource_types
 from podium.kube.api_errors import Expired, InternalError, Malformed
 from podium.kube.objects import Pod
 from podium.kube.resource_types import NODES, PODS
-from podium.kube.wire import Bookmark, BrokenChange, BrokenObject, Change, ObjectDecoder, without_nulls
+from podium.kube.wire import Bookmark, BrokenChange, Change, ObjectDecoder, without_nulls
+from podium.sandbox import resources as sandbox_resources
 
 PODS_DECODER = ObjectDecoder(PODS)
+RESOURCES = {resource.kind: resource for resource in sandbox_resources.RESOURCES}
 
 
 def pod(name: str = "a", **parts: Any) -> dict[str, Any]:
@@ -25,8 +28,11 @@ def event(kind: str, item: object) -> bytes:
     return json.dumps({"type": kind, "object": item}, separators=(",", ":")).encode()
 
 
+LIST: dict[str, Any] = {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}, "items": []}
+
+
 def page(*items: object, **metadata: str) -> bytes:
-    return json.dumps({"kind": "PodList", "metadata": {"resourceVersion": "9", **metadata}, "items": items}).encode()
+    return json.dumps({**LIST, "metadata": {"resourceVersion": "9", **metadata}, "items": items}).encode()
 
 
 @pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED"])
@@ -100,15 +106,13 @@ def test_a_broken_object_is_named_without_building_what_its_metadata_holds_besid
     assert peak_bytes < 10 * len(line)
 
 
-def test_a_name_that_is_no_text_is_none() -> None:
-    change = PODS_DECODER.event(event("ADDED", {"metadata": {"name": ["a"], "uid": "u"}}))
-    assert isinstance(change, BrokenChange)
-    assert (change.object.name, change.object.uid) == ("", "u")
-
-
-def test_a_broken_object_without_metadata_still_has_a_key() -> None:
-    change = ObjectDecoder(NODES).event(event("ADDED", ["not", "a", "node"]))
-    assert change == BrokenChange("ADDED", BrokenObject("Node", "", "", "", "", change.object.detail))  # type: ignore[union-attr]
+@pytest.mark.parametrize("item", [{"metadata": {"name": ["a"], "uid": "u"}}, ["not", "a", "pod"], {}, 7, None])
+def test_a_change_of_something_that_cannot_be_named_is_malformed(item: object) -> None:
+    with pytest.raises(Malformed):
+        PODS_DECODER.event(event("ADDED", item))
+    found = PODS_DECODER.page(page(item, pod("b")))
+    assert [broken.name for broken in found.broken] == [""]
+    assert len(found.items) == 1
 
 
 @pytest.mark.parametrize(
@@ -126,7 +130,7 @@ def test_a_page_carries_items_version_and_the_way_on() -> None:
 
 
 def test_the_last_page_has_no_way_on_and_may_be_empty() -> None:
-    found = PODS_DECODER.page(b'{"metadata":{"resourceVersion":"9"},"items":null}')
+    found = PODS_DECODER.page(b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":null}')
     assert (found.items, found.continue_token) == ([], "")
 
 
@@ -140,6 +144,108 @@ def test_what_is_no_list_is_malformed() -> None:
     for body in (b"", b"[]", b'{"items":[]}', b'{"metadata":{},"items":[}'):
         with pytest.raises(Malformed):
             PODS_DECODER.page(body)
+
+
+SENSELESS_LISTS: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "a Status": {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 200},
+    "a Status with a version": {**LIST, "kind": "Status"},
+    "a portal's words": {"error": "please log in", "items": [], "metadata": {"resourceVersion": "9"}},
+    "one object": {"kind": "Pod", "apiVersion": "v1", **pod("a")},
+    "one object with items": {**LIST, "kind": "Pod"},
+    "another kind's list": {**LIST, "kind": "NodeList"},
+    "another group's list": {**LIST, "apiVersion": "batch/v1"},
+    "a table": {**LIST, "kind": "Table", "apiVersion": "meta.k8s.io/v1"},
+    "kubectl's list": {**LIST, "kind": "List"},
+    "no items": {name: value for name, value in LIST.items() if name != "items"},
+    "items that are no array": {**LIST, "items": {}},
+    "no version": {**LIST, "metadata": {}},
+    "an empty version": {**LIST, "metadata": {"resourceVersion": ""}},
+    "a version that is no number": {**LIST, "metadata": {"resourceVersion": "x"}},
+    "the version of no list": {**LIST, "metadata": {"resourceVersion": "0"}},
+    "items of another kind": {**LIST, "items": [{"kind": "Node", "apiVersion": "v1", **pod("a")}]},
+}
+
+
+@pytest.mark.parametrize("keep", [None, lambda item, content: item], ids=["typed", "kept"])
+@pytest.mark.parametrize("content", SENSELESS_LISTS.values(), ids=SENSELESS_LISTS)
+def test_a_list_of_anything_else_is_malformed(content: dict[str, Any], keep: Any) -> None:
+    decoder = ObjectDecoder(PODS, keep)
+    assert decoder.page(json.dumps(LIST).encode()).resource_version == "9"
+    with pytest.raises(Malformed):
+        decoder.page(json.dumps(content).encode())
+
+
+def test_a_list_that_is_refused_is_called_by_its_kind() -> None:
+    for name in ("a Status", "one object", "another kind's list"):
+        with pytest.raises(Malformed, match=f"a {SENSELESS_LISTS[name]['kind']}"):
+            PODS_DECODER.page(json.dumps(SENSELESS_LISTS[name]).encode())
+
+
+@pytest.mark.parametrize("resource", resource_types.ALL, ids=lambda resource: resource.kind)
+def test_every_resource_knows_its_list(resource: Any) -> None:
+    served = RESOURCES[resource.kind]
+    content = {**LIST, "kind": served.list_kind, "apiVersion": served.api_version}
+    assert ObjectDecoder(resource).page(json.dumps(content).encode()).resource_version == "9"
+    assert resource.is_namespaced is served.namespaced
+
+
+@pytest.mark.parametrize("keep", [None, lambda item, content: item], ids=["typed", "kept"])
+@pytest.mark.parametrize("type_", ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])
+def test_a_change_of_another_kind_is_malformed(type_: str, keep: Any) -> None:
+    decoder = ObjectDecoder(PODS, keep)
+    decoder.event(event(type_, {"kind": "Pod", **pod("a")}))
+    for kind in ("Node", "PodList", "Status", "pod"):
+        with pytest.raises(Malformed):
+            decoder.event(event(type_, {"kind": kind, "apiVersion": "v1", **pod("a")}))
+
+
+@pytest.mark.parametrize("version", ["", "0", "x", "-1", "1.5", "\u0663"])
+def test_a_bookmark_at_no_version_is_malformed(version: str) -> None:
+    with pytest.raises(Malformed):
+        PODS_DECODER.event(event("BOOKMARK", {"kind": "Pod", "metadata": {"resourceVersion": version}}))
+
+
+IMPOSSIBLE_NAMES = [" ", "a b", "../x", "..", ".", "a/b", "a%2fb", "A", "a_b", "-a", "a-", "a..b", "a\n", "a\x1b[31m",
+                    "\x00", "ä", "a" * 254]  # fmt: skip
+
+
+@pytest.mark.parametrize("keep", [None, lambda item, content: item], ids=["typed", "kept"])
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        *(("name", text) for text in (*IMPOSSIBLE_NAMES, "")),
+        *(("namespace", text) for text in (*IMPOSSIBLE_NAMES, "", "a.b", "a" * 64)),
+        *(("uid", text) for text in ("", " ", "a b", "a\n", "\x00", "ä", "a" * 254)),
+    ],
+)
+def test_an_object_that_no_api_server_would_have_let_through_is_broken(field: str, text: str, keep: Any) -> None:
+    decoder, item = ObjectDecoder(PODS, keep), pod("a")
+    item["metadata"][field] = text
+    found = decoder.page(page(pod("before"), item, pod("after")))
+    assert [each.metadata.name for each in found.items] == ["before", "after"]
+    (broken,) = found.broken
+    assert field in broken.detail
+    assert len(broken.detail) < 200
+    if item["metadata"]["name"]:
+        change = decoder.event(event("ADDED", item))
+        assert isinstance(change, BrokenChange)
+        assert change.object == broken
+
+
+@pytest.mark.parametrize("name", ["a", "0", "a-b", "a--b", "web-1.example.com", "a" * 253])
+def test_names_that_api_servers_let_through_are_taken(name: str) -> None:
+    assert not PODS_DECODER.page(page(pod(name))).broken
+
+
+def test_a_node_with_a_namespace_is_broken() -> None:
+    content = {**LIST, "kind": "NodeList", "items": [pod("a")]}
+    assert [each.name for each in ObjectDecoder(NODES).page(json.dumps(content).encode()).broken] == ["a"]
+
+
+def test_what_cannot_be_a_uid_does_not_say_that_the_object_is_another_one() -> None:
+    found = PODS_DECODER.page(page({"metadata": {"name": "a", "namespace": "ns", "uid": "u v"}, "spec": 7}))
+    assert [broken.uid for broken in found.broken] == [""]
 
 
 ANYTHING = st.recursive(
@@ -159,7 +265,8 @@ ANYTHING = st.recursive(
 
 
 @given(ANYTHING)
-def test_no_object_whatsoever_stops_the_stream(content: object) -> None:
+def test_no_object_whatsoever_that_has_a_name_stops_the_stream(content: object) -> None:
+    content = {**content, "metadata": pod("a")["metadata"]} if isinstance(content, dict) else pod("a", spec=content)
     found = PODS_DECODER.event(event("ADDED", content))
     assert isinstance(found, Change | BrokenChange)
 
@@ -200,13 +307,14 @@ def test_nothing_is_kept_of_what_cannot_be_understood() -> None:
 def deep_pod(name: str) -> bytes:
     """As users can make one: nobody looks into `managedFields`."""
     fields = b'{"f":' * 9_000 + b"1" + b"}" * 9_000
-    return b'{"metadata":{"name":"%b","managedFields":[{"fieldsV1":%b}]}}' % (name.encode(), fields)
+    head = b'"name":"%b","namespace":"ns","uid":"u"' % name.encode()
+    return b'{"metadata":{%b,"managedFields":[{"fieldsV1":%b}]}}' % (head, fields)
 
 
 @pytest.mark.parametrize("keep", [None, lambda item, content: item])
 def test_nesting_as_deep_as_an_api_server_allows_is_no_obstacle(keep: Any) -> None:
     decoder = ObjectDecoder(PODS, keep)
-    found = decoder.page(b'{"metadata":{},"items":[%b,{"metadata":{"name":"b"}}]}' % deep_pod("a"))
+    found = decoder.page(page(pod("b")).replace(b'"items": [', b'"items": [%b,' % deep_pod("a")))
     assert len(found.items) == 2
     assert not found.broken
     assert isinstance(decoder.event(b'{"type":"ADDED","object":%b}' % deep_pod("a")), Change)

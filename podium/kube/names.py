@@ -1,0 +1,43 @@
+"""What an API server lets an object be called.
+
+Owns the check of names, namespaces and uids as they arrive: they are put into URL paths and are keys of every store.
+All kinds that podium reads are named by DNS subdomains.
+
+Source: kubernetes apimachinery pkg/api/validation/generic.go and pkg/util/validation/validation.go, v1.36.2.
+Cost: 1 us for each object.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_LABEL: Final = r"[a-z0-9]+(?:-+[a-z0-9]+)*"
+_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*").fullmatch
+_NAMESPACE = re.compile(_LABEL).fullmatch
+_UID = re.compile(r"[!-~]{1,253}").fullmatch
+_NAME_LENGTH_MAX: Final = 253
+_NAMESPACE_LENGTH_MAX: Final = 63
+_SHOWN_LENGTH_MAX: Final = 80
+
+
+def flaw(name: str, namespace: str, uid: str, *, is_namespaced: bool) -> str:
+    """What no API server would have let through, with its field; empty if there is no such thing."""
+    if len(name) > _NAME_LENGTH_MAX or not _NAME(name):
+        return _says("name", name, "not the name of an object")
+    if is_namespaced:
+        if len(namespace) > _NAMESPACE_LENGTH_MAX or not _NAMESPACE(namespace):
+            return _says("namespace", namespace, "not the name of a namespace")
+    elif namespace:
+        return _says("namespace", namespace, "set on an object that has no namespace")
+    return "" if is_uid(uid) else _says("uid", uid, "not a uid")
+
+
+def is_uid(text: str) -> bool:
+    """Whether this can identify an object."""
+    return _UID(text) is not None
+
+
+def _says(field: str, value: str, what: str) -> str:
+    shown = value if len(value) <= _SHOWN_LENGTH_MAX else f"{value[:_SHOWN_LENGTH_MAX]}..."
+    return f"{shown!r} is {what} - at `$.metadata.{field}`"
