@@ -114,7 +114,7 @@ def read(path: Path, registry: PluginRegistry = IN_TREE_PLUGINS, gates: ConfigGa
     try:
         return load_file(path, registry, gates)
     except ConfigError as error:
-        raise BadConfiguration(str(error).splitlines()) from error
+        raise BadConfiguration(error.lines()) from error
     except OSError as error:
         raise BadConfiguration([f"{path}: {error.strerror}"]) from error
 

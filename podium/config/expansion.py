@@ -7,8 +7,9 @@ Source: pkg/scheduler/framework/runtime/framework.go (NewFramework, expandMultiP
 (kube-scheduler 1.36.2)
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import difflib
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from podium.config.args import NodeResourcesFitArgs
@@ -207,18 +208,39 @@ class _Expansion:
         for plugin in candidates:
             if point in self._registry.get(plugin.name, ()):
                 weights.setdefault(plugin.name, plugin.weight or 1)
-        if sum(weights.values()) * _SCORE_MAX > _TOTAL_SCORE_MAX:
+        if _could_overflow(weights.values()):
             kind = "score" if point is ExtensionPoint.SCORE else "placement score"
             self._error(f"{self._path}.{point}", f"{kind} plugins: total score of Score plugins could overflow")
         return weights
 
     def _unknown(self, name: str, point: ExtensionPoint, path: str) -> None:
-        self._error(path, f'{point.interface} "{name}" does not exist')
+        self._error(path, f'{point.interface} "{name}" does not exist', _nearest(name, self._registry))
 
     def _already_registered(self, name: str, point: ExtensionPoint, path: str) -> None:
         if name not in self._repeated:  # one repetition in multiPoint is met at every point
             self._error(path, f'plugin "{name}" already registered as "{point.interface}"')
         self._repeated.add(name)
 
-    def _error(self, path: str, reason: str) -> None:
-        self.errors.append(_unbuildable(self._profile, path, reason))
+    def _error(self, path: str, reason: str, hint: str = "") -> None:
+        self.errors.append(replace(_unbuildable(self._profile, path, reason), hint=hint))
+
+
+def _could_overflow(weights: Iterable[int]) -> bool:
+    """Whether upstream says so of plugins with these weights, in this order.
+
+    It compares each weight with what is left up to the largest 64-bit number. Behind a negative total that difference
+    itself overflows, so a negative weight is refused unless no plugin comes after it.
+    """
+    total = 0
+    for weight in weights:
+        if total < 0 or weight * _SCORE_MAX > _TOTAL_SCORE_MAX - total:
+            return True
+        total += weight * _SCORE_MAX
+    return False
+
+
+def _nearest(name: str, registry: PluginRegistry) -> str:
+    """The plugin that may have been meant, as a hint; empty where no name is like this one."""
+    by_lower_case = {each.lower(): each for each in registry}
+    found = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
+    return f'; did you mean "{by_lower_case[found[0]]}"?' if found else ""

@@ -31,6 +31,9 @@ _WITHOUT_VALUE = frozenset({ErrorKind.REQUIRED, ErrorKind.FORBIDDEN, ErrorKind.U
 _DETAIL_ONLY = frozenset({ErrorKind.TYPE, ErrorKind.SYNTAX, ErrorKind.PROFILE})
 
 
+_SHOWN_MAX = 600
+
+
 def show(value: Any) -> str:
     """A value as it reads in a message: compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
@@ -38,13 +41,18 @@ def show(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing wrong with one field. ``path`` is empty for the file as a whole, ``line`` counts from 1."""
+    """One thing wrong with one field.
+
+    Attributes: ``path``, empty for the file as a whole; ``line``, from 1; ``hint``, what may have been meant, which is
+    no part of the message: upstream has no such thing.
+    """
 
     path: str
     kind: ErrorKind
     value: Any = None
     detail: str = ""
     line: int | None = None
+    hint: str = ""
 
     @property
     def text(self) -> str:
@@ -59,6 +67,11 @@ class FieldError:
 
     def __str__(self) -> str:
         return self.text
+
+
+def _shortened(text: str) -> str:
+    """The text as a person wants to read it; a value may be as long as a file."""
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}... ({len(text)} characters)"
 
 
 class ErrorList:
@@ -118,7 +131,7 @@ class ConfigError(Exception):
 
     def lines(self) -> tuple[str, ...]:
         """One line per error: ``file.yaml:12: parallelism: expected int32, got "five"``."""
-        return tuple(f"{self._where(error)}{error.text}" for error in self.errors)
+        return tuple(f"{self._where(error)}{_shortened(error.text)}{error.hint}" for error in self.errors)
 
     def _where(self, error: FieldError) -> str:
         place = [self.source] if self.source else []

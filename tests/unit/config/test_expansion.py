@@ -191,6 +191,44 @@ def test_profile_that_cannot_be_built_says_why(me, errors):
     assert errors_of(me) == errors
 
 
+OVERFLOW = "total score of Score plugins could overflow"
+
+
+@pytest.mark.parametrize(
+    ("plugins", "is_refused"),
+    [
+        ("A:-1 Score2", True),
+        ("A Score2:-1", False),
+        ("A:2 Score2:-1 Score3", False),
+        ("A Score2:-2 Score3", True),
+        ("A:-1", False),
+    ],
+)
+def test_a_negative_weight_is_refused_where_another_plugin_follows_a_negative_total(plugins, is_refused):
+    registry = {**REGISTRY, "Score2": REGISTRY["A"], "Score3": REGISTRY["A"]}
+    config = KubeSchedulerConfiguration(profiles=(profile(plugins),))
+    assert any(OVERFLOW in error.text for error in build_errors(config, registry)) is is_refused
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("NodeResourceFit", '; did you mean "NodeResourcesFit"?'),
+        ("podtopologyspread", '; did you mean "PodTopologySpread"?'),
+        ("Zebra", ""),
+    ],
+)
+def test_an_unknown_plugin_is_refused_with_the_name_that_may_have_been_meant(name, hint):
+    config = default_configuration()
+    plugins = replace(config.profiles[0].plugins, score=plugin_set(name))
+    config = replace(config, profiles=(replace(config.profiles[0], plugins=plugins),))
+    errors = build_errors(config)
+    with pytest.raises(ConfigError) as refused:
+        raise ConfigError(errors)
+    assert refused.value.lines()[0].endswith(f'ScorePlugin "{name}" does not exist{hint}')
+    assert errors[0].text.endswith(f'ScorePlugin "{name}" does not exist')
+
+
 def test_every_reason_is_found_at_once_and_raised_together():
     me = profile("A A Nobody", needed="", filter=plugin_set("Bind"))
     assert len(errors_of(me)) == 5
