@@ -173,6 +173,29 @@ def _storage_class(storage_class: Json) -> None:
     storage_class.setdefault("volumeBindingMode", "Immediate")
 
 
+def _deployment(deployment: Json) -> None:
+    spec = deployment.setdefault("spec", {})
+    for name, value in (("replicas", 1), ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600)):
+        spec.setdefault(name, value)
+    strategy = spec["strategy"] = dict(spec.get("strategy") or {})
+    strategy["type"] = strategy.get("type") or "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        limits = {"maxSurge": "25%", "maxUnavailable": "25%"}
+        strategy["rollingUpdate"] = limits | (strategy.get("rollingUpdate") or {})
+
+
+def _replicated(workload: Json) -> None:
+    workload.setdefault("spec", {}).setdefault("replicas", 1)
+
+
+def _job(job: Json) -> None:
+    spec = job.setdefault("spec", {})
+    if spec.get("parallelism") is None and spec.get("completions") is None:
+        spec["completions"] = 1
+    for name, value in (("parallelism", 1), ("backoffLimit", 6), ("completionMode", "NonIndexed"), ("suspend", False)):
+        spec.setdefault(name, value)
+
+
 _SETTERS: dict[str, Callable[[Json], None]] = {
     "pods": _pod,
     "nodes": _node,
@@ -181,4 +204,9 @@ _SETTERS: dict[str, Callable[[Json], None]] = {
     "persistentvolumeclaims": _volume_claim,
     "persistentvolumes": _volume,
     "storageclasses.storage.k8s.io": _storage_class,
+    "deployments.apps": _deployment,
+    "replicasets.apps": _replicated,
+    "statefulsets.apps": _replicated,
+    "replicationcontrollers": _replicated,
+    "jobs.batch": _job,
 }

@@ -38,6 +38,8 @@ _REVIEWS = {
 _SUBRESOURCE_KINDS = {
     "binding": {"kind": "Binding", "verbs": ["create"]},
     "eviction": {"kind": "Eviction", "group": "policy", "version": "v1", "verbs": ["create"]},
+    "scale": {"kind": "Scale", "group": "autoscaling", "version": "v1", "verbs": ["get", "patch", "update"]},
+    "token": {"kind": "TokenRequest", "group": "authentication.k8s.io", "version": "v1", "verbs": ["create"]},
 }
 
 

@@ -1,9 +1,9 @@
-"""The sandbox as a thing to start and stop: store, HTTP server and stand-in kubelets together."""
+"""The sandbox as a thing to start and stop: store, HTTP server, stand-in kubelets and controllers together."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +14,7 @@ import anyio.abc
 import yaml
 from aiohttp import web
 
+from podium.sandbox.controllers import Controllers
 from podium.sandbox.faults import Faults
 from podium.sandbox.kubelets import Kubelets
 from podium.sandbox.server import ApiServer
@@ -35,7 +36,9 @@ class Sandbox:
         port: 0 takes a free one.
         token: when given, requests need it as a bearer token. kubectl sends none over plain HTTP.
         kubelets: whether bound pods come to run and deleted ones go.
-        kubelet_delay_s: how long that takes.
+        controllers: whether Deployments, ReplicaSets and Jobs get their pods, and budgets their status.
+        kubelet_delay_s: how long it takes a pod to run, and to go.
+        job_s: how long the pods of Jobs run, where there are controllers.
         heartbeat_s: how often nodes report in; None for once.
         history_limit: changes per type that stay readable by watches.
         bookmark_interval_s: the time between two bookmarks of a watch.
@@ -49,7 +52,9 @@ class Sandbox:
         token: str | None = None,
         *,
         kubelets: bool = True,
+        controllers: bool = False,
         kubelet_delay_s: float = 0.05,
+        job_s: float = 2.0,
         heartbeat_s: float | None = None,
         history_limit: int = 20_000,
         bookmark_interval_s: float = 10.0,
@@ -66,7 +71,13 @@ class Sandbox:
         )
         self.faults = Faults(self._refuse)
         self._api = ApiServer(self.store, self.faults, token=token, bookmark_interval_s=bookmark_interval_s)
-        self._kubelets = Kubelets(self.store, delay_s=kubelet_delay_s, heartbeat_s=heartbeat_s) if kubelets else None
+        self._actors: dict[str, Callable[[], Coroutine[None, None, None]]] = {}
+        if kubelets:
+            runs_s = job_s if controllers else None
+            played = Kubelets(self.store, delay_s=kubelet_delay_s, job_s=runs_s, heartbeat_s=heartbeat_s)
+            self._actors["stand-in kubelets"] = played.run
+        if controllers:
+            self._actors["stand-in controllers"] = Controllers(self.store).run
         self._server: web.Server | None = None
         self._listener: asyncio.Server | None = None
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -101,8 +112,8 @@ class Sandbox:
         await self._listen()
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
-        if self._kubelets is not None:
-            self._tasks.start_soon(self._kubelets.run, name="stand-in kubelets")
+        for name, run in self._actors.items():
+            self._tasks.start_soon(run, name=name)
         return self
 
     async def __aexit__(

@@ -111,7 +111,7 @@ def expired(message: str) -> ApiError:
     return ApiError(410, "Expired", message)
 
 
-def too_many_requests(message: str, retry_after_s: int, causes: Sequence[Cause] = ()) -> ApiError:
+def too_many_requests(message: str, retry_after_s: int | None, causes: Sequence[Cause] = ()) -> ApiError:
     """429: come back later."""
     details: Json = {"causes": [cause.as_json() for cause in causes]} if causes else {}
     return ApiError(429, "TooManyRequests", message, details=details, retry_after_s=retry_after_s)

@@ -7,8 +7,8 @@ import heapq
 from itertools import count
 from typing import Any
 
-from podium.sandbox.errors import ApiError
-from podium.sandbox.journal import DELETED, Collection, Key, Record
+from podium.sandbox.feeds import Feed
+from podium.sandbox.journal import DELETED, Key, Record
 from podium.sandbox.pods import with_condition
 from podium.sandbox.resources import resource_named
 from podium.sandbox.store import Store, timestamp
@@ -17,6 +17,8 @@ Json = dict[str, Any]
 
 _PODS = resource_named("pods")
 _NODES = resource_named("nodes")
+# What a kubelet does next with a pod.
+_START, _SUCCEED, _END = "start", "succeed", "end"
 
 
 class Kubelets:
@@ -24,32 +26,34 @@ class Kubelets:
 
     Args:
         delay_s: from a binding to Running, and from a deletion to the pod's end.
+        job_s: how long the pods of Jobs run until they have succeeded; None for ever.
         heartbeat_s: how often nodes refresh their Ready condition; None for never.
     """
 
-    def __init__(self, store: Store, *, delay_s: float, heartbeat_s: float | None = None) -> None:
+    def __init__(self, store: Store, *, delay_s: float, job_s: float | None, heartbeat_s: float | None) -> None:
         self._store = store
-        self._delay_s = delay_s
+        self._delays_s = {_START: delay_s, _END: delay_s, _SUCCEED: job_s}
         self._heartbeat_s = heartbeat_s
         self._wake = asyncio.Event()
-        self._due: list[tuple[float, int, Key]] = []
+        self._due: list[tuple[float, int, Key, str]] = []
         self._order = count()
         self._addresses = count(1)
 
     async def run(self) -> None:
         """Work until cancelled."""
         loop = asyncio.get_running_loop()
-        pods = _Feed(self._store.collection(_PODS))
-        nodes = _Feed(self._store.collection(_NODES))
+        pods = Feed(self._store.collection(_PODS))
+        nodes = Feed(self._store.collection(_NODES))
         beat_at = loop.time() + (self._heartbeat_s or 0)
-        with pods.waking(self._wake), nodes.waking(self._wake):
+        with pods.waking(self._wake.set), nodes.waking(self._wake.set):
             while True:
                 self._wake.clear()
-                for record in nodes.read():
-                    self._make_ready(record)
-                for record in pods.read():
-                    if _needs_work(record.obj):
-                        heapq.heappush(self._due, (loop.time() + self._delay_s, next(self._order), record.key))
+                for change in nodes.read():
+                    if change.type != DELETED:
+                        self._make_ready(change.record)
+                for change in pods.read():
+                    if change.type != DELETED:
+                        self._plan(change.record, loop.time())
                 self._work(loop.time())
                 if self._heartbeat_s is not None and loop.time() >= beat_at:
                     self._beat()
@@ -69,16 +73,25 @@ class Kubelets:
             if timer is not None:
                 timer.cancel()
 
+    def _plan(self, record: Record, now: float) -> None:
+        step = _next_step(record.obj)
+        delay_s = self._delays_s.get(step)
+        if delay_s is not None:
+            heapq.heappush(self._due, (now + delay_s, next(self._order), record.key, step))
+
     def _work(self, now: float) -> None:
         records = self._store.collection(_PODS).records
         while self._due and self._due[0][0] <= now:
-            record = records.get(heapq.heappop(self._due)[2])
-            if record is None or not _needs_work(record.obj):
+            _, _, key, step = heapq.heappop(self._due)
+            record = records.get(key)
+            if record is None or _next_step(record.obj) != step:
                 continue
-            if "deletionTimestamp" in record.obj["metadata"]:
+            if step == _END:
                 self._store.delete_record(_PODS, record, {"gracePeriodSeconds": 0})
-            else:
+            elif step == _START:
                 self._start(record)
+            else:
+                self._succeed(record)
 
     def _start(self, record: Record) -> None:
         pod = record.obj
@@ -106,6 +119,18 @@ class Kubelets:
                 "status": status | running,
             },
         )
+
+    def _succeed(self, record: Record) -> None:
+        pod = record.obj
+        status = pod.get("status") or {}
+        now = timestamp(self._store.now())
+        conditions = status.get("conditions") or []
+        for kind in ("ContainersReady", "Ready"):
+            ended = {"type": kind, "status": "False", "reason": "PodCompleted", "lastTransitionTime": now}
+            conditions = with_condition(conditions, ended)
+        containers = [_ended(container, now) for container in status.get("containerStatuses") or ()]
+        ending: Json = {"phase": "Succeeded", "conditions": conditions, "containerStatuses": containers}
+        self._store.replace_record(_PODS, record, pod | {"metadata": dict(pod["metadata"]), "status": status | ending})
 
     def _make_ready(self, record: Record) -> None:
         conditions = (record.obj.get("status") or {}).get("conditions") or []
@@ -139,48 +164,16 @@ class Kubelets:
         )
 
 
-class _Feed:
-    """The records of a collection that are new or changed since the last reading; at first, all."""
-
-    def __init__(self, collection: Collection) -> None:
-        self._collection = collection
-        self._cursor = -1
-
-    def waking(self, event: asyncio.Event) -> _Listening:
-        """Set the event at every change, within the context."""
-        return _Listening(self._collection, event)
-
-    def read(self) -> list[Record]:
-        """What to look at now. Objects that are gone are left out."""
-        try:
-            changes = self._collection.changes_from(self._cursor) if self._cursor >= 0 else None
-        except ApiError:  # the history has moved on without us
-            changes = None
-        self._cursor = self._collection.end
-        if changes is None:
-            return list(self._collection.records.values())
-        return [change.record for change in changes if change.type != DELETED]
-
-
-class _Listening:
-    def __init__(self, collection: Collection, event: asyncio.Event) -> None:
-        self._collection = collection
-        self._listener = event.set
-
-    def __enter__(self) -> None:
-        self._collection.listeners[self._listener] = None
-
-    def __exit__(self, *_: object) -> None:
-        self._collection.listeners.pop(self._listener, None)
-
-
-def _needs_work(pod: Json) -> bool:
+def _next_step(pod: Json) -> str:
     if not (pod.get("spec") or {}).get("nodeName"):
-        return False
-    metadata = pod["metadata"]
+        return ""
+    metadata, phase = pod["metadata"], (pod.get("status") or {}).get("phase")
     if "deletionTimestamp" in metadata:
-        return bool(metadata.get("deletionGracePeriodSeconds"))
-    return (pod.get("status") or {}).get("phase") in (None, "Pending")
+        return _END if metadata.get("deletionGracePeriodSeconds") else ""
+    if phase in (None, "Pending"):
+        return _START
+    is_of_job = any(each.get("kind") == "Job" for each in metadata.get("ownerReferences") or ())
+    return _SUCCEED if phase == "Running" and is_of_job else ""
 
 
 def _running(container: Json, now: str) -> Json:
@@ -193,3 +186,8 @@ def _running(container: Json, now: str) -> Json:
         "restartCount": 0,
         "state": {"running": {"startedAt": now}},
     }
+
+
+def _ended(container: Json, now: str) -> Json:
+    state = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}}
+    return container | {"ready": False, "started": False, "state": state}

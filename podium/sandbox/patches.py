@@ -1,4 +1,4 @@
-"""JSON merge patch (RFC 7386) and JSON patch (RFC 6902). Neither touches the object it is given."""
+"""JSON merge patch (RFC 7386) and JSON patch (RFC 6902). No patch touches the object it is given."""
 
 from __future__ import annotations
 
@@ -7,8 +7,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from podium.sandbox.errors import ApiError, bad_request
+from podium.sandbox.strategic import strategic_merge
 
 Json = dict[str, Any]
+
+
+def apply_patch(target: Json, patch: Any, how: str, kind: str) -> Json:
+    """Apply a patch to an object of a kind; `how` is merge, strategic, json or apply.
+
+    Raises:
+        ApiError: 400 for a malformed patch, 422 for one that does not apply.
+    """
+    if how == "json":
+        return json_patch(target, patch)
+    if not isinstance(patch, dict):
+        raise bad_request("the patch is no object")
+    merged: Json = merge_patch(target, patch) if how == "merge" else strategic_merge(target, patch, kind)
+    return merged
 
 
 def merge_patch(target: Any, patch: Any) -> Any:

@@ -135,7 +135,8 @@ def _take_disruption(store: Store, budget: Record, pod_name: str) -> None:
         needs = f"needs {status.get('desiredHealthy', 0)} healthy pods and has {status.get('currentHealthy', 0)}"
         message = "Cannot evict pod as it would violate the pod's disruption budget."
         cause = Cause("", f"The disruption budget {name} {needs} currently", "DisruptionBudget")
-        raise too_many_requests(message, 10, [cause])
+        # No Retry-After: kubectl drain would wait for it ten times over, inside one request, before it says anything.
+        raise too_many_requests(message, None, [cause])
     disrupted = (status.get("disruptedPods") or {}) | {pod_name: timestamp(store.now())}
     new_status = status | {"disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}
     metadata = dict(budget.obj["metadata"])

@@ -1,58 +1,23 @@
-r"""Reading the few protobuf bodies that kubectl sends where it could send JSON: small creates, reviews, evictions.
+r"""Reading the protobuf bodies that kubectl sends where it could send JSON: creates, reviews, evictions.
 
 A body is the bytes `k8s\0` and a `runtime.Unknown`: the type's name and its own encoding. Answers are always JSON.
-Source: generated.proto of apimachinery and k8s.io/api (v0.36) for the field numbers.
+Which fields are read: `podium.sandbox.protobuf_schemas`.
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
+
+from podium.sandbox.protobuf_schemas import ENVELOPE, SCHEMAS, Map, Schema, Type
 
 Json = dict[str, Any]
 
 MAGIC = b"k8s\x00"
 
-# field number -> (name, type): a scalar's type, "strings" for a list, "map" of strings to strings, or a message
-_Schema = dict[int, tuple[str, "str | _Schema"]]
-
-_OBJECT_META: _Schema = {
-    1: ("name", "string"),
-    2: ("generateName", "string"),
-    3: ("namespace", "string"),
-    5: ("uid", "string"),
-    6: ("resourceVersion", "string"),
-    11: ("labels", "map"),
-    12: ("annotations", "map"),
-    14: ("finalizers", "strings"),
-}
-_DELETE_OPTIONS: _Schema = {
-    1: ("gracePeriodSeconds", "int"),
-    2: ("preconditions", {1: ("uid", "string"), 2: ("resourceVersion", "string")}),
-    4: ("propagationPolicy", "string"),
-    5: ("dryRun", "strings"),
-}
-_METADATA: _Schema = {1: ("metadata", _OBJECT_META)}
-_SCHEMAS: dict[str, _Schema] = {
-    "Namespace": _METADATA,
-    "ServiceAccount": _METADATA,
-    "ConfigMap": _METADATA | {2: ("data", "map")},
-    "PriorityClass": _METADATA
-    | {
-        2: ("value", "int"),
-        3: ("globalDefault", "bool"),
-        4: ("description", "string"),
-        5: ("preemptionPolicy", "string"),
-    },
-    "DeleteOptions": _DELETE_OPTIONS,
-    "Eviction": _METADATA | {2: ("deleteOptions", _DELETE_OPTIONS)},
-    # What a review asks does not matter here: the answer is always yes.
-    "SelfSubjectAccessReview": _METADATA,
-    "SelfSubjectRulesReview": _METADATA,
-    "SelfSubjectReview": _METADATA,
-}
-_UNKNOWN: _Schema = {1: ("type", {1: ("apiVersion", "string"), 2: ("kind", "string")}), 2: ("raw", "bytes")}
-_MAP_ENTRY: _Schema = {1: ("key", "string"), 2: ("value", "string")}
+_QUANTITY: Schema = {1: ("text", "string")}
+_INT_OR_STRING: Schema = {1: ("is_text", "bool"), 2: ("number", "int"), 3: ("text", "string")}
 
 
 def decode_object(body: bytes) -> Json:
@@ -63,34 +28,55 @@ def decode_object(body: bytes) -> Json:
     """
     if not body.startswith(MAGIC):
         raise ValueError("no Kubernetes protobuf")
-    envelope = _message(body[len(MAGIC) :], _UNKNOWN)
+    envelope = _message(body[len(MAGIC) :], ENVELOPE)
     named = envelope.get("type", {})
-    schema = _SCHEMAS.get(named.get("kind", ""))
+    schema = SCHEMAS.get(named.get("kind", ""))
     if schema is None:
         raise ValueError(f"{named.get('kind', 'this kind')} is read as JSON only")
     decoded: Json = named | _message(envelope.get("raw", b""), schema)
     return decoded
 
 
-def _message(body: bytes, schema: _Schema) -> Json:
+def _message(body: bytes, schema: Schema) -> Json:
     result: Json = {}
     for number, value in _fields(body):
         name, kind = schema.get(number, ("", ""))
         if not name:
             continue
-        if kind == "map":
-            entry = _message(_bytes(value), _MAP_ENTRY)
-            result.setdefault(name, {})[entry.get("key", "")] = entry.get("value", "")
-        elif kind == "strings":
-            result.setdefault(name, []).append(_bytes(value).decode())
-        elif isinstance(kind, dict):
-            result[name] = _message(_bytes(value), kind)
-        elif kind in ("string", "bytes"):
-            text = _bytes(value)
-            result[name] = text if kind == "bytes" else text.decode()
+        if isinstance(kind, Map):
+            key, entry = _map_entry(_bytes(value), kind.value)
+            result.setdefault(name, {})[key] = entry
+        elif isinstance(kind, list):
+            result.setdefault(name, []).append(_value(value, kind[0]))
         else:
-            result[name] = bool(value) if kind == "bool" else _signed(value)
+            result[name] = _value(value, kind)
     return {name: value for name, value in result.items() if value != ""}
+
+
+def _map_entry(body: bytes, kind: Type) -> tuple[str, Any]:
+    entry = _message(body, {1: ("key", "string"), 2: ("value", kind)})
+    return entry.get("key", ""), entry.get("value", "")
+
+
+def _value(value: int | bytes, kind: Type) -> Any:
+    if isinstance(kind, dict):
+        return _message(_bytes(value), kind)
+    match kind:
+        case "string":
+            return _bytes(value).decode()
+        case "bytes":
+            return _bytes(value)
+        case "base64":
+            return b64encode(_bytes(value)).decode()
+        case "bool":
+            return bool(value)
+        case "quantity":
+            return _message(_bytes(value), _QUANTITY).get("text", "0")
+        case "int-or-string":
+            either = _message(_bytes(value), _INT_OR_STRING)
+            return either.get("text", "") if either.get("is_text") else either.get("number", 0)
+        case _:
+            return _signed(value)
 
 
 def _fields(body: bytes) -> Iterator[tuple[int, int | bytes]]:

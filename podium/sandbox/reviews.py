@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from podium.sandbox.tokens import ADMIN, Tokens
+
 Json = dict[str, Any]
 
-_USER: Json = {"username": "sandbox-admin", "groups": ["system:masters", "system:authenticated"]}
 _ALLOWED: Json = {"allowed": True, "reason": "the sandbox allows everything"}
 _RULES: Json = {
     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
@@ -18,21 +19,22 @@ _RULES: Json = {
 _REFUSED: Json = {"allowed": False, "reason": "the sandbox knows only who has its token"}
 
 
-def _token_verdict(spec: Json, token: str | None) -> Json:
-    if token is not None and spec.get("token") != token:
+def _token_verdict(spec: Json, tokens: Tokens) -> Json:
+    user = tokens.user_of(str(spec.get("token", "")))
+    if user is None:
         return {"authenticated": False, "error": "this is not the sandbox's token"}
-    return {"authenticated": True, "user": _USER}
+    return {"authenticated": True, "user": user}
 
 
-def _access_verdict(spec: Json, token: str | None) -> Json:
-    is_known = spec.get("user") == _USER["username"] or "system:masters" in spec.get("groups", ())
-    return _ALLOWED if token is None or is_known else _REFUSED
+def _access_verdict(spec: Json, tokens: Tokens) -> Json:
+    is_known = spec.get("user") == ADMIN["username"] or "system:masters" in spec.get("groups", ())
+    return _ALLOWED if tokens.admits_everybody or is_known else _REFUSED
 
 
 # Who asks about themselves has shown the token already.
-_STATUS: dict[str, Callable[[Json, str | None], Json]] = {
+_STATUS: dict[str, Callable[[Json, Tokens], Json]] = {
     "authentication.k8s.io/v1/tokenreviews": _token_verdict,
-    "authentication.k8s.io/v1/selfsubjectreviews": lambda _, __: {"userInfo": _USER},
+    "authentication.k8s.io/v1/selfsubjectreviews": lambda _, __: {"userInfo": ADMIN},
     "authorization.k8s.io/v1/selfsubjectaccessreviews": lambda _, __: _ALLOWED,
     "authorization.k8s.io/v1/subjectaccessreviews": _access_verdict,
     "authorization.k8s.io/v1/localsubjectaccessreviews": _access_verdict,
@@ -45,9 +47,9 @@ def is_review(path: str) -> bool:
     return _name(path) in _STATUS
 
 
-def answer_review(path: str, review: Json, token: str | None) -> Json:
-    """The review with its status filled in, for a sandbox with that token."""
-    return review | {"status": _STATUS[_name(path)](review.get("spec") or {}, token)}
+def answer_review(path: str, review: Json, tokens: Tokens) -> Json:
+    """The review with its status filled in."""
+    return review | {"status": _STATUS[_name(path)](review.get("spec") or {}, tokens)}
 
 
 def _name(path: str) -> str:

@@ -85,6 +85,16 @@ def match_label_selector(selector: Json, labels: Mapping[str, str]) -> bool:
     )
 
 
+def label_selector_text(selector: Json) -> str:
+    """A `LabelSelector` object as the text of a query parameter."""
+    terms = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
+    for expression in selector.get("matchExpressions") or ():
+        key, values = expression.get("key", ""), ",".join(sorted(expression.get("values") or ()))
+        operator = str(expression.get("operator", ""))
+        terms.append({"Exists": key, "DoesNotExist": f"!{key}"}.get(operator, f"{key} {operator.lower()} ({values})"))
+    return ",".join(terms)
+
+
 def _tokens(text: str) -> list[str]:
     tokens, position = [], 0
     text = text.strip()

@@ -20,7 +20,7 @@ async def serve(
     token: str | None = None,
     started: Callable[[Sandbox], None] = lambda _sandbox: None,
 ) -> None:
-    """Serve a sandbox with so many varied nodes, until cancelled.
+    """Serve a sandbox with controllers and so many varied nodes, until cancelled.
 
     Args:
         port: 0 takes a free one.
@@ -29,7 +29,7 @@ async def serve(
     Raises:
         OSError: the port is taken, or the kubeconfig cannot be written.
     """
-    async with Sandbox(port, token) as sandbox:
+    async with Sandbox(port, token, controllers=True) as sandbox:
         for obj in [*priority_classes(), *varied_nodes(nodes, seed)]:
             sandbox.store.create(obj)
         if write_kubeconfig is not None:

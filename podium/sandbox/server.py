@@ -10,14 +10,16 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from podium.sandbox import discovery, pods, reviews
+from podium.sandbox import discovery, pods, reviews, scale
 from podium.sandbox.errors import ApiError, bad_request
 from podium.sandbox.faults import Faults
 from podium.sandbox.paging import list_page
+from podium.sandbox.patches import apply_patch
 from podium.sandbox.presentation import Presentation, negotiate
 from podium.sandbox.requests import PATCH_TYPES, ResourceRequest, parse_request, path_not_found, read_body, read_object
 from podium.sandbox.selectors import Selection, selection
 from podium.sandbox.store import Store
+from podium.sandbox.tokens import Tokens
 from podium.sandbox.views import to_stored
 from podium.sandbox.watches import Watch, name_requirement
 
@@ -43,7 +45,7 @@ class ApiServer:
     def __init__(self, store: Store, faults: Faults, *, token: str | None, bookmark_interval_s: float) -> None:
         self._store = store
         self._faults = faults
-        self._token = token
+        self._tokens = Tokens(token, store.now)
         self._bookmark_interval_s = bookmark_interval_s
         self._verbs: dict[str, Callable[[Call], Awaitable[web.StreamResponse]]] = {
             "get": self._get,
@@ -62,7 +64,7 @@ class ApiServer:
             self._authenticate(request)
             if request.path.startswith(("/api/v1/", "/apis/")):
                 if request.method == "POST" and reviews.is_review(request.path):
-                    return _json(reviews.answer_review(request.path, await read_object(request), self._token), 201)
+                    return _json(reviews.answer_review(request.path, await read_object(request), self._tokens), 201)
                 if request.path.count("/") > (2 if request.path.startswith("/api/") else 3):
                     return await self._resource(request)
             return await self._other(request)
@@ -75,9 +77,10 @@ class ApiServer:
             return web.Response()
 
     def _authenticate(self, request: web.BaseRequest) -> None:
-        if self._token is None or request.path in _OPEN_PATHS:
+        if self._tokens.admits_everybody or request.path in _OPEN_PATHS:
             return
-        if request.headers.get("Authorization") != f"Bearer {self._token}":
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme != "Bearer" or self._tokens.user_of(token) is None:
             raise ApiError(401, "Unauthorized", "Unauthorized")
 
     async def _resource(self, http: web.BaseRequest) -> web.StreamResponse:
@@ -101,6 +104,8 @@ class ApiServer:
     async def _get(self, call: Call) -> web.StreamResponse:
         request = call.request
         record = self._store.record(request.resource, request.namespace, request.name or "")
+        if request.subresource == "scale":
+            return _json(scale.shown(record))
         return _raw(call.presentation.one(record))
 
     async def _list(self, call: Call) -> web.StreamResponse:
@@ -145,6 +150,9 @@ class ApiServer:
             with self._store.dry_run(request.dry_run):
                 record = self._store.create_record(request.resource, request.namespace, body)
             return _raw(call.presentation.one(record), 201)
+        if request.subresource == "token":
+            account = self._store.record(request.resource, request.namespace, request.name)
+            return _json(self._tokens.issue(account.obj, body), 201)
         action = {"binding": pods.bind, "eviction": pods.evict}.get(request.subresource or "")
         if action is None:
             raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
@@ -153,9 +161,12 @@ class ApiServer:
 
     async def _update(self, call: Call) -> web.StreamResponse:
         request, body = call.request, await read_object(call.http)
-        _check_kind(request, body)
+        if request.subresource != "scale":
+            _check_kind(request, body)
         record = self._store.record(request.resource, request.namespace, request.name or "")
         with self._store.dry_run(request.dry_run):
+            if request.subresource == "scale":
+                return _json(scale.shown(scale.replaced(self._store, request.resource, record, body)))
             obj = to_stored(request.resource, body)
             return _raw(
                 call.presentation.one(self._store.update_record(request.resource, record, obj, request.subresource))
@@ -179,6 +190,9 @@ class ApiServer:
             record = store.create_record(resource, request.namespace, body)
             return _raw(call.presentation.one(record), 201)
         record = store.record(resource, request.namespace, name)
+        if request.subresource == "scale":
+            wanted = apply_patch(scale.shown(record), body, how, "Scale")
+            return _json(scale.shown(scale.replaced(store, resource, record, wanted)))
         return _raw(call.presentation.one(store.patch_record(resource, record, body, how, request.subresource)))
 
     async def _delete(self, call: Call) -> web.StreamResponse:

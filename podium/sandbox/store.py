@@ -17,13 +17,13 @@ import orjson
 
 from podium.sandbox import defaults, deletion
 from podium.sandbox.errors import Cause, already_exists, bad_request, conflict, invalid, not_found
+from podium.sandbox.event_validation import validate_new_event
 from podium.sandbox.journal import ADDED, DELETED, MODIFIED, Change, Collection, Key, Record
 from podium.sandbox.metadata import new_metadata, updated_metadata
-from podium.sandbox.patches import json_patch, merge_patch
+from podium.sandbox.patches import apply_patch
 from podium.sandbox.resources import BY_KIND, RESOURCES, ResourceType, resource_named
 from podium.sandbox.selectors import selection
-from podium.sandbox.strategic import strategic_merge
-from podium.sandbox.validation import check_shape, mapping, validate, validate_new_event, validate_pod_update
+from podium.sandbox.validation import check_shape, mapping, validate, validate_pod_update
 from podium.sandbox.views import shape_of, to_stored
 
 Json = dict[str, Any]
@@ -240,15 +240,7 @@ class Store:
     ) -> Record:
         """Like `patch`, of a record."""
         shape = shape_of(resource)
-        current = shape(old.obj) if shape else old.obj
-        if how == "json":
-            patched = json_patch(current, patch)
-        elif not isinstance(patch, dict):
-            raise bad_request("the patch is no object")
-        elif how == "merge":
-            patched = merge_patch(current, patch)
-        else:
-            patched = strategic_merge(current, patch, resource.kind)
+        patched = apply_patch(shape(old.obj) if shape else old.obj, patch, how, resource.kind)
         if not isinstance(patched.get("metadata"), dict):
             raise bad_request("the patch leaves no metadata")
         uid = patched["metadata"].get("uid")
@@ -285,6 +277,8 @@ class Store:
             if wanted and metadata.get(field) != wanted:
                 why = f"the {field} in the precondition ({wanted}) does not match the {field} in record"
                 raise conflict(resource, metadata["name"], f"Precondition failed: {why} ({metadata.get(field)})")
+        if options.get("propagationPolicy") == "Orphan" or options.get("orphanDependents"):
+            self._orphan_dependents(metadata["uid"])
         marked = deletion.marked(resource, record.obj, options, self.now())
         if marked is None:
             if resource.storage == "namespaces" and not self._dry_run:
@@ -323,6 +317,16 @@ class Store:
         if causes:
             raise invalid(resource, before["metadata"]["name"], causes)
         return obj
+
+    def _orphan_dependents(self, owner_uid: str) -> None:
+        for resource in RESOURCES:
+            for record in list(self.collection(resource).records.values()):
+                metadata = record.obj["metadata"]
+                references = metadata.get("ownerReferences") or ()
+                kept = [each for each in references if each.get("uid") != owner_uid]
+                if len(kept) < len(references):
+                    freed = metadata | {"ownerReferences": kept}
+                    self.replace_record(resource, record, record.obj | {"metadata": freed})
 
     def _priority_class(self, name: str | None) -> Json | None:
         records = self.collection(resource_named("priorityclasses")).records

@@ -77,9 +77,13 @@ def _two(high: int, high_unit: str, low: int, low_unit: str) -> str:
     return f"{high}{high_unit}{low}{low_unit}" if low else f"{high}{high_unit}"
 
 
+def _moment(text: Any) -> datetime:
+    return datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+
+
 def _since(text: Any, now: datetime) -> str:
     try:
-        moment = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+        moment = _moment(text)
     except ValueError:
         return "<unknown>"
     return human_duration((now - moment).total_seconds())
@@ -171,6 +175,32 @@ def _event_count(event: Json, _now: datetime) -> int:
     return int((event.get("series") or {}).get("count") or event.get("count") or 1)
 
 
+def _ready_of_wanted(workload: Json, _now: datetime) -> str:
+    ready = (workload.get("status") or {}).get("readyReplicas", 0)
+    return f"{ready}/{(workload.get('spec') or {}).get('replicas', 1)}"
+
+
+def _job_status(job: Json, _now: datetime) -> str:
+    conditions = (job.get("status") or {}).get("conditions") or ()
+    ended = [each["type"] for each in conditions if each.get("type") in ("Complete", "Failed")]
+    if not ended and (job.get("spec") or {}).get("suspend"):
+        return "Suspended"
+    return ended[0] if ended else "Running"
+
+
+def _job_completions(job: Json, _now: datetime) -> str:
+    spec, succeeded = job.get("spec") or {}, (job.get("status") or {}).get("succeeded", 0)
+    return f"{succeeded}/{spec.get('completions') or '1 of ' + str(spec.get('parallelism', 1))}"
+
+
+def _job_duration(job: Json, now: datetime) -> str:
+    status = job.get("status") or {}
+    if "startTime" not in status:
+        return ""
+    ended = status.get("completionTime")
+    return _since(status["startTime"], _moment(ended) if ended else now)
+
+
 _NAME = Column("Name", _field("metadata.name"))
 _AGE = Column("Age", _age)
 _NAME_AND_AGE = (_NAME, _AGE)
@@ -224,6 +254,27 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Min Available", _field("spec.minAvailable", "N/A")),
         Column("Max Unavailable", _field("spec.maxUnavailable", "N/A")),
         Column("Allowed Disruptions", _field("status.disruptionsAllowed", 0), type="integer"),
+        _AGE,
+    ),
+    "deployments.apps": (
+        _NAME,
+        Column("Ready", _ready_of_wanted),
+        Column("Up-to-date", _field("status.updatedReplicas", 0), type="integer"),
+        Column("Available", _field("status.availableReplicas", 0), type="integer"),
+        _AGE,
+    ),
+    "replicasets.apps": (
+        _NAME,
+        Column("Desired", _field("spec.replicas", 1), type="integer"),
+        Column("Current", _field("status.replicas", 0), type="integer"),
+        Column("Ready", _field("status.readyReplicas", 0), type="integer"),
+        _AGE,
+    ),
+    "jobs.batch": (
+        _NAME,
+        Column("Status", _job_status),
+        Column("Completions", _job_completions),
+        Column("Duration", _job_duration),
         _AGE,
     ),
     "leases.coordination.k8s.io": (_NAME, Column("Holder", _field("spec.holderIdentity", "")), _AGE),

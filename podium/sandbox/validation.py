@@ -12,6 +12,7 @@ from typing import Any
 from podium.sandbox.errors import Cause, bad_request
 from podium.sandbox.quantities import parse_quantity
 from podium.sandbox.resources import ResourceType
+from podium.sandbox.selectors import match_label_selector
 
 Json = dict[str, Any]
 
@@ -42,6 +43,16 @@ _SHAPES: dict[tuple[str, ...], type] = {
     ("spec", "initContainers"): list,
     ("spec", "tolerations"): list,
     ("spec", "taints"): list,
+    ("spec", "selector"): dict,
+    ("spec", "selector", "matchLabels"): dict,
+    ("spec", "selector", "matchExpressions"): list,
+    ("spec", "strategy"): dict,
+    ("spec", "template"): dict,
+    ("spec", "template", "metadata"): dict,
+    ("spec", "template", "metadata", "labels"): dict,
+    ("spec", "template", "spec"): dict,
+    ("spec", "template", "spec", "containers"): list,
+    ("spec", "template", "spec", "initContainers"): list,
 }
 
 
@@ -134,15 +145,19 @@ def _name_rule(resource: ResourceType) -> re.Pattern[str]:
 
 
 def _pod(pod: Json) -> Iterator[Cause]:
-    spec = pod["spec"]
+    yield from pod_spec("spec", pod["spec"])
+
+
+def pod_spec(path: str, spec: Json) -> Iterator[Cause]:
+    """What is wrong with a pod's spec that stands at a path."""
     if not spec.get("containers"):
-        yield Cause("spec.containers", "Required value", "FieldValueRequired")
+        yield Cause(f"{path}.containers", "Required value", "FieldValueRequired")
     for field in ("containers", "initContainers"):
         for index, container in enumerate(spec.get(field) or ()):
-            yield from _container(f"spec.{field}[{index}]", container)
-    yield from _quantities("spec.overhead", spec.get("overhead"))
+            yield from _container(f"{path}.{field}[{index}]", container)
+    yield from _quantities(f"{path}.overhead", spec.get("overhead"))
     for index, toleration in enumerate(spec.get("tolerations") or ()):
-        yield from _toleration(f"spec.tolerations[{index}]", toleration)
+        yield from _toleration(f"{path}.tolerations[{index}]", toleration)
 
 
 def _container(path: str, container: Json) -> Iterator[Cause]:
@@ -186,40 +201,56 @@ def _quantities(path: str, amounts: object) -> Iterator[Cause]:
             yield Cause(f"{path}[{name}]", f'Invalid value: "{value}": must be greater than or equal to 0')
 
 
-def validate_new_event(resource: ResourceType, event: Json) -> list[Cause]:
-    """What is wrong with an event (in stored form) that is being created through the API of `resource`.
-
-    Source: kubernetes pkg/apis/core/validation/events.go (v1.36); an event without eventTime is
-    one of the old kind, which core/v1 takes with a namespace alone.
-    """
-    involved = mapping(event, "involvedObject").get("namespace") or "default"
-    causes = []
-    if event["metadata"]["namespace"] != involved:
-        causes.append(Cause("involvedObject.namespace", f'Invalid value: "{involved}": does not match event.namespace'))
-    if resource.group == "events.k8s.io":
-        if not event.get("eventTime"):
-            causes.append(Cause("eventTime", "Required value", "FieldValueRequired"))
-        if event.get("type") not in ("Normal", "Warning"):
-            causes.append(Cause("type", f'Invalid value: "{event.get("type", "")}": has invalid value'))
-    if event.get("eventTime"):
-        causes.extend(_modern_event(event))
-    return causes
+def _workload(workload: Json) -> Iterator[Cause]:
+    spec = workload["spec"]
+    yield from _counts(spec, "replicas", "minReadySeconds", "revisionHistoryLimit")
+    selector, template = spec.get("selector") or {}, spec.get("template") or {}
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    if not selector:
+        yield Cause("spec.selector", "Required value", "FieldValueRequired")
+    elif not match_label_selector(selector, labels):
+        why = f"Invalid value: {labels}: `selector` does not match template `labels`"
+        yield Cause("spec.template.metadata.labels", why)
+    yield from pod_spec("spec.template.spec", template.get("spec") or {})
 
 
-def _modern_event(event: Json) -> Iterator[Cause]:
-    for field, shown in _REQUIRED_OF_EVENTS.items():
-        if not event.get(field):
-            yield Cause(shown, "Required value", "FieldValueRequired")
-    for field, limit in (("action", 128), ("reason", 128), ("reportingInstance", 128), ("message", 1024)):
-        if len(str(event.get(field) or "").encode()) > limit:
-            yield Cause(field, f"Invalid value: can have at most {limit} characters")
+def _job(job: Json) -> Iterator[Cause]:
+    spec = job["spec"]
+    yield from _counts(spec, "parallelism", "completions", "backoffLimit")
+    template = (spec.get("template") or {}).get("spec") or {}
+    if template.get("restartPolicy") not in ("OnFailure", "Never"):
+        why = f'Required value: valid values: "OnFailure", "Never" (found "{template.get("restartPolicy", "")}")'
+        yield Cause("spec.template.spec.restartPolicy", why, "FieldValueRequired")
+    yield from pod_spec("spec.template.spec", template)
 
 
-_REQUIRED_OF_EVENTS = {
-    "reportingComponent": "reportingController",
-    "reportingInstance": "reportingInstance",
-    "action": "action",
-    "reason": "reason",
+def _budget(budget: Json) -> Iterator[Cause]:
+    spec = budget.get("spec") or {}
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        yield Cause("spec", "Invalid value: minAvailable and maxUnavailable cannot be both set")
+    for name in ("minAvailable", "maxUnavailable"):
+        amount = spec.get(name)
+        is_share = isinstance(amount, str) and re.fullmatch("[0-9]{1,3}%", amount)
+        if amount is not None and not is_share and not _is_count(amount):
+            yield Cause(f"spec.{name}", f'Invalid value: "{amount}": a count, or a percentage such as 50%')
+
+
+def _counts(spec: Json, *names: str) -> Iterator[Cause]:
+    for name in names:
+        amount = spec.get(name)
+        if amount is not None and not _is_count(amount):
+            yield Cause(f"spec.{name}", f'Invalid value: "{amount}": must be greater than or equal to 0')
+
+
+def _is_count(amount: object) -> bool:
+    return isinstance(amount, int) and not isinstance(amount, bool) and amount >= 0
+
+
+_CHECKS: dict[str, Callable[[Json], Iterator[Cause]]] = {
+    "pods": _pod,
+    "nodes": _node,
+    "deployments.apps": _workload,
+    "replicasets.apps": _workload,
+    "jobs.batch": _job,
+    "poddisruptionbudgets.policy": _budget,
 }
-
-_CHECKS: dict[str, Callable[[Json], Iterator[Cause]]] = {"pods": _pod, "nodes": _node}

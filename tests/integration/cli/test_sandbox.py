@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -60,8 +61,16 @@ def test_a_port_that_is_taken_is_a_plain_message(sandbox: tuple[subprocess.Popen
     assert "Traceback" not in done.stderr
 
 
+def await_pods(server: str, count: int) -> None:
+    ends_s = time.monotonic() + 60
+    while len(pods := call(server + COLLECTIONS["Pod"])["items"]) < count:
+        assert time.monotonic() < ends_s, pods
+        time.sleep(0.05)
+    assert len(pods) == count
+
+
 @pytest.mark.parametrize("file", sorted((ROOT / "examples/pods").glob("*.yaml")), ids=lambda file: file.stem)
-def test_every_example_manifest_is_taken_and_asks_for_podium(
+def test_every_example_manifest_gives_pods_that_ask_for_podium(
     sandbox: tuple[subprocess.Popen[str], Path], file: Path
 ) -> None:
     server = server_of(sandbox[1])
@@ -72,4 +81,5 @@ def test_every_example_manifest_is_taken_and_asks_for_podium(
             pytest.fail(error.read().decode())
         spec = made["spec"]["template"]["spec"] if made["kind"] == "Deployment" else made["spec"]
         assert spec["schedulerName"] == "podium"
+    await_pods(server, 3 if made["kind"] == "Deployment" else 1)
     assert len(file.read_text().splitlines()) < 60

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from itertools import count
 
 import aiohttp
 import orjson
 import pytest
 
 from podium.sandbox import Sandbox
+from podium.sandbox.fill import varied_nodes
+from podium.sandbox.pods import bind
+from tests.integration.sandbox.kubectl import Kubectl
 
 TYPES = {
     "merge": "application/merge-patch+json",
@@ -93,3 +98,37 @@ async def rest(sandbox: Sandbox) -> AsyncIterator[Rest]:
         client = Rest(session)
         yield client
         client.close()
+
+
+@pytest.fixture
+async def cluster(tmp_path) -> AsyncIterator[Sandbox]:
+    async with Sandbox(kubelet_delay_s=0.01, job_s=0.01, controllers=True) as sandbox:
+        for node in varied_nodes(2):
+            sandbox.store.create(node)
+        sandbox.write_kubeconfig(tmp_path / "kubeconfig")
+        yield sandbox
+
+
+@pytest.fixture
+def kubectl(control_plane_binaries, cluster, tmp_path) -> Kubectl:
+    return Kubectl(control_plane_binaries["kubectl"], tmp_path)
+
+
+@pytest.fixture
+async def scheduled(cluster: Sandbox) -> AsyncIterator[Sandbox]:
+    """The cluster with a scheduler: whatever is pending goes to nodes that are not cordoned, in turn."""
+
+    async def schedule() -> None:
+        for turn in count():
+            await asyncio.sleep(0.005)
+            nodes = [node for node in cluster.store.list("nodes") if not node["spec"].get("unschedulable")]
+            pending = cluster.store.list("pods", field_selector="spec.nodeName=")
+            for pod in pending if nodes else ():
+                target = {"name": nodes[turn % len(nodes)]["metadata"]["name"]}
+                bind(cluster.store, pod["metadata"]["namespace"], pod["metadata"]["name"], {"target": target})
+
+    scheduling = asyncio.create_task(schedule())
+    yield cluster
+    scheduling.cancel()
+    with suppress(asyncio.CancelledError):
+        await scheduling

@@ -3,66 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import yaml
 
-from podium.sandbox import Sandbox
 from podium.sandbox.fill import sample_pod, varied_nodes
 from podium.sandbox.pods import bind
+from tests.integration.sandbox.kubectl import rows
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
-
-
-@dataclass(frozen=True, slots=True)
-class Kubectl:
-    """kubectl with a home and a kubeconfig of its own."""
-
-    path: Path
-    home: Path
-
-    async def start(self, *arguments: str) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            self.path,
-            *arguments,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={"HOME": str(self.home), "KUBECONFIG": str(self.home / "kubeconfig"), "PATH": os.environ["PATH"]},
-        )
-
-    async def fail(self, *arguments: str) -> str:
-        """Run a command that must fail; returns what it says."""
-        process = await self.start(*arguments)
-        _, said = await process.communicate()
-        assert process.returncode, f"kubectl {' '.join(arguments)} succeeded"
-        return said.decode()
-
-    async def __call__(self, *arguments: str) -> str:
-        """Run a command that must succeed; returns what it prints."""
-        process = await self.start(*arguments)
-        async with asyncio.timeout(30):
-            printed, said = await process.communicate()
-        assert process.returncode == 0, f"kubectl {' '.join(arguments)}: {said.decode()}"
-        return printed.decode()
-
-
-@pytest.fixture
-async def cluster(tmp_path) -> AsyncIterator[Sandbox]:
-    async with Sandbox(kubelet_delay_s=0.01) as sandbox:
-        for node in varied_nodes(2):
-            sandbox.store.create(node)
-        sandbox.write_kubeconfig(tmp_path / "kubeconfig")
-        yield sandbox
-
-
-@pytest.fixture
-def kubectl(control_plane_binaries, cluster, tmp_path) -> Kubectl:
-    return Kubectl(control_plane_binaries["kubectl"], tmp_path)
 
 
 @pytest.fixture
@@ -70,10 +20,6 @@ def manifest(tmp_path) -> Path:
     path = tmp_path / "web.yaml"
     path.write_text(yaml.safe_dump(sample_pod("web")))
     return path
-
-
-def rows(printed):
-    return [line.split() for line in printed.splitlines()]
 
 
 async def test_get_lists_nodes_and_pods(kubectl, cluster, manifest):

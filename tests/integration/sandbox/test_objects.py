@@ -132,7 +132,7 @@ async def test_a_pod_is_bound_once(rest, sandbox):
     assert (await rest.post(f"{PODS}/missing/binding", binding))[0] == 404
 
 
-async def test_an_eviction_that_breaks_a_budget_is_told_to_come_back(rest, sandbox):
+async def test_an_eviction_that_breaks_a_budget_is_refused_without_a_time_to_come_back(rest, sandbox):
     running = sample_pod("web")
     running["spec"]["nodeName"] = "n1"
     sandbox.store.put_raw(running | {"status": {"phase": "Running"}})
@@ -140,7 +140,7 @@ async def test_an_eviction_that_breaks_a_budget_is_told_to_come_back(rest, sandb
     await rest.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget)
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web"}}
     async with rest.session.post(f"{PODS}/web/eviction", json=eviction) as response:
-        assert (response.status, response.headers["Retry-After"]) == (429, "10")
+        assert (response.status, response.headers.get("Retry-After")) == (429, None)
     patch = {"status": {"disruptionsAllowed": 1}}
     await rest.patch("/apis/policy/v1/namespaces/default/poddisruptionbudgets/b/status", patch)
     assert (await rest.post(f"{PODS}/web/eviction", eviction))[0] == 201

@@ -37,6 +37,22 @@ def test_names_labels_and_numbers_are_read():
     }
 
 
+def test_lists_of_objects_bytes_quantities_and_numbers_or_text_are_read():
+    secret = envelope("v1", "Secret", field(2, field(1, "key") + field(2, b"\xff")) + field(3, "Opaque"))
+    assert decode_object(secret)["data"] == {"key": "/w=="}
+    hard = field(1, field(1, "cpu") + field(2, field(1, "1500m")))
+    assert decode_object(envelope("v1", "ResourceQuota", field(2, hard)))["spec"] == {"hard": {"cpu": "1500m"}}
+    containers = field(2, field(1, "a")) + field(2, field(1, "b") + field(3, "sh") + field(3, "-c"))
+    job = envelope("batch/v1", "Job", field(2, field(2, 0) + field(6, field(2, containers))))
+    assert decode_object(job)["spec"] == {
+        "completions": 0,
+        "template": {"spec": {"containers": [{"name": "a"}, {"name": "b", "command": ["sh", "-c"]}]}},
+    }
+    spec = field(1, field(1, 0) + field(2, 2)) + field(3, field(1, 1) + field(2, 0) + field(3, "10%"))
+    budget = envelope("policy/v1", "PodDisruptionBudget", field(2, spec))
+    assert decode_object(budget)["spec"] == {"minAvailable": 2, "maxUnavailable": "10%"}
+
+
 @pytest.mark.parametrize(
     "body",
     [

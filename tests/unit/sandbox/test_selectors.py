@@ -6,7 +6,13 @@ from hypothesis import strategies as st
 
 from podium.sandbox.errors import ApiError
 from podium.sandbox.resources import resource_named
-from podium.sandbox.selectors import match_label_selector, parse_field_selector, parse_label_selector, selection
+from podium.sandbox.selectors import (
+    label_selector_text,
+    match_label_selector,
+    parse_field_selector,
+    parse_label_selector,
+    selection,
+)
 
 PODS = resource_named("pods")
 
@@ -44,6 +50,13 @@ def matches(selector: str, **labels: str) -> bool:
 )
 def test_a_label_selector_is_read_as_the_api_server_reads_it(selector, expected):
     assert matches(selector, app="web", tier="1", empty="") is expected
+
+
+def test_a_selector_object_becomes_the_text_of_a_query():
+    wanted = [{"key": "tier", "operator": "NotIn", "values": ["b", "a"]}, {"key": "x", "operator": "DoesNotExist"}]
+    text = label_selector_text({"matchLabels": {"app": "web"}, "matchExpressions": wanted})
+    assert text == "app=web,tier notin (a,b),!x"
+    assert all(requirement.matches({"app": "web", "tier": "c"}) for requirement in parse_label_selector(text))
 
 
 def test_a_prefixed_key_may_be_selected_by():

@@ -1,0 +1,91 @@
+"""The status of PodDisruptionBudgets: how many pods may be evicted now.
+
+Source: kubernetes pkg/controller/disruption (v1.36).
+Differs: a ready pod is healthy whatever its containers did before; custom resources with a scale are not looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from podium.sandbox.controllers.ownership import controller_of
+from podium.sandbox.controllers.pods import FINISHED, is_active, is_ready, phase_of
+from podium.sandbox.controllers.rollout import share
+from podium.sandbox.journal import Record
+from podium.sandbox.pods import with_condition
+from podium.sandbox.resources import BY_KIND, resource_named
+from podium.sandbox.selectors import match_label_selector
+from podium.sandbox.store import Store, timestamp
+
+Json = dict[str, Any]
+
+BUDGETS = resource_named("poddisruptionbudgets")
+_PODS = resource_named("pods")
+
+
+def reconcile(store: Store, record: Record) -> None:
+    """Write what the budget's pods allow."""
+    budget, spec = record.obj, record.obj.get("spec") or {}
+    selector, namespace = spec.get("selector"), record.key[0]
+    pods = [
+        pod.obj
+        for key, pod in store.collection(_PODS).records.items()
+        if key[0] == namespace
+        and selector is not None
+        and phase_of(pod.obj) not in FINISHED
+        and match_label_selector(selector, pod.obj["metadata"].get("labels") or {})
+    ]
+    expected, desired = _expected_and_desired(store, spec, pods)
+    healthy = sum(is_active(pod) and is_ready(pod) for pod in pods)
+    allowed = max(0, healthy - desired) if expected else 0
+    condition = {
+        "type": "DisruptionAllowed",
+        "status": str(allowed > 0),
+        "reason": "SufficientPods" if allowed else "InsufficientPods",
+        "lastTransitionTime": timestamp(store.now()),
+        "observedGeneration": budget["metadata"].get("generation", 1),
+    }
+    status = {
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+        "disruptionsAllowed": allowed,
+        "expectedPods": expected,
+        "observedGeneration": budget["metadata"].get("generation", 1),
+        "conditions": with_condition((budget.get("status") or {}).get("conditions") or [], condition),
+    }
+    store.replace_record(BUDGETS, record, budget | {"metadata": dict(budget["metadata"]), "status": status})
+
+
+def _expected_and_desired(store: Store, spec: Json, pods: list[Json]) -> tuple[int, int]:
+    at_least, at_most = spec.get("minAvailable"), spec.get("maxUnavailable")
+    if at_most is not None:
+        expected = _scale(store, pods)
+        return expected, max(0, expected - share(at_most, expected, up=True))
+    if isinstance(at_least, str):
+        expected = _scale(store, pods)
+        return expected, share(at_least, expected, up=True)
+    return (0, 0) if at_least is None else (len(pods), at_least)
+
+
+def _scale(store: Store, pods: Iterable[Json]) -> int:
+    """What the workloads of these pods want together; a pod without one makes it unknown, which allows nothing."""
+    wanted: dict[str, int] = {}
+    for pod in pods:
+        owner = _workload_of(store, pod)
+        if owner is None:
+            return 0
+        wanted[owner["metadata"]["uid"]] = (owner.get("spec") or {}).get("replicas", 1)
+    return sum(wanted.values())
+
+
+def _workload_of(store: Store, obj: Json) -> Json | None:
+    """The topmost present controller."""
+    reference = controller_of(obj)
+    resource = BY_KIND.get((reference.get("apiVersion", ""), reference.get("kind", ""))) if reference else None
+    if reference is None or resource is None:
+        return None
+    owner = store.collection(resource).records.get((obj["metadata"].get("namespace", ""), reference.get("name", "")))
+    if owner is None or owner.obj["metadata"]["uid"] != reference.get("uid"):
+        return None
+    return _workload_of(store, owner.obj) or owner.obj

@@ -1,0 +1,136 @@
+"""The task behind the stand-in controllers: it follows changes and has whoever they concern look again.
+
+Source: kubernetes cmd/kube-controller-manager, pkg/controller/garbagecollector (v1.36).
+Differs: dependents go when their owner is seen to go, in the background always; an owner that never was takes nobody
+along, so pods may name owners that are made up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from podium.sandbox.controllers import budgets, deployments, jobs, replica_sets
+from podium.sandbox.controllers.budgets import BUDGETS
+from podium.sandbox.controllers.deployments import DEPLOYMENTS
+from podium.sandbox.controllers.jobs import JOBS, TRACKING
+from podium.sandbox.controllers.ownership import Dependents, controller_of
+from podium.sandbox.controllers.pods import PODS
+from podium.sandbox.controllers.replica_sets import REPLICA_SETS
+from podium.sandbox.feeds import Feed
+from podium.sandbox.journal import DELETED, Change, Key, Record
+from podium.sandbox.resources import BY_KIND, ResourceType, resource_named
+from podium.sandbox.store import Store
+
+Json = dict[str, Any]
+
+_RECONCILERS: dict[str, Callable[[Store, Record, list[Record]], bool]] = {
+    DEPLOYMENTS.storage: deployments.reconcile,
+    REPLICA_SETS.storage: replica_sets.reconcile,
+    JOBS.storage: jobs.reconcile,
+}
+_NAMESPACES = resource_named("namespaces")
+_FOLLOWED = (
+    *(DEPLOYMENTS, REPLICA_SETS, JOBS, BUDGETS, PODS, _NAMESPACES),
+    *(resource_named(name) for name in ("daemonsets", "statefulsets", "replicationcontrollers")),
+)
+_RETRY_S = 1.0
+# Between two rounds: changes that come together are looked at together.
+_ROUND_S = 0.01
+
+
+class Controllers:
+    """Plays kube-controller-manager, as far as this package goes."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._dependents = Dependents(store)
+        self._feeds = [(resource, Feed(store.collection(resource))) for resource in _FOLLOWED]
+        self._due: dict[tuple[str, Key], None] = {}
+        self._budgets_due: dict[str, None] = {}
+        self._retried: set[tuple[str, Key]] = set()
+        self._gone: list[str] = []
+        self._wake = asyncio.Event()
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        with ExitStack() as listening:
+            for _, feed in self._feeds:
+                listening.enter_context(feed.waking(self._wake.set))
+            while True:
+                self._wake.clear()
+                self.work()
+                await asyncio.sleep(_ROUND_S)
+                await self._wake.wait()
+
+    def work(self) -> None:
+        """One round: take in what has changed, then look after everybody whom it concerns."""
+        for resource, feed in self._feeds:
+            for change in feed.read():
+                self._note(resource, change)
+        gone, self._gone = self._gone, []
+        for uid in gone:
+            self._collect(uid)
+        due, self._due = self._due, {}
+        for entry in due:
+            self._reconcile(*entry)
+        namespaces, self._budgets_due = self._budgets_due, {}
+        for key, record in list(self._store.collection(BUDGETS).records.items()) if namespaces else ():
+            if key[0] in namespaces:
+                budgets.reconcile(self._store, record)
+
+    def _note(self, resource: ResourceType, change: Change) -> None:
+        obj, namespace = change.record.obj, change.record.key[0]
+        self._dependents.note(resource, change)
+        self._budgets_due[namespace] = None
+        if change.type == DELETED:
+            self._gone.append(obj["metadata"]["uid"])
+        elif resource is _NAMESPACES:
+            self._give_account(obj["metadata"]["name"])
+        elif resource.storage in _RECONCILERS:
+            self._due[resource.storage, change.record.key] = None
+        for concerned in (obj, change.previous.obj if change.previous else obj):
+            self._note_owner(concerned)
+
+    def _note_owner(self, obj: Json) -> None:
+        reference = controller_of(obj)
+        if reference is not None:
+            owner = BY_KIND.get((reference.get("apiVersion", ""), reference.get("kind", "")))
+            if owner is not None and owner.storage in _RECONCILERS:
+                self._due[owner.storage, (obj["metadata"].get("namespace", ""), reference.get("name", ""))] = None
+
+    def _reconcile(self, storage: str, key: Key) -> None:
+        resource = resource_named(storage)
+        record = self._store.collection(resource).records.get(key)
+        if record is None or "deletionTimestamp" in record.obj["metadata"]:
+            return
+        pods = self._dependents.controlled_by(record, resource)
+        record = self._store.collection(resource).records[key]
+        if _RECONCILERS[storage](self._store, record, pods):
+            self._try_later(storage, key)
+
+    def _try_later(self, storage: str, key: Key) -> None:
+        if (storage, key) not in self._retried:
+            self._retried.add((storage, key))
+            asyncio.get_running_loop().call_later(_RETRY_S, self._try_again, storage, key)
+
+    def _try_again(self, storage: str, key: Key) -> None:
+        self._retried.discard((storage, key))
+        self._due[storage, key] = None
+        self._wake.set()
+
+    def _collect(self, uid: str) -> None:
+        for resource, record in list(self._dependents.of(uid)):
+            kept = record
+            if TRACKING in (record.obj["metadata"].get("finalizers") or ()):
+                kept = jobs.release(self._store, record)
+            if kept.key in self._store.collection(resource).records:
+                self._store.delete_record(resource, kept, {})
+
+    def _give_account(self, namespace: str) -> None:
+        accounts = self._store.collection(resource_named("serviceaccounts"))
+        if (namespace, "default") not in accounts.records:
+            account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+            self._store.create(account, namespace=namespace)

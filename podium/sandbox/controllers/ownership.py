@@ -1,0 +1,105 @@
+"""Who controls whom: owner references, and an index of what each owner has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from podium.sandbox.journal import DELETED, Change, Key, Record
+from podium.sandbox.resources import ResourceType, resource_named
+from podium.sandbox.selectors import match_label_selector
+from podium.sandbox.store import Store
+
+Json = dict[str, Any]
+
+_DEPENDENTS = {"replicasets.apps": "pods", "deployments.apps": "replicasets.apps", "jobs.batch": "pods"}
+
+
+def controller_of(obj: Json) -> Json | None:
+    """The owner reference that says who controls an object."""
+    references = obj["metadata"].get("ownerReferences") or ()
+    return next((reference for reference in references if reference.get("controller")), None)
+
+
+def owner_reference(owner: Json) -> Json:
+    """What a dependent says about the one who controls it."""
+    metadata = owner["metadata"]
+    identity = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"]}
+    return identity | {"uid": metadata["uid"], "controller": True, "blockOwnerDeletion": True}
+
+
+class Dependents:
+    """The objects of some types by the UID of their owner; those without a controller by namespace.
+
+    Cost: an object is looked at when it changes, never all of them.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._by_owner: dict[str, dict[tuple[str, Key], None]] = {}
+
+    def note(self, resource: ResourceType, change: Change) -> None:
+        """Take in one change of an object."""
+        entry = (resource.storage, change.record.key)
+        if change.previous is not None:
+            for owner in _owners(change.previous.obj):
+                self._by_owner.get(owner, {}).pop(entry, None)
+        if change.type != DELETED:
+            for owner in _owners(change.record.obj):
+                self._by_owner.setdefault(owner, {})[entry] = None
+
+    def of(self, uid: str) -> Iterator[tuple[ResourceType, Record]]:
+        """The present objects that an owner has."""
+        for storage, key in list(self._by_owner.get(uid, ())):
+            resource = resource_named(storage)
+            record = self._store.collection(resource).records.get(key)
+            if record is not None:
+                yield resource, record
+
+    def controlled_by(self, owner: Record, resource: ResourceType) -> list[Record]:
+        """The dependents that a workload has to look after, once it has claimed and released by its selector."""
+        uid, dependents = owner.obj["metadata"]["uid"], resource_named(_DEPENDENTS[resource.storage])
+        selector = owner.obj["spec"].get("selector")
+        kept = []
+        for kind, record in self.of(uid):
+            if kind is not dependents or (controller_of(record.obj) or {}).get("uid") != uid:
+                continue
+            if selector and not _is_selected(selector, record):
+                self._release(dependents, record, uid)
+            else:
+                kept.append(record)
+        for kind, record in self.of(_orphans_of(owner.key[0])) if selector else ():
+            if (
+                kind is dependents
+                and _is_selected(selector, record)
+                and "deletionTimestamp" not in record.obj["metadata"]
+            ):
+                kept.append(self._claim(dependents, record, owner.obj))
+        return kept
+
+    def _claim(self, resource: ResourceType, record: Record, owner: Json) -> Record:
+        references = [*(record.obj["metadata"].get("ownerReferences") or ()), owner_reference(owner)]
+        return self._refer(resource, record, references)
+
+    def _release(self, resource: ResourceType, record: Record, uid: str) -> None:
+        references = [each for each in record.obj["metadata"]["ownerReferences"] if each.get("uid") != uid]
+        self._refer(resource, record, references)
+
+    def _refer(self, resource: ResourceType, record: Record, references: list[Json]) -> Record:
+        metadata = record.obj["metadata"] | {"ownerReferences": references}
+        return self._store.replace_record(resource, record, record.obj | {"metadata": metadata})
+
+
+def _owners(obj: Json) -> Iterator[str]:
+    for reference in obj["metadata"].get("ownerReferences") or ():
+        yield reference.get("uid", "")
+    if controller_of(obj) is None:
+        yield _orphans_of(obj["metadata"].get("namespace", ""))
+
+
+def _orphans_of(namespace: str) -> str:
+    return f"without a controller, in {namespace}"
+
+
+def _is_selected(selector: Json, record: Record) -> bool:
+    return match_label_selector(selector, record.obj["metadata"].get("labels") or {})

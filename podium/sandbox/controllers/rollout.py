@@ -1,0 +1,62 @@
+"""How many pods each ReplicaSet of a Deployment should have while a new template replaces an old one: pure arithmetic.
+
+Source: kubernetes pkg/controller/deployment/rolling.go and util/deployment_util.go (v1.36).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """What one ReplicaSet asks for, and how many of its pods are available."""
+
+    wanted: int
+    available: int
+
+
+def share(amount: Any, of: int, *, up: bool) -> int:
+    """A number, or a percentage of another one, rounded up or down."""
+    if isinstance(amount, str) and amount.endswith("%") and amount[:-1].isdecimal():
+        exact = of * int(amount[:-1]) / 100
+        return math.ceil(exact) if up else math.floor(exact)
+    return int(amount) if str(amount).isdecimal() else 0
+
+
+def bounds(spec: Json) -> tuple[int, int]:
+    """How many pods a rolling update may have in all, and how many must be available."""
+    desired = spec.get("replicas", 1)
+    limits = (spec.get("strategy") or {}).get("rollingUpdate") or {}
+    surge = share(limits.get("maxSurge", "25%"), desired, up=True)
+    unavailable = share(limits.get("maxUnavailable", "25%"), desired, up=False)
+    if not surge and not unavailable:
+        unavailable = 1
+    return desired + surge, desired - min(unavailable, desired)
+
+
+def rolled(desired: int, most: int, least: int, new: Replicas, old: Sequence[Replicas]) -> tuple[int, list[int]]:
+    """The next step of a rolling update: the replicas of the new ReplicaSet and of each old one, oldest first."""
+    total = new.wanted + sum(each.wanted for each in old)
+    if new.wanted != desired:
+        grown = min(desired, max(new.wanted, new.wanted + most - total))
+        if grown != new.wanted:
+            return grown, [each.wanted for each in old]
+    spare = max(0, total - least - max(0, new.wanted - new.available))
+    left = []
+    for each in old:
+        unhealthy = min(spare, max(0, each.wanted - each.available))
+        spare -= unhealthy
+        left.append(each.wanted - unhealthy)
+    available = new.available + sum(min(each.available, kept) for each, kept in zip(old, left, strict=True))
+    spare = min(spare, max(0, available - least))
+    for index, kept in enumerate(left):
+        cut = min(spare, kept)
+        spare -= cut
+        left[index] -= cut
+    return new.wanted, left

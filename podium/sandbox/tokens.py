@@ -1,0 +1,121 @@
+"""Who a bearer token speaks for: the sandbox's own token, and those it has issued for service accounts.
+
+Source: KEP-1205 (bound service account tokens); the claims of kubernetes pkg/serviceaccount/claims.go (v1.36).
+Differs: tokens are signed with a key that nobody else has, so no OIDC discovery; they are not bound to an object.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+
+from podium.sandbox.errors import Cause, invalid
+from podium.sandbox.resources import resource_named
+from podium.sandbox.validation import mapping
+
+Json = dict[str, Any]
+
+ADMIN: Json = {"username": "sandbox-admin", "groups": ["system:masters", "system:authenticated"]}
+ISSUER = "https://kubernetes.default.svc.cluster.local"
+_ACCOUNTS = resource_named("serviceaccounts")
+_LIFETIME_S_MIN, _LIFETIME_S_DEFAULT, _LIFETIME_S_MAX = 600, 3600, 1 << 32
+_HEADER: Json = {"alg": "HS256", "typ": "JWT"}
+
+
+class Tokens:
+    """Issues tokens and recognizes them.
+
+    Args:
+        admin_token: the token that may do everything; None lets everybody in as administrator.
+        now: the wall clock, for when tokens expire.
+    """
+
+    def __init__(self, admin_token: str | None, now: Callable[[], datetime]) -> None:
+        self._admin_token = admin_token
+        self._now = now
+        self._key = secrets.token_bytes(32)
+
+    @property
+    def admits_everybody(self) -> bool:
+        """Whether requests need no token."""
+        return self._admin_token is None
+
+    def user_of(self, token: str) -> Json | None:
+        """The `userInfo` of whoever presents this token; None if nobody does, or no longer."""
+        claims = self._claims(token)
+        if claims is None:
+            return ADMIN if self._admin_token in (None, token) else None
+        if claims["exp"] <= self._now().timestamp():
+            return None
+        bound = claims["kubernetes.io"]
+        namespace, account = bound["namespace"], bound["serviceaccount"]
+        groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"]
+        return {"username": claims["sub"], "uid": account["uid"], "groups": groups}
+
+    def issue(self, account: Json, request: Json) -> Json:
+        """A `TokenRequest` for a service account, answered.
+
+        Raises:
+            ApiError: 422, the token would live too short or too long.
+        """
+        spec, metadata = mapping(request, "spec"), account["metadata"]
+        lifetime_s = _lifetime_s(spec, metadata["name"])
+        audiences = spec.get("audiences") or [ISSUER]
+        now = self._now()
+        claims = {
+            "aud": audiences,
+            "exp": int(now.timestamp()) + lifetime_s,
+            "iat": int(now.timestamp()),
+            "iss": ISSUER,
+            "kubernetes.io": {
+                "namespace": metadata["namespace"],
+                "serviceaccount": {"name": metadata["name"], "uid": metadata["uid"]},
+            },
+            "sub": f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}",
+        }
+        expires = (now + timedelta(seconds=lifetime_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {
+            "kind": "TokenRequest",
+            "apiVersion": "authentication.k8s.io/v1",
+            "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
+            "spec": {"audiences": audiences, "expirationSeconds": lifetime_s},
+            "status": {"token": self._signed(claims), "expirationTimestamp": expires},
+        }
+
+    def _signed(self, claims: Json) -> str:
+        body = f"{_encoded(orjson.dumps(_HEADER))}.{_encoded(orjson.dumps(claims))}"
+        return f"{body}.{self._signature(body)}"
+
+    def _signature(self, body: str) -> str:
+        return _encoded(hmac.digest(self._key, body.encode(errors="replace"), hashlib.sha256))
+
+    def _claims(self, token: str) -> Json | None:
+        """What a token says, if it was issued here."""
+        body, _, signature = token.rpartition(".")
+        if not hmac.compare_digest(signature.encode(errors="replace"), self._signature(body).encode()):
+            return None
+        claims: Json = orjson.loads(urlsafe_b64decode(body.partition(".")[2] + "=="))
+        return claims
+
+
+def _lifetime_s(spec: Json, name: str) -> int:
+    lifetime_s = spec.get("expirationSeconds") or _LIFETIME_S_DEFAULT
+    why = ""
+    if not isinstance(lifetime_s, int) or lifetime_s < _LIFETIME_S_MIN:
+        why = "may not specify a duration less than 10 minutes"
+    elif lifetime_s > _LIFETIME_S_MAX:
+        why = f"may not specify a duration larger than {_LIFETIME_S_MAX} seconds"
+    if why:
+        raise invalid(_ACCOUNTS, name, [Cause("spec.expirationSeconds", f"Invalid value: {lifetime_s}: {why}")])
+    return lifetime_s
+
+
+def _encoded(body: bytes) -> str:
+    return urlsafe_b64encode(body).rstrip(b"=").decode()

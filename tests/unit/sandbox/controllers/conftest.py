@@ -1,0 +1,79 @@
+"""A store with controllers that work when they are told to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from podium.sandbox.controllers import Controllers
+from podium.sandbox.pods import bind
+from podium.sandbox.store import Store
+
+Json = dict[str, Any]
+
+_ROUNDS_MAX = 50
+
+
+class World:
+    """What tests of controllers need: objects in, rounds of work, pods that run."""
+
+    def __init__(self) -> None:
+        self.store = Store(now=lambda: datetime(2026, 1, 1, 12, tzinfo=UTC))
+        self._controllers = Controllers(self.store)
+
+    def settle(self, *, running: bool = False) -> None:
+        """Work until nothing changes any more; with `running`, all pods get a node and become ready."""
+        for _ in range(_ROUNDS_MAX):
+            revision = self.store.revision
+            self._controllers.work()
+            for pod in self.pods() if running else ():
+                self.run(pod)
+            if self.store.revision == revision:
+                return
+        raise AssertionError("the controllers come to no end")
+
+    def run(self, pod: Json) -> None:
+        """Bind a pod and have it ready."""
+        if "nodeName" not in pod["spec"]:
+            bind(self.store, "default", pod["metadata"]["name"], {"target": {"name": "n1"}})
+            ready = [{"type": "Ready", "status": "True"}]
+            self.set_phase(pod["metadata"]["name"], "Running", conditions=ready)
+
+    def set_phase(self, name: str, phase: str, **status: Any) -> None:
+        pod = self.store.get("pods", name)
+        self.store.update(pod | {"status": pod["status"] | {"phase": phase} | status}, subresource="status")
+
+    def pods(self) -> list[Json]:
+        """Those that are not being deleted."""
+        return [pod for pod in self.store.list("pods") if "deletionTimestamp" not in pod["metadata"]]
+
+    def names(self) -> set[str]:
+        return {pod["metadata"]["name"] for pod in self.pods()}
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def workload() -> Callable[..., Json]:
+    """A manifest of a kind with a pod template, `restart` and other fields of the spec."""
+
+    def make(kind: str, *, image: str = "web:1", restart: str = "Always", **spec: Any) -> Json:
+        labels = {"app": "web"}
+        pod = {"containers": [{"name": "main", "image": image}], "restartPolicy": restart}
+        selector = {} if kind == "Job" else {"selector": {"matchLabels": labels}}
+        template = {"metadata": {"labels": labels}, "spec": pod}
+        version = "batch/v1" if kind == "Job" else "apps/v1"
+        return {
+            "apiVersion": version,
+            "kind": kind,
+            "metadata": {"name": "web"},
+            "spec": selector | {"template": template} | spec,
+        }
+
+    return make
