@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from podium.telemetry import configure_logging
+from podium.telemetry import configure_logging, flush_log
 from podium.telemetry.logging import Form
 
 _FORMS: dict[str | None, Form | None] = {"json": "json", "text": "console", None: None}
@@ -22,6 +22,12 @@ def logging_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def logging_first(*args: Any, logging_format: str | None, verbosity: int, **options: Any) -> Any:
         configure_logging(form=_FORMS[logging_format], verbosity=verbosity)
-        return command(*args, **options)
+        try:
+            return command(*args, **options)
+        except click.ClickException as error:
+            if not flush_log():
+                # The error goes to the same stream, and would wait for ever for whoever does not read it.
+                raise SystemExit(error.exit_code) from error
+            raise
 
     return logging_first

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 import podium
-from podium.cli import endings
+from podium.cli import endings, streams
 from podium.lib import garbage
 
 
@@ -33,6 +33,7 @@ class _Commands(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """As click's, and what ends any command unforeseen ends it in one line."""
+        streams.reopen_closed()
         with endings.in_one_line():
             return super().main(*args, **extra)
 

@@ -90,7 +90,7 @@ from podium.lib.clock import Clock, SuspendAwareClock, SystemClock
 from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.queues import Nominator, Place, PodBackoff, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
-from podium.telemetry import Metrics, get_logger
+from podium.telemetry import Metrics, flush_log, get_logger
 
 log = get_logger("daemon")
 
@@ -483,6 +483,7 @@ class App:
             async for received in signals:
                 if self._is_stopping:
                     log.warning("Requested to terminate again, exiting at once", signal=received.name)
+                    flush_log()
                     os._exit(1)
                 log.info("Requested to terminate, exiting", signal=received.name)
                 self.stop()

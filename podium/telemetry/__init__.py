@@ -5,7 +5,18 @@ decides anything, never serves anything: the daemon puts metrics on the network.
 """
 
 from podium.telemetry.logging import configure as configure_logging
-from podium.telemetry.logging import get_logger, set_verbosity, verbosity
+from podium.telemetry.logging import flush as flush_log
+from podium.telemetry.logging import get_logger, lines_lost, lines_waiting, set_verbosity, verbosity
 from podium.telemetry.metrics import CONTENT_TYPE, Metrics
 
-__all__ = ["CONTENT_TYPE", "Metrics", "configure_logging", "get_logger", "set_verbosity", "verbosity"]
+__all__ = [
+    "CONTENT_TYPE",
+    "Metrics",
+    "configure_logging",
+    "flush_log",
+    "get_logger",
+    "lines_lost",
+    "lines_waiting",
+    "set_verbosity",
+    "verbosity",
+]

@@ -20,6 +20,7 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, 
 import podium
 from podium.telemetry.families import (
     Bounds,
+    Counter,
     Family,
     ReadFamily,
     counter,
@@ -27,6 +28,7 @@ from podium.telemetry.families import (
     gauge,
     histogram,
 )
+from podium.telemetry.logging import lines_lost
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -44,6 +46,13 @@ _PLUGIN_S = exponential(0.00001, 1.5, 20)
 _MESSAGE_BYTES = Bounds(64, 256, 512, *(float(4**power) for power in range(5, 13)))
 _STALL_S = Bounds(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _REQUEST_S = Bounds(0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+
+
+def log_lines_lost() -> Family[Counter]:
+    """The counter of lines that `logging.lines_lost` counts: it is set whenever it is shown."""
+    return counter(
+        "podium_log_lines_lost_total", "Log lines lost because nobody read them, or because they could not be written."
+    )
 
 
 class Metrics:
@@ -185,6 +194,7 @@ class Metrics:
             "by",
         )
         self._loops = counter("podium_preemption_loops_total", "Preemptions whose victims came back again and again.")
+        self._log_lines_lost = log_lines_lost()
         self._build = gauge("podium_build_info", "What is running.", "version", "python_version")
         self._build[podium.__version__, platform.python_version()].set(1)
         self._families = tuple(each for each in vars(self).values() if isinstance(each, Family | ReadFamily))
@@ -194,6 +204,7 @@ class Metrics:
 
         Cost: 0.7 us per line; a busy scheduler has a few thousand.
         """
+        self._log_lines_lost[()].value = lines_lost()
         return "\n".join(self._lines()).encode() + b"\n" + generate_latest(self.registry)
 
     def reset(self) -> None:

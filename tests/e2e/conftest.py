@@ -51,6 +51,8 @@ class StartDaemon(Protocol):
         kubeconfig: Path | None = None,
         flags: tuple[str, ...] = (),
         ready: bool = True,
+        stderr: int | None = None,
+        through: tuple[str, ...] = (),
     ) -> Daemon: ...
 
 
@@ -66,10 +68,14 @@ async def start(anyio_backend: object, tmp_path: Path) -> AsyncIterator[StartDae
         kubeconfig: Path | None = None,
         flags: tuple[str, ...] = (),
         ready: bool = True,
+        stderr: int | None = None,
+        through: tuple[str, ...] = (),
     ) -> Daemon:
         directory = tmp_path / f"podium-{len(daemons)}"
         known = kubeconfig or cluster.kubeconfig
-        daemons.append(Daemon(directory, known, config, token=cluster.admin.token, flags=flags))
+        daemons.append(
+            Daemon(directory, known, config, token=cluster.admin.token, flags=flags, stderr=stderr, through=through)
+        )
         if ready:
             await daemons[-1].wait_ready()
         return daemons[-1]

@@ -50,6 +50,8 @@ class Daemon:
 
     Args:
         token: what its endpoints are asked with.
+        stderr: a descriptor for what it writes; by default a file, for `output` and `log`.
+        through: a command that runs it.
     """
 
     def __init__(
@@ -61,22 +63,25 @@ class Daemon:
         port: int | None = None,
         token: str | None = None,
         flags: tuple[str, ...] = (),
+        stderr: int | None = None,
+        through: tuple[str, ...] = (),
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.port = free_ports(1)[0] if port is None else port
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._log = directory / "log"
+        self.log_file = directory / "log"
         file = directory / "config.yaml"
         file.write_text(yaml.safe_dump(configuration() if config is None else config))
-        with self._log.open("wb") as output:
+        with self.log_file.open("wb") as output:
             self._process = subprocess.Popen(
                 [
+                    *through,
                     *(sys.executable, "-m", "podium", "run", "--config", file, "--kubeconfig", kubeconfig),
                     *("--bind-address", "127.0.0.1", "--secure-port", str(self.port), *flags),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
-                stderr=output,
+                stderr=output if stderr is None else stderr,
                 env={**os.environ, "PYTHONWARNINGS": "error::ResourceWarning"},
                 start_new_session=True,
             )
@@ -143,11 +148,11 @@ class Daemon:
 
     def output(self) -> str:
         """Everything it has written."""
-        return self._log.read_text()
+        return self.log_file.read_text()
 
     def log(self, message: str | None = None) -> list[Json]:
         """Its log entries, or those with that message; a line that it is just writing is none yet."""
-        lines = self._log.read_bytes().splitlines(keepends=True)
+        lines = self.log_file.read_bytes().splitlines(keepends=True)
         entries = [json.loads(line) for line in lines if line.startswith(b"{") and line.endswith(b"\n")]
         return entries if message is None else [entry for entry in entries if entry["msg"] == message]
 

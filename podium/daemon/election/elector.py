@@ -23,7 +23,7 @@ from podium.daemon.election.lease import LeaseLock
 from podium.daemon.election.term import Term
 from podium.kube.api_errors import AlreadyExists, ApiError, Conflict, NotFound
 from podium.lib.clock import Clock
-from podium.telemetry import Metrics, get_logger
+from podium.telemetry import Metrics, flush_log, get_logger
 
 log = get_logger("leaderelection")
 
@@ -178,6 +178,7 @@ def ending_if_stopped_for_too_long(term: Term) -> Iterator[None]:
             # The log may have been in the middle of a line.
             with suppress(RuntimeError):
                 log.error("Leaderelection lost", identity=term.identity, reason="the process was stopped for too long")
+            flush_log()
             os._exit(1)
 
     before = signal.signal(signal.SIGCONT, on_continue)

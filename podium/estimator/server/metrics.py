@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from podium.telemetry import lines_lost
 from podium.telemetry.families import counter, exponential, histogram
+from podium.telemetry.metrics import log_lines_lost
 
 Question = Literal["MaxAvailableReplicas", "MaxAvailableComponentSets", "GetUnschedulableReplicas"]
 
@@ -31,6 +33,8 @@ class EstimatorMetrics:
             "step",
         )
 
+        self._log_lines_lost = log_lines_lost()
+
     def answered(self, question: Question, seconds: float, *, is_error: bool) -> None:
         """Count one question."""
         result = "error" if is_error else "success"
@@ -39,5 +43,7 @@ class EstimatorMetrics:
 
     def render(self) -> bytes:
         """Everything in the text form."""
-        lines = [line for family in (self._requests, self._duration_s) for line in family.lines()]
+        self._log_lines_lost[()].value = lines_lost()
+        families = (self._requests, self._duration_s, self._log_lines_lost)
+        lines = [line for family in families for line in family.lines()]
         return "\n".join(lines).encode() + b"\n"

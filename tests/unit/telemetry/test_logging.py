@@ -2,11 +2,21 @@ import io
 import json
 import logging
 import os
+import sys
 
 import pytest
 import structlog
 
-from podium.telemetry import configure_logging, get_logger, set_verbosity, verbosity
+from podium.telemetry import (
+    Metrics,
+    configure_logging,
+    flush_log,
+    get_logger,
+    lines_lost,
+    lines_waiting,
+    set_verbosity,
+    verbosity,
+)
 
 
 @pytest.fixture
@@ -183,3 +193,31 @@ def test_logging_goes_on_without_a_reader(stream):
     with open(writer, "wb", buffering=0) as broken:
         configure_logging(form="json", stream=broken)
         get_logger("daemon").info("into the void")
+
+
+def test_standard_error_is_written_by_a_thread_and_tells_what_was_lost(stream, monkeypatch):
+    reader, writer = os.pipe()
+    # The writing end stays open: its thread never ends.
+    with open(writer, "w", closefd=False) as standard_error, open(reader, "rb") as read:
+        monkeypatch.setattr(sys, "stderr", standard_error)
+        configure_logging(form="json")
+        log = get_logger("daemon")
+        lines = 0
+        while lines_lost() == 0:
+            log.info("Nobody reads this", padding="x" * 4000)
+            lines += 1
+        assert lines_waiting() > 0.9
+        log.critical("This has to get out")
+        found = []
+        while not found or found[-1]["msg"] != "This has to get out":
+            found.append(json.loads(read.readline()))
+        assert flush_log(20.0)
+    assert [entry["msg"] for entry in found[:-2]] == ["Nobody reads this"] * (lines - 1)
+    assert (found[-2]["level"], found[-2]["component"], found[-2]["lines"]) == ("warning", "telemetry", 1)
+    assert "podium_log_lines_lost_total 1" in Metrics().render().decode()
+
+
+def test_lines_for_a_standard_error_that_is_closed_go_nowhere(stream, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    configure_logging()
+    get_logger("daemon").critical("into the void")

@@ -1,0 +1,164 @@
+"""Writes log lines from a thread of its own, so that nothing else ever waits for whoever reads them.
+
+Owns the lines that are not written yet: at most `BYTES_MAX` of them, in order. A pipe whose reader has stopped, a full
+disk or a closed pipe costs lines, never time: lines beyond the limit are counted, and a note stands in their place as
+soon as writing works again.
+
+Why the descriptor and not a stream: a stream's lock, held by a thread that waits for a reader, would hold up the end of
+the process too.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+BYTES_MAX: Final = 4 * 1024 * 1024
+_CRITICAL_BYTES_MAX: Final = BYTES_MAX + 256 * 1024
+# The lines of this time are written together: waking the thread for each would cost more than the line.
+_GATHER_S: Final = 0.01
+_TRY_AGAIN_S: Final = 1.0
+_PIECE_BYTES_MAX: Final = 64 * 1024
+
+Note = Callable[[int], bytes]
+"""The line that stands in the place of so many lost ones."""
+
+
+class LogWriter:
+    """Takes lines from any thread and writes them to a descriptor.
+
+    Args:
+        note: makes the line about lost ones; called by the writing thread.
+
+    Cost: 1 us for a line; one write for all lines of 10 ms.
+    """
+
+    def __init__(self, descriptor: int, note: Note) -> None:
+        self.descriptor = descriptor
+        self._note = note
+        self._changed = threading.Condition()
+        # A number stands for so many lines that are lost there.
+        self._lines: deque[bytes | int] = deque()
+        self._pending_bytes = 0
+        self._is_refusing = False
+        self._is_asleep = False
+        self._is_hurried = False
+        self._is_writing = False
+        self._is_failing = False
+        self._unwritten = memoryview(b"")
+        self._piece_bytes = 0
+        self._lost = 0
+        self._untold = 0
+        threading.Thread(target=self._run, name="log writer", daemon=True).start()
+
+    @property
+    def lost(self) -> int:
+        """How many lines were lost."""
+        return self._lost
+
+    @property
+    def fill(self) -> float:
+        """Which part of the room for waiting lines is taken; 1 is full."""
+        return self._pending_bytes / BYTES_MAX
+
+    def put(self, line: bytes, *, is_critical: bool = False) -> None:
+        """Have a line written; it is lost where too much waits already. Critical lines have room of their own."""
+        with self._changed:
+            bytes_max = _CRITICAL_BYTES_MAX if is_critical else BYTES_MAX
+            # Once full, half has to be written first: a gap now and then, rather than one between any two lines.
+            is_refused = self._is_refusing and self._pending_bytes > BYTES_MAX // 2 and not is_critical
+            if is_refused or self._pending_bytes + len(line) > bytes_max:
+                self._is_refusing = True
+                self._lost += 1
+                self._untold += 1
+                return
+            self._is_refusing = self._is_refusing and is_critical
+            self._mark_gap()
+            self._lines.append(line)
+            self._pending_bytes += len(line)
+            if self._is_asleep:
+                self._is_asleep = False
+                self._changed.notify_all()
+
+    def flush(self, seconds_max: float) -> bool:
+        """Wait until everything is written or cannot be, for at most so long; whether it is written."""
+        with self._changed:
+            self._is_hurried = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._is_writing and (self._is_failing or not self._lines), seconds_max)
+            self._is_hurried = False
+            return not (self._is_writing or self._is_failing or self._lines)
+
+    def _mark_gap(self) -> None:
+        if self._untold:
+            self._lines.append(self._untold)
+            self._untold = 0
+
+    # ------------------------------------------------------------ the thread
+
+    def _run(self) -> None:
+        while True:
+            self._gather()
+            while not self._is_failing and (piece := self._next_piece()) is not None:
+                self._write(piece)
+            with self._changed:
+                self._is_writing = False
+                self._changed.notify_all()
+
+    def _gather(self) -> None:
+        """Wait for lines, and a moment for more of them; after a failure, for the time of the next try."""
+        with self._changed:
+            if self._is_failing:
+                self._changed.wait_for(lambda: self._is_hurried, _TRY_AGAIN_S)
+            else:
+                while not self._lines:
+                    self._is_asleep = True
+                    self._changed.wait()
+                self._is_asleep = False
+                self._changed.wait_for(lambda: self._is_hurried, _GATHER_S)
+            self._is_failing = False
+            self._is_writing = True
+
+    def _next_piece(self) -> memoryview | None:
+        """What to write next; None if there is nothing."""
+        if self._unwritten:
+            return self._unwritten
+        with self._changed:
+            self._pending_bytes -= self._piece_bytes
+            self._piece_bytes = 0
+            if not self._lines:
+                # Lost since, with no line after them: they are told now, not with the next line.
+                self._mark_gap()
+            taken: list[bytes] = []
+            while self._lines and self._piece_bytes < _PIECE_BYTES_MAX:
+                line = self._lines.popleft()
+                if isinstance(line, int):
+                    taken.append(self._note(line))
+                else:
+                    taken.append(line)
+                    self._piece_bytes += len(line)
+        return memoryview(b"".join(taken)) if taken else None
+
+    def _write(self, piece: memoryview) -> None:
+        rest = piece
+        try:
+            while rest:
+                rest = rest[self._write_some(rest) :]
+        except OSError:
+            # The disk is full, or there is no reader any more.
+            self._is_failing = True
+        self._unwritten = rest
+
+    def _write_some(self, content: memoryview) -> int:
+        while True:
+            try:
+                return os.write(self.descriptor, content)
+            except BlockingIOError:
+                # A process that shares the descriptor has made it non-blocking.
+                writable = select.poll()
+                writable.register(self.descriptor, select.POLLOUT)
+                writable.poll()

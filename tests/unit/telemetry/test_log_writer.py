@@ -1,0 +1,124 @@
+import errno
+import fcntl
+import os
+import threading
+
+import pytest
+
+from podium.telemetry import log_writer
+from podium.telemetry.log_writer import BYTES_MAX, LogWriter
+
+LINE_BYTES = 1024
+
+
+@pytest.fixture
+def pipe():
+    """Both ends, and a small room in between.
+
+    The writing end stays open: a thread that never ends may still write to it.
+    """
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    with open(reader, "rb") as stream:
+        yield stream, writer
+
+
+def note(lines):
+    return b"lost %d\n" % lines
+
+
+def line(number):
+    return f"line {number}".ljust(LINE_BYTES - 1).encode() + b"\n"
+
+
+def read_until(reader, last):
+    """Every line up to the last one, without its padding."""
+    found = []
+    while not found or found[-1] != last:
+        found.append(reader.readline().decode().strip())
+    return found
+
+
+def test_lines_come_out_in_order(pipe):
+    reader, descriptor = pipe
+    writer = LogWriter(descriptor, note)
+    for number in range(3):
+        writer.put(line(number))
+    assert writer.flush(20.0)
+    assert read_until(reader, "line 2") == ["line 0", "line 1", "line 2"]
+    assert writer.lost == 0
+
+
+def test_lines_beyond_the_limit_are_counted_and_told_in_their_place(pipe):
+    reader, descriptor = pipe
+    writer = LogWriter(descriptor, note)
+    count = BYTES_MAX // LINE_BYTES + 500
+    for number in range(count):
+        writer.put(line(number))
+    lost = writer.lost
+    assert 400 < lost <= 500
+    assert writer.fill <= 1
+    flushing = threading.Thread(target=writer.flush, args=(60.0,))
+    flushing.start()
+    found = read_until(reader, f"lost {lost}")
+    flushing.join()
+    assert found == [*(f"line {number}" for number in range(count - lost)), f"lost {lost}"]
+    writer.put(b"after\n")
+    assert read_until(reader, "after") == ["after"]
+
+
+def test_a_critical_line_is_kept_where_others_are_lost(pipe):
+    reader, descriptor = pipe
+    writer = LogWriter(descriptor, note)
+    for number in range(BYTES_MAX // LINE_BYTES + 10):
+        writer.put(line(number))
+    lost = writer.lost
+    writer.put(b"fatal\n", is_critical=True)
+    writer.put(b"not fatal\n")
+    assert read_until(reader, "fatal")[-2:] == [f"lost {lost}", "fatal"]
+    assert read_until(reader, "lost 1") == ["lost 1"]
+
+
+def test_a_flush_has_a_deadline(pipe):
+    _, descriptor = pipe
+    writer = LogWriter(descriptor, note)
+    for number in range(100):
+        writer.put(line(number))
+    assert not writer.flush(0.01)
+
+
+def test_a_disk_that_was_full_gets_what_was_kept(pipe, monkeypatch):
+    monkeypatch.setattr(log_writer, "_TRY_AGAIN_S", 0.01)
+    reader, descriptor = pipe
+    is_full = True
+    write = os.write
+
+    def write_or_fail(number, content):
+        if number == descriptor and is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(number, content)
+
+    monkeypatch.setattr(os, "write", write_or_fail)
+    writer = LogWriter(descriptor, note)
+    writer.put(b"first\n")
+    assert not writer.flush(20.0)
+    writer.put(b"second\n")
+    is_full = False
+    assert read_until(reader, "second") == ["first", "second"]
+
+
+def test_a_pipe_that_is_closed_is_not_waited_for(pipe):
+    reader, descriptor = pipe
+    reader.close()
+    writer = LogWriter(descriptor, note)
+    writer.put(b"into the void\n")
+    assert not writer.flush(20.0)
+
+
+def test_a_descriptor_that_somebody_made_non_blocking_is_waited_for(pipe):
+    reader, descriptor = pipe
+    os.set_blocking(descriptor, False)
+    writer = LogWriter(descriptor, note)
+    for number in range(20):
+        writer.put(line(number))
+    assert read_until(reader, "line 19") == [f"line {number}" for number in range(20)]
