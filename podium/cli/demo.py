@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 import click
@@ -114,13 +115,19 @@ def _show(outcome: Outcome, console: Console) -> None:
     from podium.cli.demo_summary import lines
 
     console.print()
-    for line in lines(outcome, console.width, ascii_only=console.options.ascii_only):
+    # Of where the page goes: the console would take any terminal it can find, such as that of the input.
+    width = get_terminal_size().columns
+    for line in lines(outcome, width, ascii_only=console.options.ascii_only):
         console.print(line, soft_wrap=True)
 
 
 def _log_warnings_only(console: Console) -> None:
-    """Keep the daemon's everyday lines off the page, and print the others above the progress, not through it."""
-    configure_logging(form="console", stream=cast(BinaryIO, _Lines(console)))
+    """Keep the daemon's everyday lines off the page; print the others above the progress, not through it.
+
+    Where the page goes to a file it is left to itself, and warnings go to standard error.
+    """
+    shown = console if console.is_terminal else Console(stderr=True, highlight=False)
+    configure_logging(form="console", stream=cast(BinaryIO, _Lines(shown)))
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
 
 

@@ -6,12 +6,14 @@ import json
 import os
 import re
 import signal
+import subprocess
+import termios
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.integration.cli.conftest import ROOT, Podium, Start, complaints, read_until
+from tests.integration.cli.conftest import PODIUM, ROOT, Podium, Start, complaints, read_until
 
 SMALL = ("demo", "--nodes", "10", "--pods", "60")
 
@@ -65,6 +67,19 @@ def test_the_text_form_is_plain_and_narrow_where_there_is_no_terminal(podium: Po
     assert sum(int(found) for found in re.findall(r"^  zone-. .*?(\d+) pods", done.stdout, re.M)) == 60
     words = " ".join(done.stdout.split())
     assert re.search(r"3 pods fit on no node no-such-node 0/10 nodes are available: .* too-big 0/10 nodes", words)
+
+
+def test_the_text_form_is_narrow_where_only_the_input_is_a_wide_terminal(environment: dict[str, str]) -> None:
+    terminal, inside = os.openpty()
+    termios.tcsetwinsize(inside, (40, 132))
+    try:
+        done = subprocess.run(
+            [*PODIUM, *SMALL], stdin=inside, capture_output=True, text=True, env=environment, timeout=90, check=True
+        )
+    finally:
+        os.close(terminal)
+        os.close(inside)
+    assert max(map(len, done.stdout.splitlines())) <= 80
 
 
 def test_output_that_takes_only_ascii_gets_only_ascii(podium: Podium) -> None:

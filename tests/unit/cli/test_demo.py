@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
+import structlog
 from click.testing import CliRunner
+from rich.console import Console
 
-from podium.cli.demo import command
+from podium.cli.demo import _log_warnings_only, command
 
 
 @pytest.mark.parametrize(
@@ -33,6 +36,17 @@ def test_a_configuration_that_is_not_good_is_refused_before_anything_starts(tmp_
     assert result.exit_code == 1
     assert "parallelism" in result.output
     assert "starting" not in result.output
+
+
+def test_warnings_are_not_mixed_into_a_report_that_goes_to_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    report, before = io.StringIO(), structlog.get_config()
+    try:
+        _log_warnings_only(Console(file=report))
+        structlog.get_logger().warning("The event loop stood still")
+    finally:
+        structlog.configure(**before)
+    assert report.getvalue() == ""
+    assert "The event loop stood still" in capsys.readouterr().err
 
 
 def test_help_says_what_is_measured() -> None:
