@@ -19,7 +19,7 @@ import structlog
 
 from podium.binder.binding_stage import BINDING_CYCLE, BindingEvent, BindingStage
 from podium.binder.event import Event, scheduled
-from podium.binder.plugin_calls import AsyncMethod, failure, outcome_of, pre_flight, raised_in
+from podium.binder.plugin_calls import AsyncMethod, answering_nothing, failure, outcome_of, pre_flight, raised_in
 from podium.binder.pods_in_pre_bind import PodsInPreBind
 from podium.binder.waiting_pods import WaitingPod, WaitingPods
 from podium.framework.cycle_state import CycleState
@@ -81,7 +81,7 @@ class BindingObserver(Protocol):
     def observe_permit_wait(self, status: str, seconds: float) -> None:
         """A pod's wait at Permit is over."""
 
-    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: Exception) -> None:
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
         """A plugin has raised something else than an error of the API server's."""
 
 
@@ -204,7 +204,7 @@ class _BindingCycle:
         instruction = self._instruction
         started_s = self._binder.clock.monotonic()
         for plugin in instruction.plugins.post_bind:
-            status = await self._call(plugin.post_bind, plugin, "PostBind")
+            status = await self._call(answering_nothing(plugin.post_bind), plugin, "PostBind")
             if status is not None and raised_in(status) is None:
                 log.error("Plugin failed", plugin=plugin.name, pod=instruction.pod.key, error=status.message)
         self._report("PostBind", None, started_s)

@@ -10,6 +10,7 @@ import orjson
 
 from podium.cli import files
 from podium.cli.configuration import Usable, plugin_option, usable
+from podium.cli.interrupts import ending_at_once
 
 
 @click.command()
@@ -41,6 +42,7 @@ def command(
 
     answers recorded scenarios: one JSON object a line, with the objects, the configuration and the pod.
     """  # noqa: D301
+    click.get_current_context().with_resource(ending_at_once())
     good = usable(config, plugins, to_run=False)
     if pod_file is not None and not scenarios:
         _answer_pod(clusters, pod_file, good, output, any_scheduler=config is None)

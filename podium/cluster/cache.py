@@ -22,6 +22,7 @@ from podium.cluster.snapshot import Snapshot
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.requests import node_allocatable
+from podium.lib.error_words import Worded
 from podium.lib.state_table import InvalidTransition, StateTable
 from podium.telemetry import get_logger
 
@@ -68,7 +69,7 @@ POD_STATES: Final = StateTable(
 )
 
 
-class CacheError(Exception):
+class CacheError(Worded):
     """An operation that the pod's state does not allow; the cache is unchanged."""
 
 

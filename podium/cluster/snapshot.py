@@ -9,8 +9,8 @@ Source: kubernetes pkg/scheduler/backend/cache/snapshot.go and framework/types.g
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 Rows: TypeAlias = NDArray[np.intp]
 """Row numbers, in the order in which the nodes are looked at."""
 
+_ColumnT = TypeVar("_ColumnT", bound=NDArray[Any])
+
 _POD_COUNT, _NONZERO_CPU, _NONZERO_MEMORY, _FIRST_RESOURCE = range(4)
 _ROWS_AT_FIRST = 16
 
@@ -44,8 +46,10 @@ TAINT_SETS_KEPT: Final = 256
 class Snapshot:
     """One row per node.
 
-    Shape: columns are arrays over all rows; rows of no node hold zeros and are in no order. `order` lists the rows of
-    all nodes in the order of examination. No row from `row_end` on has ever had a node: sums over rows can end there.
+    Shape: columns are arrays over all rows, which cannot be written to; rows of no node hold zeros. `order` lists the
+    rows of all nodes in the order in which attempts look at them, and is not `range(len(snapshot))`: a deleted node
+    leaves its row empty until another one takes it. No row from `row_end` on has ever had a node: sums over rows can
+    end there.
     Invariant: a row keeps its node until the node is dropped; then the row may be given to another.
     """
 
@@ -55,8 +59,8 @@ class Snapshot:
         self.row_of: dict[str, int] = {}
         self.nodes: list[Node | None] = []
         self.pods: list[Mapping[str, Pod]] = []
-        self.unschedulable: BoolArray = np.zeros(0, np.bool_)
-        self.taint_set: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._unschedulable: BoolArray = np.zeros(0, np.bool_)
+        self._taint_set_ids: NDArray[np.int32] = np.zeros(0, np.int32)
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         self.host_ports = HostPortIndex()
         self.images = ImageIndex()
@@ -78,6 +82,7 @@ class Snapshot:
         self._order_is_stale = False
         self._is_fork = False
         self._footprints: list[dict[str, Footprint]] = []
+        self._show()
 
     # ------------------------------------------------------------ questions
 
@@ -90,8 +95,15 @@ class Snapshot:
         """Whether this is a private world."""
         return self._is_fork
 
+    def __iter__(self) -> Iterator[NodeInfo]:
+        """Every node, in the order in which attempts look at them."""
+        return map(self.node, self.order.tolist())
+
     def node(self, row: int) -> NodeInfo:
-        """One node's view of the columns."""
+        """One node's view of the columns.
+
+        Args: a row of `order` or `row_of`. Where nodes have been deleted there are rows without a node in between.
+        """
         return NodeInfo(self, row)
 
     def name(self, row: int) -> str:
@@ -107,7 +119,7 @@ class Snapshot:
     @property
     def allowed_pods(self) -> IntArray:
         """How many pods each node takes."""
-        return self._allowed_pods
+        return self._shown_allowed_pods
 
     @property
     def pod_count(self) -> IntArray:
@@ -117,12 +129,12 @@ class Snapshot:
     def allocatable(self, resource: str) -> IntArray:
         """What each node offers of the resource; zeros for one that no node has."""
         index = self._resource_index.get(resource)
-        return self._allocatable[index] if index is not None else np.zeros(len(self.nodes), np.int64)
+        return self._shown_allocatable[index] if index is not None else np.zeros(len(self.nodes), np.int64)
 
     def requested(self, resource: str) -> IntArray:
         """What the pods on each node request of the resource; zeros for one that no node has had."""
         index = self._resource_index.get(resource)
-        return self._usage[_FIRST_RESOURCE + index] if index is not None else np.zeros(len(self.nodes), np.int64)
+        return self._shown_usage[_FIRST_RESOURCE + index] if index is not None else np.zeros(len(self.nodes), np.int64)
 
     def nonzero_requested(self, resource: str) -> IntArray:
         """As `requested`, where containers that request no cpu or memory count with a default amount."""
@@ -159,8 +171,8 @@ class Snapshot:
         self.node_changes.append(row)
         self._tree.put(node)
         self.nodes[row] = node
-        self.unschedulable[row] = node.spec.unschedulable
-        self.taint_set[row] = self._taint_set(node.spec.taints)
+        self._unschedulable[row] = node.spec.unschedulable
+        self._taint_set_ids[row] = self._taint_set(node.spec.taints)
         self._labels.set(row, node.metadata.labels)
         self._allowed_pods[row] = allowed_pods
         self._offer(allocatable)
@@ -183,8 +195,8 @@ class Snapshot:
         for pod in self.pods[row].values():
             self._take_out_of_indexes(row, pod)
         self.nodes[row], self.pods[row], self._footprints[row] = None, {}, {}
-        self.unschedulable[row] = False
-        self.taint_set[row] = 0
+        self._unschedulable[row] = False
+        self._taint_set_ids[row] = 0
         self._labels.set(row, {})
         self._allowed_pods[row] = 0
         self._allocatable[:, row] = 0
@@ -247,6 +259,7 @@ class Snapshot:
         twin.__dict__.update(self.__dict__)
         twin._is_fork = True
         twin._usage = self._usage.copy()
+        twin._shown_usage = _shown(twin._usage)
         twin.pods = list(self.pods)
         twin.pod_counts = self.pod_counts.fork(twin.pods)
         twin.carried_terms = self.carried_terms.fork(twin.pods)
@@ -264,6 +277,7 @@ class Snapshot:
         twin.__dict__.update(self.__dict__)
         twin._is_fork = True
         twin._usage = self._usage.copy()
+        twin._shown_usage = _shown(twin._usage)
         return twin
 
     def usage_of(self, footprints: Sequence[Footprint]) -> IntArray:
@@ -287,8 +301,14 @@ class Snapshot:
 
     # ------------------------------------------------------------ inside
 
+    def _show(self) -> None:
+        """What plugins get: views that a `-=` meant for a copy cannot write through."""
+        self.unschedulable, self.taint_set = _shown(self._unschedulable), _shown(self._taint_set_ids)
+        self._shown_allowed_pods, self._shown_allocatable = _shown(self._allowed_pods), _shown(self._allocatable)
+        self._shown_usage = _shown(self._usage)
+
     def _usage_row(self, index: int) -> IntArray:
-        row: IntArray = self._usage[index]
+        row: IntArray = self._shown_usage[index]
         return row
 
     def _count(self, row: int, footprint: Footprint, sign: int) -> None:
@@ -344,6 +364,7 @@ class Snapshot:
                     used[at, row] += footprint.requests.get(resource, 0)
         self._usage = np.concatenate((self._usage, used))
         self._allocatable = np.concatenate((self._allocatable, np.zeros_like(used)))
+        self._show()
 
     def _taint_set(self, taints: tuple[Taint, ...]) -> int:
         known = self._taint_set_id.get(taints)
@@ -355,9 +376,10 @@ class Snapshot:
     def _forget_taint_sets(self) -> None:
         """Number those in use anew, in another table: whoever has kept answers to the old one begins again."""
         # The first is none at all, whether or not there is a node without taints.
-        in_use = sorted({0, *self.taint_set.tolist()})
+        in_use = sorted({0, *self._taint_set_ids.tolist()})
         used = [self.taint_sets[known] for known in in_use]
-        self.taint_set = np.searchsorted(in_use, self.taint_set).astype(np.int32)
+        self._taint_set_ids = np.searchsorted(in_use, self._taint_set_ids).astype(np.int32)
+        self._show()
         self.taint_sets = used
         self._taint_set_id = {taints: number for number, taints in enumerate(used)}
         self._taint_sets_max = max(TAINT_SETS_KEPT, 2 * len(used))
@@ -376,13 +398,20 @@ class Snapshot:
         self.nodes.extend([None] * more)
         self.pods.extend({} for _ in range(more))
         self._footprints.extend({} for _ in range(more))
-        self.unschedulable = np.concatenate((self.unschedulable, np.zeros(more, np.bool_)))
-        self.taint_set = np.concatenate((self.taint_set, np.zeros(more, np.int32)))
+        self._unschedulable = np.concatenate((self._unschedulable, np.zeros(more, np.bool_)))
+        self._taint_set_ids = np.concatenate((self._taint_set_ids, np.zeros(more, np.int32)))
         self._allowed_pods = np.concatenate((self._allowed_pods, np.zeros(more, np.int64)))
         self._allocatable = _widen(self._allocatable, more)
         self._usage = _widen(self._usage, more)
+        self._show()
         self._labels.resize(size)
         self._free_rows.extend(range(size - 1, before - 1, -1))
+
+
+def _shown(column: _ColumnT) -> _ColumnT:
+    view: _ColumnT = column.view()
+    view.setflags(write=False)
+    return view
 
 
 def _widen(columns: IntArray, more: int) -> IntArray:

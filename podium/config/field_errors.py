@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from podium.lib.error_words import Worded
+
 
 class ErrorKind(StrEnum):
     """What is wrong with a field; the value opens the message after the path."""
@@ -117,7 +119,7 @@ class ErrorList:
         self.add(FieldError(path, ErrorKind.FORBIDDEN, None, detail))
 
 
-class ConfigError(Exception):
+class ConfigError(Worded):
     """A configuration file that is refused, with every error found in it.
 
     Attributes: ``errors`` (never empty, in file order where lines are known), ``source`` (what the file is called).

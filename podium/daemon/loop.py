@@ -40,13 +40,14 @@ from podium.framework.extenders import Extenders, Pause, Question, Steps
 from podium.framework.promises import NominatedPods
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.runtime import Framework, rejected_on
-from podium.framework.schedule import Decision, DoesNotFit, Suggested, attempt
+from podium.framework.schedule import Decision, DoesNotFit, Failed, Suggested, attempt
 from podium.framework.scoring import Pick, choose
 from podium.framework.search import Rotation
 from podium.framework.status import Status, error_status
 from podium.kube.dispatcher import Dispatcher, Priority
 from podium.kube.objects import Pod
 from podium.lib.clock import Clock
+from podium.lib.error_words import words_of
 from podium.queues import SchedulingQueue
 from podium.telemetry import Metrics, get_logger
 
@@ -228,14 +229,29 @@ class SchedulingLoop:
             return Unfinished(begun, steps, advance(steps, parts.clock, begun.started_s))
         except StopIteration as end:
             self._follow(begun, end.value, tasks)
+        except Exception as error:  # noqa: BLE001 - see `_broken`
+            self._follow(begun, self._broken(pod, error), tasks)
         return None
+
+    def _broken(self, pod: Pod, error: Exception) -> Decision:
+        """What is left of an attempt that has raised something.
+
+        A decision changes nothing that outlives it, so nobody else needs to suffer from what one pod has brought to
+        light, be it a mistake of ours or a plugin that has meddled with what it was lent.
+        """
+        self._parts.metrics.count_unexpected_error("task", "scheduling attempt")
+        log.error("A scheduling attempt has failed", pod=pod.key, exc_info=error)
+        return Failed(error_status(f"deciding on the pod: {words_of(error)}"))
 
     async def _finish(self, begun: Unfinished, tasks: asyncio.TaskGroup) -> None:
         """The rest of a cycle that is long, or in which extenders are asked: the snapshot waits, nothing else does."""
         parts = self._parts
         decision: Decision | None = None
         with parts.cache.held(), anyio.CancelScope() as self._finishing:
-            decision = await finish(begun.steps, begun.step, parts.extender_pool.answer, parts.clock)
+            try:
+                decision = await finish(begun.steps, begun.step, parts.extender_pool.answer, parts.clock)
+            except Exception as error:  # noqa: BLE001 - see `_broken`
+                decision = self._broken(begun.attempt.pod, error)
         self._finishing = None
         if decision is None:
             parts.queue.done(begun.attempt.pod.uid)

@@ -9,6 +9,7 @@ from typing import cast
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.runtime import SLOW_PLUGIN_S
 from podium.kube.objects import Pod
+from podium.lib.error_words import words_of
 from podium.telemetry import Metrics, get_logger
 from podium.telemetry.metrics import QueueName
 
@@ -28,7 +29,7 @@ class PluginMetrics:
         self.observe_plugin = metrics.observe_plugin
         self.observe_permit_wait = metrics.observe_permit_wait
 
-    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: Exception) -> None:
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
         """A plugin has raised something."""
         _tell_failure(self._metrics, plugin, point, pod, error)
 
@@ -38,9 +39,12 @@ class PluginMetrics:
         log.warning("Slow plugin", plugin=plugin, extension_point=point, pod=pod.key, seconds=round(seconds, 3))
 
 
-def _tell_failure(metrics: Metrics, plugin: str, point: str, pod: Pod, error: Exception) -> None:
+def _tell_failure(metrics: Metrics, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
     metrics.count_unexpected_error("plugin", plugin)
-    log.error("Plugin failed", plugin=plugin, extension_point=point, pod=pod.key, exc_info=error)
+    try:
+        log.error("Plugin failed", plugin=plugin, extension_point=point, pod=pod.key, exc_info=error)
+    except BaseException:  # noqa: BLE001 - an exception may fight its own traceback
+        log.error("Plugin failed", plugin=plugin, extension_point=point, pod=pod.key, error=words_of(error))
 
 
 class RequestMetrics:
@@ -105,7 +109,7 @@ class QueueMetrics:
             self._metrics.count_slow_plugin(plugin, "QueueingHint")
             log.warning("Slow plugin", plugin=plugin, extension_point="QueueingHint", seconds=round(seconds, 3))
 
-    def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: Exception) -> None:
+    def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: BaseException) -> None:
         """A PreEnqueue plugin or a queueing hint failed."""
         _tell_failure(self._metrics, plugin, extension_point, pod, error)
 

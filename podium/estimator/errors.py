@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from podium.lib.error_words import Worded
 
-class EstimateError(Exception):
+
+class EstimateError(Worded):
     """There is no estimate; the text says why, in upstream's words where it has some."""

@@ -22,7 +22,7 @@ from podium.framework.cycle_state import CycleState, cloner
 from podium.framework.forms import Filter, Scorer
 from podium.framework.interface import Plugin, Scope
 from podium.framework.kept_answers import FEW_ROWS, Asking, KeptFilters, KeptScore, KeptScores
-from podium.framework.status import Code, Status, demand_status
+from podium.framework.status import MAY_REJECT, Code, Status, demand_status
 from podium.kube.objects import Pod, PodSpec
 from podium.kube.pod_limits import excess
 
@@ -33,6 +33,8 @@ P = TypeVar("P", bound=Plugin)
 
 ROWS_KEPT_MAX: Final = 1 << 19
 """How many rows all classes together may have, at about 60 bytes each; the class not met for the longest goes first."""
+
+_KEPT: Final = frozenset({Code.SKIP, *MAY_REJECT})
 
 CLASSES_KEPT_MAX: Final = 1024
 """How many specs are remembered where nodes are few: each keeps alive what was worked out about it, about 10 KB."""
@@ -85,8 +87,8 @@ class PodClass:
         self._kept: list[KeptFilters | KeptScores] = [self.scores]
         self._nodes_seen = self._pods_seen = 0
         self._settle(pod)
-        self._choose_filters()
-        self._choose_scorers()
+        self._choose_filters(pod)
+        self._choose_scorers(pod)
         self._look_at_all(pod)
 
     def is_current(self, snapshot: Snapshot) -> bool:
@@ -129,35 +131,34 @@ class PodClass:
         """Ask the plugins that go by the spec alone before any node is looked at."""
         snapshot = self.snapshot
         for plugin in self._framework.pre_filter:
-            if plugin.filter_scope(self.spec) is not Scope.CLUSTER:
+            if self._framework.scope_of(plugin.filter_scope, plugin.name, pod) is not Scope.CLUSTER:
                 state = CycleState()
                 result, status = plugin.pre_filter(state, pod, snapshot)
                 if result is None:
-                    self._note(self.pre_filters, plugin.name, demand_status(status), state)
+                    self._note(self.pre_filters, plugin.name, demand_status(status, _KEPT), state)
         for scoring in self._framework.pre_score:
-            if scoring.score_scope(self.spec) is not Scope.CLUSTER:
+            if self._framework.scope_of(scoring.score_scope, scoring.name, pod) is not Scope.CLUSTER:
                 state = CycleState()
                 status = scoring.pre_score(state, pod, snapshot, snapshot.order)
-                self._note(self.pre_scores, scoring.name, demand_status(status), state)
+                self._note(self.pre_scores, scoring.name, demand_status(status, _KEPT), state)
 
     def _note(self, known: dict[str, Settled], plugin: str, status: Status | None, state: CycleState) -> None:
         """Keep what a plugin answered, if it can be given again: success or Skip, with nothing that changes later."""
-        code = Code.SUCCESS if status is None else status.code
         written = state.values()
-        if code not in (Code.SUCCESS, Code.SKIP) or any(map(cloner, map(type, written))):
+        if (status is not None and status.code is not Code.SKIP) or any(map(cloner, map(type, written))):
             return
-        known[plugin] = Settled(code is Code.SKIP, written)
+        known[plugin] = Settled(status is not None, written)
         for value in written:
             self._state.write(value)
 
-    def _choose_filters(self) -> None:
+    def _choose_filters(self, pod: Pod) -> None:
         asked_before = {plugin.name for plugin in self._framework.pre_filter}
         run: KeptFilters | None = None
         for each in self._framework.filters:
             settled = self.pre_filters.get(each.name)
             if settled is not None and settled.skips:
                 continue
-            scope = each.plugin.filter_scope(self.spec)
+            scope = self._framework.scope_of(each.plugin.filter_scope, each.name, pod)
             if scope is Scope.CLUSTER or (settled is None and each.name in asked_before):
                 self.filters.append(each)
                 run = None
@@ -168,17 +169,28 @@ class PodClass:
                 self._kept.append(run)
             run.append(each, scope)
 
-    def _choose_scorers(self) -> None:
+    def _choose_scorers(self, pod: Pod) -> None:
         asked_before = {plugin.name for plugin in self._framework.pre_score}
         for scorer, weight in self._framework.scorers:
             settled = self.pre_scores.get(scorer.name)
             if settled is not None and settled.skips:
                 continue
-            scope = scorer.plugin.score_scope(self.spec)
+            scope = self._framework.scope_of(scorer.plugin.score_scope, scorer.name, pod)
+            if scope is not Scope.CLUSTER and not self._has_basis(scorer, pod):
+                scope = Scope.CLUSTER
             if scope is Scope.CLUSTER or (settled is None and scorer.name in asked_before):
                 self.live_scorers.append((scorer, weight))
             else:
                 self.scores.append(KeptScore(scorer, weight, scope))
+
+    def _has_basis(self, scorer: Scorer, pod: Pod) -> bool:
+        """Whether the plugin can say what its scores depend on; if not, they are not kept."""
+        try:
+            hash(scorer.plugin.score_basis(self.spec, self.snapshot))
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            self._framework.observer.plugin_failed(scorer.name, "ScoreBasis", pod, error)
+            return False
+        return True
 
     # ------------------------------------------------------------ looking at rows
 
@@ -258,7 +270,7 @@ class ClassCache:
                 known = PodClass(self._framework, pod, snapshot)
             else:
                 known.refresh(pod)
-        except Exception:  # noqa: BLE001 - a plugin may raise anything; the attempt meets it again if it gets there
+        except BaseException:  # noqa: BLE001 - a plugin may raise anything; the attempt meets it again if it gets there
             return None
         self._known[key] = known  # the latest met is last
         return known

@@ -164,6 +164,22 @@ class EventRegistration:
     hint: HintFunction | None = None
     sees: Sees = Sees.ANYTHING
 
+    def __post_init__(self) -> None:
+        """Refuse what would never be called, or never match.
+
+        Raises:
+            TypeError: names the field.
+        """
+        for field, value, kind in (
+            ("event.resource", getattr(self.event, "resource", None), EventResource),
+            ("event.action", getattr(self.event, "action", None), ActionType),
+            ("sees", self.sees, Sees),
+        ):
+            if not isinstance(value, kind):
+                raise TypeError(f"EventRegistration.{field} is not {kind.__name__}")
+        if self.hint is not None and not callable(self.hint):
+            raise TypeError("EventRegistration.hint is not a function")
+
 
 def on(
     resource: EventResource,

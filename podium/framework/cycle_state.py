@@ -9,6 +9,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from podium.framework.status import PluginError
+from podium.lib.error_words import words_of
+
 if TYPE_CHECKING:
     from podium.framework.class_cache import PodClass
 
@@ -63,10 +66,22 @@ class CycleState:
         return tuple(self._values.values())
 
     def clone(self) -> CycleState:
-        """A copy for a dry run."""
+        """A copy for a dry run.
+
+        Raises:
+            PluginError: a plugin's value cannot be copied.
+        """
         twin = CycleState()
         twin.skipped_filters, twin.skipped_scores = self.skipped_filters, self.skipped_scores
-        twin._values = {
-            kind: value if (clone := cloner(kind)) is None else clone(value) for kind, value in self._values.items()
-        }
+        try:
+            twin._values = {
+                kind: value if (clone := cloner(kind)) is None else clone(value) for kind, value in self._values.items()
+            }
+        except BaseException as error:
+            raise self._not_cloned(error) from error
         return twin
+
+    def _not_cloned(self, error: BaseException) -> PluginError:
+        """Which plugin's value it was is only known by its class."""
+        kinds = ", ".join(f"{kind.__module__}.{kind.__qualname__}" for kind in self._values if cloner(kind) is not None)
+        return PluginError(f"copying the state for a dry run, one of {kinds}: {words_of(error)}")

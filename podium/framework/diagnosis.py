@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows
-from podium.framework.forms import Explain
-from podium.framework.status import Code, PluginError, Status
+from podium.framework.forms import Explain, one_verdict_each
+from podium.framework.status import Code, PluginError, Status, failure_words
 
 NO_REASON = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 """What stands for nodes that were not looked at."""
@@ -86,15 +86,14 @@ def rejection_of(rows: Rows, judged: tuple[IntArray, Explain] | None) -> tuple[N
     if judged is None:
         return None
     verdicts, explain = judged
-    if np.shape(verdicts) != rows.shape:
-        raise PluginError(f"verdicts are not one for each of the {len(rows)} nodes")
+    verdicts = one_verdict_each(verdicts, len(rows))
     fails = verdicts != 0
     if not fails.any():
         return None
     rejection = Rejection.of(rows[fails], verdicts[fails], explain)
     for status, _ in rejection.counted():
         if not status.is_rejected:
-            raise PluginError(status.message)
+            raise PluginError(failure_words(status))
     return fails, rejection
 
 

@@ -6,7 +6,7 @@ A table plugin answers for many rows at once, a node plugin is run over them one
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
@@ -20,8 +20,10 @@ from podium.framework.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.status import PluginError, Status, demand_status
+from podium.framework.status import PluginError, Status, demand_status, told
 from podium.kube.objects import Pod
+
+_SCORE_MAX: Final = (1 << 63) - 1
 
 Explain: TypeAlias = Callable[[int], Status]
 """Verdict → the status it stands for."""
@@ -76,15 +78,17 @@ class TableFilter:
         if verdicts is None:
             return None
         explain = self.plugin.explain
-        return verdicts, lambda verdict: explain(state, pod, verdict).by(self.name)
+        return verdicts, lambda verdict: _explained(explain(state, pod, verdict), verdict, self.name)
 
     def judge_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """The status of one node, by the node form where there is one."""
         if self._in_node_form is not None:
-            return _unless_success(demand_status(self._in_node_form(state, pod, node)), self.name)
+            return _named(demand_status(self._in_node_form(state, pod, node)), self.name)
         verdicts = self.plugin.filter_rows(state, pod, node.snapshot, np.array([node.row], np.intp))
-        verdict = 0 if verdicts is None else int(verdicts[0])
-        return self.plugin.explain(state, pod, verdict).by(self.name) if verdict else None
+        if verdicts is None:
+            return None
+        verdict = int(one_verdict_each(verdicts, 1)[0])
+        return _explained(self.plugin.explain(state, pod, verdict), verdict, self.name) if verdict else None
 
 
 class NodeFilter:
@@ -101,7 +105,7 @@ class NodeFilter:
         verdicts = np.zeros(len(rows), np.int64)
         for position, row in enumerate(rows.tolist()):
             status = demand_status(self.plugin.filter(state, pod, snapshot.node(row)))
-            if status is None or not status.code:
+            if status is None:
                 continue
             number = number_of.setdefault((status.code, status.all_reasons), len(statuses) + 1)
             if number > len(statuses):
@@ -111,11 +115,18 @@ class NodeFilter:
 
     def judge_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """The status of one node."""
-        return _unless_success(demand_status(self.plugin.filter(state, pod, node)), self.name)
+        return _named(demand_status(self.plugin.filter(state, pod, node)), self.name)
 
 
-def _unless_success(status: Status | None, plugin: str) -> Status | None:
-    return status.by(plugin) if status is not None and status.code else None
+def _named(status: Status | None, plugin: str) -> Status | None:
+    return status.by(plugin) if status is not None else None
+
+
+def _explained(answer: object, verdict: int, plugin: str) -> Status:
+    status = demand_status(answer)
+    if status is None:
+        raise PluginError(f"explain answered {told(answer)} for verdict {verdict}, which is not a rejection")
+    return status.by(plugin)
 
 
 class TableScorer:
@@ -132,7 +143,7 @@ class TableScorer:
         """The raw score of one node, by the node form where there is one."""
         if self._in_node_form is not None:
             return self._in_node_form(state, pod, node)
-        return int(self.score(state, pod, node.snapshot, np.array([node.row], np.intp))[0])
+        return int(one_integer_each(self.score(state, pod, node.snapshot, np.array([node.row], np.intp)), 1)[0])
 
 
 class NodeScorer:
@@ -147,7 +158,10 @@ class NodeScorer:
     def score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """A raw score for each row."""
         score = self.plugin.score
-        return np.array([score(state, pod, snapshot.node(row)) for row in rows.tolist()])
+        scores = [score(state, pod, snapshot.node(row)) for row in rows.tolist()]
+        if set(map(type, scores)) != {int}:
+            scores = [one_integer(each) for each in scores]
+        return np.array(scores)
 
 
 def filter_form(plugin: object) -> Filter | None:
@@ -170,9 +184,41 @@ def active(filters: Sequence[Filter], state: CycleState) -> Sequence[Filter]:
     return [each for each in filters if each.name not in skipped] if skipped else filters
 
 
+def one_verdict_each(answer: object, count: int) -> IntArray:
+    """The verdicts, if they are what `filter_rows` may answer.
+
+    Raises:
+        PluginError: they are something else.
+    """
+    if isinstance(answer, np.ndarray) and answer.shape == (count,) and answer.dtype.kind in "iu":
+        return answer
+    raise PluginError(f"answered {_shaped(answer)}: verdicts are not one integer for each of the {count} nodes")
+
+
 def one_integer_each(answer: object, count: int) -> IntArray:
-    """The scores, if they are what a plugin may answer: a fraction must not be cut off in silence."""
+    """The scores, if they are what a plugin may answer: a fraction must not be cut off in silence.
+
+    Raises:
+        PluginError: they are something else.
+    """
     scores = np.asarray(answer)
     if scores.shape != (count,) or scores.dtype.kind != "i":
-        raise PluginError(f"scores are not one integer for each of the {count} nodes")
+        raise PluginError(f"answered {_shaped(answer)}: scores are not one integer for each of the {count} nodes")
     return scores
+
+
+def one_integer(answer: object) -> int:
+    """The score of one node, if it is an integer, Python's or NumPy's.
+
+    Raises:
+        PluginError: it is something else.
+    """
+    if isinstance(answer, int | np.integer) and not isinstance(answer, bool) and -_SCORE_MAX <= answer <= _SCORE_MAX:
+        return int(answer)
+    raise PluginError(f"answered {told(answer)}: a score is an integer")
+
+
+def _shaped(answer: object) -> str:
+    if isinstance(answer, np.ndarray):
+        return f"an array of {answer.dtype} in the shape of {answer.shape}"
+    return told(answer)

@@ -26,7 +26,7 @@ from podium.cluster.snapshot import BoolArray
 from podium.framework.cluster_event import ALL_EVENTS, EventRegistration
 from podium.framework.cycle_state import CycleState
 from podium.framework.queued_pod import QueuedPodInfo
-from podium.framework.status import Status
+from podium.framework.status import PluginError, Status, told
 from podium.kube.objects import Pod, PodSpec
 from podium.kube.resource_types import ObjectT, ResourceType
 from podium.lib.clock import Clock
@@ -199,9 +199,15 @@ class Plugin(ABC):
         self.handle = handle
 
     def __init_subclass__(cls) -> None:
-        """Name the plugin after its class, unless it names itself."""
-        if "name" not in cls.__dict__:
-            cls.name = cls.__name__
+        """Name the plugin after its class, unless it names itself.
+
+        Raises:
+            TypeError: the name is not a text, but a property, say.
+        """
+        name: object = cls.__dict__.get("name", cls.__name__)
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"{cls.__name__}.name: {told(name)} is not a name")
+        cls.name = name
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         """The events that may make a pod schedulable which this plugin rejected; by default all."""
@@ -246,6 +252,16 @@ class PreFilterResult:
     """The only nodes worth looking at."""
 
     node_names: frozenset[str]
+
+    def __post_init__(self) -> None:
+        """Refuse a list, or a text, whose letters would count as names.
+
+        Raises:
+            PluginError: the names are not a set of texts.
+        """
+        names: object = self.node_names
+        if not isinstance(names, frozenset | set) or not all(isinstance(name, str) for name in names):
+            raise PluginError(f"PreFilterResult.node_names: {told(names)} is not a set of names")
 
 
 class PreFilterExtensions(ABC):
@@ -307,6 +323,17 @@ class PostFilterResult:
 
     nominated_node_name: str
     victims: tuple[Pod, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be nominated or evicted.
+
+        Raises:
+            PluginError: names the field.
+        """
+        if not isinstance(self.nominated_node_name, str):
+            raise PluginError(f"PostFilterResult.nominated_node_name: {told(self.nominated_node_name)} is not a text")
+        if type(self.victims) is not tuple or not all(isinstance(victim, Pod) for victim in self.victims):
+            raise PluginError(f"PostFilterResult.victims: {told(self.victims)} is not a tuple of pods")
 
 
 class Trial(Protocol):

@@ -9,7 +9,6 @@ call in table form. An attempt costs one gather per run of filters, and one for 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -20,9 +19,9 @@ from numpy.typing import NDArray
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Rejection, rejection_of
-from podium.framework.forms import Filter, Scorer, one_integer_each
+from podium.framework.forms import Filter, Scorer, one_integer, one_integer_each
 from podium.framework.interface import MAX_NODE_SCORE, Scope, Scoring
-from podium.framework.status import PluginError, Status
+from podium.framework.status import PluginError, Status, failure_words
 from podium.kube.objects import Pod
 
 FEW_ROWS: Final = 4
@@ -60,7 +59,7 @@ class Meanings:
         known = self._number_of.get(status)
         if known is None:
             if not status.is_rejected:
-                raise PluginError(status.message)
+                raise PluginError(failure_words(status))
             known = self._number_of[status] = len(self.of) + 1
             self.of[known] = status
         return known
@@ -197,7 +196,9 @@ class KeptScore:
     def score_one(self, asking: Asking, row: int) -> None:
         """Score one row anew."""
         asking.count(self.scorer.name, "Score", 1)
-        score = operator.index(self.scorer.score_one(asking.state, asking.pod, asking.snapshot.node(row)))
+        score = self.scorer.score_one(asking.state, asking.pod, asking.snapshot.node(row))
+        if type(score) is not int:
+            score = one_integer(score)
         if self.is_absolute:
             _demand_score(score)
         elif score != self.uniform:

@@ -6,21 +6,23 @@ Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunPostFilterPl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Generator, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeAlias, get_args
 
 from podium.cluster import Snapshot
 from podium.config import Extender
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
-from podium.framework.extenders import AskingPostFilterPlugin, Steps
+from podium.framework.extenders import Answer, AskingPostFilterPlugin, Pause, Question, Steps
 from podium.framework.interface import FilteredNodes, PostFilterPlugin, PostFilterResult
 from podium.framework.promises import NominatedPods
 from podium.framework.runtime import Framework
-from podium.framework.status import Code, Status, demand_status, error_status
+from podium.framework.status import Code, PluginError, Status, demand_status, error_status, told
 from podium.framework.trials import AfterFiltering
 from podium.kube.objects import Pod
 
+_STEPS: Final = (Pause, *get_args(Question))
 _Outcome: TypeAlias = tuple[PostFilterResult | None, Status | None]
 
 
@@ -63,7 +65,7 @@ def _in_order(
             result, status = yield from _in_steps(framework, plugin, state, pod, snapshot, filtered, extenders)
         else:
             result, status = _at_once(framework, plugin, state, pod, snapshot, filtered)
-        if status is None or status.code is Code.SUCCESS:
+        if status is None:
             return result, None
         if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return result, status.by(plugin.name)
@@ -84,9 +86,8 @@ def _at_once(
 ) -> _Outcome:
     started_s = framework.clock.monotonic()
     try:
-        result, status = plugin.post_filter(state, pod, snapshot, filtered)
-        return result, demand_status(status)
-    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        return _demanded(plugin.post_filter(state, pod, snapshot, filtered))
+    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
         return _failed(framework, plugin, pod, error)
     finally:
         framework.lap(plugin.name, "PostFilter", pod, started_s)
@@ -102,13 +103,42 @@ def _in_steps(
     extenders: Sequence[Extender],
 ) -> Steps[_Outcome]:
     """As `_at_once`. Time that others take, to answer or in pauses, does not make the plugin slow."""
+    steps: Steps[_Outcome] | None = None
+    answer: Answer | None = None
     try:
-        result, status = yield from plugin.post_filter_asking(state, pod, snapshot, filtered, extenders)
-        return result, demand_status(status)
-    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        while True:
+            # What is raised here is the plugin's; what comes in at the `yield` is whoever gives the attempt up.
+            try:
+                if steps is None:
+                    steps = plugin.post_filter_asking(state, pod, snapshot, filtered, extenders)
+                step = next(steps) if answer is None else steps.send(answer)
+                if not isinstance(step, _STEPS):
+                    raise PluginError(f"yielded {told(step)}, which is neither a question nor a pause")
+            except StopIteration as end:
+                return _at_the_end(framework, plugin, pod, end.value)
+            except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+                return _failed(framework, plugin, pod, error)
+            answer = yield step
+    finally:
+        if isinstance(steps, Generator):
+            with suppress(BaseException):
+                steps.close()
+
+
+def _at_the_end(framework: Framework, plugin: PostFilterPlugin, pod: Pod, answer: object) -> _Outcome:
+    try:
+        return _demanded(answer)
+    except BaseException as error:  # noqa: BLE001 - as if the plugin had raised it
         return _failed(framework, plugin, pod, error)
 
 
-def _failed(framework: Framework, plugin: PostFilterPlugin, pod: Pod, error: Exception) -> _Outcome:
-    framework.observer.plugin_failed(plugin.name, "PostFilter", pod, error)
-    return None, error_status(f'running PostFilter plugin "{plugin.name}": {error}')
+def _demanded(answer: Any) -> _Outcome:
+    result, status = answer
+    if result is not None and not isinstance(result, PostFilterResult):
+        raise PluginError(f"answered {told(result)}, which is not a PostFilterResult")
+    return result, demand_status(status)
+
+
+def _failed(framework: Framework, plugin: PostFilterPlugin, pod: Pod, error: BaseException) -> _Outcome:
+    failure = framework.failed(plugin.name, "PostFilter", pod, f'running PostFilter plugin "{plugin.name}"', error)
+    return None, error_status(failure)

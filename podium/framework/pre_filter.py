@@ -7,15 +7,19 @@ Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunPreFilterPlu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from podium.cluster import Snapshot
 from podium.framework.class_cache import unsettled
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
+from podium.framework.interface import Plugin, PreFilterResult
 from podium.framework.runtime import Framework
-from podium.framework.status import Code, ScheduleError, Status, demand_status
+from podium.framework.status import Code, PluginError, ScheduleError, Status, demand_status, told
 from podium.kube.objects import Pod
 from podium.kube.pod_limits import excess
+
+_MAY_ANSWER: Final = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.SKIP})
 
 
 def run_pre_filter(
@@ -41,10 +45,9 @@ def run_pre_filter(
         framework.observer.count_evaluations(plugin.name, "PreFilter", framework.name)
         try:
             answer, status = plugin.pre_filter(state, pod, snapshot)
-            status, only = demand_status(status), answer.node_names if answer is not None else None
-        except Exception as error:
-            framework.observer.plugin_failed(plugin.name, "PreFilter", pod, error)
-            raise ScheduleError(f'running PreFilter plugin "{plugin.name}": {error}') from error
+            status, only = demand_status(status, _MAY_ANSWER), names_of(answer) if answer is not None else None
+        except BaseException as error:
+            raise framework.failed(plugin.name, "PreFilter", pod, _running(plugin), error) from error
         at_s = framework.lap(plugin.name, "PreFilter", pod, at_s)
         if status is not None and status.code is Code.SKIP:
             skipped.add(plugin.name)
@@ -54,8 +57,8 @@ def run_pre_filter(
             break
         elif status is not None and status.code is Code.UNSCHEDULABLE:
             rejected = status.by(plugin.name)
-        elif status is not None and status.code is not Code.SUCCESS:
-            raise ScheduleError(f'running PreFilter plugin "{plugin.name}": {status.message}')
+        elif status is not None:
+            raise ScheduleError(f"{_running(plugin)}: {status.message}")
         elif only is not None:
             names = only if names is None else names & only
             narrowed_by.append(plugin.name)
@@ -71,6 +74,21 @@ def run_pre_filter(
         reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(narrowed_by))}]"
         diagnosis.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
     return names
+
+
+def _running(plugin: Plugin) -> str:
+    return f'running PreFilter plugin "{plugin.name}"'
+
+
+def names_of(answer: object) -> frozenset[str]:
+    """The only nodes to look at, by what a PreFilter answered.
+
+    Raises:
+        PluginError: it is not a PreFilterResult.
+    """
+    if isinstance(answer, PreFilterResult):
+        return answer.node_names
+    raise PluginError(f"answered {told(answer)}, which is not a PreFilterResult")
 
 
 def _turned_down(rejected: Status, diagnosis: Diagnosis) -> Status:

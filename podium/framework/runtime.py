@@ -5,6 +5,7 @@ Source: kubernetes pkg/scheduler/framework/runtime/framework.go, v1.36.2.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ParamSpec, Protocol, TypeVar
@@ -31,18 +32,31 @@ from podium.framework.interface import (
     PreScorePlugin,
     QueueSortPlugin,
     ReservePlugin,
+    Scope,
     ScorePlugin,
     TableFilterPlugin,
     TableScorePlugin,
 )
 from podium.framework.plugin_args import args_of
-from podium.framework.status import Code, PluginError, Status, demand_status, error_status
-from podium.kube.objects import Pod
+from podium.framework.status import (
+    MAY_REJECT,
+    Code,
+    PluginError,
+    ScheduleError,
+    Status,
+    demand_nothing,
+    demand_status,
+    error_status,
+    told,
+)
+from podium.kube.objects import Pod, PodSpec
+from podium.lib.error_words import words_of
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
 PERMIT_TIMEOUT_S_MAX = 15 * 60.0
+_PERMIT_MAY = MAY_REJECT | {Code.WAIT}
 SLOW_PLUGIN_S = 0.1
 """A call of a plugin that takes longer is worth a warning: all pods wait for it."""
 
@@ -71,7 +85,7 @@ class Observer(Protocol):
     def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
         """A plugin has been called, for that many nodes where it is called for nodes."""
 
-    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: Exception) -> None:
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
         """A plugin has raised something, or answered what is no answer. The attempt goes on, or fails, by itself."""
 
     def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:
@@ -163,21 +177,29 @@ class Framework:
         Raises:
             PluginError: one of them failed.
         """
-        for plugin, extensions in self._extensions(state):
-            status = self._answer(plugin, "AddPod", pod, extensions.add_pod, state, pod, added, node)
-            if status is not None and status.code is not Code.SUCCESS:
+        for plugin, extensions in self._extensions(state, pod):
+            status = self._answer(plugin, "AddPod", pod, _add_pod, extensions, state, pod, added, node)
+            if status is not None:
                 raise PluginError(f'running AddPod on PreFilter plugin "{plugin}": {status.message}')
 
     def run_remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> None:
         """Tell the PreFilter plugins that `removed` is off the node; otherwise as `run_add_pod`."""
-        for plugin, extensions in self._extensions(state):
-            status = self._answer(plugin, "RemovePod", pod, extensions.remove_pod, state, pod, removed, node)
-            if status is not None and status.code is not Code.SUCCESS:
+        for plugin, extensions in self._extensions(state, pod):
+            status = self._answer(plugin, "RemovePod", pod, _remove_pod, extensions, state, pod, removed, node)
+            if status is not None:
                 raise PluginError(f'running RemovePod on PreFilter plugin "{plugin}": {status.message}')
 
-    def _extensions(self, state: CycleState) -> Iterator[tuple[str, PreFilterExtensions]]:
+    def _extensions(self, state: CycleState, pod: Pod) -> Iterator[tuple[str, PreFilterExtensions]]:
         for plugin in self.pre_filter:
-            if plugin.name not in state.skipped_filters and (extensions := plugin.pre_filter_extensions()) is not None:
+            if plugin.name in state.skipped_filters:
+                continue
+            try:
+                extensions = plugin.pre_filter_extensions()
+            except BaseException as error:
+                point = "PreFilterExtensions"
+                told_of = self.failed(plugin.name, point, pod, f'asking PreFilter plugin "{plugin.name}"', error)
+                raise PluginError(str(told_of)) from error
+            if extensions is not None:
                 yield plugin.name, extensions
 
     # ------------------------------------------------------------ after a node is chosen
@@ -199,8 +221,8 @@ class Framework:
         started_s = self.clock.monotonic()
         status: Status | None = None
         for plugin in reversed(self.reserve):
-            answer = self._answer(plugin.name, "Unreserve", pod, plugin.unreserve, state, pod, node_name)
-            status = answer if isinstance(answer, Status) else status
+            answer = self._answer(plugin.name, "Unreserve", pod, _unreserve, plugin, state, pod, node_name)
+            status = answer or status
         self.observe("Unreserve", status, started_s)
 
     def run_permit(self, state: CycleState, pod: Pod, node_name: str) -> PermitResult:
@@ -232,6 +254,26 @@ class Framework:
             self.observer.plugin_was_slow(plugin, point, pod, now_s - started_s)
         return now_s
 
+    def failed(self, plugin: str, point: str, pod: Pod, doing: str, error: BaseException) -> ScheduleError:
+        """Tell of a plugin that has raised something, or answered what is no answer; the end of the attempt.
+
+        Whatever a plugin raises is its own mistake, SystemExit and KeyboardInterrupt too: only a signal ends podium,
+        and no signal comes as an exception.
+        """
+        self.observer.plugin_failed(plugin, point, pod, error)
+        return ScheduleError(f"{doing}: {words_of(error)}")
+
+    def scope_of(self, method: Callable[[PodSpec], Scope], plugin: str, pod: Pod) -> Scope:
+        """What a plugin's `filter_scope` or `score_scope` answers; anywhere, if that is no answer."""
+        try:
+            scope = method(pod.spec)
+            if not isinstance(scope, Scope):
+                raise PluginError(f"answered {told(scope)}, which is not a Scope")
+        except BaseException as error:  # noqa: BLE001 - the widest scope is right for every plugin
+            self.observer.plugin_failed(plugin, "Scope", pod, error)
+            return Scope.CLUSTER
+        return scope
+
     def _answer(
         self, plugin: str, point: str, about: Pod, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T | Status:
@@ -239,7 +281,7 @@ class Framework:
         started_s = self.clock.monotonic()
         try:
             return call(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and must not end the attempt
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, and must not end the attempt
             self.observer.plugin_failed(plugin, point, about, error)
             return error_status(error)
         finally:
@@ -248,7 +290,7 @@ class Framework:
     @staticmethod
     def _failure(plugin: Plugin, point: str, status: Status | None) -> Status | None:
         """The status of a plugin that did not succeed, with its name on it; None for success."""
-        if status is None or status.code is Code.SUCCESS:
+        if status is None:
             return None
         if status.is_rejected:
             return status.by(plugin.name)
@@ -259,9 +301,29 @@ def _reserve(plugin: ReservePlugin, state: CycleState, pod: Pod, node_name: str)
     return demand_status(plugin.reserve(state, pod, node_name))
 
 
+def _unreserve(plugin: ReservePlugin, state: CycleState, pod: Pod, node_name: str) -> None:
+    demand_nothing(plugin.unreserve(state, pod, node_name))
+
+
+def _add_pod(extensions: PreFilterExtensions, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
+    return demand_status(extensions.add_pod(state, pod, added, node))
+
+
+def _remove_pod(
+    extensions: PreFilterExtensions, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo
+) -> Status | None:
+    return demand_status(extensions.remove_pod(state, pod, removed, node))
+
+
 def _permit(plugin: PermitPlugin, state: CycleState, pod: Pod, node_name: str) -> tuple[Status | None, float]:
     status, timeout_s = plugin.permit(state, pod, node_name)
-    return demand_status(status), min(timeout_s, PERMIT_TIMEOUT_S_MAX)
+    return demand_status(status, _PERMIT_MAY), min(_demand_seconds(timeout_s), PERMIT_TIMEOUT_S_MAX)
+
+
+def _demand_seconds(answer: object) -> float:
+    if isinstance(answer, int | float) and not isinstance(answer, bool) and 0 <= answer < math.inf:
+        return answer
+    raise PluginError(f"answered {told(answer)} as the seconds to wait, which are a number, not below 0")
 
 
 def rejected_on(row: int, status: Status) -> FitError:
@@ -273,9 +335,12 @@ def rejected_on(row: int, status: Status) -> FitError:
 
 def _construct(plugin: type[Plugin], profile: ProfileConfiguration, handle: Handle) -> Plugin:
     try:
-        return plugin(args_of(plugin, profile), handle)
-    except Exception as error:
+        built = plugin(args_of(plugin, profile), handle)
+        if built.name != plugin.name:
+            raise PluginError(f"it calls itself {told(built.name)}: the name is that of its class")
+    except BaseException as error:
         raise PluginError(
             f"creating profile for scheduler name {profile.scheduler_name}: "
-            f'initializing plugin "{plugin.name}": {error}'
+            f'initializing plugin "{plugin.name}": {words_of(error)}'
         ) from error
+    return built

@@ -110,6 +110,7 @@ def attempt(
             framework, state, pod, snapshot, nominated, rotation, percentage, diagnosis, extenders
         )
         if len(feasible.rows) > 1:
+            feasible.rows.setflags(write=False)
             total, asked = total_scores(framework, state, pod, snapshot, feasible.rows), extenders.interested_in(pod)
             if asked:
                 position = yield from _best(asked, pod, snapshot, feasible.rows, total, extenders.random)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,10 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.forms import Scorer, one_integer_each
 from podium.framework.interface import MAX_NODE_SCORE
 from podium.framework.runtime import Framework
-from podium.framework.status import Code, ScheduleError, demand_status
+from podium.framework.status import MAY_REJECT, Code, ScheduleError, demand_status
 from podium.kube.objects import Pod
+
+_PRE_SCORE_MAY: Final = frozenset({Code.SKIP, *MAY_REJECT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,8 @@ def _scores(
         raw = _raw(framework, scorer, state, pod, snapshot, rows)
     normalized = _normalized(framework, scorer, state, pod, raw)
     framework.lap(scorer.name, "Score", pod, started_s)
-    _demand_range(scorer.name, normalized)
+    if int(normalized.min()) < 0 or int(normalized.max()) > MAX_NODE_SCORE:
+        raise _out_of_range(framework, scorer, pod, normalized)
     return normalized
 
 
@@ -111,19 +114,17 @@ def _raw(framework: Framework, scorer: Scorer, state: CycleState, pod: Pod, snap
     framework.observer.count_evaluations(scorer.name, "Score", framework.name, len(rows))
     try:
         return one_integer_each(scorer.score(state, pod, snapshot, rows), len(rows))
-    except Exception as error:
-        framework.observer.plugin_failed(scorer.name, "Score", pod, error)
-        raise ScheduleError(f'running Score plugins: plugin "{scorer.name}" failed with: {error}') from error
+    except BaseException as error:
+        doing = f'running Score plugins: plugin "{scorer.name}" failed with'
+        raise framework.failed(scorer.name, "Score", pod, doing, error) from error
 
 
 def _normalized(framework: Framework, scorer: Scorer, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
     try:
         return one_integer_each(scorer.normalize(state, pod, scores), len(scores))
-    except Exception as error:
-        framework.observer.plugin_failed(scorer.name, "NormalizeScore", pod, error)
-        raise ScheduleError(
-            f'running Normalize on Score plugins: plugin "{scorer.name}" failed with: {error}'
-        ) from error
+    except BaseException as error:
+        doing = f'running Normalize on Score plugins: plugin "{scorer.name}" failed with'
+        raise framework.failed(scorer.name, "NormalizeScore", pod, doing, error) from error
 
 
 def _run_pre_score(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> None:
@@ -133,27 +134,27 @@ def _run_pre_score(framework: Framework, state: CycleState, pod: Pod, snapshot: 
     for plugin in unsettled(framework.pre_score, known, state, skipped):
         framework.observer.count_evaluations(plugin.name, "PreScore", framework.name)
         try:
-            status = demand_status(plugin.pre_score(state, pod, snapshot, rows))
-        except Exception as error:
-            framework.observer.plugin_failed(plugin.name, "PreScore", pod, error)
-            raise ScheduleError(f'running PreScore plugin "{plugin.name}": {error}') from error
+            status = demand_status(plugin.pre_score(state, pod, snapshot, rows), _PRE_SCORE_MAY)
+        except BaseException as error:
+            doing = f'running PreScore plugin "{plugin.name}"'
+            raise framework.failed(plugin.name, "PreScore", pod, doing, error) from error
         at_s = framework.lap(plugin.name, "PreScore", pod, at_s)
         if status is not None and status.code is Code.SKIP:
             skipped.add(plugin.name)
-        elif status is not None and status.code is not Code.SUCCESS:
+        elif status is not None:
             raise ScheduleError(f'running PreScore plugin "{plugin.name}": {status.message}')
     state.skipped_scores = frozenset(skipped)
     framework.observe("PreScore", None, started_s)
 
 
-def _demand_range(plugin: str, scores: IntArray) -> None:
-    if int(scores.min()) >= 0 and int(scores.max()) <= MAX_NODE_SCORE:
-        return
+def _out_of_range(framework: Framework, scorer: Scorer, pod: Pod, scores: IntArray) -> ScheduleError:
     worst = int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])
-    raise ScheduleError(
-        f'applying score defaultWeights on Score plugins: plugin "{plugin}" returns an invalid score {worst}, '
+    error = ScheduleError(
+        f'applying score defaultWeights on Score plugins: plugin "{scorer.name}" returns an invalid score {worst}, '
         f"it should in the range of [0, {MAX_NODE_SCORE}] after normalizing"
     )
+    framework.observer.plugin_failed(scorer.name, "NormalizeScore", pod, error)
+    return error
 
 
 Pick: TypeAlias = Callable[[IntArray], int]

@@ -30,7 +30,7 @@ from podium.framework.kept_answers import KeptFilters
 from podium.framework.pre_filter import run_pre_filter
 from podium.framework.promises import NominatedPods, Promises
 from podium.framework.runtime import Framework
-from podium.framework.status import Code, PluginError, ScheduleError, Status
+from podium.framework.status import Code, PluginError, ScheduleError, Status, failure_words
 from podium.kube.objects import Pod
 
 MIN_FEASIBLE_NODES = 100
@@ -208,6 +208,9 @@ class Judge:
         """Whether no filter has to see more of the pods on a node than what they take up."""
         return len(self._content_with_usage) == len(self._filters)
 
+    def _scope(self, each: Filter) -> Scope:
+        return self._framework.scope_of(each.plugin.filter_scope, each.name, self._pod)
+
     @property
     def promised(self) -> Mapping[int, Sequence[Pod]]:
         """The pods nominated to each node to which any are."""
@@ -223,8 +226,7 @@ class Judge:
 
     def of_usage(self) -> Judge:
         """Only those filters, in the same world, whose verdicts change as usage does."""
-        spec = self._pod.spec
-        filters: Sequence[Filter] = [each for each in self._filters if each.plugin.filter_scope(spec) is Scope.USAGE]
+        filters: Sequence[Filter] = [each for each in self._filters if self._scope(each) is Scope.USAGE]
         twin = copy(self)
         twin._filters = twin._in_bulk = twin._content_with_usage = filters
         return twin
@@ -242,8 +244,7 @@ class Judge:
     @cached_property
     def _content_with_usage(self) -> Sequence[Filter]:
         """The first of the filters, as far as none has to see more of the pods on a node than what they take up."""
-        spec = self._pod.spec
-        return list(itertools.takewhile(lambda each: each.plugin.filter_scope(spec) <= Scope.USAGE, self._filters))
+        return list(itertools.takewhile(lambda each: self._scope(each) <= Scope.USAGE, self._filters))
 
     def search(self, rows: Rows, start: int, wanted: int, diagnosis: Diagnosis) -> Rows:
         """Rows that pass, from position `start` around, until one more than `wanted` has been met.
@@ -350,6 +351,7 @@ class Judge:
     def _ask(
         self, each: Filter, state: CycleState, snapshot: Snapshot, rows: Rows
     ) -> tuple[NDArray[np.bool_], Rejection] | None:
+        rows.setflags(write=False)
         with self._told_of(each, len(rows)):
             return rejection_of(rows, each.judge(state, self._pod, snapshot, rows))
 
@@ -362,7 +364,7 @@ class Judge:
                     continue
                 if status.is_rejected:
                     return status
-                raise PluginError(status.message)
+                raise PluginError(failure_words(status))
         return None
 
     @contextmanager
@@ -373,9 +375,10 @@ class Judge:
         started_s = framework.clock.monotonic()
         try:
             yield
-        except Exception as error:
-            framework.observer.plugin_failed(each.name, "Filter", self._pod, error)
-            raise ScheduleError(f'running "{each.name}" filter plugin: {error}') from error
+        except BaseException as error:
+            raise framework.failed(
+                each.name, "Filter", self._pod, f'running "{each.name}" filter plugin', error
+            ) from error
         finally:
             framework.lap(each.name, "Filter", self._pod, started_s)
 
@@ -383,9 +386,10 @@ class Judge:
         """How one node fares with the nominated pods as if they were there; none of them stays."""
         if self._private is None:
             self._private = self._snapshot.fork()
-        snapshot, state = self._private, self._state.clone()
+        snapshot = self._private
         added: list[str] = []
         try:
+            state = self._state.clone()
             for nominated in promised:
                 there = nominated.on_node(snapshot.name(row))
                 snapshot.add_pod(row, there, footprint_as_far_as_readable(nominated))

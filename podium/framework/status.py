@@ -6,7 +6,12 @@ Source: staging kube-scheduler/framework/interface.go, v1.36.2.
 from __future__ import annotations
 
 import enum
+import inspect
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
+
+from podium.lib.error_words import Worded, words_of
 
 
 class Code(enum.IntEnum):
@@ -28,7 +33,7 @@ class Code(enum.IntEnum):
     @property
     def is_rejected(self) -> bool:
         """Whether the pod does not fit, as against an error."""
-        return self in _REJECTED
+        return self in MAY_REJECT
 
 
 _LABELS = {
@@ -40,7 +45,9 @@ _LABELS = {
     Code.SKIP: "Skip",
     Code.PENDING: "Pending",
 }
-_REJECTED = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING})
+MAY_REJECT = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING})
+"""The codes that say that the pod does not fit."""
+_TOLD_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +55,42 @@ class Status:
     """A plugin's answer that is not plain success; success is None wherever a `Status | None` is returned.
 
     `plugin` is filled in by the framework.
+
+    Invariant: every field is of its type, so whoever gets a status may rely on it.
     """
 
     code: Code
     reasons: tuple[str, ...] = ()
     plugin: str = ""
-    error: Exception | None = None
+    error: BaseException | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no reader of a status could make sense of.
+
+        Raises:
+            PluginError: names the field.
+        """
+        if type(self.code) is not Code:
+            raise PluginError(f"Status.code: {told(self.code)} is not a Code")
+        if type(self.reasons) is not tuple:
+            raise PluginError(f"Status.reasons: {told(self.reasons)} is not a tuple of texts")
+        for reason in self.reasons:
+            if not isinstance(reason, str):
+                raise PluginError(f"Status.reasons: {told(reason)} is not a text")
+        if not isinstance(self.plugin, str):
+            raise PluginError(f"Status.plugin: {told(self.plugin)} is not a text")
+        if self.error is not None and not isinstance(self.error, BaseException):
+            raise PluginError(f"Status.error: {told(self.error)} is not an exception")
 
     @property
     def is_rejected(self) -> bool:
         """Whether the pod does not fit, as against an error."""
-        return self.code in _REJECTED
+        return self.code in MAY_REJECT
 
     @property
     def all_reasons(self) -> tuple[str, ...]:
         """The text of the error, if there is one, then the reasons."""
-        return (str(self.error), *self.reasons) if self.error is not None else self.reasons
+        return (words_of(self.error), *self.reasons) if self.error is not None else self.reasons
 
     @property
     def message(self) -> str:
@@ -88,25 +115,64 @@ def unresolvable(*reasons: str) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
 
 
-def error_status(error: Exception | str) -> Status:
+def error_status(error: BaseException | str) -> Status:
     """An internal failure."""
-    return Status(Code.ERROR, error=error if isinstance(error, Exception) else PluginError(error))
+    return Status(Code.ERROR, error=error if isinstance(error, BaseException) else PluginError(error))
 
 
-class PluginError(Exception):
+class PluginError(Worded):
     """A failure that a plugin or the framework reports in its own words."""
 
 
-class ScheduleError(Exception):
+class ScheduleError(Worded):
     """The attempt failed for another reason than that the pod does not fit."""
 
 
-def demand_status(answer: object) -> Status | None:
-    """What a plugin answered, if it is what a plugin may answer.
+def demand_status(answer: object, allowed: Collection[Code] = MAY_REJECT) -> Status | None:
+    """What a plugin answered, if it is what a plugin may answer there: None for success, an error, or a code allowed.
 
     Raises:
-        PluginError: it is neither a Status nor None.
+        PluginError: it is neither a Status nor None, or its code makes no sense at that extension point.
     """
-    if answer is None or isinstance(answer, Status):
-        return answer
-    raise PluginError(f"answered {answer!r}, which is not a Status")
+    if answer is None:
+        return None
+    if not isinstance(answer, Status):
+        raise PluginError(f"answered {told(answer)}, which is not a Status")
+    status = answer
+    if type(answer) is not Status:
+        status = Status(answer.code, answer.reasons, answer.plugin, answer.error)
+    if status.code is Code.SUCCESS:
+        return None
+    if status.code is not Code.ERROR and status.code not in allowed:
+        raise PluginError(failure_words(status))
+    return status
+
+
+def demand_nothing(answer: object) -> None:
+    """Refuse any answer of a method that has nothing to say.
+
+    Raises:
+        PluginError: it is not None.
+    """
+    if answer is not None:
+        raise PluginError(f"answered {told(answer)}, where nothing is to be answered")
+
+
+def failure_words(status: Status) -> str:
+    """The words for an error, or for a status that makes no sense at its extension point."""
+    if status.code is Code.ERROR:
+        return status.message
+    why = f" ({status.message})" if status.message else ""
+    return f"answered {status.code.label}{why}, which it may not"
+
+
+def told(value: object) -> str:
+    """A value that should not be there, in a few words, whatever it does when it is asked."""
+    if inspect.iscoroutine(value):
+        value.close()
+        return "a coroutine, as an async def does,"
+    try:
+        text = repr(value)
+    except BaseException as error:  # noqa: BLE001 - a stranger's code
+        return f"a {type(value).__name__} ({type(error).__name__} in its repr)"
+    return text if len(text) <= _TOLD_MAX else f"{text[:_TOLD_MAX]} ..."

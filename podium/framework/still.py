@@ -15,9 +15,10 @@ from podium.framework.interface import ApiClient, Lister, Nominator, Preemptions
 from podium.kube.objects import Pod
 from podium.kube.resource_types import ObjectT, ResourceType
 from podium.lib.clock import Clock
+from podium.lib.error_words import Worded
 
 
-class WriteRefusedError(Exception):
+class WriteRefusedError(Worded):
     """A plugin wants to write, and there is no API server to write to."""
 
 
@@ -65,7 +66,7 @@ class SilentObserver:
     def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
         """Let it pass."""
 
-    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: Exception) -> None:
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
         """Let it pass: the attempt fails with its words."""
 
     def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:

@@ -11,8 +11,10 @@ from typing import ClassVar
 import msgspec
 from msgspec import Struct
 
+from podium.lib.error_words import Worded
 
-class ApiError(Exception):
+
+class ApiError(Worded):
     """A request that gave no result.
 
     `may_have_happened` says whether a write that ended so can nevertheless have taken effect: then the object has to

@@ -29,6 +29,7 @@ from podium.kube.kubeconfig import Section
 from podium.kube.server_address import AddressError, base_url, host_name, proxy_from_environment, proxy_url
 from podium.kube.token_sources import FixedToken, LoadedToken, TokenFile, TokenSource
 from podium.lib.clock import Clock
+from podium.lib.error_words import Worded
 
 log = structlog.get_logger(__name__)
 
@@ -41,7 +42,7 @@ _LIMITED = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[2:], timeou
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-class ConnectionConfigError(Exception):
+class ConnectionConfigError(Worded):
     """The connection cannot be configured; the text names the file and the field."""
 
 

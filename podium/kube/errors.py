@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from podium.lib.error_words import Worded
 
-class FieldError(ValueError):
+
+class FieldError(Worded, ValueError):
     """A field of an object has no usable meaning.
 
     Attributes:

@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from podium.lib.bounded_read import read_file
+from podium.lib.error_words import Worded
 from podium.lib.yaml_reader import YamlError, read_documents
 
 _BYTES_MAX: Final = 16 * 1024 * 1024
 _ENTRIES: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
 
 
-class KubeconfigError(ValueError):
+class KubeconfigError(Worded, ValueError):
     """The files do not say what is asked of them; the text names the field."""
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podium.kube.objects import RawQuantity
+from podium.lib.error_words import Worded
 
 INT64_MAX: Final = 2**63 - 1
 INT64_MIN: Final = -(2**63)
@@ -42,7 +43,7 @@ _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T"
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
-class QuantityError(ValueError):
+class QuantityError(Worded, ValueError):
     """The text is not a quantity."""
 
 

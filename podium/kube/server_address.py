@@ -12,8 +12,10 @@ import urllib.request
 from collections.abc import Mapping
 from ipaddress import ip_address
 
+from podium.lib.error_words import Worded
 
-class AddressError(ValueError):
+
+class AddressError(Worded, ValueError):
     """A URL or a host's name cannot be used; the text names where it stands."""
 
 

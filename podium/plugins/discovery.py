@@ -16,13 +16,14 @@ from pathlib import Path
 from types import ModuleType
 
 from podium.framework.interface import Plugin
+from podium.lib.error_words import Worded, words_of
 from podium.plugins import IN_TREE
 from podium.plugins.file_trust import untrusted
 
 ENTRY_POINT_GROUP = "podium.plugins"
 
 
-class DiscoveryError(Exception):
+class DiscoveryError(Worded):
     """A plugin that was asked for cannot be had; the text names it and says why."""
 
 
@@ -77,9 +78,9 @@ def _from_file(path: Path, reference: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except BaseException as error:
         del sys.modules[name]
-        raise DiscoveryError(f"--plugin {reference}: {path} fails to load: {_words(error)}") from error
+        raise DiscoveryError(f"--plugin {reference}: {path} fails to load: {words_of(error)}") from error
     return module
 
 
@@ -94,8 +95,8 @@ def _from_module(name: str, reference: str) -> ModuleType:
         _trust(origin, reference)
     try:
         return importlib.import_module(name)
-    except Exception as error:
-        raise DiscoveryError(f"--plugin {reference}: module {name} fails to load: {_words(error)}") from error
+    except BaseException as error:
+        raise DiscoveryError(f"--plugin {reference}: module {name} fails to load: {words_of(error)}") from error
 
 
 def _origin(package: str) -> Path | None:
@@ -110,8 +111,8 @@ def _origin(package: str) -> Path | None:
 def _load_entry_point(entry_point: EntryPoint) -> object:
     try:
         return entry_point.load()
-    except Exception as error:
-        raise DiscoveryError(f"installed plugin {entry_point.value} fails to load: {_words(error)}") from error
+    except BaseException as error:
+        raise DiscoveryError(f"installed plugin {entry_point.value} fails to load: {words_of(error)}") from error
 
 
 def _checked(found: object, called: str) -> type[Plugin]:
@@ -134,7 +135,3 @@ def _plugin_names(module: ModuleType) -> Iterable[str]:
     for name, value in vars(module).items():
         if isinstance(value, type) and issubclass(value, Plugin) and value.__module__ == module.__name__:
             yield name
-
-
-def _words(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"

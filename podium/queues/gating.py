@@ -1,6 +1,7 @@
 """Holding pods back that must not be tried yet.
 
 Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (runPreEnqueuePlugins), v1.36.2.
+Differs: a plugin that fails does not gate the pod, which nothing might ever wake: it is asked again after a backoff.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from podium.framework.interface import PreEnqueuePlugin
 from podium.framework.queued_pod import QueuedPodInfo
-from podium.framework.status import Code, PluginError, error_status
+from podium.framework.status import PluginError, Status, demand_status, error_status
 from podium.queues.observer import QueueObserver
 
 
@@ -21,31 +22,36 @@ class Gatekeeper:
         self._observer = observer
 
     def admits(self, info: QueuedPodInfo) -> bool:
-        """Whether the pod may go on; if not, the plugin that holds it back is noted on the pod.
+        """Whether the pod may go on; if not, it is noted on the pod which plugin holds it back, or that one has failed.
 
         The plugin that held it back the last time is asked first: most likely it still does.
         """
         plugins = self._plugins[info.pod.spec.scheduler_name]
         if info.gating_plugin:
             plugins = sorted(plugins, key=lambda plugin: plugin.name != info.gating_plugin)
+        info.has_failed_at_gate = False
         for plugin in plugins:
-            if not self._passes(plugin, info):
+            status = self._answer(plugin, info)
+            if status is None:
+                continue
+            if status.is_rejected:
                 self._gate(info, plugin.name)
-                return False
+            else:
+                info.gating_plugin, info.has_failed_at_gate = "", True
+            return False
         info.gating_plugin = ""
         return True
 
-    def _passes(self, plugin: PreEnqueuePlugin, info: QueuedPodInfo) -> bool:
+    def _answer(self, plugin: PreEnqueuePlugin, info: QueuedPodInfo) -> Status | None:
+        """None to let the pod pass, a rejection, or an error, which has been told."""
         try:
-            status = plugin.pre_enqueue(info.pod)
-        except Exception as error:  # noqa: BLE001 - a plugin's failure gates the pod, as its error status would
+            status = demand_status(plugin.pre_enqueue(info.pod))
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
             status = error_status(error)
-        if status is None:
-            return True
-        if status.code is Code.ERROR:
+        if status is not None and not status.is_rejected:
             reason = status.error or PluginError(status.message)
             self._observer.plugin_failed(plugin.name, "PreEnqueue", info.pod, reason)
-        return False
+        return status
 
     def _gate(self, info: QueuedPodInfo, plugin: str) -> None:
         if plugin not in info.unschedulable_plugins and plugin not in info.pending_plugins:

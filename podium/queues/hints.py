@@ -33,7 +33,9 @@ from podium.framework.interface import (
     TableFilterPlugin,
 )
 from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.status import PluginError, told
 from podium.lib.clock import Clock
+from podium.lib.error_words import words_of
 from podium.queues.observer import QueueObserver
 
 HintMap: TypeAlias = Mapping[str, Sequence[EventRegistration]]
@@ -61,10 +63,26 @@ def build_hint_map(plugins: Iterable[Plugin], *, has_extenders: bool = False) ->
     for plugin in plugins:
         registers = type(plugin).events_to_register is not Plugin.events_to_register
         if registers or isinstance(plugin, _REJECTING):
-            hints[plugin.name] = _with_taints(plugin.events_to_register())
+            hints[plugin.name] = _with_taints(_registrations(plugin))
     if has_extenders:
         hints[EXTENDER] = ALL_EVENTS
     return hints
+
+
+def _registrations(plugin: Plugin) -> Sequence[EventRegistration]:
+    """What the plugin registers for.
+
+    Raises:
+        PluginError: it fails, or answers something else; names the plugin.
+    """
+    try:
+        registrations = tuple(plugin.events_to_register())
+        for each in registrations:
+            if not isinstance(each, EventRegistration):
+                raise PluginError(f"answered {told(each)}, which is not an EventRegistration")
+    except BaseException as error:
+        raise PluginError(f'asking plugin "{plugin.name}" for its events_to_register: {words_of(error)}') from error
+    return registrations
 
 
 def _with_taints(registrations: Sequence[EventRegistration]) -> Sequence[EventRegistration]:
@@ -83,6 +101,17 @@ def _plugins_that_see(sees: Sees, hint_map: HintMap) -> frozenset[str]:
         for plugin, registrations in hint_map.items()
         if any(each.hint is not None and each.sees is sees for each in registrations)
     )
+
+
+def demand_hint(answer: object) -> QueueingHint:
+    """What a hint answered, if it is what a hint may answer.
+
+    Raises:
+        PluginError: it is not a QueueingHint.
+    """
+    if isinstance(answer, QueueingHint):
+        return answer
+    raise PluginError(f"answered {told(answer)}, which is not a QueueingHint")
 
 
 class Strategy(enum.Enum):
@@ -192,9 +221,9 @@ class Hints:
         started_s = self._clock.monotonic()
         outcome = "Error"
         try:
-            hint = function(info.pod, old, new)
+            hint = demand_hint(function(info.pod, old, new))
             outcome = hint.value
-        except Exception as error:  # noqa: BLE001 - a plugin's failure must not lose the pod: better to try in vain
+        except BaseException as error:  # noqa: BLE001 - a plugin's failure must not lose the pod: better to try in vain
             hint = QueueingHint.QUEUE
             self._observer.plugin_failed(plugin, "QueueingHint", info.pod, error)
         self._observer.hint_executed(plugin, label, outcome, self._clock.monotonic() - started_s)

@@ -23,7 +23,7 @@ class QueueObserver(Protocol):
     def hint_executed(self, plugin: str, event: str, hint: str, seconds: float) -> None:
         """A hint function ran: `queueing_hint_execution_duration_seconds`; `hint` is Queue, QueueSkip or Error."""
 
-    def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: Exception) -> None:
+    def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: BaseException) -> None:
         """A PreEnqueue plugin or a queueing hint failed; the queue went on by its rule for that."""
 
     def gone_astray(self, info: QueuedPodInfo, problem: str) -> None:
@@ -45,7 +45,7 @@ class SilentObserver:
     def hint_executed(self, plugin: str, event: str, hint: str, seconds: float) -> None:
         """Nothing."""
 
-    def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: Exception) -> None:
+    def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: BaseException) -> None:
         """Nothing."""
 
     def gone_astray(self, info: QueuedPodInfo, problem: str) -> None:

@@ -11,8 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
+
 from podium.framework.interface import QueueSortPlugin
 from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.status import PluginError, told
 from podium.queues.observer import QueueObserver
 
 SortKey: TypeAlias = Callable[[QueuedPodInfo], Any]
@@ -46,9 +49,9 @@ class PodOrder:
             key = self._sort_key(info)
             if self._known is _NOTHING:
                 self._known = key
-            # One that compares with another's compares with everybody's.
-            key < self._known  # noqa: B015 - whether it raises is the question
-        except Exception as error:  # noqa: BLE001 - a plugin's failure must not lose the pod
+            # One that compares with another's compares with everybody's; in a tuple, as the heap compares them.
+            (key, 0) < (self._known, 0)  # noqa: B015 - whether it raises is the question
+        except BaseException as error:  # noqa: BLE001 - a plugin's failure must not lose the pod
             self._observer.plugin_failed(self._name, "QueueSort", info.pod, error)
             return True, _by_priority(info)
         return False, key
@@ -60,8 +63,8 @@ class PodOrder:
 
         def compare(a: QueuedPodInfo, b: QueuedPodInfo) -> int:
             try:
-                return -1 if queue_sort.less(a, b) else int(queue_sort.less(b, a))
-            except Exception as error:  # noqa: BLE001 - two pods that the plugin cannot compare, deep in a heap
+                return -1 if _demand_bool(queue_sort.less(a, b)) else int(_demand_bool(queue_sort.less(b, a)))
+            except BaseException as error:  # noqa: BLE001 - two pods that the plugin cannot compare, deep in a heap
                 self._observer.plugin_failed(self._name, "QueueSort", a.pod, error)
                 first, second = _by_priority(a), _by_priority(b)
                 return (first > second) - (first < second)
@@ -69,11 +72,22 @@ class PodOrder:
         comparable = functools.cmp_to_key(compare)
 
         def sort_key(info: QueuedPodInfo) -> Any:
-            queue_sort.less(info, info)
+            _demand_bool(queue_sort.less(info, info))
             # A heap leaves entries behind that it compares later still: they must not change with the pod.
             return comparable(replace(info))
 
         return sort_key
+
+
+def _demand_bool(answer: object) -> bool:
+    """What `less` answered; NumPy's truth values will do too.
+
+    Raises:
+        PluginError: it is neither True nor False.
+    """
+    if isinstance(answer, bool | np.bool_):
+        return bool(answer)
+    raise PluginError(f"answered {told(answer)}, which is neither True nor False")
 
 
 def _by_priority(info: QueuedPodInfo) -> tuple[int, float]:

@@ -56,7 +56,7 @@ class Requeuing:
     def to_active(self, info: QueuedPodInfo, event: str, *, coming_from: Place = Place.GONE) -> bool:
         """Have the pod tried as soon as it is its turn; False where it is gated."""
         if not self._gatekeeper.admits(info):
-            self._gate(info, event, coming_from)
+            self._hold_back(info, event, coming_from)
             return False
         self.admitted_to_active(info, event, coming_from=coming_from)
         return True
@@ -73,7 +73,7 @@ class Requeuing:
 
     def _to_backoff(self, info: QueuedPodInfo, event: str, coming_from: Place) -> bool:
         if not self._gatekeeper.admits(info):
-            self._gate(info, event, coming_from)
+            self._hold_back(info, event, coming_from)
             return False
         move = Move.BACK_OFF if info.rejector_plugins else Move.BACK_OFF_AFTER_ERROR
         self._queued.move(info, move, event, coming_from=coming_from)
@@ -81,7 +81,15 @@ class Requeuing:
         self._wake()
         return True
 
-    def _gate(self, info: QueuedPodInfo, event: str, coming_from: Place) -> None:
+    def _hold_back(self, info: QueuedPodInfo, event: str, coming_from: Place) -> None:
+        """Gate the pod; or have it come back after a backoff, where a PreEnqueue plugin has failed."""
+        if info.has_failed_at_gate:
+            info.consecutive_errors_count += 1
+            info.timestamp_s, info.backoff_expiration_s = self._clock.now(), 0.0
+            self._queued.move(info, Move.BACK_OFF_AFTER_ERROR, event, coming_from=coming_from)
+            self._observer.incoming("backoff", event)
+            self._wake()
+            return
         before = self._queued.move(info, Move.GATE, event, coming_from=coming_from)
         if before not in (Place.UNSCHEDULABLE, Place.GATED):
             self._observer.incoming("unschedulable", event)

@@ -256,7 +256,8 @@ class SchedulingQueue:
             info = self._queued.get(pod.key)
             if info is not None and place is not Place.ACTIVE:
                 backs_off = place in (Place.BACKOFF, Place.ERROR_BACKOFF)
-                activate = self._requeuing.admitted_to_active if backs_off else self._requeuing.to_active
+                admitted = backs_off and not info.has_failed_at_gate
+                activate = self._requeuing.admitted_to_active if admitted else self._requeuing.to_active
                 activate(info, interest.label)
             elif info is None and pod.uid in self._in_flight:
                 self._in_flight.record(interest, None, pod)
@@ -279,8 +280,15 @@ class SchedulingQueue:
 
     def flush_backoff_completed(self) -> None:
         """Move the pods that have backed off for long enough to the active queue."""
-        while (info := self._queued.backoff_completed()) is not None:
-            self._requeuing.admitted_to_active(info, BACKOFF_COMPLETE)
+        # Counted, since a PreEnqueue plugin that fails again puts its pod back, and without backoffs not even behind.
+        for _ in range(len(self._queued.backing_off) + len(self._queued.backing_off_after_error)):
+            info = self._queued.backoff_completed()
+            if info is None:
+                return
+            if info.has_failed_at_gate:
+                self._requeuing.to_active(info, BACKOFF_COMPLETE)
+            else:
+                self._requeuing.admitted_to_active(info, BACKOFF_COMPLETE)
 
     def flush_unschedulable_leftover(self) -> None:
         """Give every pod that has waited very long without an event another try: an event may have been missed."""

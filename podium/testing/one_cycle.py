@@ -73,7 +73,7 @@ class _Silent:
     def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
         """Let it pass."""
 
-    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: Exception) -> None:
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
         """Let it pass: the attempt fails with its words."""
 
     def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:

@@ -15,13 +15,14 @@ from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration
 from podium.framework.interface import Plugin
 from podium.framework.runtime import Framework
-from podium.framework.status import Code, Status
+from podium.framework.status import Status, demand_status
 from podium.framework.still import QuietHandle, SilentObserver
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.requests import filter_requests
 from podium.kube.resource_types import NODES, PODS
 from podium.lib.clock import ManualClock
+from podium.lib.error_words import words_of
 from podium.queues import Nominator
 from podium.whatif.errors import ManifestError, WhatIfError
 from podium.whatif.world import World
@@ -101,10 +102,10 @@ class StillCluster:
         gates = []
         for plugin in self.framework_for(pod).pre_enqueue:
             try:
-                status = plugin.pre_enqueue(pod)
-            except Exception as error:
-                raise WhatIfError(f'running PreEnqueue plugin "{plugin.name}": {error}') from error
-            if status is not None and status.code is not Code.SUCCESS:
+                status = demand_status(plugin.pre_enqueue(pod))
+            except BaseException as error:
+                raise WhatIfError(f'running PreEnqueue plugin "{plugin.name}": {words_of(error)}') from error
+            if status is not None:
                 gates.append(status.by(plugin.name))
         return tuple(gates)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from podium.lib.error_words import Worded
 
-class WhatIfError(Exception):
+
+class WhatIfError(Worded):
     """The question cannot be answered; the text says why."""
 
 

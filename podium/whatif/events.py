@@ -89,7 +89,7 @@ def _first_to_queue(registrations: Sequence[EventRegistration], pod: Pod, change
             return QueueingHint.QUEUE
         try:
             hint = registration.hint(pod, change.old, change.new)
-        except Exception:  # noqa: BLE001 - a failing hint counts as Queue, whatever it raises
+        except BaseException:  # noqa: BLE001 - a failing hint counts as Queue, whatever it raises
             return QueueingHint.QUEUE
         if hint is QueueingHint.QUEUE:
             return hint

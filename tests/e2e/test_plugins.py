@@ -191,3 +191,81 @@ async def test_a_plugin_that_breaks_is_named_everywhere_and_podium_goes_on(
         assert await daemon.stop() == 0
     finally:
         daemon.kill()
+
+
+JUNK = '''
+import asyncio
+
+from podium.framework import *
+
+
+class Junk(PreEnqueuePlugin, FilterPlugin, PermitPlugin, PreBindPlugin, PostBindPlugin):
+    """Answers and raises what the pod's name says, three times."""
+
+    def __init__(self, args, handle):
+        super().__init__(args, handle)
+        self.times = {}
+
+    def at(self, point, pod):
+        name = pod.metadata.name
+        if not name.startswith(point):
+            return None
+        self.times[name] = self.times.get(name, 0) + 1
+        if self.times[name] > 3:
+            return None
+        way = name.partition("-")[2]
+        if way == "true":
+            return True
+        if way == "status":
+            return Status(99)
+        if way == "mute":
+            class Mute(Exception):
+                def __str__(self):
+                    raise SystemExit(3)
+            raise Mute
+        raise {"exit": SystemExit(0), "interrupt": KeyboardInterrupt(), "cancelled": asyncio.CancelledError(),
+               "closed": GeneratorExit(), "key": KeyError("team")}[way]
+
+    def pre_enqueue(self, pod):
+        return self.at("preenqueue", pod)
+
+    def filter(self, state, pod, node):
+        return self.at("filter", pod)
+
+    def permit(self, state, pod, node_name):
+        return self.at("permit", pod), float("nan") if pod.metadata.name == "permit-true" else 0
+
+    async def pre_bind(self, state, pod, node_name):
+        if pod.metadata.name == "prebind-cancelled" and self.times.get("prebind-cancelled", 0) < 3:
+            asyncio.current_task().cancel()
+        return self.at("prebind", pod)
+
+    async def post_bind(self, state, pod, node_name):
+        return self.at("postbind", pod)
+'''
+WAYS = ("true", "status", "mute", "exit", "interrupt", "cancelled", "closed", "key")
+
+
+async def test_junk_from_plugins_costs_an_attempt_each_and_nothing_more(
+    sandbox_cluster: SandboxCluster, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "junk.py"
+    plugin.write_text(JUNK)
+    enabled = {"multiPoint": {"enabled": [{"name": "Junk"}]}}
+    config = configuration(profiles=[{"schedulerName": "podium", "plugins": enabled}])
+    # "permit-true" has seconds that are not a number in all attempts.
+    names = [f"{point}-{way}" for point in ("preenqueue", "filter", "permit", "prebind", "postbind") for way in WAYS]
+    names.remove("permit-true")
+    await sandbox_cluster.create(*nodes(2), *map(pod, names), pod("permit-true"), *pods(5))
+    daemon = Daemon(tmp_path / "podium", sandbox_cluster.kubeconfig, config, flags=("--plugin", f"{plugin}:Junk"))
+    try:
+        await daemon.wait_ready()
+        await sandbox_cluster.wait_bound([*(f"web-{index}" for index in range(5)), *names], 120)
+        told = await sandbox_cluster.wait_condition("permit-true", "SchedulerError")
+        assert 'running Permit plugin "Junk": answered nan' in told["message"]
+        failed = {entry["pod"].removeprefix("default/") for entry in daemon.log("Plugin failed")}
+        assert failed == {*names, "permit-true"}
+        assert await daemon.readyz() == 200
+        assert await daemon.stop() == 0
+    finally:
+        daemon.kill()

@@ -28,12 +28,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from podium.daemon.serving.tls_limits import SAFE, TlsLimits
+from podium.lib.error_words import Worded
 
 _VALID_DAYS = 365
 _BACKDATED = dt.timedelta(hours=1)
 
 
-class CertificateError(Exception):
+class CertificateError(Worded):
     """The serving certificate cannot be used; the text says which file and why."""
 
 

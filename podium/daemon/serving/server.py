@@ -27,6 +27,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from podium.daemon.serving.health import Check, Endpoint, Health, Report, report_one
+from podium.lib.error_words import Worded
 from podium.telemetry import CONTENT_TYPE, Metrics, get_logger
 
 log = get_logger("serving")
@@ -46,7 +47,7 @@ _BODY_BYTES_MAX = 64 * 1024
 _HEADERS = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
 
 
-class ServingError(Exception):
+class ServingError(Worded):
     """The port cannot be listened on; the text says why."""
 
 

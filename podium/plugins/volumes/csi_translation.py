@@ -29,6 +29,7 @@ from podium.kube.objects import (
     Volume,
 )
 from podium.kube.storage_objects import CSINode, PersistentVolume
+from podium.lib.error_words import Worded
 
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
@@ -45,7 +46,7 @@ _UNSPECIFIED: Final = "UNSPECIFIED"
 _GCE_ZONE_PARTS: Final = 3
 
 
-class TranslationError(ValueError):
+class TranslationError(Worded, ValueError):
     """The volume cannot be expressed as a CSI volume."""
 
 

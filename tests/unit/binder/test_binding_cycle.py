@@ -63,7 +63,7 @@ class World:
     def observe_permit_wait(self, status: str, seconds: float) -> None:
         self.permit_waits.append((status, seconds))
 
-    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: Exception) -> None:
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
         self.failures.append((plugin, point, error))
 
     async def run(self, plugins: Plugins, *, measure_plugins: bool = False) -> BindOutcome:
@@ -195,11 +195,11 @@ async def test_if_every_binder_skips_the_pod_is_not_bound(names: tuple[str, ...]
     ("answer", "words"),
     [
         (error_status("no quorum"), "no quorum"),
-        (ValueError("no quorum"), "no quorum"),
+        (ValueError("no quorum"), "ValueError: no quorum"),
         (ValueError(), "ValueError"),
         (Conflict("pod is already assigned", code=409, reason="Conflict"), "pod is already assigned"),
         (error_status(Conflict("pod is already assigned", code=409)), "pod is already assigned"),
-        (ExceptionGroup("two", [ValueError("a"), ValueError("b")]), "two (2 sub-exceptions)"),
+        (ExceptionGroup("two", [ValueError("a"), ValueError("b")]), "ExceptionGroup: two (2 sub-exceptions)"),
     ],
 )
 async def test_a_binder_that_fails_ends_the_cycle_with_its_name(answer: Answer, words: str) -> None:
@@ -288,7 +288,7 @@ async def test_a_nomination_that_fails_stops_nothing() -> None:
     ("answer", "text"),
     [
         (error_status("no claim"), 'running PreBindPreFlight "Volumes": no claim'),
-        (KeyError("state"), "running PreBindPreFlight \"Volumes\": 'state'"),
+        (KeyError("state"), "running PreBindPreFlight \"Volumes\": KeyError: 'state'"),
         (
             unschedulable("full"),
             (
@@ -328,7 +328,7 @@ async def test_neighbours_that_allow_it_run_together_and_others_alone_in_order()
     ("answer", "expected"),
     [
         (error_status("no disk"), 'running PreBind plugin "B": no disk'),
-        (OSError("no disk"), 'running PreBind plugin "B": no disk'),
+        (OSError("no disk"), 'running PreBind plugin "B": OSError: no disk'),
         (SKIP, 'running PreBind plugin "B": '),
     ],
 )

@@ -207,7 +207,7 @@ def recording_reserve(world_story: list[str], name: str, answer: Any = lambda: N
         (
             raising(ValueError("boom")),
             Place.ERROR_BACKOFF,
-            ("SchedulerError", 'running Reserve plugin "Second": boom'),
+            ("SchedulerError", 'running Reserve plugin "Second": ValueError: boom'),
             "error",
         ),
     ],
@@ -253,7 +253,7 @@ async def test_a_permit_plugin_that_fails_sends_the_pod_into_backoff() -> None:
     world.put(node("n1"), pod("web-1"))
     async with world.running():
         assert world.place(pod("web-1")) is Place.ERROR_BACKOFF
-        assert world.conditions == [("SchedulerError", 'running Permit plugin "Fails": no answer')]
+        assert world.conditions == [("SchedulerError", 'running Permit plugin "Fails": RuntimeError: no answer')]
 
 
 async def test_a_pod_whose_wait_is_ended_by_a_rejection_gives_its_room_back() -> None:
@@ -353,7 +353,7 @@ async def test_a_failed_binding_frees_the_room_tells_the_others_and_tries_again(
         await anyio.sleep(10.0)
         assert world.bindings[:2] == [("first", "n1"), ("second", "n1")]
     (message,) = [message for reason, message in world.conditions if reason == "SchedulerError"]
-    assert message == 'running Bind plugin "Binds": no'
+    assert message == 'running Bind plugin "DefaultBinder": no'
     assert world.attempts("error") == 1
 
 
@@ -619,7 +619,7 @@ async def test_a_pod_whose_node_is_filled_before_its_binding_is_sent_finds_anoth
         full.add("n1")
         await anyio.sleep(1.5)
         assert len(world.bindings) == 32
-        why = 'running Bind plugin "Binds": node "n1" has been filled by another scheduler'
+        why = 'running Bind plugin "DefaultBinder": node "n1" has been filled by another scheduler'
         assert ("FailedScheduling", why) in world.recorder.told
         world.put(node("n2"))
         await anyio.sleep(10.0)
@@ -724,7 +724,7 @@ async def test_a_binding_that_fails_after_the_stop_ends_it_all_the_same() -> Non
         async with world.running():
             pass
     assert world.loop.bindings == 0
-    assert world.conditions == [("SchedulerError", 'running Bind plugin "Binds": no')]
+    assert world.conditions == [("SchedulerError", 'running Bind plugin "DefaultBinder": no')]
     assert not [each for each in logs if each["event"] == "Pod went astray in the queue"]
 
 

@@ -52,6 +52,8 @@ PREEMPTION = "Preempts"
 class Binds(Built, BindPlugin):
     """Binds through the API, as the default plugin does."""
 
+    name = "DefaultBinder"
+
     async def bind(self, state: Any, pod: Pod, node_name: str) -> Status | None:
         await self.handle.client.bind(pod, node_name)
         return None

@@ -56,7 +56,7 @@ class Recorder:
     def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
         self.evaluations[plugin, point] += times
 
-    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: Exception) -> None:
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
         self.failures.append((plugin, point, str(error)))
 
     def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:

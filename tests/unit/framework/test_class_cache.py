@@ -163,7 +163,7 @@ def test_plugin_that_fails_on_a_node_that_no_attempt_gets_to_fails_nobody():
         assert decide(profile, pod(), cluster(1000)).node_name == "n0"
     assert recorder.failures == []
     decision = decide(profile, pod(), cluster(1000), rotation=Rotation(990))
-    assert decision.status.message == 'running "F" filter plugin: x'
+    assert decision.status.message == 'running "F" filter plugin: OSError: x'
     assert recorder.failures == [("F", "Filter", "x")]
 
 

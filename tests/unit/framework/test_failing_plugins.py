@@ -62,7 +62,7 @@ def test_a_post_filter_that_raises_leaves_the_pod_unschedulable_with_its_name() 
     nowhere = node_filter("Nowhere", lambda name: unschedulable("no"))
     decision = decide(framework(nowhere, post_filter("Culprit", BROKEN), observer=seen), pod(), SNAPSHOT)
     assert isinstance(decision, DoesNotFit)
-    assert 'running PostFilter plugin "Culprit": broken' in decision.error.message
+    assert 'running PostFilter plugin "Culprit": ValueError: broken' in decision.error.message
     assert seen.failures == [("Culprit", "PostFilter", "broken")]
 
 
@@ -75,7 +75,7 @@ def test_a_plugin_that_raises_after_a_node_was_chosen_is_told(point: str, culpri
     state = CycleState()
     status = made.run_reserve(state, pod(), "n0") or made.run_permit(state, pod(), "n0").status
     assert status is not None
-    assert (status.plugin, status.message) == ("Culprit", f'running {point} plugin "Culprit": broken')
+    assert (status.plugin, status.message) == ("Culprit", f'running {point} plugin "Culprit": ValueError: broken')
     assert seen.failures == [("Culprit", point, "broken")]
 
 
@@ -99,7 +99,7 @@ def test_extensions_that_raise_are_told_by_what_they_were_asked() -> None:
     )
     made = framework(culprit, observer=seen)
     for run in (made.run_add_pod, made.run_remove_pod):
-        with pytest.raises(Exception, match='PreFilter plugin "Culprit": broken'):
+        with pytest.raises(Exception, match='PreFilter plugin "Culprit": ValueError: broken'):
             run(CycleState(), pod(), pod("other"), SNAPSHOT.node(0))
     assert [point for _, point, _ in seen.failures] == ["AddPod", "RemovePod"]
 

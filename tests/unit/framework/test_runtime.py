@@ -6,6 +6,7 @@ from podium.config import ConfigError
 from podium.framework.cycle_state import CycleState
 from podium.framework.runtime import PERMIT_TIMEOUT_S_MAX, rejected_on
 from podium.framework.status import SKIP, Code, PluginError, Status, error_status, unschedulable
+from podium.lib.error_words import words_of
 from tests.builders import pod
 from tests.unit.framework.profiles import (
     Recorder,
@@ -74,7 +75,8 @@ def test_plugin_that_cannot_be_built_is_named(error):
     refusing = node_filter("Picky", lambda node: None, __init__=raising(error))
     with pytest.raises(PluginError) as refusal:
         framework(refusing)
-    assert str(refusal.value) == (f'creating profile for scheduler name podium: initializing plugin "Picky": {error}')
+    words = f'creating profile for scheduler name podium: initializing plugin "Picky": {words_of(error)}'
+    assert str(refusal.value) == words
 
 
 def test_two_queue_sorts_are_refused():
@@ -112,13 +114,20 @@ def test_unreserve_runs_every_plugin_even_those_that_were_not_asked_and_those_th
     assert recorder.points == [("Unreserve", "Error")]
 
 
-@pytest.mark.parametrize("answer", [OSError("disk full"), error_status("disk full"), Status(Code.SKIP, ("disk full",))])
-def test_reserve_that_neither_succeeds_nor_rejects_is_an_error(journal, answer):
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (OSError("disk full"), "OSError: disk full"),
+        (error_status("disk full"), "disk full"),
+        (Status(Code.SKIP, ("disk full",)), "answered Skip (disk full), which it may not"),
+    ],
+)
+def test_reserve_that_neither_succeeds_nor_rejects_is_an_error(journal, answer, words):
     recorder = Recorder()
     status = framework(journal.plugin("A", answer), observer=recorder).run_reserve(STATE, POD, "n1")
     assert (status.code, status.message, status.plugin) == (
         Code.ERROR,
-        'running Reserve plugin "A": disk full',
+        f'running Reserve plugin "A": {words}',
         "A",
     )
     assert recorder.points == [("Reserve", "Error")]
@@ -165,12 +174,16 @@ def test_later_rejection_wins_over_a_wait_and_stops():
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [raising(OSError("broken")), lambda: (error_status("broken"), 0.0), lambda: (Status(Code.SKIP, ("broken",)), 0.0)],
+    ("answer", "words"),
+    [
+        (raising(OSError("broken")), "OSError: broken"),
+        (lambda: (error_status("broken"), 0.0), "broken"),
+        (lambda: (Status(Code.SKIP, ("broken",)), 0.0), "answered Skip (broken), which it may not"),
+    ],
 )
-def test_failing_permit_is_an_error_that_names_the_plugin(answer):
+def test_failing_permit_is_an_error_that_names_the_plugin(answer, words):
     status = framework(permit("A", answer)).run_permit(STATE, POD, "n1").status
-    assert (status.code, status.message, status.plugin) == (Code.ERROR, 'running Permit plugin "A": broken', "A")
+    assert (status.code, status.message, status.plugin) == (Code.ERROR, f'running Permit plugin "A": {words}', "A")
 
 
 @pytest.mark.parametrize("answer", [(WAIT, None), (WAIT,), None])

@@ -67,9 +67,9 @@ def test_profiles_own_percentage_comes_before_the_general_one(own, found):
 @pytest.mark.parametrize(
     ("plugin", "message"),
     [
-        (node_filter("F", raising(OSError("x"))), 'running "F" filter plugin: x'),
-        (pre_filter("P", raising(OSError("x"))), 'running PreFilter plugin "P": x'),
-        (node_scorer("S", raising(OSError("x"))), 'running Score plugins: plugin "S" failed with: x'),
+        (node_filter("F", raising(OSError("x"))), 'running "F" filter plugin: OSError: x'),
+        (pre_filter("P", raising(OSError("x"))), 'running PreFilter plugin "P": OSError: x'),
+        (node_scorer("S", raising(OSError("x"))), 'running Score plugins: plugin "S" failed with: OSError: x'),
     ],
 )
 def test_failing_plugin_fails_the_attempt_with_its_name(plugin, message):
@@ -110,6 +110,7 @@ def test_nodes_outside_of_the_named_ones_are_told_of():
 
 
 NODE_A, NODE_B = PostFilterResult("a"), PostFilterResult("b")
+MISPLACED = 'running PostFilter plugin "P1": answered Skip (odd), which it may not'
 KEEP, UNRESOLVABLE = (NODE_A, unschedulable("first")), (None, unresolvable("stop"))
 
 
@@ -125,7 +126,11 @@ KEEP, UNRESOLVABLE = (NODE_A, unschedulable("first")), (None, unresolvable("stop
         ([KEEP, (NODE_B, unresolvable("stop"))], "stop", NODE_B),
         # So does an error, which leaves nominations alone.
         ([KEEP, (NODE_B, error_status("broken"))], "broken", None),
-        ([KEEP, (None, Status(Code.SKIP, ("odd",)))], "odd", None),
+        (
+            [KEEP, (None, Status(Code.SKIP, ("odd",)))],
+            'running PostFilter plugin "P1": answered Skip (odd), which it may not',
+            None,
+        ),
         # Else all reasons are collected, and the last result that there was is kept.
         ([KEEP, (None, unschedulable("second", "third"))], "first, second, third", NODE_A),
         ([KEEP, (NODE_B, unschedulable("second"))], "first, second", NODE_B),

@@ -66,12 +66,17 @@ def test_all_scorers_skipped_leaves_zero():
 
 
 @pytest.mark.parametrize(
-    "answer", [raising(OSError("broken")), lambda: error_status("broken"), lambda: unschedulable("broken")]
+    ("answer", "words"),
+    [
+        (raising(OSError("broken")), "OSError: broken"),
+        (lambda: error_status("broken"), "broken"),
+        (lambda: unschedulable("broken"), "broken"),
+    ],
 )
-def test_failing_pre_score_is_an_error_that_names_it(answer):
+def test_failing_pre_score_is_an_error_that_names_it(answer, words):
     with pytest.raises(ScheduleError) as failure:
         scored(pre_score("Bad", answer), table_scorer("S", by_row))
-    assert str(failure.value) == 'running PreScore plugin "Bad": broken'
+    assert str(failure.value) == f'running PreScore plugin "Bad": {words}'
 
 
 @pytest.mark.parametrize(
@@ -80,14 +85,14 @@ def test_failing_pre_score_is_an_error_that_names_it(answer):
 def test_failing_score_is_an_error_that_names_it(plugin):
     with pytest.raises(ScheduleError) as failure:
         scored(plugin)
-    assert str(failure.value) == 'running Score plugins: plugin "Bad" failed with: broken'
+    assert str(failure.value) == 'running Score plugins: plugin "Bad" failed with: OSError: broken'
 
 
 def test_failing_normalisation_is_an_error_that_names_it():
     bad = node_scorer("Bad", lambda name: 1, normalize_scores=raising(OSError("broken")))
     with pytest.raises(ScheduleError) as failure:
         scored(bad)
-    assert str(failure.value) == 'running Normalize on Score plugins: plugin "Bad" failed with: broken'
+    assert str(failure.value) == 'running Normalize on Score plugins: plugin "Bad" failed with: OSError: broken'
 
 
 @pytest.mark.parametrize(

@@ -226,21 +226,29 @@ def broken(error="broken"):
     return raising(RuntimeError(error))
 
 
+def one_each(snapshot, rows):
+    return passing(rows) + 1
+
+
+RAISED = "RuntimeError: broken"
+MISPLACED = "answered {} (broken), which it may not"
+
+
 @pytest.mark.parametrize(
-    "plugin",
+    ("plugin", "words"),
     [
-        node_filter("Bad", broken()),
-        node_filter("Bad", lambda name: error_status("broken") if name == "n2" else None),
-        node_filter("Bad", lambda name: Status(Code.WAIT, ("broken",))),
-        table_filter("Bad", broken(), unschedulable),
-        table_filter("Bad", lambda snapshot, rows: passing(rows) + 1, broken()),
-        table_filter("Bad", lambda snapshot, rows: passing(rows) + 1, lambda verdict: error_status("broken")),
+        (node_filter("Bad", broken()), RAISED),
+        (node_filter("Bad", lambda name: error_status("broken") if name == "n2" else None), "broken"),
+        (node_filter("Bad", lambda name: Status(Code.WAIT, ("broken",))), MISPLACED.format("Wait")),
+        (table_filter("Bad", broken(), unschedulable), RAISED),
+        (table_filter("Bad", one_each, broken()), RAISED),
+        (table_filter("Bad", one_each, lambda verdict: error_status("broken")), "broken"),
     ],
 )
-def test_failing_filter_is_an_error_that_names_it(plugin):
+def test_failing_filter_is_an_error_that_names_it(plugin, words):
     with pytest.raises(ScheduleError) as failure:
         search(plugin)
-    assert str(failure.value) == 'running "Bad" filter plugin: broken'
+    assert str(failure.value) == f'running "Bad" filter plugin: {words}'
 
 
 @pytest.mark.parametrize(
@@ -258,12 +266,17 @@ def test_filter_that_answers_nonsense_is_an_error_that_names_it(plugin):
 
 
 @pytest.mark.parametrize(
-    "answer", [broken(), lambda: (None, error_status("broken")), lambda: (None, Status(Code.PENDING, ("broken",)))]
+    ("answer", "words"),
+    [
+        (broken(), RAISED),
+        (lambda: (None, error_status("broken")), "broken"),
+        (lambda: (None, Status(Code.PENDING, ("broken",))), MISPLACED.format("Pending")),
+    ],
 )
-def test_failing_pre_filter_is_an_error_that_names_it(answer):
+def test_failing_pre_filter_is_an_error_that_names_it(answer, words):
     with pytest.raises(ScheduleError) as failure:
         search(pre_filter("Bad", answer))
-    assert str(failure.value) == 'running PreFilter plugin "Bad": broken'
+    assert str(failure.value) == f'running PreFilter plugin "Bad": {words}'
 
 
 @pytest.mark.parametrize("answer", [None, (None, None, None), (None, False), ("n1", None)])
@@ -437,12 +450,15 @@ def test_plugins_are_told_of_nominated_pods_unless_they_are_skipped():
     assert skipped.seen == []
 
 
-@pytest.mark.parametrize("answer", [broken(), lambda: error_status("broken"), lambda: unschedulable("broken")])
-def test_failing_to_add_a_nominated_pod_is_an_error_that_names_the_plugin(answer):
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [(broken(), RAISED), (lambda: error_status("broken"), "broken"), (lambda: unschedulable("broken"), "broken")],
+)
+def test_failing_to_add_a_nominated_pod_is_an_error_that_names_the_plugin(answer, words):
     plugin = pre_filter("P", lambda: (None, None), extensions=Added(answer))
     with pytest.raises(ScheduleError) as failure:
         search(plugin, rejecting("F"), nominated=Nominated({"n1": [pod("v")]}))
-    assert str(failure.value) == 'running AddPod on PreFilter plugin "P": broken'
+    assert str(failure.value) == f'running AddPod on PreFilter plugin "P": {words}'
 
 
 def test_nominated_pod_with_a_broken_quantity_counts_as_far_as_it_can_be_read():

@@ -26,8 +26,8 @@ def test_status_is_a_rejection_where_its_code_is(code):
 
 def test_error_text_comes_before_the_reasons():
     status = Status(Code.ERROR, ("second", "third"), error=ValueError("first"))
-    assert status.all_reasons == ("first", "second", "third")
-    assert status.message == "first, second, third"
+    assert status.all_reasons == ("ValueError: first", "second", "third")
+    assert status.message == "ValueError: first, second, third"
 
 
 def test_status_without_reasons_has_an_empty_message():

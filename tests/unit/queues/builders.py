@@ -106,7 +106,7 @@ class Recorder:
     def hint_executed(self, plugin: str, event: str, hint: str, seconds: float) -> None:
         self.hints.append((plugin, event, hint))
 
-    def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: Exception) -> None:
+    def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: BaseException) -> None:
         self.failures.append((plugin, extension_point, str(error)))
 
     def gone_astray(self, info: QueuedPodInfo, problem: str) -> None:

@@ -93,14 +93,16 @@ def test_a_plugin_that_rejected_it_already_is_not_counted_again() -> None:
     assert house.recorder.unschedulable == {}
 
 
-def test_an_error_gates_and_is_reported() -> None:
+def test_an_error_does_not_gate_and_is_reported() -> None:
     house = House(Door("A", error_status("out of order")))
     assert not house.admits()
-    assert house.info.gating_plugin == "A"
+    assert (house.info.gating_plugin, house.info.has_failed_at_gate) == ("", True)
+    assert house.info.unschedulable_plugins == set()
     assert house.recorder.failures == [("A", "PreEnqueue", "out of order")]
 
 
-def test_an_exception_gates_and_is_reported() -> None:
+def test_an_exception_does_not_gate_and_is_reported() -> None:
     house = House(BrokenDoor("A"))
     assert not house.admits()
+    assert (house.info.gating_plugin, house.info.has_failed_at_gate) == ("", True)
     assert house.recorder.failures == [("A", "PreEnqueue", "stuck")]

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from podium.framework.interface import QueueSortPlugin
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.kube.objects import Pod
 from podium.queues import Place
+from tests.unit.daemon.hostile_plugins import EXCEPTIONS, ODD_VALUES
 from tests.unit.queues.builders import Bench, ByPriority, WithoutArgs, pod
+
+WAYS = {name: way for name, way in (EXCEPTIONS | ODD_VALUES).items() if "Mute" not in name}
 
 
 class ByRank(WithoutArgs, QueueSortPlugin):
@@ -92,3 +97,27 @@ def test_no_pod_is_lost_to_a_plugin_that_always_fails() -> None:
     assert {bench.place(each) for each in pods} == {Place.ACTIVE}
     assert bench.popped_names()[0] == "web-0"
     assert bench.queue.pop() is None
+
+
+@pytest.mark.parametrize("method", ["less", "sort_key"])
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_plugin_that_misbehaves_in_any_way_loses_no_pod(method: str, way: Callable[[], Any]) -> None:
+    queue_sort = type("Culprit", (ByRank,), {method: lambda self, *_: way()})()
+    bench = Bench(queue_sort=queue_sort)
+    names = [f"web-{number}" for number in range(20)]
+    bench.add(*(ranked(name, number) for number, name in enumerate(names)))
+    assert sorted(bench.popped_names()) == sorted(names)
+    answers = way in ODD_VALUES.values()
+    truth = answers and isinstance(way(), bool)
+    # Any value that can be compared is a key.
+    if not truth and not (answers and method == "sort_key"):
+        assert {point for _, point, _ in bench.recorder.failures} == {"QueueSort"}
+
+
+def test_keys_that_compare_with_the_first_and_not_with_each_other_lose_no_pod() -> None:
+    keys = iter([5, *([1.5, np.array([1, 2]), True] * 6), float("nan")])
+    queue_sort = type("Culprit", (ByRank,), {"sort_key": lambda self, info: next(keys)})()
+    bench = Bench(queue_sort=queue_sort)
+    names = [f"web-{number}" for number in range(20)]
+    bench.add(*(pod(name) for name in names))
+    assert sorted(bench.popped_names()) == sorted(names)

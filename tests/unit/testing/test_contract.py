@@ -79,10 +79,19 @@ class Raising(FilterPlugin):
 
 
 class Meddling(FilterPlugin):
-    """Cordons what it looks at."""
+    """Takes the pods off what it looks at."""
 
     def filter(self, state: Any, pod: Any, node: Any) -> Status | None:
-        self.handle.snapshot().unschedulable[node.row] ^= True
+        self.handle.snapshot().pods[node.row] = {}
+        return None
+
+
+class Subtracting(FilterPlugin):
+    """Computes in the snapshot's own columns."""
+
+    def filter(self, state: Any, pod: Any, node: Any) -> Status | None:
+        free = node.snapshot.allocatable("cpu")
+        free -= node.snapshot.requested("cpu")
         return None
 
 
@@ -251,6 +260,7 @@ def yes(pod: Any, old: Any, new: Any) -> Any:
         (Failing, "filter answered Error"),
         (Raising, "raised KeyError: 'gone'"),
         (Meddling, "the snapshot was changed"),
+        (Subtracting, "raised ValueError: output array is read-only"),
         (FewVerdicts, "verdicts for"),
         (TooHigh, r"outside 0\.\.100: \[101"),
         (Fractions, "score is not one integer for each node"),

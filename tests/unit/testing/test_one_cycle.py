@@ -103,7 +103,7 @@ def test_a_cluster_without_nodes_has_none() -> None:
 
 
 def test_a_plugin_that_fails_is_named() -> None:
-    with pytest.raises(ScheduleError, match='plugin "Breaks" failed with: no idea'):
+    with pytest.raises(ScheduleError, match='plugin "Breaks" failed with: RuntimeError: no idea'):
         schedule_once(pod(), NODES, plugins=[Breaks])
 
 

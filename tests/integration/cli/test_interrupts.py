@@ -1,0 +1,49 @@
+"""Control-C ends a command at once, whatever a plugin is doing."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+from tests.integration.cli.conftest import DEADLINE_S, PODIUM
+
+_HANGS = """
+import sys
+from podium.framework import FilterPlugin
+
+class Hangs(FilterPlugin):
+    def filter(self, state, pod, node):
+        print("here", file=sys.stderr, flush=True)
+        while True:
+            pass
+"""
+_CLUSTER = """
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "4", pods: "110"}}
+"""
+_POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: a, image: x}]}
+"""
+_CONFIG = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{plugins: {multiPoint: {enabled: [{name: Hangs}]}}}]
+"""
+
+
+def test_control_c_ends_evaluate_inside_a_plugin_that_never_returns(tmp_path: Path) -> None:
+    for name, text in {"hangs.py": _HANGS, "c.yaml": _CLUSTER, "pod.yaml": _POD, "config.yaml": _CONFIG}.items():
+        (tmp_path / name).write_text(text)
+    question = ["evaluate", "-f", "c.yaml", "--pod", "pod.yaml", "--config", "config.yaml"]
+    command = [*PODIUM, *question, "--plugin", "hangs.py:Hangs"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == b"here\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DEADLINE_S) == -signal.SIGINT

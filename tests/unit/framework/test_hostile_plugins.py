@@ -1,0 +1,213 @@
+"""What surrounds the extension points of a plugin, its scopes, extensions, state and name, is not trusted either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podium.framework.cluster_event import ClusterEvent, EventRegistration
+from podium.framework.cycle_state import CycleState
+from podium.framework.extenders import AskingPostFilterPlugin
+from podium.framework.interface import FilterPlugin, Plugin, PreFilterExtensions, Scope
+from podium.framework.schedule import Decision, DoesNotFit, Failed, Suggested
+from podium.framework.status import PluginError, unschedulable
+from podium.queues import build_hint_map
+from tests.builders import pod
+from tests.unit.daemon.hostile_plugins import EXCEPTIONS, ODD_VALUES
+from tests.unit.framework.profiles import (
+    Built,
+    Nominated,
+    Recorder,
+    cluster,
+    decide,
+    framework,
+    node_filter,
+    node_scorer,
+    pre_filter,
+    pre_score,
+    table_filter,
+    table_scorer,
+)
+
+WAYS = {name: each for name, each in (EXCEPTIONS | ODD_VALUES).items() if "Mute" not in name}
+SNAPSHOT = cluster(3)
+
+
+def points(seen: Recorder) -> set[tuple[str, str]]:
+    return {(plugin, point) for plugin, point, _ in seen.failures}
+
+
+@pytest.mark.parametrize("method", ["filter_scope", "score_scope", "score_basis"])
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_scope_that_is_none_counts_as_the_widest(method: str, way: Callable[[], Any]) -> None:
+    seen = Recorder()
+    scope = {"score_scope": lambda self, spec: Scope.NODE} if method == "score_basis" else {}
+    bad = {**scope, method: lambda self, *_: way()}
+    culprit = node_scorer("Culprit", lambda name: 1, **bad)
+    if method == "filter_scope":
+        culprit = node_filter("Culprit", lambda name: None, **bad)
+    made = framework(culprit, node_scorer("Other", lambda name: 1), observer=seen)
+    web = pod("web")
+    for _ in range(3):
+        assert isinstance(decide(made, web, SNAPSHOT), Suggested)
+        assert isinstance(decide(made, web, SNAPSHOT, Nominated({"n1": [pod("v")]})), Suggested)
+    if method != "score_basis" or way in EXCEPTIONS.values():
+        assert points(seen) == {("Culprit", "ScoreBasis" if method == "score_basis" else "Scope")}
+
+
+class Extensions(PreFilterExtensions):
+    def __init__(self, answer: Callable[[], Any]) -> None:
+        self._answer = answer
+
+    def add_pod(self, *_: Any) -> Any:
+        return self._answer()
+
+    remove_pod = add_pod
+
+
+def beside_nominated(culprit: type[Any], seen: Recorder) -> Decision:
+    """An attempt in which a nominated pod has to be put on a node."""
+    nowhere = node_filter("Sees", lambda name: None)
+    return decide(framework(culprit, nowhere, observer=seen), pod(), SNAPSHOT, Nominated({"n1": [pod("v")]}))
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_extensions_that_misbehave_fail_the_attempt_by_name(way: Callable[[], Any]) -> None:
+    seen = Recorder()
+    decision = beside_nominated(pre_filter("Culprit", lambda: (None, None), extensions=Extensions(way)), seen)
+    assert isinstance(decision, Failed)
+    assert 'AddPod on PreFilter plugin "Culprit"' in decision.status.message
+    assert points(seen) == {("Culprit", "AddPod")}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_extensions_that_are_none_fail_the_attempt_by_name(way: Callable[[], Any]) -> None:
+    seen = Recorder()
+    culprit = pre_filter("Culprit", lambda: (None, None))
+    culprit.pre_filter_extensions = lambda self: way()
+    decision = beside_nominated(culprit, seen)
+    assert isinstance(decision, Failed)
+    assert '"Culprit"' in decision.status.message
+    assert points(seen) <= {("Culprit", "AddPod"), ("Culprit", "PreFilterExtensions")}
+    assert seen.failures
+
+
+class Uncopied:
+    def __init__(self, way: Callable[[], Any]) -> None:
+        self._way = way
+
+    def clone(self) -> Any:
+        return self._way()
+
+
+@pytest.mark.parametrize("way", EXCEPTIONS.values(), ids=EXCEPTIONS)
+def test_state_that_cannot_be_copied_fails_the_attempt_with_its_class(way: Callable[[], Any]) -> None:
+    state = CycleState()
+    state.write(Uncopied(way))
+    nominated = Nominated({"n1": [pod("v")]})
+    made = framework(node_filter("Sees", lambda name: None))
+    decision = decide(made, pod(), SNAPSHOT, nominated, state=state)
+    assert isinstance(decision, Failed)
+    assert "Uncopied" in decision.status.message
+
+
+def test_a_plugin_cannot_sort_the_nodes_of_others() -> None:
+    def sort(*args: Any) -> Any:
+        rows = args[-1]
+        rows[:] = rows[::-1]
+
+    for culprit, point in (
+        (table_filter("Culprit", lambda snapshot, rows: sort(rows), lambda verdict: unschedulable("no")), "Filter"),
+        (table_scorer("Culprit", sort), "Score"),
+    ):
+        seen = Recorder()
+        made = framework(culprit, node_scorer("Other", lambda name: 1), observer=seen)
+        assert isinstance(decide(made, pod(), SNAPSHOT), Failed)
+        assert points(seen) == {("Culprit", point)}
+    assert SNAPSHOT.order.tolist() == [0, 1, 2]
+
+
+def test_what_a_pre_score_gets_is_not_its_own() -> None:
+    culprit = pre_score("Culprit", lambda: None)
+    culprit.pre_score = lambda self, state, pod, snapshot, rows: rows.sort()
+    assert isinstance(decide(framework(culprit, node_scorer("S", lambda name: 1)), pod(), SNAPSHOT), Failed)
+
+
+def asking(steps: Callable[[], Any]) -> type[Any]:
+    methods = {"post_filter": lambda *_: (None, unschedulable("no")), "post_filter_asking": lambda *_: steps()}
+    return type("Culprit", (Built, AskingPostFilterPlugin), methods)
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_post_filter_in_steps_fails_by_name_at_any_of_them(way: Callable[[], Any]) -> None:
+    def first() -> Any:
+        yield way()
+
+    def last() -> Any:
+        yield from ()
+        return way()
+
+    for steps in (first, last, way):
+        seen = Recorder()
+        made = framework(node_filter("No", lambda name: unschedulable("no")), asking(steps), observer=seen)
+        decision = decide(made, pod(), SNAPSHOT)
+        assert isinstance(decision, DoesNotFit)
+        assert 'running PostFilter plugin "Culprit"' in decision.error.message
+        assert points(seen) == {("Culprit", "PostFilter")}
+
+
+# ---------------------------------------------------------------- before the first attempt
+
+
+@pytest.mark.parametrize("way", EXCEPTIONS.values(), ids=EXCEPTIONS)
+def test_a_plugin_that_cannot_be_built_or_asked_for_its_events_is_refused_by_name(way: Callable[[], Any]) -> None:
+    with pytest.raises(PluginError, match='initializing plugin "Culprit": '):
+        framework(node_filter("Culprit", lambda name: None, __init__=lambda *_: way()))
+    made = framework(node_filter("Culprit", lambda name: None, events_to_register=lambda self: way()))
+    with pytest.raises(PluginError, match='plugin "Culprit" for its events_to_register: '):
+        build_hint_map(made.plugins.values())
+
+
+@pytest.mark.parametrize("answer", [True, 5, "no", ["NodeAdd"], [None], [EventRegistration]])
+def test_events_that_are_none_are_refused_by_the_name_of_their_plugin(answer: Any) -> None:
+    made = framework(node_filter("Culprit", lambda name: None, events_to_register=lambda self: answer))
+    with pytest.raises(PluginError, match='plugin "Culprit" for its events_to_register: '):
+        build_hint_map(made.plugins.values())
+
+
+@pytest.mark.parametrize("fields", [{"event": "NodeAdd"}, {"event": ClusterEvent("Node", 1)}])  # type: ignore[arg-type]
+def test_a_registration_of_something_else_cannot_be_made(fields: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="EventRegistration"):
+        EventRegistration(**fields)
+
+
+def test_a_plugin_that_renames_itself_is_refused() -> None:
+    def rename(self: Any, args: Any, handle: Any) -> None:
+        self.name = 42
+
+    with pytest.raises(PluginError, match='initializing plugin "Culprit": it calls itself 42'):
+        framework(node_filter("Culprit", lambda name: None, __init__=rename))
+
+
+@pytest.mark.parametrize("name", [42, None, "", property(lambda self: 1 / 0)])
+def test_a_class_without_a_proper_name_cannot_be_made(name: Any) -> None:
+    with pytest.raises(TypeError, match="name"):
+        type("Culprit", (FilterPlugin,), {"name": name})
+    assert Plugin.__subclasses__()
+
+
+def test_columns_cannot_be_written_to() -> None:
+    columns = [
+        *(column("cpu") for column in (SNAPSHOT.allocatable, SNAPSHOT.requested, SNAPSHOT.nonzero_requested)),
+        SNAPSHOT.allowed_pods,
+        SNAPSHOT.pod_count,
+        SNAPSHOT.unschedulable,
+        SNAPSHOT.taint_set,
+        SNAPSHOT.order,
+    ]
+    for column in columns:
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = np.zeros(1, column.dtype)[0]
