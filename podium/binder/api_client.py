@@ -134,7 +134,12 @@ class ApiClient:
         try:
             check_success(
                 await self._dispatcher.send(
-                    Priority.BINDING, "POST", path + "/binding", self._checked(pod, node_name, body)
+                    Priority.BINDING,
+                    "POST",
+                    path + "/binding",
+                    self._checked(pod, node_name, body),
+                    namespace=metadata.namespace,
+                    urgency=pod.spec.priority,
                 )
             )
         except ApiError as error:
@@ -166,7 +171,8 @@ class ApiClient:
 
         Raises: ApiError where the pod cannot be read.
         """
-        seen = _seen(pod, await self._dispatcher.send(Priority.STATUS, "GET", _path(pod)))
+        answer = await self._dispatcher.send(Priority.STATUS, "GET", _path(pod), namespace=pod.metadata.namespace)
+        seen = _seen(pod, answer)
         is_it = seen.metadata.uid == pod.uid and seen.status.phase == "Failed"
         return seen.status.reason if is_it else ""
 
@@ -247,7 +253,15 @@ class ApiClient:
             if pause_s:
                 await anyio.sleep(pause_s)
             try:
-                answer = await self._dispatcher.send(Priority.STATUS, method, path, compose, content_type=content_type)
+                answer = await self._dispatcher.send(
+                    Priority.STATUS,
+                    method,
+                    path,
+                    compose,
+                    content_type=content_type,
+                    namespace=pod.metadata.namespace,
+                    urgency=pod.spec.priority,
+                )
                 if is_sent:
                     check(answer, "v1", "Pod", pod.metadata)
                 return
@@ -276,7 +290,16 @@ class ApiClient:
                 raise doubt
             await anyio.sleep(_BIND_PAUSE_S)
             try:
-                check_success(await self._dispatcher.send(Priority.BINDING, "POST", path + "/binding", body))
+                check_success(
+                    await self._dispatcher.send(
+                        Priority.BINDING,
+                        "POST",
+                        path + "/binding",
+                        body,
+                        namespace=pod.metadata.namespace,
+                        urgency=pod.spec.priority,
+                    )
+                )
                 return
             except Conflict:
                 if await self._is_bound(pod, node_name, path, doubt):
@@ -311,7 +334,9 @@ class ApiClient:
             if pause_s:
                 await anyio.sleep(pause_s)
             try:
-                return _seen(pod, await self._dispatcher.send(Priority.BINDING, "GET", path))
+                return _seen(
+                    pod, await self._dispatcher.send(Priority.BINDING, "GET", path, namespace=pod.metadata.namespace)
+                )
             except NotFound:
                 raise
             except ApiError as error:

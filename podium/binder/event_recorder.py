@@ -259,7 +259,12 @@ class EventRecorder:
             patch = _encode({"series": _counts(series)})
             try:
                 answer = await self._dispatcher.send(
-                    Priority.EVENT, "PATCH", f"{path}/{series.name}", patch, content_type=STRATEGIC_MERGE_PATCH
+                    Priority.EVENT,
+                    "PATCH",
+                    f"{path}/{series.name}",
+                    patch,
+                    content_type=STRATEGIC_MERGE_PATCH,
+                    namespace=series.namespace,
                 )
                 _check(answer, series)
                 return
@@ -267,7 +272,9 @@ class EventRecorder:
                 pass  # Events do not live long on the server: begin again.
         # A series that is there already: an earlier try has got through after all.
         with contextlib.suppress(AlreadyExists):
-            _check(await self._dispatcher.send(Priority.EVENT, "POST", path, _encode(self._body(series))), series)
+            body = _encode(self._body(series))
+            answer = await self._dispatcher.send(Priority.EVENT, "POST", path, body, namespace=series.namespace)
+            _check(answer, series)
 
     def _body(self, series: _Series) -> dict[str, Any]:
         event = series.event

@@ -43,7 +43,9 @@ async def patch_object(
     doubt: ApiError | None = None
     for _ in range(_TRIES):
         try:
-            answer = await dispatcher.send(Priority.BINDING, "PATCH", path, body, content_type=MERGE_PATCH)
+            answer = await dispatcher.send(
+                Priority.BINDING, "PATCH", path, body, content_type=MERGE_PATCH, namespace=item.metadata.namespace
+            )
             check_object(answer, resource.api_version, resource.kind, item.metadata)
             return _typed(resource, _parsed(answer))
         except Conflict as error:
@@ -72,7 +74,7 @@ async def _read(
     for pause_s in _READ_PAUSES_S:
         await anyio.sleep(pause_s)
         try:
-            answer = await dispatcher.send(Priority.BINDING, "GET", path)
+            answer = await dispatcher.send(Priority.BINDING, "GET", path, namespace=item.metadata.namespace)
             check_object(answer, resource.api_version, resource.kind, named)
             return _parsed(answer)
         except NotFound:

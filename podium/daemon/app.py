@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from random import Random
+from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 from uuid import UUID
 
 import anyio
@@ -79,7 +80,7 @@ from podium.framework.interface import Plugin
 from podium.framework.runtime import Framework
 from podium.framework.scoring import NearBest, choose
 from podium.kube.credentials import Credentials, load
-from podium.kube.dispatcher import Dispatcher
+from podium.kube.dispatcher import IN_FLIGHT_MAX, Dispatcher
 from podium.kube.informer import Informer, InformerSet
 from podium.kube.objects import Node, Pod
 from podium.kube.rate_limit import TokenBucket
@@ -99,6 +100,7 @@ _DRAIN_S_MAX = 6.0
 _EVENTS_S_MAX = 2.0
 _CONNECTED_S_MAX = 10.0
 _LEASE_CONNECTIONS_MAX = 2
+_CONNECTIONS_FOR_READS = 16
 
 
 class PartFailed(Exception):  # noqa: N818 - what has happened, as the log says it
@@ -181,7 +183,14 @@ class App:
                 self.metrics, urllib.parse.urlsplit(credentials.base_url).netloc.rpartition("@")[2]
             )
             may_write = None if self._term is None else self._term.may_write
-            session = await stack.enter_async_context(ApiSession(credentials, observer=requests, may_write=may_write))
+            session = await stack.enter_async_context(
+                ApiSession(
+                    credentials,
+                    connections_max=_in_flight_max() + _CONNECTIONS_FOR_READS,
+                    observer=requests,
+                    may_write=may_write,
+                )
+            )
             informers = InformerSet(
                 session,
                 clock=self._clock,
@@ -230,6 +239,7 @@ class App:
         dispatcher = Dispatcher(
             session,
             clock,
+            in_flight_max=_in_flight_max(),
             limiter=TokenBucket.for_client(connection.qps, connection.burst, clock),
             event_limiter=TokenBucket.for_client(connection.qps, connection.burst, clock),
             observer=requests,
@@ -498,6 +508,12 @@ class App:
         left_behind = await parts.recorder.aclose(_EVENTS_S_MAX)
         if left_behind or loop.bindings:
             log.warning("Left behind at the end", events=left_behind, bindings=loop.bindings)
+
+
+def _in_flight_max() -> int:
+    """How many writes may be in flight: fewer where descriptors are scarce, since each takes a connection."""
+    descriptors, _ = getrlimit(RLIMIT_NOFILE)
+    return IN_FLIGHT_MAX if descriptors == RLIM_INFINITY else max(8, min(IN_FLIGHT_MAX, descriptors // 2))
 
 
 async def _wait_connected(informers: InformerSet) -> None:

@@ -44,7 +44,7 @@ from podium.framework.schedule import Decision, DoesNotFit, Failed, Suggested, a
 from podium.framework.scoring import Pick, choose
 from podium.framework.search import Rotation
 from podium.framework.status import Status, error_status
-from podium.kube.dispatcher import Dispatcher, Priority
+from podium.kube.dispatcher import Dispatcher
 from podium.kube.objects import Pod
 from podium.lib.clock import Clock
 from podium.lib.error_words import words_of
@@ -59,8 +59,9 @@ _REQUESTS_WAITING_MAX = 16
 """How far decisions may run ahead of the requests under way: what waits longer is decided on what is older."""
 _REQUESTS_WAITING_LOW = 4
 """How far the API server has to catch up before decisions go on: many at once are cheaper than one now and then."""
-_LOOK_AGAIN_S = 1.0
-"""After how long a loop that waits for the API server looks again, should nobody have told it of progress."""
+_LOOK_AGAIN_S = 0.25
+"""How often a loop that waits for the API server looks again without a sign of progress: what it waits for may have
+turned out to be one slow namespace."""
 
 _STOPPING = "the scheduler is stopping"
 
@@ -179,9 +180,7 @@ class SchedulingLoop:
 
         Where conflicts are to be avoided, and there may be some, the watch has to catch up as well.
         """
-        dispatcher = self._parts.dispatcher
-        waiting = dispatcher.waiting(Priority.BINDING) + dispatcher.waiting(Priority.STATUS)
-        waiting += self._parts.extender_pool.waiting_to_bind
+        waiting = self._parts.dispatcher.backlog() + self._parts.extender_pool.waiting_to_bind
         unconfirmed = self._unconfirmed()
         if unconfirmed is not None:
             waiting += unconfirmed

@@ -97,13 +97,18 @@ class Invalid(ApiError):
 
 
 class TooManyRequests(ApiError):
-    """429: not done; to be asked again after `retry_after_s` seconds."""
+    """429: not done; to be asked again after `retry_after_s` seconds.
+
+    `is_server_wide` says that priority and fairness has refused it, so that other requests would be refused, too.
+    Otherwise a webhook or a store has, which may accept others.
+    """
 
     def __init__(self, message: str, *, code: int = 429, reason: str = "", retry_after_s: float | None = None) -> None:
         super().__init__(
             message, code=code, reason=reason, retry_after_s=1.0 if retry_after_s is None else retry_after_s
         )
         self.retry_after_s: float
+        self.is_server_wide = False
 
 
 class ServerError(ApiError):
@@ -200,7 +205,7 @@ def _kind_of(code: int) -> type[ApiError]:
     return _BY_CODE.get(code) or (ServerError if code >= 500 else ApiError)
 
 
-def from_response(code: int, body: bytes, retry_after: str | None = None) -> ApiError:
+def from_response(code: int, body: bytes, retry_after: str | None = None, *, has_flow_schema: bool = False) -> ApiError:
     """The error an HTTP answer stands for.
 
     A code that leaves open whether a write has happened is not overruled by a body that says something else.
@@ -209,6 +214,7 @@ def from_response(code: int, body: bytes, retry_after: str | None = None) -> Api
         code: the HTTP status, not one of `ACCEPTED`. Below 400 it is no answer of an API server to what podium asks.
         body: a `Status` as JSON, or anything a proxy may say instead.
         retry_after: the header's text; only whole seconds are understood, as in client-go.
+        has_flow_schema: whether a header names the flow schema, as priority and fairness has it on every answer.
     """
     seconds = float(retry_after) if retry_after is not None and retry_after.isdecimal() else None
     try:
@@ -218,6 +224,9 @@ def from_response(code: int, body: bytes, retry_after: str | None = None) -> Api
     if code < 400:
         return Malformed(f"answered with code {code}: {body[:100]!r}")
     error = from_status(status, code=code, retry_after_s=seconds)
+    if isinstance(error, TooManyRequests):
+        # Its own refusal is this text; a webhook's or a store's is a Status with words of theirs.
+        error.is_server_wide = has_flow_schema and error.message.lower().startswith("too many requests")
     if _kind_of(code).may_have_happened and not error.may_have_happened:
         return _kind_of(code)(error.message, code=code, retry_after_s=error.retry_after_s)
     return error

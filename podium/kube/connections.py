@@ -26,17 +26,20 @@ from podium.kube.api_errors import ConnectionLost, HeldBack, Unreachable
 _CONNECT_S_MAX: Final = 10.0
 _KEEPALIVE_S: Final = 60.0
 
+FLOW_SCHEMA: Final = b"x-kubernetes-pf-flowschema-uid"
+_FLOW_SCHEMA_LENGTH: Final = len(FLOW_SCHEMA)
 HELD_BACK: Final = "this process does not lead, or not any more"
 _NO_ANSWER = "no answer in time"
 _CLOSED = "the server closed the connection before it had answered"
 
 
 class Answer(NamedTuple):
-    """What the server said. `retry_after` is that header's text."""
+    """What the server said. `retry_after` is that header's text; `has_flow_schema` is for `from_response`."""
 
     status: int
     body: bytes
     retry_after: str | None
+    has_flow_schema: bool = False
 
 
 class _Broken(ConnectionLost):
@@ -64,6 +67,7 @@ class Connection(asyncio.Protocol):
     def _start_answer(self) -> None:
         self._body: list[bytes] = []
         self._retry_after: str | None = None
+        self._has_flow_schema = False
         self._is_begun = self._is_headed = self._is_framed = False
 
     def send(self, request: bytes, deadline_s: float) -> asyncio.Future[Answer]:
@@ -126,6 +130,8 @@ class Connection(asyncio.Protocol):
             length == 17 and name.lower() == b"transfer-encoding"
         ):
             self._is_framed = True
+        elif length == _FLOW_SCHEMA_LENGTH and name.lower() == FLOW_SCHEMA:
+            self._has_flow_schema = True
 
     def on_headers_complete(self) -> None:
         """The body begins."""
@@ -151,7 +157,8 @@ class Connection(asyncio.Protocol):
         if answer is not None:
             self._served += 1
             body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-            answer.set_result(Answer(self._parser.get_status_code(), body, self._retry_after))
+            status = self._parser.get_status_code()
+            answer.set_result(Answer(status, body, self._retry_after, self._has_flow_schema))
 
     def _break(self, words: str) -> None:
         self.abort()

@@ -32,7 +32,7 @@ from podium.kube.api_errors import (
     Unreachable,
     from_response,
 )
-from podium.kube.connections import HELD_BACK, Answer, ConnectionPool, keep_alive, words
+from podium.kube.connections import FLOW_SCHEMA, HELD_BACK, Answer, ConnectionPool, keep_alive, words
 from podium.kube.credentials import Credentials
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -240,7 +240,7 @@ class ApiSession:
                 seconds = time.monotonic() - started_s
                 self._observer.answered(method, status, seconds, len(body or b""), received_bytes)
         if answer.status not in ACCEPTED:
-            raise from_response(answer.status, answer.body, answer.retry_after)
+            raise from_response(answer.status, answer.body, answer.retry_after, has_flow_schema=answer.has_flow_schema)
         return answer.body
 
     async def _by_proxy(
@@ -254,16 +254,18 @@ class ApiSession:
         deadline_s: float,
     ) -> Answer:
         """As `ConnectionPool.request`."""
-        headers = {} if content_type is None else {"Content-Type": content_type}
+        sent = {} if content_type is None else {"Content-Type": content_type}
         if authorization is not None:
-            headers["Authorization"] = authorization
+            sent["Authorization"] = authorization
         if method != "GET" and self._may_write is not None and not self._may_write():
             raise HeldBack(HELD_BACK)
         try:
             response = await self._streams.request(
-                method, self._url(path), data=body, headers=headers, timeout=_timeout(deadline_s, None), **self._fixed
+                method, self._url(path), data=body, headers=sent, timeout=_timeout(deadline_s, None), **self._fixed
             )
-            return Answer(response.status, await response.read(), response.headers.get("Retry-After"))
+            headers = response.headers
+            has_flow_schema = FLOW_SCHEMA.decode() in headers
+            return Answer(response.status, await response.read(), headers.get("Retry-After"), has_flow_schema)
         except _NOT_SENT as error:
             raise Unreachable(f"{self._credentials.base_url}: {words(error)}") from error
         except _BROKEN as error:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from tests.e2e.cluster import PODS, Cluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
-from tests.e2e.objects import nodes, pod
+from tests.e2e.objects import nodes, pod, pods
 from tests.e2e.priorities import create_priorities, high, missing, running
 
 pytestmark = pytest.mark.anyio
 
+Json = dict[str, Any]
+
 OTHERS = "somebody-else"
+THEIRS = "theirs"
 
 
 async def bind_theirs(cluster: Cluster, name: str, *, cpu: str) -> None:
@@ -71,3 +75,64 @@ async def test_keeping_out_of_the_way_of_another_scheduler_keeps_no_pod_waiting(
     on_node = Counter(node for name, node in placed.items() if name != "theirs")
     assert on_node == {"node-0": 10, **{f"node-{number}": 16 for number in range(1, 5)}}
     assert await daemon.metric("podium_conflicts_total") == 0
+
+
+# ------------------------------------------------------------ namespaces that misbehave
+
+
+BINDINGS = {"verb": "create", "resource": "pods", "subresource": "binding"}
+FOR_EVER_S = 600
+
+
+def their_pods(count: int) -> list[Json]:
+    """Pods of another namespace."""
+    found = pods(count, "theirs")
+    for item in found:
+        item["metadata"]["namespace"] = THEIRS
+    return found
+
+
+async def bound_of_theirs(cluster: SandboxCluster) -> int:
+    items = await cluster.admin.list(f"/api/v1/namespaces/{THEIRS}/pods")
+    return sum("nodeName" in item["spec"] for item in items)
+
+
+async def test_pods_are_bound_beside_a_hundred_of_a_namespace_whose_bindings_are_slow(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    await sandbox_cluster.create(*nodes(5))
+    daemon = await start(sandbox_cluster)
+    sandbox_cluster.sandbox.faults.latency(FOR_EVER_S, namespace=THEIRS, **BINDINGS)
+    sandbox_cluster.put(*their_pods(100))
+    await daemon.wait_metric(100, "scheduler_cache_size", type="assumed_pods")
+    await sandbox_cluster.create(*pods(10))
+    await sandbox_cluster.wait_bound([f"web-{index}" for index in range(10)])
+    assert await bound_of_theirs(sandbox_cluster) == 0
+
+
+async def test_pods_are_bound_beside_a_namespace_whose_bindings_are_refused_with_429_and_beside_refused_events(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    await sandbox_cluster.create(*nodes(5))
+    daemon = await start(sandbox_cluster)
+    refuse = sandbox_cluster.sandbox.faults.too_many_requests
+    refuse(None, retry_after_s=FOR_EVER_S, namespace=THEIRS, **BINDINGS)
+    refuse(None, retry_after_s=FOR_EVER_S, verb="create", resource="events")
+    sandbox_cluster.put(*their_pods(100))
+    await daemon.wait_metric(100, "scheduler_cache_size", type="assumed_pods")
+    await sandbox_cluster.create(*pods(10))
+    await sandbox_cluster.wait_bound([f"web-{index}" for index in range(10)])
+    assert await bound_of_theirs(sandbox_cluster) == 0
+
+
+async def test_one_refused_binding_delays_no_others_of_its_namespace(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    await sandbox_cluster.create(*nodes(5))
+    daemon = await start(sandbox_cluster)
+    sandbox_cluster.sandbox.faults.too_many_requests(retry_after_s=FOR_EVER_S, **BINDINGS)
+    await sandbox_cluster.create(pod("refused"))
+    await daemon.wait_metric(1, "rest_client_requests_total", code="429")
+    await sandbox_cluster.create(*pods(10))
+    await sandbox_cluster.wait_bound([f"web-{index}" for index in range(10)])
+    assert "refused" not in await sandbox_cluster.placements()

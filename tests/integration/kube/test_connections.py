@@ -64,7 +64,7 @@ def connections_used(server: FaultServer) -> int:
 
 async def test_requests_one_after_the_other_share_a_connection(server: FaultServer, pool: ConnectionPool) -> None:
     for _ in range(3):
-        assert await post(pool) == (201, GOOD, None)
+        assert await post(pool) == Answer(201, GOOD, None)
     assert connections_used(server) == 1
 
 
@@ -251,7 +251,7 @@ async def test_a_retired_pool_ends_what_is_under_way_and_keeps_nothing(
         tasks.start_soon(ask)
         await eventually(lambda: server.requests)
         pool.retire()
-    assert answers == [(201, GOOD, None)]
+    assert answers == [Answer(201, GOOD, None)]
     assert not pool.idle
 
 

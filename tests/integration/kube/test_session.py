@@ -35,7 +35,7 @@ from podium.kube.resource_types import PODS
 from podium.kube.session import MERGE_PATCH, ApiSession
 from podium.lib.clock import ManualClock, SystemClock
 from tests.integration.kube.certificates import Authority
-from tests.integration.kube.fault_server import FaultServer, reset, silence, status
+from tests.integration.kube.fault_server import FaultServer, Request, reset, silence, status
 from tests.integration.kube.waiting import eventually
 
 pytestmark = pytest.mark.anyio
@@ -198,6 +198,18 @@ async def test_429_says_how_long_to_wait(server: FaultServer, session: ApiSessio
     with pytest.raises(TooManyRequests) as caught:
         await session.post(BINDING, b"{}")
     assert caught.value.retry_after_s == 7.0
+
+
+async def test_429_by_priority_and_fairness_is_told_apart(server: FaultServer, session: ApiSession) -> None:
+    async def refuse(request: Request) -> None:
+        headers = [("Retry-After", "7"), ("X-Kubernetes-Pf-Flowschema-Uid", "a-b-c")]
+        await request.connection.answer(429, b"Too many requests, please try again later.\n", headers)
+
+    server.write_faults.extend([refuse, status(429, "TooManyRequests", retry_after="7")])
+    for is_server_wide in (True, False):
+        with pytest.raises(TooManyRequests) as caught:
+            await session.post(BINDING, b"{}")
+        assert (caught.value.is_server_wide, caught.value.retry_after_s) == (is_server_wide, 7.0)
 
 
 async def test_every_request_is_reported(server: FaultServer) -> None:

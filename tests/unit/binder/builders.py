@@ -63,12 +63,13 @@ class Wire:
         self.answer = answer
         self.requests: list[Request] = []
         self.latency_s = 0.0
+        self.latency_of: Callable[[Request], float] = lambda request: self.latency_s
 
     async def request(self, method: str, path: str, body: bytes | None = None, **options: Any) -> bytes:
         made = Request(method, path, body)
         self.requests.append(made)
-        if self.latency_s:
-            await asyncio.sleep(self.latency_s)
+        if latency_s := self.latency_of(made):
+            await asyncio.sleep(latency_s)
         answer = self.answer(made)
         if isinstance(answer, bytes):
             return answer

@@ -11,7 +11,7 @@ from podium.framework.cluster_event import ASSIGNED_POD_DELETE, EventRegistratio
 from podium.framework.extenders import PAUSE, AskingPostFilterPlugin
 from podium.framework.interface import PostFilterResult
 from podium.framework.status import Code, Status, error_status, unschedulable
-from podium.kube.api_errors import Conflict, InternalError, NotFound
+from podium.kube.api_errors import Conflict, InternalError, NotFound, TooManyRequests
 from podium.kube.dispatcher import Priority
 from podium.kube.objects import Pod
 from podium.queues import Place
@@ -574,17 +574,50 @@ def fits_all_others() -> type[Any]:
 
 async def test_the_loop_waits_while_the_api_server_is_behind() -> None:
     world = World()
-    world.wire.latency_s = 1.0
+    world.wire.latency_s = 0.4
     world.put(node("n1", pods=1000, cpu="1000"), *(pod(f"web-{index:03}") for index in range(161)))
     async with world.running():
         await settled()
         assert (world.loop.bindings, world.dispatcher.waiting(Priority.BINDING)) == (64, 64 - 32)
         world.put(pod("later"))
-        await anyio.sleep(0.5)
+        await anyio.sleep(0.3)
         assert world.place(pod("later")) is Place.ACTIVE
         await anyio.sleep(10.0)
         assert world.place(pod("later")) is Place.GONE
     assert len(world.bindings) == 162
+
+
+async def test_pods_elsewhere_are_bound_at_once_beside_a_hundred_whose_bindings_are_slow() -> None:
+    world = World()
+    world.wire.latency_of = lambda request: 10.0 if "/namespaces/slow/" in request.path else 0.01
+    world.put(node("n1", pods=1000, cpu="1000"), *(pod(f"slow-{index:03}", namespace="slow") for index in range(100)))
+    async with world.running():
+        await settled()
+        world.put(*(pod(f"web-{index}") for index in range(10)))
+        await anyio.sleep(1.0)
+        assert {f"web-{index}" for index in range(10)} <= {name for name, _ in world.bindings}
+        # The namespace is known as slow: the next wave waits for nothing.
+        await anyio.sleep(20.0)
+        world.put(*(pod(f"later-{index}") for index in range(10)))
+        await anyio.sleep(0.1)
+        assert {f"later-{index}" for index in range(10)} <= {name for name, _ in world.bindings}
+
+
+async def test_pods_elsewhere_are_bound_at_once_beside_a_namespace_whose_bindings_are_refused_with_429() -> None:
+    world = World()
+
+    def answer(request: Request) -> Any:
+        if "/namespaces/full/" in request.path:
+            raise TooManyRequests("later", retry_after_s=60.0)
+        return {}
+
+    world.wire.answer = answer
+    world.put(node("n1", pods=1000, cpu="1000"), *(pod(f"full-{index:03}", namespace="full") for index in range(100)))
+    async with world.running():
+        await settled()
+        world.put(*(pod(f"web-{index}") for index in range(10)))
+        await anyio.sleep(0.5)
+        assert {f"web-{index}" for index in range(10)} <= {name for name, _ in world.bindings}
 
 
 @pytest.mark.parametrize(("avoids_conflicts", "sent"), [(True, 17), (False, 30)])
@@ -761,13 +794,13 @@ async def test_stopping_a_loop_that_waits_for_the_api_server_ends_it() -> None:
 
 async def test_a_loop_that_waits_for_the_api_server_goes_on_when_no_more_than_4_requests_wait() -> None:
     world = World()
-    world.wire.latency_s = 1.0
+    world.wire.latency_s = 0.4
     world.put(node("n1", pods=1000, cpu="1000"), *(pod(f"web-{index:03}") for index in range(300)))
     async with world.running():
-        # 32 are under way and 32 wait; they go in the next second, and with nobody left waiting decisions go on.
-        await anyio.sleep(0.5)
+        # 32 are under way and 32 wait; they go in the next round, and with nobody left waiting decisions go on.
+        await anyio.sleep(0.2)
         assert (world.loop.bindings, world.dispatcher.waiting(Priority.BINDING)) == (64, 32)
-        await anyio.sleep(1.0)
+        await anyio.sleep(0.4)
         assert (world.loop.bindings, world.dispatcher.waiting(Priority.BINDING)) == (64, 32)
 
 

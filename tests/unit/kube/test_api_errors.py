@@ -47,6 +47,23 @@ def test_only_failures_of_the_server_leave_the_outcome_open(code: int, unknown: 
     assert answer(code).may_have_happened is unknown
 
 
+def test_a_429_by_priority_and_fairness_is_told_from_one_by_a_webhook() -> None:
+    """Both carry the header of the flow schema on a real API server."""
+    text = b"Too many requests, please try again later.\n"
+    webhook = b'{"kind":"Status","code":429,"message":"admission webhook "a" denied the request: full"}'
+
+    def is_server_wide(body: bytes, has_flow_schema: bool) -> bool:
+        error = from_response(429, body, "5", has_flow_schema=has_flow_schema)
+        assert isinstance(error, TooManyRequests)
+        return error.is_server_wide
+
+    assert is_server_wide(text, True)
+    assert is_server_wide(b'{"kind":"Status","code":429,"message":"Too many requests"}', True)
+    assert not is_server_wide(webhook, True)
+    assert not is_server_wide(text, False)
+    assert not is_server_wide(webhook, False)
+
+
 @pytest.mark.parametrize("code", [100, 204, 206, 207, 299, 301, 304, 307, 399])
 def test_an_answer_that_neither_accepts_nor_refuses_leaves_the_outcome_open(code: int) -> None:
     error = from_response(code, b'{"kind":"Status","status":"Success"}')

@@ -1,0 +1,113 @@
+"""Lanes: the writes of one kind in one namespace, which wait for each other and for nobody else.
+
+Owns what is known of a lane: what is in flight, what waits, how fast the API server answers, and whether it refuses.
+Never reads a clock and never waits: the dispatcher does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Final
+
+SLOW_S: Final = 0.5
+"""An answer that takes longer is slow; so is a lane with writes in flight and no answer for so long."""
+_FIRST_GAP_S: Final = 1.0
+_EARLY_S: Final = 0.001
+"""A timer may go off so much too early."""
+
+_Waiter = asyncio.Future[None]
+
+
+class Lane:
+    """The writes of one kind in one namespace.
+
+    Attributes:
+        limit: how many may be in flight: 1 after a refusal until a write gets through, 0 while refusals are waited out.
+        refused: the paths of writes that were refused since the last other answer.
+        waiting: a heap of the writes that wait; `add` and `pop` know its order.
+        was_slow: whether the last answer was slow.
+        progress_s: when the last answer came, or the first write after a pause went out.
+    """
+
+    __slots__ = (
+        "_closed_until_s",
+        "_limit_max",
+        "_numbers",
+        "in_flight",
+        "limit",
+        "priority",
+        "progress_s",
+        "refused",
+        "waiting",
+        "was_slow",
+    )
+
+    def __init__(self, priority: int, limit_max: int) -> None:
+        self.priority = priority
+        self.in_flight = 0
+        self.limit = self._limit_max = limit_max
+        self.was_slow = False
+        self.progress_s = 0.0
+        self.refused: set[str] = set()
+        self.waiting: list[tuple[int, int, _Waiter]] = []
+        self._numbers = count()
+        self._closed_until_s = 0.0
+
+    # ------------------------------------------------------------ what waits
+
+    def add(self, waiter: _Waiter, urgency: int) -> None:
+        """Queue a write; the most urgent goes first, then the first that came."""
+        heappush(self.waiting, (-urgency, next(self._numbers), waiter))
+
+    def pop(self) -> _Waiter:
+        """The write whose turn is next."""
+        return heappop(self.waiting)[2]
+
+    def is_next_wanted(self) -> bool:
+        """Whether the next write still waits, and was not cancelled just now."""
+        return not self.waiting[0][2].done()
+
+    def remove(self, waiter: _Waiter) -> bool:
+        """Take a write out that waits no longer; False where it was not there."""
+        before = len(self.waiting)
+        self.waiting = [entry for entry in self.waiting if entry[2] is not waiter]
+        heapify(self.waiting)
+        return len(self.waiting) < before
+
+    # ------------------------------------------------------------ what is known of the answers
+
+    def is_slow(self, now_s: float) -> bool:
+        """Whether its writes wait for slow answers or for a refusal to end, not for a busy client or server."""
+        if self.was_slow or self.limit < self._limit_max:
+            return True
+        return self.in_flight > 0 and now_s - self.progress_s > SLOW_S
+
+    def refuse(self, path: str, retry_after_s: float, now_s: float) -> float:
+        """A write was refused with 429.
+
+        One refusal may be about that one object: the next write of the lane tries, by itself. Each refusal of another
+        object makes the gap before the next try longer, up to what the server asks for.
+
+        Returns: for how long nothing may go.
+        """
+        is_new = path not in self.refused
+        self.refused.add(path)
+        others = len(self.refused) - 1
+        gap_s = min(retry_after_s, _FIRST_GAP_S * 2.0 ** min(others - 1, 30)) if others and is_new else 0.0
+        if gap_s > 0.0:
+            self._closed_until_s = max(self._closed_until_s, now_s + gap_s)
+        self.limit = 0 if now_s < self._closed_until_s else 1
+        return gap_s
+
+    def probe(self, now_s: float) -> None:
+        """Let one write try, if the longest gap is over."""
+        if self.refused and now_s >= self._closed_until_s - _EARLY_S:
+            self.limit = 1
+
+    def accept(self) -> None:
+        """A write was answered by something else than a refusal."""
+        self.refused.clear()
+        self.limit = self._limit_max
+        self._closed_until_s = 0.0
