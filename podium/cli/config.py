@@ -18,6 +18,7 @@ from podium.cli.configuration import (
     registry_of,
     usable,
 )
+from podium.cli.output import JSON, YAML, output_option, print_value
 from podium.config import (
     ConfigError,
     ConfigGates,
@@ -70,18 +71,18 @@ def _described(extender: Extender) -> str:
 
 @command.command()
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
-@click.option("--output", type=click.Choice(["yaml", "jsonl"]), default="yaml", show_default=True)
+@output_option(YAML)
 @plugin_option
 @feature_gates_option
 def effective(files: tuple[Path, ...], output: str, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) -> None:
     """Print each FILE as podium understands it: defaults filled in, plugins merged, in kube-scheduler's shape.
 
-    As yaml, the errors of refused files go to standard error and the exit status is 1. As jsonl, every file has a line
-    of its own: {"file", "ok", "errors", "effective"}.
+    As yaml, the errors of refused files go to standard error and the exit status is 1. As json, every file has a line
+    of its own: {"file", "ok", "errors", "effective"}. Text is the same as yaml.
     """
     gates, registry = gates_of(feature_gates), registry_of(found_plugins(plugins))
     read = [_Read.of(file, registry, gates) for file in files]
-    if output == "jsonl":
+    if output == JSON:
         for each in read:
             click.echo(json.dumps(each.to_json(), ensure_ascii=False))
         return
@@ -114,6 +115,11 @@ class _Read:
 
 
 @command.command()
-def defaults() -> None:
-    """Print the configuration that podium runs with when it is given none."""
-    click.echo(to_yaml(default_configuration()), nl=False)
+@output_option(YAML)
+def defaults(output: str) -> None:
+    """Print the configuration that podium runs with when it is given none. Text is the same as yaml."""
+    config = default_configuration()
+    if output == JSON:
+        print_value(as_effective(config), output)
+    else:
+        click.echo(to_yaml(config), nl=False)

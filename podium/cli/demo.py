@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from rich.console import Console
 
 from podium.cli import event_loop
 from podium.cli.configuration import Usable, found_plugins, plugin_option, usable
+from podium.cli.output import TEXT, output_option, print_value
 from podium.config import ConfigError, default_configuration
 from podium.telemetry import configure_logging
 
@@ -32,7 +32,7 @@ _EXIT_INTERRUPTED = 130
 @click.command()
 @click.option("--nodes", default=50, show_default=True, help="How many nodes, at least 5.")
 @click.option("--pods", default=500, show_default=True, help="How many pods that fit, at most 10 per node.")
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@output_option()
 @click.option("--seed", default=0, show_default=True, help="Which nodes and pods: the same number, the same cluster.")
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), default=120.0, show_default=True)
 @click.option("--config", type=click.Path(path_type=Path), help="Schedule with this configuration's first profile.")
@@ -46,22 +46,22 @@ def command(
     scheduler starts. The time is taken from the moment when the scheduler has seen all of them to the moment when the
     API server reports the last binding. Limits on requests in the configuration are lifted.
 
-    Exits 0 if every pod that can fit is bound and the three others are reported unschedulable. With --output json the
-    last line is a JSON object, and everything else goes to standard error.
+    Exits 0 if every pod that can fit is bound and the three others are reported unschedulable. With --output json or
+    yaml, standard output has nothing but that.
     """
     _check_sizes(nodes, pods)
     from podium.cli.demo_run import Plan
 
     good = _configuration(config, plugins)
     plan = Plan(nodes, pods, seed, timeout_s, good.config, good.plugins)
-    console = Console(stderr=output == "json", highlight=False)
-    if output == "text":
+    console = Console(stderr=output != TEXT, highlight=False)
+    if output == TEXT:
         console.print(f"[bold]podium demo[/bold]: {nodes} nodes, {pods} pods, seed {seed}\n")
     outcome = _run(plan, console)
-    if output == "json":
-        click.echo(json.dumps(outcome.summary()))
-    else:
+    if output == TEXT:
         _show(outcome, console)
+    else:
+        print_value(outcome.summary(), output)
     if not outcome.is_success:
         from podium.cli.demo_summary import failure
 

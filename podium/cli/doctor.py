@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from podium.cli.configuration import (
     usable,
 )
 from podium.cli.leader_election import leader_election_options, with_options
+from podium.cli.output import TEXT, output_option, print_value
 from podium.telemetry import configure_logging
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _MARKS = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error":
 @feature_gates_option
 @connection_options
 @leader_election_options
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@output_option()
 def command(
     config: Path | None,
     plugins: tuple[str, ...],
@@ -63,7 +63,10 @@ def command(
             report.warn("configuration", warning, "leave the field out, or live with it")
         report.ok("configuration", ", ".join(profile.scheduler_name for profile in good.config.profiles))
         event_loop.run(partial(_examine, report, good, kubeconfig, master))
-    click.echo(json.dumps(report.to_json(), indent=2) if output == "json" else _text(report), nl=output == "json")
+    if output == TEXT:
+        click.echo(_text(report), nl=False)
+    else:
+        print_value(report.to_json(), output)
     if not report.is_good:
         raise SystemExit(EXIT_NOT_WELL)
 

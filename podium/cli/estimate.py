@@ -11,6 +11,8 @@ import click
 import orjson
 
 from podium.cli import files
+from podium.cli.amounts import amounts_of
+from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 from podium.estimator.errors import EstimateError
 
 if TYPE_CHECKING:
@@ -52,7 +54,8 @@ _GATE_NAMES = {
     help="Karmada's own number, or what podium would bind.",
 )
 @click.option("--explain", is_flag=True, help="Show for each node how many fit, and what limits them.")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", help="How to answer.")
+@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if none fits.")
+@output_option()
 def command(
     clusters: tuple[str, ...],
     kubeconfig: str | None,
@@ -66,6 +69,7 @@ def command(
     feature_gates: str,
     mode: str,
     explain: bool,
+    tells_by_status: bool,
     output: str,
 ) -> None:
     """Say how many replicas a cluster has room for, as Karmada's replica estimators do.
@@ -93,27 +97,32 @@ def command(
         raise click.UsageError("give either files with -f, or a running cluster with --kubeconfig and --context")
     if mode == "accurate" and (cases is not None or explain or feature_gates):
         raise click.UsageError("--cases, --explain and --feature-gates go with --mode parity")
+    files.demand_one_stdin((*clusters, workload, cluster_object))
     gates = gates_of(feature_gates)
     try:
         if cases is not None:
             _answer_cases(cases, gates)
             return
         wanted, replica = _question(workload, requests, namespace)
-        manifests = _manifests(clusters, kubeconfig, context, _kinds(mode, gates))
+        kinds = _kinds(mode, gates)
+        manifests = _manifests(clusters, kubeconfig, context, kinds)
         if mode == "accurate":
-            answer = _accurate(manifests, replica)
+            answer = _accurate(manifests, replica, () if clusters else kinds)
         else:
+            _warn_without_quotas(manifests, gates, is_whole=not clusters)
             answer = _parity(manifests, wanted, gates, explain=explain)
         if cluster_object is not None:
             answer |= _general(cluster_object, manifests, wanted, models_semantics, answer["replicas"])
     except (EstimateError, WhatIfError) as error:
         raise click.ClickException(str(error)) from error
-    if output == "json":
-        click.echo(orjson.dumps(answer))
-    else:
+    if output == TEXT:
         from podium.cli.estimate_table import print_answer
 
         print_answer(answer)
+    else:
+        print_value(answer, output)
+    if tells_by_status and not answer["replicas"]:
+        raise SystemExit(EXIT_FITS_NOWHERE)
 
 
 def gates_of(text: str) -> Gates:
@@ -151,10 +160,10 @@ def _question(workload: str | None, requests: str | None, namespace: str) -> tup
             raise EstimateError(f"{workload}: {error}") from error
     if requests is None:
         return None, replica_of(ReplicaRequirements(namespace=namespace))
-    amounts = dict(part.partition("=")[::2] for part in requests.split(",") if part)
-    if empty := [name for name, amount in amounts.items() if not amount]:
-        raise click.UsageError(f"--requests: {empty[0]}: expected NAME=AMOUNT")
-    wanted = ReplicaRequirements(resource_request={**amounts}, namespace=namespace)
+    try:
+        wanted = ReplicaRequirements(resource_request={**amounts_of(requests)}, namespace=namespace)
+    except FieldError as error:
+        raise click.UsageError(f"--requests: {error}") from error
     return wanted, replica_of(wanted)
 
 
@@ -172,12 +181,20 @@ def _kinds(mode: str, gates: Gates) -> Sequence[ResourceType[Any]]:
 def _manifests(
     clusters: tuple[str, ...], kubeconfig: str | None, context: str | None, kinds: Sequence[ResourceType[Any]]
 ) -> list[Manifest]:
-    from podium.cli.estimate_source import manifests_in, manifests_of_cluster
+    from podium.cli.cluster_source import objects_in, objects_of_cluster
+    from podium.cli.estimate_source import admitted
 
-    manifests = manifests_in(clusters) if clusters else manifests_of_cluster(kubeconfig, context, kinds)
+    manifests = admitted(objects_in(clusters) if clusters else objects_of_cluster(kubeconfig, context, kinds))
     if not any(each.get("kind") == "Node" for each in manifests):
         raise EstimateError("no nodes: nothing can be estimated")
     return manifests
+
+
+def _warn_without_quotas(manifests: Sequence[Manifest], gates: Gates, *, is_whole: bool) -> None:
+    from podium.cli.cluster_source import warn_of_missing
+
+    if gates.resource_quota_estimate and not is_whole:
+        warn_of_missing([] if any(each.get("kind") == "ResourceQuota" for each in manifests) else ["resourcequotas"])
 
 
 def _parity(
@@ -195,12 +212,17 @@ def _parity(
     return answer
 
 
-def _accurate(manifests: Sequence[Manifest], replica: Pod) -> dict[str, Any]:
+def _accurate(manifests: Sequence[Manifest], replica: Pod, whole: Sequence[ResourceType[Any]]) -> dict[str, Any]:
+    from podium.cli.cluster_source import warn_of_missing
     from podium.cli.estimate_source import still_cluster
     from podium.estimator.accurate import accurate_replicas
+    from podium.whatif import World
 
-    engine, waiting = still_cluster(manifests, replica)
-    return {"replicas": accurate_replicas(engine, replica, waiting)}
+    world = World.of(manifests, whole)
+    engine, waiting = still_cluster(world, replica)
+    replicas = accurate_replicas(engine, replica, waiting)
+    warn_of_missing([resource.plural for resource in world.missed()])
+    return {"replicas": replicas}
 
 
 def _general(

@@ -1,4 +1,4 @@
-"""Where the objects of an estimate come from: files, an API server, or recorded cases. Read here, judged elsewhere."""
+"""The objects of an estimate, from manifests or recorded cases, as the estimator wants them."""
 
 from __future__ import annotations
 
@@ -6,32 +6,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
-from urllib.parse import quote
 
-import click
-import msgspec
-
-from podium.cli import event_loop, files
+from podium.cli import files
 from podium.cluster import CacheError
 from podium.config import default_configuration
 from podium.estimator.accurate import Engine, without_preemption
 from podium.estimator.errors import EstimateError
 from podium.estimator.member import READ, READ_TO_TRY, Gates, MemberCluster
 from podium.estimator.scheduler_view import SchedulerView
-from podium.kube.api_errors import ApiError, NotFound, Unreachable
-from podium.kube.credentials import ConnectionConfigError, load
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.resource_types import PODS, ResourceType
-from podium.kube.session import ApiSession
 from podium.lib.clock import SystemClock
 from podium.plugins import IN_TREE
 from podium.whatif import Manifest, ManifestError, StillCluster, World, read_manifest
 from podium.whatif.admission import Admission
-from podium.whatif.files import read_objects
+from podium.whatif.files import Found, read_objects
 from podium.whatif.manifests import resource_of
+from podium.whatif.templates import asked_pod
 
-_PAGE = 500
 _KINDS: Mapping[tuple[str, str], ResourceType[Any]] = {(each.group, each.kind): each for each in (*READ, *READ_TO_TRY)}
 
 
@@ -66,44 +59,15 @@ def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", *, is_accu
     return member
 
 
-def manifests_in(names: Sequence[str]) -> list[Manifest]:
-    """The objects in files, their gaps filled as an API server does.
-
-    Raises:
-        ManifestError: a file cannot be read.
-    """
-    found = [each.manifest for name in names for each in read_objects(files.content(name), name)]
-    admission = Admission(found)
-    return [admission.admit(each, resource) if (resource := resource_of(each)) else each for each in found]
+def admitted(found: Iterable[Found]) -> list[Manifest]:
+    """The objects, their gaps filled as an API server does."""
+    manifests = [each.manifest for each in found]
+    admission = Admission(manifests)
+    return [admission.admit(each, resource) if (resource := resource_of(each)) else each for each in manifests]
 
 
-def manifests_of_cluster(
-    kubeconfig: str | None, context: str | None, resources: Sequence[ResourceType[Any]]
-) -> list[Manifest]:
-    """The objects of a running cluster, as it has them now.
-
-    Raises:
-        click.ClickException: the cluster cannot be reached, or refuses.
-    """
-
-    async def fetch() -> list[Manifest]:
-        credentials = await load(kubeconfig=kubeconfig, context=context, clock=SystemClock())
-        async with ApiSession(credentials) as session:
-            try:
-                return [item for resource in resources for item in await _listed(session, resource)]
-            except Unreachable:
-                raise
-            except ApiError as error:
-                raise click.ClickException(f"{credentials.base_url}: {error}") from error
-
-    try:
-        return event_loop.run(fetch)
-    except (ConnectionConfigError, Unreachable) as error:
-        raise click.ClickException(str(error)) from error
-
-
-def still_cluster(manifests: Iterable[Manifest], replica: Pod) -> tuple[Engine, list[Pod]]:
-    """The cluster of these objects as the scheduler sees it, and the pods that wait in it.
+def still_cluster(world: World, replica: Pod) -> tuple[Engine, list[Pod]]:
+    """The world as the scheduler sees it, and the pods that wait in it.
 
     Whatever scheduler the replica and the waiting pods name, podium's defaults decide on them.
 
@@ -112,7 +76,6 @@ def still_cluster(manifests: Iterable[Manifest], replica: Pod) -> tuple[Engine, 
     """
     config = default_configuration()
     profile = replace(without_preemption(config.profiles[0]), scheduler_name=replica.spec.scheduler_name)
-    world = World.of(manifests)
     try:
         cluster = StillCluster(replace(config, profiles=(profile,)), world, IN_TREE)
     except CacheError as error:
@@ -128,50 +91,19 @@ def workload_in(name: str) -> Workload:
     Raises:
         ManifestError: there is no such thing in it, or more than one.
     """
-    found = [each for each in read_objects(files.content(name), name) if _template(each.manifest) is not None]
-    if len(found) != 1:
-        raise ManifestError(f"{name}: expected one pod or workload with a pod template, found {len(found)}")
-    manifest = found[0].manifest
-    template = _template(manifest)
-    assert template is not None
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    metadata = {**manifest.get("metadata", {}), "labels": labels, "ownerReferences": []}
-    spec = {**(template.get("spec") or {})}
+    asked, others = asked_pod(list(read_objects(files.content(name), name)), name)
+    metadata = {**(asked.manifest.get("metadata") or {}), "ownerReferences": []}
+    spec = {**(asked.manifest.get("spec") or {})}
     spec.pop("nodeName", None)
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-    return Workload(read_manifest(Admission([]).admit(pod, PODS), PODS), str(spec.get("priorityClassName") or ""))
+    admission = Admission(each.manifest for each in others)
+    return Workload(read_manifest(admission.admit(pod, PODS), PODS), str(spec.get("priorityClassName") or ""))
 
 
 def _kind_of(manifest: Any) -> ResourceType[Any] | None:
     if not isinstance(manifest, dict):
         return None
     return _KINDS.get((str(manifest.get("apiVersion", "")).rpartition("/")[0], str(manifest.get("kind", ""))))
-
-
-def _template(manifest: Manifest) -> Mapping[str, Any] | None:
-    spec = manifest.get("spec")
-    if not isinstance(spec, dict):
-        return None
-    if manifest.get("kind") == "Pod":
-        return manifest
-    template = spec.get("template") or ((spec.get("jobTemplate") or {}).get("spec") or {}).get("template")
-    return template if isinstance(template, dict) else None
-
-
-async def _listed(session: ApiSession, resource: ResourceType[Any]) -> list[Manifest]:
-    version = resource.path.strip("/").removeprefix("apis/").removeprefix("api/").rpartition("/")[0]
-    items: list[Manifest] = []
-    token = ""
-    while True:
-        query = f"?limit={_PAGE}" + (f"&continue={quote(token)}" if token else "")
-        try:
-            page = msgspec.json.decode(await session.request("GET", resource.path + query))
-        except NotFound:  # an older cluster does not serve every kind
-            return items
-        items += ({**item, "apiVersion": version, "kind": resource.kind} for item in page.get("items") or ())
-        token = page.get("metadata", {}).get("continue") or ""
-        if not token:
-            return items
 
 
 def _refuse_broken(item: Node | Pod, error: FieldError) -> None:

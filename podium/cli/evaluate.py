@@ -1,8 +1,10 @@
-"""`podium evaluate`: where would a pod go, and why? Asked without a cluster."""
+"""`podium evaluate`: where would a pod go, and why? Asked without a scheduler."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -11,31 +13,41 @@ import orjson
 from podium.cli import files
 from podium.cli.configuration import Usable, plugin_option, usable
 from podium.cli.interrupts import ending_at_once
+from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 
 
 @click.command()
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIOS]...")
 @click.option("-f", "--cluster", "clusters", multiple=True, metavar="FILE", help="Objects of a cluster. Repeatable.")
-@click.option("--pod", "pod_file", metavar="FILE", help="The pod that asks where it would go.")
+@click.option("--kubeconfig", help="Ask a running cluster; without -f, by default with the usual kubeconfig.")
+@click.option("--context", help="The context of the kubeconfig.")
+@click.option("--pod", "pod_file", metavar="FILE", help="The pod, or the workload with a pod template, to place.")
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", help="How to answer about a pod.")
+@click.option(
+    "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if the pod fits on no node."
+)
+@output_option()
 def command(
     scenarios: tuple[str, ...],
     clusters: tuple[str, ...],
+    kubeconfig: str | None,
+    context: str | None,
     pod_file: str | None,
     config: Path | None,
     plugins: tuple[str, ...],
+    tells_by_status: bool,
     output: str,
 ) -> None:
-    """Say where a pod would go, and why, without touching a cluster.
+    """Say where a pod would go, and why. Changes nothing in any cluster.
 
     \b
+    podium evaluate --pod pod.yaml
+    podium evaluate --kubeconfig FILE --context NAME --pod deployment.yaml
     podium evaluate -f cluster.yaml --pod pod.yaml
-    kubectl get nodes,pods -A -o yaml | podium evaluate -f - --pod pod.yaml
 
-    A file holds Kubernetes objects: YAML documents, JSON, or what `kubectl get -o yaml` prints; - is standard input.
-    Every node is judged, and every one that fits is scored.
+    asks a running cluster, or one in files: YAML documents, JSON, or what `kubectl get -o yaml` prints; - is standard
+    input. Every node is judged, and every one that fits is scored.
 
     \b
     podium evaluate scenarios.jsonl.gz
@@ -43,13 +55,19 @@ def command(
     answers recorded scenarios: one JSON object a line, with the objects, the configuration and the pod.
     """  # noqa: D301
     click.get_current_context().with_resource(ending_at_once())
+    is_live = kubeconfig is not None or context is not None
+    if scenarios and (pod_file is not None or clusters or is_live):
+        raise click.UsageError("give either files of scenarios, or a cluster and a pod with --pod")
+    if clusters and is_live:
+        raise click.UsageError("give either files with -f, or a running cluster with --kubeconfig and --context")
+    if not scenarios and pod_file is None:
+        raise click.UsageError("give the pod with --pod, or files of scenarios")
+    files.demand_one_stdin((*clusters, pod_file))
     good = usable(config, plugins, to_run=False)
-    if pod_file is not None and not scenarios:
-        _answer_pod(clusters, pod_file, good, output, any_scheduler=config is None)
-    elif scenarios and pod_file is None and not clusters:
+    if pod_file is None:
         _answer_scenarios(scenarios, good)
-    else:
-        raise click.UsageError("give either files of scenarios, or a cluster with -f and a pod with --pod")
+    elif not _answer_pod(clusters, (kubeconfig, context), pod_file, good, output, any_scheduler=config is None):
+        raise SystemExit(EXIT_FITS_NOWHERE if tells_by_status else 0)
 
 
 def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
@@ -59,7 +77,7 @@ def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
     out = sys.stdout.buffer
     for name in names:
         answered = 0
-        for number, line in files.lines(name):
+        for number, line in _scenarios_in(name):
             answer = evaluator.answer_line(line, f"{name}:{number}")
             out.write(orjson.dumps(answer) + b"\n")
             answered += "error" not in answer
@@ -67,19 +85,71 @@ def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
             raise click.ClickException(f"{name}: no line of it is a scenario that can be answered")
 
 
-def _answer_pod(clusters: tuple[str, ...], pod_file: str, good: Usable, output: str, *, any_scheduler: bool) -> None:
+def _scenarios_in(name: str) -> Iterable[tuple[int, bytes]]:
+    """The lines of a file of scenarios.
+
+    Raises:
+        click.ClickException: it holds Kubernetes objects instead.
+    """
+    lines = files.lines(name)
+    first = next(lines, None)
+    if first is None:
+        return ()
+    try:
+        if "kind" not in orjson.loads(first[1]):
+            return chain([first], lines)
+    except (orjson.JSONDecodeError, TypeError):
+        pass
+    all_lines = [first, *lines]
+    kinds = _kinds_in(b"".join(line for _, line in all_lines), name)
+    if not kinds:
+        return all_lines
+    pod, cluster = (name, "cluster.yaml") if len(kinds) == 1 else ("pod.yaml", name)
+    raise click.ClickException(
+        f"{name} holds Kubernetes objects ({', '.join(kinds[:3])}), not scenarios: give a pod with --pod and a cluster "
+        f"with -f, such as podium evaluate -f {cluster} --pod {pod}"
+    )
+
+
+def _kinds_in(text: bytes, name: str) -> list[str]:
+    """The kind of each object in a file; none where it holds something else."""
+    from podium.whatif import ManifestError
+    from podium.whatif.files import read_objects
+
+    try:
+        return [each.manifest["kind"] for each in read_objects(text, name)]
+    except ManifestError:
+        return []
+
+
+def _answer_pod(
+    clusters: Sequence[str],
+    live: tuple[str | None, str | None],
+    pod_file: str,
+    good: Usable,
+    output: str,
+    *,
+    any_scheduler: bool,
+) -> bool:
+    """Print the answer, and return whether there is a node."""
+    from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_missing
     from podium.cli.evaluate_table import print_table
     from podium.framework.status import PluginError, ScheduleError
+    from podium.kube import resource_types
     from podium.whatif import Question, WhatIfError
 
     try:
-        question = Question.read(
-            [(name, files.content(name)) for name in clusters], (pod_file, files.content(pod_file))
-        )
+        pod = (pod_file, files.content(pod_file))
+        if clusters:
+            question = Question.read(objects_in(clusters), pod)
+        else:
+            question = Question.read(objects_of_cluster(*live, resource_types.ALL), pod, whole=resource_types.ALL)
         answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler)
     except (WhatIfError, ScheduleError, PluginError) as error:
         raise click.ClickException(str(error)) from error
-    if output == "json":
-        click.echo(orjson.dumps(answer.to_json()))
-    else:
+    warn_of_missing(answer.missed)
+    if output == TEXT:
         print_table(answer)
+    else:
+        print_value(answer.to_json(), output)
+    return answer.winner is not None

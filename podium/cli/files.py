@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from io import BufferedReader, FileIO, RawIOBase
 from typing import BinaryIO, Final, cast
@@ -28,6 +28,12 @@ def content(name: str) -> bytes:
     """
     with reported(name), opened(name) as file:
         return read_all(file, BYTES_MAX)
+
+
+def demand_one_stdin(names: Iterable[str | None]) -> None:
+    """Standard input can be read once. Raises: click.UsageError."""
+    if sum(name == "-" for name in names) > 1:
+        raise click.UsageError("standard input (-) can be read only once")
 
 
 def lines(name: str) -> Iterator[tuple[int, bytes]]:

@@ -36,13 +36,13 @@ class Deployment(NamespacedObject, frozen=True):
     spec: TemplatedSpec = TemplatedSpec()
 
 
-class TemplatedReplicaSet(NamespacedObject, frozen=True):
+class TemplatedReplicaSet(NamespacedObject, frozen=True, tag="ReplicaSet"):
     """A replica set with its template."""
 
     spec: TemplatedSpec = TemplatedSpec()
 
 
-class TemplatedStatefulSet(NamespacedObject, frozen=True):
+class TemplatedStatefulSet(NamespacedObject, frozen=True, tag="StatefulSet"):
     """A stateful set with its template."""
 
     spec: TemplatedSpec = TemplatedSpec()

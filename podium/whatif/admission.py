@@ -49,6 +49,12 @@ class Admission:
         fill = self._fill.get(resource)
         return manifest if fill is None else fill(without_nulls(dict(manifest)))
 
+    def lacks_class_of(self, pod: Manifest) -> bool:
+        """Whether the pod's priority depends on a PriorityClass that is not there."""
+        spec = _at(pod, "spec")
+        name = spec.get("priorityClassName")
+        return isinstance(name, str) and bool(name) and name not in self._classes and spec.get("priority") is None
+
     def _pod(self, pod: dict[str, Any]) -> dict[str, Any]:
         spec = with_pod_defaults(_at(pod, "spec"))
         name = spec.get("priorityClassName")

@@ -13,11 +13,16 @@ from typing import Any
 
 import msgspec
 
+from podium.config import API_VERSION, KIND
 from podium.lib.yaml_reader import YamlError, read_documents
 from podium.whatif.errors import ManifestError
 from podium.whatif.manifests import Manifest
 
 _JSON_BEGINS = re.compile(rb"\s*[{\[]")
+_MISTAKEN = {
+    ("v1", "Config"): "a kubeconfig, not an object of a cluster: give it with --kubeconfig",
+    (API_VERSION, KIND): "a scheduler's configuration, not an object of a cluster: give it with --config",
+}
 _LISTS_MAX = 5
 """How deep lists may stand in lists."""
 
@@ -66,6 +71,8 @@ def _unfolded(content: Any, where: str, lists: int = 0) -> Iterator[Found]:
         raise ManifestError(f"{where}: kind: required")
     if not isinstance(version, str) or not version:
         raise ManifestError(f"{where}: apiVersion: required")
+    if (what := _MISTAKEN.get((version, kind))) is not None:
+        raise ManifestError(f"{where}: this is {what}")
     if not (kind.endswith("List") and "items" in content):
         yield Found(content, where)
         return

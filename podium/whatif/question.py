@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,17 +19,24 @@ from podium.whatif.cluster import StillCluster
 from podium.whatif.errors import ManifestError, WhatIfError
 from podium.whatif.files import Found, read_objects
 from podium.whatif.manifests import read_manifest, resource_of
+from podium.whatif.templates import asked_pod
 from podium.whatif.world import World
 
 
 @dataclass(frozen=True, slots=True)
 class PodAnswer:
-    """What one attempt at a pod has found in a cluster. `gates` hold the pod back from being tried at all."""
+    """What one attempt at a pod has found in a cluster.
+
+    Attributes:
+        gates: what holds the pod back from being tried at all.
+        missed: the resources that the answer depends on and of which the cluster has no object.
+    """
 
     pod: Pod
     found: Survey
     snapshot: Snapshot
     gates: tuple[Status, ...] = ()
+    missed: tuple[str, ...] = ()
 
     @property
     def winner(self) -> str | None:
@@ -37,40 +44,48 @@ class PodAnswer:
         return None if self.found.winner is None else self.snapshot.name(self.found.winner)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, as JSON values: `node` is where the pod would go, `preenqueue` what holds it back."""
-        gates = {"preenqueue": [as_status(gate) for gate in self.gates]} if self.gates else {}
-        return {"pod": self.pod.key, "node": self.winner, **gates, **as_answer(self.found, self.snapshot)}
+        """Everything, as JSON values.
+
+        `node` is where the pod would go, `preenqueue` what holds it back, `missing` what the cluster may lack.
+        """
+        more: dict[str, Any] = {"preenqueue": [as_status(gate) for gate in self.gates]} if self.gates else {}
+        if self.missed:
+            more["missing"] = list(self.missed)
+        return {"pod": self.pod.key, "node": self.winner, **more, **as_answer(self.found, self.snapshot)}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Where would the pod go in this world?"""
+    """Where would the pod go in this world? Its priority class may not be known there."""
 
     world: World
     pod: Pod
+    lacks_class: bool = False
 
     @classmethod
-    def read(cls, clusters: Iterable[tuple[str, bytes]], pod: tuple[str, bytes]) -> Question:
-        """Read a question from files, each a name and its content.
+    def read(
+        cls, cluster: Iterable[Found], pod: tuple[str, bytes], whole: Collection[ResourceType[Any]] = ()
+    ) -> Question:
+        """Read a question from the objects of a cluster, and from a file, its name and its content.
 
-        The pod is taken as not yet bound, and stands in for one of its name in the cluster.
+        The pod, or one such as the workload in the file makes, is taken as not yet bound, and stands in for one of its
+        name in the cluster.
+
+        Args:
+            whole: the kinds of which the cluster's objects are complete, even if there are none.
 
         Raises:
-            ManifestError: a file cannot be read, the pod's file does not hold exactly one pod, or there is no node.
+            ManifestError: an object cannot be read, the file is about no pod or several, or there is no node.
         """
-        found = [each for name, content in clusters for each in read_objects(content, name)]
-        pod_found = list(read_objects(pod[1], pod[0]))
-        pods = [each for each in pod_found if resource_of(each.manifest) is PODS]
-        if len(pods) != 1:
-            raise ManifestError(f"{pod[0]}: expected one pod, found {len(pods)}")
-        found += [each for each in pod_found if each is not pods[0]]
+        asked_about, others = asked_pod(list(read_objects(pod[1], pod[0])), pod[0])
+        found = [*cluster, *others]
         admission = Admission(each.manifest for each in found)
-        world = World(_read_all(found, admission))
+        world = World(_read_all(found, admission), whole)
         if not world.objects(NODES):
-            raise ManifestError("no nodes: give the cluster's objects with -f")
-        asked = _read(pods[0], PODS, admission)
+            raise ManifestError("no nodes: give the cluster's objects with -f, or the cluster itself with --kubeconfig")
+        asked = _read(asked_about, PODS, admission)
         world.put_pod(asked)
-        return cls(world, asked)
+        return cls(world, asked, admission.lacks_class_of(asked_about.manifest) and PODS not in whole)
 
     def ask(
         self, config: KubeSchedulerConfiguration, classes: Mapping[str, type[Plugin]], *, any_scheduler: bool
@@ -90,8 +105,11 @@ class Question:
             cluster = StillCluster(config, self.world, classes, asked=(self.pod.key,))
         except CacheError as error:
             raise WhatIfError(str(error)) from error
-        gates = cluster.gates_of(self.pod)
-        return PodAnswer(self.pod, survey_one_pod(cluster, self.pod), cluster.cache.snapshot(), gates)
+        gates, found = cluster.gates_of(self.pod), survey_one_pod(cluster, self.pod)
+        missed = [resource.plural for resource in self.world.missed()]
+        if self.lacks_class:
+            missed.append("priorityclasses")
+        return PodAnswer(self.pod, found, cluster.cache.snapshot(), gates, tuple(sorted(missed)))
 
 
 def _read_all(found: Iterable[Found], admission: Admission) -> Iterable[tuple[ResourceType[Any], Any]]:

@@ -19,6 +19,7 @@ from podium.estimator.member import Gates
 from podium.estimator.server.app import EstimatorApp
 from podium.estimator.server.messages import CLASSES
 from podium.kube.objects import Pod
+from podium.whatif import World
 from tests.integration.estimator.conftest import QUIET, Asker, refusal, serving
 from tests.unit.estimator.server.wire import ERAS, replicas_request, sets_request
 
@@ -121,5 +122,5 @@ async def test_recorded_members_tried_out_have_the_numbers_that_podium_estimate_
 
 
 def _engine_and(objects: list[Any], replica: Pod) -> tuple[Engine, Pod, list[Pod]]:
-    engine, waiting = still_cluster(objects, replica)
+    engine, waiting = still_cluster(World.of(objects), replica)
     return engine, replica, waiting

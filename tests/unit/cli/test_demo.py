@@ -20,7 +20,7 @@ from podium.cli.demo import _log_warnings_only, command
         (["--nodes", "10", "--pods", "101"], "--pods: 10 nodes are sure to have room for 100, 10 each"),
         (["--nodes", "many"], "'many' is not a valid integer"),
         (["--timeout", "0"], "'--timeout': 0.0 is not in the range x>0"),
-        (["--output", "yaml"], "'yaml' is not one of 'text', 'json'"),
+        (["--output", "xml"], "'xml' is not one of 'text', 'json', 'yaml'"),
     ],
 )
 def test_sizes_that_make_no_demo_are_refused_with_the_reason(arguments: list[str], complaint: str) -> None:

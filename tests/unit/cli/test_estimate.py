@@ -81,8 +81,10 @@ def test_accurate_mode_knows_of_ports_and_of_pods_that_wait(tmp_path):
     files = ("-f", _written(tmp_path / "cluster.yaml", *nodes, waiting))
     asked = (*files, "--workload", _written(tmp_path / "web.yaml", web))
     assert _run(*asked).output == "12 replicas fit\n"
-    assert _run(*asked, "--mode", "accurate").output == "2 replicas fit\n"
-    assert _run(*files, "--mode", "accurate", "--requests", "memory=4Gi").output == "5 replicas fit\n"
+    assert _run(*asked, "--mode", "accurate").stdout == "2 replicas fit\n"
+    result = _run(*files, "--mode", "accurate", "--requests", "memory=4Gi")
+    assert result.stdout == "5 replicas fit\n"
+    assert "warning: the answer depends on services" in result.stderr
 
 
 def test_karmadas_cluster_object_gives_the_general_estimate_too(cluster, tmp_path):
@@ -144,7 +146,7 @@ def test_models_without_ranges_are_named(cluster, tmp_path):
     ("arguments", "text"),
     [
         (["--requests", "cpu"], "--requests: cpu: expected NAME=AMOUNT"),
-        (["--requests", "cpu=lots"], 'resourceRequest[cpu]: "lots" has the unknown suffix'),
+        (["--requests", "cpu=lots"], '--requests: cpu: "lots" has the unknown suffix'),
         (["--feature-gates", "Quota=true"], "unknown gate 'Quota'"),
         (["--feature-gates", "ResourceQuotaEstimate=1"], "expected true or false, got '1'"),
         (["--kubeconfig", "x"], "give either files with -f, or a running cluster"),
@@ -158,6 +160,18 @@ def test_mistake_is_named(cluster, arguments, text):
     result = _run("-f", cluster, *arguments)
     assert result.exit_code != 0
     assert text in " ".join(result.output.split())
+
+
+def test_the_status_tells_whether_any_fits_where_that_is_asked_for(cluster):
+    assert _run("-f", cluster, "--requests", "cpu=1", "--exit-code").exit_code == 0
+    assert _run("-f", cluster, "--requests", "cpu=99", "--exit-code").exit_code == 3
+    assert _run("-f", cluster, "--requests", "cpu=99").exit_code == 0
+
+
+def test_quotas_that_the_files_lack_are_named(tmp_path):
+    asked = ("-f", _written(tmp_path / "nodes.yaml", NODE), "--requests", "cpu=1")
+    assert "resourcequotas" in _run(*asked, "--feature-gates", "ResourceQuotaEstimate=true").stderr
+    assert _run(*asked).stderr == ""
 
 
 def test_files_without_what_is_needed_are_named(cluster, tmp_path):

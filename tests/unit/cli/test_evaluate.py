@@ -2,6 +2,7 @@ import gzip
 import json
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from podium.cli.main import main
@@ -70,13 +71,13 @@ def test_held_back_pod_is_told_so(cluster, tmp_path):
 
 def test_json_holds_everything_in_one_line(cluster, tmp_path):
     result = _run("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", POD), "--output", "json")
-    answer = json.loads(result.output)
+    answer = json.loads(result.stdout)
     assert (answer["pod"], answer["node"], answer["feasible"]) == ("default/web", "n1", ["n1"])
 
 
 def test_cluster_may_come_from_standard_input(tmp_path):
     result = _run("-f", "-", "--pod", _written(tmp_path / "pod.yaml", POD), "--output", "json", stdin=json.dumps(NODE))
-    assert json.loads(result.output)["node"] == "n1"
+    assert json.loads(result.stdout)["node"] == "n1"
 
 
 def test_configuration_decides_and_its_leader_election_does_not_matter(cluster, tmp_path):
@@ -88,7 +89,7 @@ def test_configuration_decides_and_its_leader_election_does_not_matter(cluster, 
     )
     pod = _written(tmp_path / "pod.yaml", POD)
     result = _run("-f", cluster, "--pod", pod, "--config", config, "--output", "json")
-    assert json.loads(result.output)["feasible"] == ["n1", "n2"]
+    assert json.loads(result.stdout)["feasible"] == ["n1", "n2"]
 
 
 def test_scenarios_are_answered_a_line_each_packed_or_not(tmp_path):
@@ -102,24 +103,95 @@ def test_scenarios_are_answered_a_line_each_packed_or_not(tmp_path):
 
 
 def test_file_without_any_scenario_is_an_error(tmp_path):
-    path = _written(tmp_path / "cluster.yaml", POD)
+    path = tmp_path / "scenarios.jsonl"
+    path.write_text('{"pod": 1}\nnonsense\n')
     result = _run(path)
     assert result.exit_code == 1
     assert f"{path}: no line of it is a scenario" in result.stderr
 
 
+@pytest.mark.parametrize("form", [json.dumps, lambda pod: json.dumps(pod, indent=1), yaml.safe_dump])
+def test_a_pod_in_the_place_of_scenarios_is_told_how_to_ask(form, tmp_path):
+    path = tmp_path / "pod.yaml"
+    path.write_text(form(POD))
+    result = _run(path)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"{path} holds Kubernetes objects (Pod), not scenarios" in result.stderr
+    assert f"podium evaluate -f cluster.yaml --pod {path}\n" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", ["-f mistaken --pod pod", "-f cluster --pod mistaken"])
+@pytest.mark.parametrize(
+    ("head", "flag"),
+    [
+        (
+            {"apiVersion": "v1", "kind": "Config", "clusters": []},
+            "kubeconfig, not an object of a cluster: give it with --k",
+        ),
+        (
+            {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"},
+            "configuration, not an object of a cluster: give it with --config",
+        ),
+    ],
+    ids=["kubeconfig", "configuration"],
+)
+def test_a_file_in_the_wrong_place_is_told_where_it_belongs(arguments, head, flag, cluster, tmp_path):
+    paths = {"mistaken": tmp_path / "m", "pod": tmp_path / "p", "cluster": cluster}
+    _written(paths["mistaken"], head)
+    _written(paths["pod"], POD)
+    result = _run(*(paths.get(each, each) for each in arguments.split()))
+    assert result.exit_code == 1
+    assert f"{paths['mistaken']}: document 1: this is a" in result.stderr
+    assert flag in result.stderr
+
+
+def test_the_status_tells_whether_the_pod_fits_where_that_is_asked_for(cluster, tmp_path):
+    fits, big = _written(tmp_path / "pod.yaml", POD), _written(tmp_path / "big.yaml", BIG)
+    assert _run("-f", cluster, "--pod", fits, "--exit-code").exit_code == 0
+    assert _run("-f", cluster, "--pod", big, "--exit-code").exit_code == 3
+    assert _run("-f", cluster, "--pod", big).exit_code == 0
+    assert _run("-f", "nowhere", "--pod", big, "--exit-code").exit_code == 1
+
+
+def test_what_the_dump_lacks_is_named_on_standard_error(cluster, tmp_path):
+    asked = ("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", POD))
+    result = _run(*asked)
+    (warning,) = result.stderr.splitlines()
+    assert warning.startswith("warning: the answer depends on services, and the files hold none")
+    assert "kubectl get services -A -o yaml" in warning
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+    assert _run(*asked, "-f", _written(tmp_path / "s.yaml", service)).stderr == ""
+
+
+def test_every_format_says_the_same(cluster, tmp_path):
+    asked = ("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", POD))
+    as_json = json.loads(_run(*asked, "-o", "json").stdout)
+    assert yaml.safe_load(_run(*asked, "-o", "yaml").stdout) == as_json
+    assert _run(*asked, "-o", "table").stdout == _run(*asked).stdout == _run(*asked, "--output", "text").stdout
+
+
 def test_scenarios_may_come_from_standard_input():
     result = _run("-", stdin=gzip.compress(json.dumps(SCENARIO).encode()))
-    assert json.loads(result.output)["feasible"] == ["n1"]
+    assert json.loads(result.stdout)["feasible"] == ["n1"]
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("-f", "c"), ("--pod", "p", "s.jsonl"), ("-f", "c", "s.jsonl")], ids=lambda each: " ".join(each)
+    ("arguments", "text"),
+    [
+        ((), "give the pod with --pod, or files of scenarios"),
+        (("-f", "c"), "give the pod with --pod, or files of scenarios"),
+        (("--pod", "p", "s.jsonl"), "give either files of scenarios, or a cluster and a pod with --pod"),
+        (("-f", "c", "s.jsonl"), "give either files of scenarios, or a cluster and a pod with --pod"),
+        (("--context", "c", "s.jsonl"), "give either files of scenarios, or a cluster and a pod with --pod"),
+        (("--pod", "p", "-f", "c", "--kubeconfig", "k"), "give either files with -f, or a running cluster"),
+        (("--pod", "-", "-f", "-"), "standard input (-) can be read only once"),
+    ],
+    ids=lambda each: " ".join(each)[:20],
 )
-def test_half_a_question_is_a_usage_error(arguments):
+def test_half_a_question_is_a_usage_error(arguments, text):
     result = _run(*arguments)
     assert result.exit_code == 2
-    assert "give either files of scenarios, or a cluster with -f and a pod with --pod" in result.output
+    assert text in " ".join(result.output.split())
 
 
 def test_file_that_is_not_there_is_named(tmp_path):

@@ -3,8 +3,10 @@ import json
 import pytest
 
 from podium.config import default_configuration
+from podium.kube import resource_types
 from podium.plugins import IN_TREE
 from podium.whatif import ManifestError, Question, WhatIfError
+from podium.whatif.files import read_objects
 from tests.unit.whatif.manifests import node, pod
 
 
@@ -12,8 +14,12 @@ def _file(*objects, name="cluster.yaml"):
     return name, "\n---\n".join(json.dumps(each) for each in objects).encode()
 
 
+def _read(clusters, asked, whole=()):
+    return Question.read([each for name, text in clusters for each in read_objects(text, name)], asked, whole)
+
+
 def _ask(clusters, asked, *, any_scheduler=True):
-    question = Question.read(clusters, asked)
+    question = _read(clusters, asked)
     return question.ask(default_configuration(), IN_TREE, any_scheduler=any_scheduler)
 
 
@@ -64,12 +70,15 @@ def test_gates_are_told_beside_where_the_pod_would_go():
     ]
 
 
+_EXPECTED = "expected one pod or workload with a pod template"
+
+
 @pytest.mark.parametrize(
     ("clusters", "asked", "error"),
     [
         ([], _pod_file(pod("a")), "no nodes: give the cluster's objects with -f"),
-        ([_file(node("n1"))], _pod_file(), "pod.yaml: expected one pod, found 0"),
-        ([_file(node("n1"))], _pod_file(pod("a"), pod("b")), "pod.yaml: expected one pod, found 2"),
+        ([_file(node("n1"))], _pod_file(), f"pod.yaml: {_EXPECTED}, found 0: the file holds nothing"),
+        ([_file(node("n1"))], _pod_file(pod("a"), pod("b")), f"pod.yaml: {_EXPECTED}, found 2: the file holds Pod"),
         (
             [_file(node("n1"), pod("x", priority="no"))],
             _pod_file(pod("a")),
@@ -84,7 +93,7 @@ def test_gates_are_told_beside_where_the_pod_would_go():
 )
 def test_question_that_cannot_be_read_is_refused_by_file_document_and_field(clusters, asked, error):
     with pytest.raises(ManifestError) as refused:
-        Question.read(clusters, asked)
+        _read(clusters, asked)
     assert str(refused.value).startswith(error)
 
 
@@ -92,3 +101,54 @@ def test_two_pods_of_one_uid_are_refused():
     twins = [{**pod(name, on="n1"), "metadata": {"name": name, "uid": "same"}} for name in "ab"]
     with pytest.raises(WhatIfError, match="already in added state"):
         _ask([_file(node("n1"), *twins)], _pod_file(pod("web")))
+
+
+def test_a_workload_stands_for_a_pod_such_as_it_makes():
+    spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
+    metadata = {"name": "web", "namespace": "shop", "labels": {"own": "1"}}
+    for kind, made in (
+        ("Deployment", {"template": template}),
+        ("CronJob", {"jobTemplate": {"spec": {"template": template}}}),
+    ):
+        workload = {"apiVersion": "x/v1", "kind": kind, "metadata": metadata, "spec": made}
+        answer = _ask([_file(node("n1", cpu="1"), node("n2"))], _pod_file(workload))
+        assert (answer.pod.key, answer.pod.metadata.labels, answer.winner) == ("shop/web", {"app": "web"}, "n2")
+
+
+_CLAIM = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "x"},
+    "spec": {"storageClassName": "fast"},
+}
+_VOLUME = {"name": "v", "persistentVolumeClaim": {"claimName": "x"}}
+_FAR = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", "namespaceSelector": {}}]}
+
+
+@pytest.mark.parametrize(
+    ("objects", "asked", "missed"),
+    [
+        ([], pod("web"), ("services",)),
+        ([], pod("web", affinity={"podAntiAffinity": _FAR}), ("namespaces", "services")),
+        ([pod("low", cpu="4", on="n1")], pod("web", cpu="4", priority=5), ("poddisruptionbudgets",)),
+        ([], pod("web", nodeSelector={"zone": "nowhere"}), ()),
+        (
+            [_CLAIM],
+            pod("web", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]),
+            ("storageclasses",),
+        ),
+        ([], pod("web", priorityClassName="high"), ("priorityclasses", "services")),
+        ([], pod("web", priorityClassName="high", priority=3), ("services",)),
+    ],
+    ids=["services", "namespaces", "budgets", "nothing", "classes", "priority-class", "priority-known"],
+)
+def test_kinds_that_the_answer_depends_on_and_that_are_not_there_are_told(objects, asked, missed):
+    answer = _ask([_file(node("n1", cpu="4"), *objects)], _pod_file(asked))
+    assert answer.missed == missed
+    assert tuple(answer.to_json().get("missing", ())) == missed
+
+
+def test_nothing_is_missing_of_a_cluster_that_is_known_whole():
+    question = _read([_file(node("n1"))], _pod_file(pod("web", priorityClassName="high")), resource_types.ALL)
+    assert question.ask(default_configuration(), IN_TREE, any_scheduler=True).missed == ()

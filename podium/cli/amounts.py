@@ -1,0 +1,56 @@
+"""The option `--requests`: what a replica takes, as NAME=AMOUNT with commas."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Final
+
+from podium.config.names import label_key_errors
+from podium.kube.errors import FieldError
+from podium.kube.quantity import QuantityError, parse
+from podium.kube.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
+
+_STANDARD: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
+_HUGE_PAGES: Final = re.compile(r"hugepages-[0-9]+[KMGTPE]i")
+
+
+def amounts_of(text: str) -> dict[str, str]:
+    """The amounts by resource.
+
+    Raises:
+        FieldError: a resource is none that containers can ask for, is named twice, or its amount is no amount.
+    """
+    amounts: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, amount = (each.strip() for each in part.partition("="))
+        if not equals or not name or not amount:
+            raise FieldError(part.strip() or '""', "expected NAME=AMOUNT, such as cpu=500m,memory=1Gi")
+        _check_name(name)
+        if name in amounts:
+            raise FieldError(name, "given twice")
+        _check_amount(name, amount)
+        amounts[name] = amount
+    return amounts
+
+
+def _check_name(name: str) -> None:
+    if name in _STANDARD or _HUGE_PAGES.fullmatch(name):
+        return
+    if "/" not in name:
+        near = difflib.get_close_matches(name, _STANDARD, n=1, cutoff=0.7)
+        meant = f"did you mean {near[0]}?" if near else "resources of devices have a domain, such as nvidia.com/gpu"
+        raise FieldError(name, f"no such resource; {meant}")
+    if errors := label_key_errors(name):
+        raise FieldError(name, errors[0])
+
+
+def _check_amount(name: str, amount: str) -> None:
+    try:
+        quantity = parse(amount)
+    except QuantityError as error:
+        raise FieldError(name, str(error)) from error
+    if quantity.unscaled < 0:
+        raise FieldError(name, f"{amount} is negative")
+    if name not in _STANDARD and quantity.value * 1000 != quantity.milli_value:
+        raise FieldError(name, f"{amount} is not a whole number")

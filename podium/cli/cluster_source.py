@@ -1,0 +1,88 @@
+"""Where the objects of a question come from: files, or an API server. Read here, judged elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import click
+import msgspec
+
+from podium.cli import event_loop, files
+from podium.kube.api_errors import ApiError, NotFound, Unreachable
+from podium.kube.credentials import ConnectionConfigError, load
+from podium.kube.resource_types import ResourceType
+from podium.kube.session import ApiSession
+from podium.lib.clock import SystemClock
+from podium.whatif import Manifest
+from podium.whatif.files import Found, read_objects
+
+_PAGE = 500
+
+
+def objects_in(names: Sequence[str]) -> list[Found]:
+    """The objects in files.
+
+    Raises:
+        click.ClickException: a file cannot be read.
+        ManifestError: what is in it cannot.
+    """
+    return [each for name in names for each in read_objects(files.content(name), name)]
+
+
+def objects_of_cluster(
+    kubeconfig: str | None, context: str | None, resources: Sequence[ResourceType[Any]]
+) -> list[Found]:
+    """The objects of a running cluster, as it has them now.
+
+    Raises:
+        click.ClickException: the cluster cannot be reached, or refuses.
+    """
+
+    async def fetch() -> list[Found]:
+        credentials = await load(kubeconfig=kubeconfig, context=context, clock=SystemClock())
+        async with ApiSession(credentials) as session:
+            try:
+                return [
+                    Found(item, f"{credentials.base_url}{resource.path}")
+                    for resource in resources
+                    for item in await _listed(session, resource)
+                ]
+            except Unreachable:
+                raise
+            except ApiError as error:
+                raise click.ClickException(f"{credentials.base_url}: {error}") from error
+
+    try:
+        return event_loop.run(fetch)
+    except (ConnectionConfigError, Unreachable) as error:
+        raise click.ClickException(str(error)) from error
+
+
+async def _listed(session: ApiSession, resource: ResourceType[Any]) -> list[Manifest]:
+    items: list[Manifest] = []
+    token = ""
+    while True:
+        query = f"?limit={_PAGE}" + (f"&continue={quote(token)}" if token else "")
+        try:
+            page = msgspec.json.decode(await session.request("GET", resource.path + query))
+        except NotFound:  # an older cluster does not serve every kind
+            return items
+        more = page.get("items") or ()
+        items += ({**item, "apiVersion": resource.api_version, "kind": resource.kind} for item in more)
+        token = page.get("metadata", {}).get("continue") or ""
+        if not token:
+            return items
+
+
+def warn_of_missing(kinds: Collection[str]) -> None:
+    """Say on standard error which kinds the answer depends on that the files have nothing of."""
+    if not kinds:
+        return
+    plural = ",".join(sorted(kinds))
+    click.echo(
+        f"warning: the answer depends on {plural.replace(',', ', ')}, and the files hold none; if the cluster has any, "
+        f"add them: kubectl get {plural} -A -o yaml (or ask the cluster itself with --kubeconfig)",
+        err=True,
+    )

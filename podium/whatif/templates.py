@@ -1,0 +1,61 @@
+"""The pod that a file is about: the one in it, or such as the workload in it makes.
+
+Source: the kinds with a pod template under apps/v1 and batch/v1; any other kind with `spec.template` counts, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from podium.whatif.errors import ManifestError
+from podium.whatif.files import Found
+from podium.whatif.manifests import Manifest
+
+
+def asked_pod(found: Sequence[Found], name: str) -> tuple[Found, list[Found]]:
+    """The pod that a file asks about, not bound yet, and the other objects of the file.
+
+    Args:
+        name: what to call the file.
+
+    Raises:
+        ManifestError: it holds no pod and no workload, or more than one.
+    """
+    asked = [(each, template) for each in found if (template := template_of(each.manifest)) is not None]
+    if len(asked) != 1:
+        kinds = ", ".join(dict.fromkeys(str(each.manifest["kind"]) for each in found)) or "nothing"
+        raise ManifestError(
+            f"{name}: expected one pod or workload with a pod template, found {len(asked)}: the file holds {kinds}"
+        )
+    ((workload, template),) = asked
+    others = [each for each in found if each is not workload]
+    if template is workload.manifest:
+        return workload, others
+    return Found(_pod_like(workload.manifest, template), workload.where), others
+
+
+def template_of(manifest: Manifest) -> Mapping[str, Any] | None:
+    """What says how the pod is: a pod itself, or a workload's template; None for other objects."""
+    if manifest.get("kind") == "Pod":
+        return manifest
+    spec = manifest.get("spec")
+    if not isinstance(spec, dict):
+        return None
+    for way in (("template",), ("jobTemplate", "spec", "template")):
+        below: Any = spec
+        for name in way:
+            below = below.get(name) if isinstance(below, dict) else None
+        if isinstance(below, dict):
+            return below
+    return None
+
+
+def _pod_like(workload: Manifest, template: Mapping[str, Any]) -> Manifest:
+    """A pod of the workload's name and namespace, with the labels, annotations and spec of its template."""
+    of_workload, of_template = workload.get("metadata"), template.get("metadata")
+    own = of_workload if isinstance(of_workload, dict) else {}
+    made = of_template if isinstance(of_template, dict) else {}
+    metadata = {name: own[name] for name in ("name", "namespace") if name in own}
+    metadata |= {name: made[name] for name in ("labels", "annotations") if name in made}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}}

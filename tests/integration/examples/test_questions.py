@@ -1,0 +1,74 @@
+"""docs/questions.md: following only that page, questions are answered."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from podium.cli.main import main
+from podium.kube import resource_types
+from podium.sandbox.fill import varied_nodes
+from tests.integration.cli.conftest import ROOT, Start, environment, read_until, start
+
+__all__ = ["environment", "start"]
+
+_PAGE = (ROOT / "docs" / "questions.md").read_text()
+_LIVE, _FROM_FILES = (shlex.split(line) for line in re.findall(r"^\$ podium (evaluate .*)$", _PAGE, re.MULTILINE))
+(_DUMPED,) = re.findall(r"^\$ kubectl get (\S+) -A", _PAGE, re.MULTILINE)
+
+
+@pytest.fixture
+def kubeconfig(start: Start, tmp_path: Path) -> Path:
+    path = tmp_path / "kubeconfig"
+    read_until(start("sandbox", "--nodes", "5", "--write-kubeconfig", path), ["Serving on"])
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _in_the_clone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(ROOT)
+    return iter(())
+
+
+def _asked(arguments: list[str], *more: str, **places: Path) -> Result:
+    replaced = [str(places.get(Path(each).stem, each)) for each in arguments]
+    return CliRunner().invoke(main, [*replaced, *more], catch_exceptions=False)
+
+
+def test_a_running_cluster_is_asked(kubeconfig: Path) -> None:
+    result = _asked(_LIVE, "-o", "json", config=kubeconfig)
+    assert (result.exit_code, result.stderr) == (0, "")
+    answer = json.loads(result.stdout)
+    assert answer["pod"] == "default/podium-web"
+    assert answer["node"] in answer["feasible"]
+    assert len(answer["feasible"]) + len(answer["filter"]) == 5
+
+
+def test_a_cluster_in_a_file_is_asked_and_what_it_lacks_is_named(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.yaml"
+    dump.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": varied_nodes(5)}))
+    result = _asked(_FROM_FILES, cluster=dump)
+    assert result.exit_code == 0
+    assert "default/podium-web fits on " in result.stdout
+    assert "warning: the answer depends on services" in result.stderr
+
+
+def test_a_context_that_is_not_there_is_named(kubeconfig: Path) -> None:
+    result = _asked(_LIVE, "--context", "nowhere", config=kubeconfig)
+    assert result.exit_code == 1
+    assert "no object with name nowhere in contexts" in result.stderr
+
+
+def test_the_page_names_every_kind_that_a_decision_may_depend_on() -> None:
+    short = {"pv": "persistentvolumes", "pvc": "persistentvolumeclaims"}
+    named = {short.get(each, each) for each in _DUMPED.split(",")}
+    # Pods with claims of devices are told that podium does not allocate them.
+    watched = {each.plural for each in resource_types.ALL} - {"deviceclasses", "resourceclaims"}
+    assert named == watched | {"priorityclasses"}
