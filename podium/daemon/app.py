@@ -199,6 +199,7 @@ class App:
                 keep=kept_whole(self._config.extenders),
             )
             parts, wake_up = self._wire(session, informers, requests)
+            informers.consistency.when_good(wake_up.ring)
             await stack.enter_async_context(parts.extender_pool)
             self._loop = SchedulingLoop(parts, wake_up)
             doors = await self._open(stack, credentials, parts.queue)
@@ -319,6 +320,7 @@ class App:
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
             extenders=extenders,
             extender_pool=extender_pool,
+            consistency=informers.consistency,
             avoids_conflicts=self._options.avoids_conflicts,
             pick=NearBest(self._random, _NEAR_BEST_MARGIN) if self._options.avoids_conflicts else choose,
         )

@@ -44,6 +44,7 @@ from podium.framework.schedule import Decision, DoesNotFit, Failed, Suggested, a
 from podium.framework.scoring import Pick, choose
 from podium.framework.search import Rotation
 from podium.framework.status import Status, error_status
+from podium.kube.consistency import Consistency
 from podium.kube.dispatcher import Dispatcher
 from podium.kube.objects import Pod
 from podium.lib.clock import Clock
@@ -86,6 +87,7 @@ class Collaborators:
     percentage_of_nodes_to_score: int
     extenders: Extenders
     extender_pool: ExtenderPool
+    consistency: Consistency
     pick: Pick = choose
     avoids_conflicts: bool = False
 
@@ -143,6 +145,9 @@ class SchedulingLoop:
         # A task of anyio's costs 20 us more than one of asyncio's.
         async with asyncio.TaskGroup() as tasks:
             while not self._is_stopping:
+                if not self._parts.consistency.is_good:
+                    await self._wait_consistent()
+                    continue
                 self._parts.queue.run_due_timers()
                 turn = self._take_turn(tasks)
                 if isinstance(turn, Unfinished):
@@ -153,6 +158,12 @@ class SchedulingLoop:
                 if self._is_ahead_by(_REQUESTS_WAITING_MAX):
                     await self._wait_caught_up()
         self._ended.set()
+
+    async def _wait_consistent(self) -> None:
+        """Wait until what is known of the cluster is one state of it."""
+        consistency = self._parts.consistency
+        while not consistency.is_good and not self._is_stopping:
+            await self._wake_up.wait(consistency.wait_s() or _LOOK_AGAIN_S)
 
     async def wait_ended(self) -> None:
         """Wait until `run` has ended; at once if it has never begun."""
@@ -243,7 +254,26 @@ class SchedulingLoop:
         return Failed(error_status(f"deciding on the pod: {words_of(error)}"))
 
     async def _finish(self, begun: Unfinished, tasks: asyncio.TaskGroup) -> None:
-        """The rest of a cycle that is long, or in which extenders are asked: the snapshot waits, nothing else does."""
+        """The rest of a cycle that is long, or in which extenders are asked: the snapshot waits, nothing else does.
+
+        The attempt is made again if a list has been taken in meanwhile: what it was decided on is gone as a whole.
+        """
+        parts = self._parts
+        unfinished: Unfinished | None = begun
+        while unfinished is not None:
+            attempt, changes = unfinished.attempt, parts.consistency.changes
+            decision = await self._rest_of(unfinished)
+            if decision is None:
+                parts.queue.done(attempt.pod.uid)
+                return
+            if parts.consistency.changes == changes:
+                self._follow(attempt, decision, tasks)
+                return
+            await self._wait_consistent()
+            unfinished = self._again(attempt, tasks)
+
+    async def _rest_of(self, begun: Unfinished) -> Decision | None:
+        """What the attempt comes to; None where it is given up because of `stop`."""
         parts = self._parts
         decision: Decision | None = None
         with parts.cache.held(), anyio.CancelScope() as self._finishing:
@@ -252,10 +282,16 @@ class SchedulingLoop:
             except Exception as error:  # noqa: BLE001 - see `_broken`
                 decision = self._broken(begun.attempt.pod, error)
         self._finishing = None
-        if decision is None:
-            parts.queue.done(begun.attempt.pod.uid)
-        else:
-            self._follow(begun.attempt, decision, tasks)
+        return decision
+
+    def _again(self, attempt: Attempt, tasks: asyncio.TaskGroup) -> Unfinished | None:
+        """Make an attempt again, at the pod as it is by now."""
+        current = None if self._is_stopping else self._parts.failures.waiting(attempt.pod)
+        if current is None:
+            self._parts.queue.done(attempt.pod.uid)
+            return None
+        attempt.info.pod = current
+        return self._attempt(attempt.info, tasks)
 
     def _follow(self, attempt: Attempt, decision: Decision, tasks: asyncio.TaskGroup) -> None:
         """See to what the decision asks for."""

@@ -5,8 +5,9 @@ immutable.
 
 Source: client-go v0.36 tools/cache/shared_informer.go.
 Differs: handlers are called on the loop, at once, one after the other; they hear of the first list while it arrives,
-and again of what a next one says otherwise if it does not arrive whole; an object that was deleted and made anew unseen
-is delivered as deleted and added, not as updated.
+and again of what a next one says otherwise if it does not arrive whole; nothing is decided while a later list is taken
+in (`kube.consistency`); an object that was deleted and made anew unseen is delivered as deleted and added, not as
+updated.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from typing import Any, Final, Generic, Protocol, TypeVar, cast
 import anyio
 import structlog
 
+from podium.kube.consistency import Consistency
 from podium.kube.index import Index
 from podium.kube.reflector import Reflector, ReflectorSettings, ReflectorStatistics
-from podium.kube.resource_types import KubeObject, ObjectT, ResourceType
+from podium.kube.resource_types import NODES, PODS, ObjectT, ResourceType
+from podium.kube.resource_versions import is_older
 from podium.kube.session import ApiSession
 from podium.kube.whole_objects import Keep
 from podium.kube.wire import BrokenObject
@@ -70,9 +73,11 @@ class Informer(Generic[ObjectT]):
         resource: ResourceType[ObjectT],
         on_handler_error: Callable[[str, Exception], None],
         clock: Clock | None = None,
+        consistency: Consistency | None = None,
     ) -> None:
         self.resource = resource
         self._clock = clock or SystemClock()
+        self._consistency = consistency or Consistency(self._clock)
         self._on_handler_error = on_handler_error
         self._items: dict[str, ObjectT] = {}
         self._by_namespace: dict[str, dict[str, ObjectT]] | None = None
@@ -149,7 +154,7 @@ class Informer(Generic[ObjectT]):
         elif known.metadata.uid != item.metadata.uid:
             self._remove(key, known)
             self._add(key, item)
-        elif _is_newer(item, known):
+        elif is_older(known.metadata.resource_version, item.metadata.resource_version):
             self._update(key, known, item)
 
     def drop(self, item: ObjectT) -> None:
@@ -185,13 +190,17 @@ class Informer(Generic[ObjectT]):
                 self._put_listed(item.key, item)
 
     async def replace(self, items: Sequence[ObjectT], broken: Sequence[BrokenObject]) -> None:
-        """Take a whole list: what is missing in it was deleted. Lets others run from time to time."""
+        """Take a whole list: what is missing in it was deleted. Lets others run from time to time, but no decisions."""
         turns = Turns(self._clock)
         listed: dict[str, ObjectT] = {}
         for item in items:
             listed[item.key] = item
             if turns.is_over():
                 await turns.next()
+        with self._consistency.changing():
+            await self._replace(listed, broken, turns)
+
+    async def _replace(self, listed: Mapping[str, ObjectT], broken: Sequence[BrokenObject], turns: Turns) -> None:
         defects = {item.key for item in broken}
         for key in [key for key in self._broken if key not in listed and key not in defects]:
             del self._broken[key]
@@ -268,15 +277,6 @@ class Informer(Generic[ObjectT]):
                 self._on_handler_error(self.resource.plural, error)
 
 
-def _is_newer(item: KubeObject, known: KubeObject) -> bool:
-    """Compare resource versions: whole numbers, too many to parse each.
-
-    Source: KEP-5504, comparable resource versions.
-    """
-    new, old = item.metadata.resource_version, known.metadata.resource_version
-    return (len(new), new) > (len(old), old)
-
-
 class InformerSet:
     """The informers of one API server, one for each resource, run together.
 
@@ -295,6 +295,7 @@ class InformerSet:
         settings: ReflectorSettings | None = None,
         keep: Mapping[str, Keep[Any]] | None = None,
     ) -> None:
+        self.consistency = Consistency(clock)
         self._session = session
         self._clock = clock
         self._random = random
@@ -309,7 +310,7 @@ class InformerSet:
         known = self._informers.get(resource.path)
         if known is not None:
             return cast(Informer[ObjectT], known)
-        made = Informer(resource, self._on_handler_error, self._clock)
+        made = Informer(resource, self._on_handler_error, self._clock, self.consistency)
         self._informers[resource.path] = made
         self._reflectors.append(
             Reflector(
@@ -318,14 +319,30 @@ class InformerSet:
                 made,
                 clock=self._clock,
                 random=self._random,
-                on_listed=made.set_synced,
+                on_listed=lambda: self._listed(made),
                 # An older API server does without; but one without pods or nodes is none.
                 on_absent=made.set_synced if resource.group else lambda: None,
+                on_outdated=lambda: self._outdated(resource),
                 settings=self._settings,
                 keep=self._keep.get(resource.path),
             )
         )
         return made
+
+    def _listed(self, informer: Informer[Any]) -> None:
+        informer.set_synced()
+        self.consistency.current(informer.resource.plural)
+
+    def _outdated(self, resource: ResourceType[Any]) -> None:
+        """Decisions wait for new lists of what takes up room, and of where it is."""
+        if resource == NODES:
+            # New nodes would look empty until the pods on them are known.
+            for reflector in self._reflectors:
+                if reflector.resource == PODS:
+                    self.consistency.outdated(PODS.plural)
+                    reflector.list_again()
+        if resource in (PODS, NODES):
+            self.consistency.outdated(resource.plural)
 
     @property
     def resources(self) -> Sequence[ResourceType[Any]]:

@@ -4,19 +4,22 @@ Owns listing, watching, and what to do when either fails; which step comes next 
 Never interprets an object, and never holds one: that is the store's.
 
 Source: client-go v0.36 tools/cache/reflector.go.
-Differs: a list is one answer that is decoded as it arrives, not the first events of a watch, which cost the API server
-about twice as much; it is always a consistent read (no resourceVersion: never "0", nor the last one seen), so the store
-never goes back in time; a watch that has been silent for `idle_s_max` counts as dead, since HTTP/1.1 has no pings.
+Differs: a watch that breaks after a while is taken up again at once, and a version that has expired is listed for at
+once, where client-go waits about a second; but not again and again. A list is one answer that is decoded as it arrives,
+not the first events of a watch, which cost the API server about twice as much; it is always a consistent read (no
+resourceVersion: never "0", nor the last one seen), so the store never goes back in time; a watch that has been silent
+for `idle_s_max` counts as dead, since HTTP/1.1 has no pings.
 """
 
 from __future__ import annotations
 
+import math
 import urllib.parse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import anyio
 import structlog
@@ -58,6 +61,10 @@ _HINTS: dict[type[ApiError], str] = {
 _REFUSALS = (BadRequest, Invalid, Malformed, ServerTimeout)
 """What a request for everything may meet where one for a page does not."""
 
+_AT_ONCE_S_MAX: Final = 0.2
+_LONG_WATCH_S: Final = 5.0
+_LISTED_AT_ONCE_EVERY_S: Final = 60.0
+
 _UNWATCHABLE = (Malformed, BadRequest, Invalid)
 """What it makes no sense to watch on after: the version that the server has refused would be refused again."""
 
@@ -80,6 +87,7 @@ class ReflectorEvent(Enum):
     FAILED = "failed"
     ENDED = "watch ended"
     EXPIRED = "version expired"
+    DISTRUSTED = "told to list again"
 
 
 _S, _E = ReflectorState, ReflectorEvent
@@ -98,6 +106,9 @@ TRANSITIONS = StateTable(
         (_S.WATCHING, _E.ENDED): _S.WATCHING,
         (_S.WATCHING, _E.FAILED): _S.WATCHING,
         (_S.WATCHING, _E.EXPIRED): _S.STREAMING_LIST,
+        (_S.STREAMING_LIST, _E.DISTRUSTED): _S.STREAMING_LIST,
+        (_S.PAGING, _E.DISTRUSTED): _S.STREAMING_LIST,
+        (_S.WATCHING, _E.DISTRUSTED): _S.STREAMING_LIST,
     },
 )
 
@@ -170,6 +181,7 @@ class Reflector(Generic[ObjectT]):
         random: Random,
         on_listed: Callable[[], None] = lambda: None,
         on_absent: Callable[[], None] = lambda: None,
+        on_outdated: Callable[[], None] = lambda: None,
         settings: ReflectorSettings,
         keep: Keep[ObjectT] | None = None,
     ) -> None:
@@ -182,12 +194,17 @@ class Reflector(Generic[ObjectT]):
         self._random = random
         self._on_listed = on_listed
         self._on_absent = on_absent
+        self._on_outdated = on_outdated
         self._settings = settings
         self._decoder = ObjectDecoder(resource, keep)
         self._backoff = Backoff(settings.backoff, random, clock)
         self._resource_version = ""
         self._stream: Stream | None = None
         self._page_items = settings.page_items
+        self._watching_since_s = clock.monotonic()
+        self._listed_at_once_s = -math.inf
+        self._is_distrusted = False
+        self._stepping: anyio.CancelScope | None = None
         self._steps = {
             ReflectorState.STREAMING_LIST: self._stream_list,
             ReflectorState.PAGING: self._list_pages,
@@ -209,13 +226,33 @@ class Reflector(Generic[ObjectT]):
         self.state = TRANSITIONS.next(self.state, ReflectorEvent.STARTED)
         try:
             while True:
-                try:
-                    event = await self._steps[self.state]()
-                except ApiError as error:
-                    event = await self._after(error)
-                self.state = TRANSITIONS.next(self.state, event)
+                self.state = TRANSITIONS.next(self.state, await self._step())
         finally:
             self._close_stream()
+
+    def list_again(self) -> None:
+        """Trust nothing that is known: list at once, whatever is under way, and a list that is, anew.
+
+        A list that is just being taken in is taken in as a whole before that.
+        """
+        if self.state is not ReflectorState.IDLE:
+            self._is_distrusted = True
+            if self._stepping is not None:
+                self._stepping.cancel()
+
+    async def _step(self) -> ReflectorEvent:
+        event = ReflectorEvent.DISTRUSTED
+        with anyio.CancelScope() as self._stepping:
+            try:
+                event = await self._steps[self.state]()
+            except ApiError as error:
+                event = await self._after(error)
+        self._stepping = None
+        if not self._is_distrusted:
+            return event
+        self._is_distrusted = False
+        self._close_stream()
+        return ReflectorEvent.DISTRUSTED
 
     # ------------------------------------------------------------ steps
 
@@ -275,7 +312,7 @@ class Reflector(Generic[ObjectT]):
 
     async def _watch(self) -> ReflectorEvent:
         """Deliver changes until the watch ends."""
-        started_at_s = self._clock.monotonic()
+        self._watching_since_s = started_at_s = self._clock.monotonic()
         events_before = self.statistics.events_total
         stream = await self._open_watch()
         while lines := await stream.read_lines():
@@ -342,6 +379,7 @@ class Reflector(Generic[ObjectT]):
     async def _take_list(
         self, items: list[ObjectT], broken: list[BrokenObject], resource_version: str
     ) -> ReflectorEvent:
+        self._stepping = None
         await self._sink.replace(items, broken)
         self._resource_version = resource_version
         self.statistics.lists_total += 1
@@ -373,7 +411,7 @@ class Reflector(Generic[ObjectT]):
             self._page_items = 0
         if isinstance(error, NotFound):
             self._on_absent()
-        delay_s = self._delay_s(error)
+        delay_s = self._delay_s(error, expired=expired)
         tell = log.debug if was_absent else log.warning
         tell(
             _HINTS.get(type(error), "list or watch failed"),
@@ -385,7 +423,15 @@ class Reflector(Generic[ObjectT]):
         await anyio.sleep(delay_s)
         return ReflectorEvent.EXPIRED if expired else ReflectorEvent.FAILED
 
-    def _delay_s(self, error: ApiError) -> float:
+    def _delay_s(self, error: ApiError, *, expired: bool) -> float:
+        if self.state is ReflectorState.WATCHING:
+            now_s = self._clock.monotonic()
+            if expired and now_s - self._listed_at_once_s > _LISTED_AT_ONCE_EVERY_S:
+                self._listed_at_once_s = now_s
+                self._on_outdated()
+                return self._random.uniform(0.0, _AT_ONCE_S_MAX)
+            if isinstance(error, ConnectionLost) and now_s - self._watching_since_s > _LONG_WATCH_S:
+                return self._random.uniform(0.0, _AT_ONCE_S_MAX)
         if isinstance(error, (Unauthorized, Forbidden, NotFound)):
             return self._backoff.delay_s(at_least_s=self._settings.backoff.refused_s)
         is_synced = self.statistics.lists_total > 0

@@ -21,6 +21,7 @@ from podium.framework.interface import Handle, Lister
 from podium.framework.status import PluginError
 from podium.kube import resource_types
 from podium.kube.objects import Node, ObjectMeta, Pod
+from podium.kube.resource_versions import is_older
 from podium.kube.storage_objects import ClaimReference, CSINode, PersistentVolume, PersistentVolumeClaim
 from podium.plugins.volumes.assumed import Assumed
 from podium.plugins.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE, is_fully_bound
@@ -169,7 +170,7 @@ class VolumeBinder:
             raise PluginError(f'failed to check binding: persistentvolumes "{name}" not found')
         if claim is None:
             raise PluginError(f'failed to check binding: persistentvolumeclaims "{key}" not found')
-        if _is_older(volume.metadata, binding.volume.metadata):
+        if is_older(volume.metadata.resource_version, binding.volume.metadata.resource_version):
             return False
         self._demand_reach(volume, node)
         if volume.spec.claim_ref is None or not volume.spec.claim_ref.uid:
@@ -181,7 +182,7 @@ class VolumeBinder:
         claim = self._claims.heard(key)
         if claim is None:
             raise PluginError(f'failed to check provisioning pvc: persistentvolumeclaims "{key}" not found')
-        if _is_older(claim.metadata, provision.claim.metadata):
+        if is_older(claim.metadata.resource_version, provision.claim.metadata.resource_version):
             return False
         if not claim.metadata.annotations:
             raise PluginError(f'selectedNode annotation reset for PVC "{name}"')
@@ -253,9 +254,3 @@ def _annotated(metadata: ObjectMeta, key: str, value: str) -> ObjectMeta:
         if key in metadata.annotations and metadata.annotations[key] == value
         else replace(metadata, annotations={**metadata.annotations, key: value})
     )
-
-
-def _is_older(metadata: ObjectMeta, than: ObjectMeta) -> bool:
-    """Compare resource versions: whole numbers (KEP-5504)."""
-    one, other = metadata.resource_version, than.resource_version
-    return (len(one), one) < (len(other), other)

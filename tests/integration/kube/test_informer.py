@@ -290,6 +290,27 @@ async def test_410_lists_again_and_delivers_the_difference(server: FaultServer, 
         assert running.recorder.story[3:] == [("delete", "a"), ("update", "b"), ("add", "d")]
 
 
+async def test_a_reflector_that_is_told_to_lists_again_whatever_it_is_doing(server: FaultServer) -> None:
+    server.put(pod("a"))
+    async with reflecting(server, IMPATIENT) as running:
+        (reflector,) = running.informers._reflectors
+        server.list_faults.append(silence)
+        await eventually(lambda: len(server.lists) == 1)
+        reflector.list_again()
+        await running.informers.wait_synced()
+        await running.informers.wait_connected()
+        assert [request.query.get("limit") for request in server.lists] == [None, None]
+        # What changes while no watch tells of it.
+        server.objects["a"]["spec"]["priority"] = 7
+        server.version = 900
+        server.objects["a"]["metadata"]["resourceVersion"] = "900"
+        reflector.list_again()
+        await eventually(lambda: [item.priority for item in running.pods.list()] == [7])
+        await running.informers.wait_connected()
+        server.put(pod("b"))
+        await equal(running, server)
+
+
 async def test_an_object_made_anew_while_nobody_looked_is_deleted_and_added(server: FaultServer) -> None:
     server.put(pod("a"))
     async with reflecting(server) as running:

@@ -37,6 +37,7 @@ from podium.framework.extenders import NO_EXTENDERS, Extenders
 from podium.framework.interface import BindPlugin, PreEnqueuePlugin
 from podium.framework.runtime import Framework
 from podium.framework.status import Status, unresolvable
+from podium.kube.consistency import Consistency
 from podium.kube.dispatcher import Dispatcher
 from podium.kube.objects import Node, Pod
 from podium.lib.clock import Clock
@@ -123,6 +124,8 @@ class World:
         every = (Sort, HoldsBack, *classes, Binds)
         self.frameworks = {name: self._framework(name, every) for name in names}
         self.wake_up = WakeUp()
+        self.consistency = Consistency(self.clock)
+        self.consistency.when_good(self.wake_up.ring)
         self.queue = self._queue()
         recorder: Any = self.recorder
         self.pods = PodHandler(
@@ -199,6 +202,7 @@ class World:
             percentage_of_nodes_to_score=0,
             extenders=extenders,
             extender_pool=pool or ExtenderPool(extenders, self.client, self.metrics),
+            consistency=self.consistency,
         )
 
     # ------------------------------------------------------------ the cluster
