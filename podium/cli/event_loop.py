@@ -7,11 +7,14 @@ from typing import TypeVar
 
 import anyio
 
+from podium.lib.descriptors import raise_limit
+
 T = TypeVar("T")
 
 
 def run(main: Callable[[], Awaitable[T]]) -> T:
-    """Run on uvloop where there is one."""
+    """Run on uvloop where there is one, with as many descriptors as the system allows."""
+    raise_limit()
     try:
         import uvloop  # noqa: F401
     except ImportError:

@@ -15,7 +15,6 @@ import os
 import platform
 import signal
 import socket
-import ssl
 import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -65,12 +64,13 @@ from podium.daemon.serving import (
     Doors,
     Health,
     Server,
+    ServingTls,
     TlsLimits,
     open_doors,
     ping,
     queue_page,
     serve,
-    serving_context,
+    serving_tls,
 )
 from podium.daemon.stall_watch import StallWatch
 from podium.daemon.status_writes import StatusWrites
@@ -381,7 +381,7 @@ class App:
         options = self._options
         if options.secure_port == 0:
             return None
-        tls = serving_context(
+        tls = serving_tls(
             options.tls_cert_file,
             options.tls_private_key_file,
             bind_address=options.bind_address,
@@ -391,7 +391,7 @@ class App:
         await stack.enter_async_context(self._serve(tls, doors, queue))
         return doors
 
-    def _serve(self, tls: ssl.SSLContext, doors: Doors, queue: SchedulingQueue) -> AbstractAsyncContextManager[Server]:
+    def _serve(self, tls: ServingTls, doors: Doors, queue: SchedulingQueue) -> AbstractAsyncContextManager[Server]:
         options = self._options
         leading: dict[str, Check] = {} if self._term is None else {"leaderElection": self._term.health}
         checks: dict[str, Check] = {"shutdown": self._check_shutdown, "sched-handler-sync": self._check_synced}

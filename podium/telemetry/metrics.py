@@ -195,6 +195,10 @@ class Metrics:
         )
         self._loops = counter("podium_preemption_loops_total", "Preemptions whose victims came back again and again.")
         self._log_lines_lost = log_lines_lost()
+        self._malformed = counter("podium_malformed_requests_total", "What was sent to the endpoints and is not HTTP.")
+        self._dropped = counter(
+            "podium_dropped_connections_total", "Connections to the endpoints that were closed, by why.", "reason"
+        )
         self._build = gauge("podium_build_info", "What is running.", "version", "python_version")
         self._build[podium.__version__, platform.python_version()].set(1)
         self._families = tuple(each for each in vars(self).values() if isinstance(each, Family | ReadFamily))
@@ -373,6 +377,14 @@ class Metrics:
         longest = self._stall_s_max[()]
         if seconds > longest.value:
             longest.set(seconds)
+
+    def count_malformed_request(self) -> None:
+        """Something was sent to the endpoints that is not HTTP."""
+        self._malformed[()].add()
+
+    def count_dropped_connection(self, reason: str) -> None:
+        """A connection to the endpoints was closed: it was idle for too long, or there were too many."""
+        self._dropped[(reason,)].add()
 
     def count_broken_object(self, kind: str) -> None:
         """An object with a field that cannot be read was found."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
+import socket
 import time
 
 import pytest
 
-from tests.e2e.cluster import Cluster
+from tests.e2e.cluster import Cluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import configuration
 from tests.e2e.objects import node, nodes, pod, pods
@@ -78,3 +81,26 @@ async def test_endpoints_tell_what_was_done_and_with_which_configuration(cluster
         assert await daemon.get(f"/{endpoint}") == (200, "ok")
     assert (await daemon.get("/readyz/sched-handler-sync"))[0] == 200
     assert (await daemon.get("/readyz/no-such-check"))[0] == 404
+
+
+async def test_idle_connections_by_anybody_leave_descriptors_for_the_api_server(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    await sandbox_cluster.create(*nodes(3))
+    daemon = await start(sandbox_cluster, through=("sh", "-c", 'ulimit -n 256; exec "$@"', "sh"))
+    crowd = [socket.create_connection(("127.0.0.1", daemon.port)) for _ in range(400)]
+    try:
+        await sandbox_cluster.create(*pods(100))
+        # Watches that are open do not need another descriptor; these have to be made anew.
+        sandbox_cluster.sandbox.faults.drop_watches()
+        await sandbox_cluster.wait_bound([f"web-{index}" for index in range(100)])
+        assert await daemon.get("/livez") == (200, "ok")
+        assert len(os.listdir(f"/proc/{daemon.pid}/fd")) < 200
+    finally:
+        for each in crowd:
+            each.close()
+
+
+async def test_the_soft_limit_of_descriptors_is_raised(sandbox_cluster: SandboxCluster, start: StartDaemon) -> None:
+    daemon = await start(sandbox_cluster, through=("sh", "-c", 'ulimit -Sn 128; ulimit -Hn 512; exec "$@"', "sh"))
+    assert resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE) == (512, 512)

@@ -5,8 +5,7 @@ them by a keyed hash.
 
 Source: apiserver/pkg/authentication/authenticatorfactory and plugin/pkg/authenticator/token/webhook, v0.36.
 Differs: a certificate of an unknown authority is refused in the TLS handshake, not with a 401; the header of a front
-proxy is not believed (nobody aggregates a scheduler); an authority that is taken out of the ConfigMap is trusted until
-the process ends.
+proxy is not believed (nobody aggregates a scheduler).
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ from __future__ import annotations
 import hashlib
 import os
 import ssl
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ import msgspec
 import orjson
 from aiohttp import web
 
+from podium.daemon.serving.tls import ServingTls
 from podium.kube.answers import read
 from podium.kube.api_errors import ApiError
 from podium.kube.dispatcher import Requester
@@ -86,17 +87,21 @@ class Authenticator:
     Args:
         session: where tokens are reviewed.
         cache_s: how long a verdict about a token holds, whichever it is; failures to get one are not kept.
+        believes: whether client certificates that were verified in a TLS context still count.
     """
 
-    def __init__(self, session: Requester, clock: Clock, cache_s: float) -> None:
+    def __init__(
+        self, session: Requester, clock: Clock, cache_s: float, believes: Callable[[ssl.SSLContext], bool]
+    ) -> None:
         self._session = session
+        self._believes = believes
         self._cache_s = cache_s
         self._verdicts: ExpiringCache[User | NotAuthenticated] = ExpiringCache(clock, _TOKENS_MAX)
         self._hash_key = os.urandom(32)
 
     async def user_of(self, request: web.BaseRequest) -> User:
         """Who asks; anonymous without credentials. Raises: `NotAuthenticated`."""
-        user = _certified(request)
+        user = self._certified(request)
         if user is not None:
             return user
         scheme, _, rest = request.headers.get("Authorization", "").strip().partition(" ")
@@ -127,14 +132,26 @@ class Authenticator:
         found = verdict.user
         return User(found.username, found.uid, _with_authenticated(found.groups), found.extra)
 
+    def _certified(self, request: web.BaseRequest) -> User | None:
+        """The user that a client certificate names; None where there is none.
 
-def _certified(request: web.BaseRequest) -> User | None:
-    """The user that a client certificate names, which the handshake has verified; None where there is none."""
-    connection = request.transport
-    tls: Any = None if connection is None else connection.get_extra_info("ssl_object")
-    certificate = None if tls is None else tls.getpeercert()
-    if not certificate:
-        return None
+        The handshake has verified it, or the one of the session that was resumed, which may be long ago.
+
+        Raises: `NotAuthenticated`.
+        """
+        connection = request.transport
+        tls: Any = None if connection is None else connection.get_extra_info("ssl_object")
+        certificate = None if tls is None else tls.getpeercert()
+        if not certificate:
+            return None
+        if time.time() > ssl.cert_time_to_seconds(certificate["notAfter"]):
+            raise NotAuthenticated("the client certificate has expired")
+        if not self._believes(tls.context):
+            raise NotAuthenticated("the authority of the client certificate is not believed any more")
+        return _subject(certificate)
+
+
+def _subject(certificate: Mapping[str, Any]) -> User | None:
     names = [pair for part in certificate.get("subject", ()) for pair in part]
     name = next((value for key, value in names if key == "commonName"), "")
     groups = tuple(value for key, value in names if key == "organizationName")
@@ -146,25 +163,19 @@ def _with_authenticated(groups: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class ClientAuthorities:
-    """Whose client certificates are believed: those of a file, or of the authority that the API server publishes."""
+    """Whose client certificates are believed without a file: those of the authority that the API server publishes."""
 
-    def __init__(self, context: ssl.SSLContext) -> None:
-        self._context = context
-        self._trusted = ""
-
-    def trust(self, certificates: str) -> None:
-        """Believe these authorities, PEM, from the next connection on. Raises: ssl.SSLError."""
-        if certificates and certificates != self._trusted:
-            self._context.load_verify_locations(cadata=certificates)
-            self._context.verify_mode = ssl.CERT_OPTIONAL
-            self._trusted = certificates
+    def __init__(self, tls: ServingTls) -> None:
+        self._tls = tls
 
     async def look_up(self, session: Requester) -> None:
         """Believe what the API server publishes. Raises: `ApiError`, `ValueError` (`ssl.SSLError` is one as well)."""
         answer = orjson.loads(await session.request("GET", _CONFIG_MAP, deadline_s=_REVIEW_S_MAX))
         data = answer.get("data") if isinstance(answer, dict) else None
+        published = str((data or {}).get(_CLIENT_CA) or "")
         try:
-            self.trust(str((data or {}).get(_CLIENT_CA) or ""))
+            if published:
+                self._tls.trust(published)
         except ssl.SSLError as error:
             raise ValueError(f"{_CLIENT_CA} holds no certificate: {error}") from error
 

@@ -1,8 +1,5 @@
 """The serving certificate: read from files, or made in memory when none is given.
 
-A generated key never reaches a disk where the system offers files in memory (Linux); elsewhere it
-is in a private temporary file for the moment that `ssl` needs to read it.
-
 Source: component-base/cli/flag and apiserver/pkg/server/options/serving.go (1.36.2): the self-signed certificate is
 valid for a year and names localhost.
 Differs: a P-256 key instead of RSA 2048; one certificate that is its own issuer instead of a chain of two; the host's
@@ -13,12 +10,9 @@ from __future__ import annotations
 
 import datetime as dt
 import ipaddress
-import os
 import socket
 import ssl
-import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from podium.daemon.serving.tls_limits import SAFE, TlsLimits
 from podium.lib.error_words import Worded
+from podium.lib.private_file import private_file
 
 _VALID_DAYS = 365
 _BACKDATED = dt.timedelta(hours=1)
@@ -53,35 +48,14 @@ class KeyPair:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         limits.apply(context)
         context.set_alpn_protocols(["http/1.1"])
-        with _private_file(self.key + b"\n" + self.certificate) as path:
-            try:
+        try:
+            with private_file(self.key + b"\n" + self.certificate) as path:
                 context.load_cert_chain(path)
-            except ssl.SSLError as error:
-                if error.reason == "KEY_VALUES_MISMATCH":
-                    raise CertificateError("the private key does not belong to the certificate") from error
-                raise CertificateError(f"unusable: {error.reason or error}") from error
+        except ssl.SSLError as error:
+            if error.reason == "KEY_VALUES_MISMATCH":
+                raise CertificateError("the private key does not belong to the certificate") from error
+            raise CertificateError(f"unusable: {error.reason or error}") from error
         return context
-
-
-def serving_context(
-    cert_file: str = "", key_file: str = "", *, bind_address: str = "", limits: TlsLimits = SAFE
-) -> ssl.SSLContext:
-    """The server's side of TLS: with the certificate in the files, or with a new one if none are given.
-
-    Args:
-        bind_address: a new certificate is valid for it too.
-
-    Raises: CertificateError; for one file without the other too.
-    """
-    if not cert_file and not key_file:
-        return self_signed(bind_address).context(limits)
-    if not cert_file or not key_file:
-        given, missing = ("--tls-cert-file", "--tls-private-key-file")[:: 1 if cert_file else -1]
-        raise CertificateError(f"{given} needs {missing} too")
-    try:
-        return load(cert_file, key_file).context(limits)
-    except CertificateError as error:
-        raise CertificateError(f"serving certificate {cert_file}, key {key_file}: {error}") from error
 
 
 def load(cert_file: str, key_file: str) -> KeyPair:
@@ -166,19 +140,3 @@ def _read(path: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise CertificateError(f"{path}: {error.strerror}") from error
-
-
-@contextmanager
-def _private_file(content: bytes) -> Iterator[str]:
-    """The path of a file that only this process can read, gone afterwards: `ssl` takes keys from nowhere else."""
-    if hasattr(os, "memfd_create"):
-        # In memory, and so also where no directory can be written to.
-        with open(os.memfd_create("serving-certificate"), "wb") as file:
-            file.write(content)
-            file.flush()
-            yield f"/proc/self/fd/{file.fileno()}"
-        return
-    with tempfile.NamedTemporaryFile() as temporary:
-        temporary.write(content)
-        temporary.flush()
-        yield temporary.name

@@ -9,19 +9,18 @@ lets nobody in.
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
+import anyio
 from aiohttp.typedefs import Middleware
 
 from podium.daemon.serving.authentication import Authenticator, ClientAuthorities
 from podium.daemon.serving.authorization import Authorizer
-from podium.daemon.serving.certificates import CertificateError
 from podium.daemon.serving.guard import guard
 from podium.daemon.serving.server import ServingError
+from podium.daemon.serving.tls import ServingTls
 from podium.kube.api_errors import ApiError
 from podium.kube.credentials import Credentials, load
 from podium.kube.session import ApiSession
@@ -52,19 +51,21 @@ class Doors:
     Attributes: ``middleware``, to be run before every handler.
     """
 
-    def __init__(self, middleware: Middleware, authorities: ClientAuthorities, lookup: ApiSession | None) -> None:
+    def __init__(self, middleware: Middleware, tls: ServingTls, lookup: ApiSession | None) -> None:
         self.middleware = middleware
-        self._authorities = authorities
+        self._tls = tls
         self._lookup = lookup
 
     async def run(self) -> None:
-        """Keep up with the authorities that the API server publishes, where that is wanted."""
-        if self._lookup is not None:
-            await self._authorities.keep_looking_up(self._lookup)
+        """Keep up with the files of certificates, and with the authorities that the API server publishes if wanted."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._tls.run)
+            if self._lookup is not None:
+                tasks.start_soon(ClientAuthorities(self._tls).keep_looking_up, self._lookup)
 
 
 @asynccontextmanager
-async def open_doors(options: DoorOptions, own: Credentials, tls: ssl.SSLContext, clock: Clock) -> AsyncIterator[Doors]:
+async def open_doors(options: DoorOptions, own: Credentials, tls: ServingTls, clock: Clock) -> AsyncIterator[Doors]:
     """Make the doors for a server with that TLS set-up.
 
     Args:
@@ -77,21 +78,20 @@ async def open_doors(options: DoorOptions, own: Credentials, tls: ssl.SSLContext
     """
     identities = await _credentials(options.authentication_kubeconfig, own, clock)
     rights = await _credentials(options.authorization_kubeconfig, own, clock)
-    authorities = ClientAuthorities(tls)
     async with (
         ApiSession(identities, connections_max=_CONNECTIONS_MAX) as authentication,
         ApiSession(rights, connections_max=_CONNECTIONS_MAX) as authorization,
     ):
         if options.client_ca_file:
-            _trust_file(authorities, options.client_ca_file)
+            tls.follow_authorities(options.client_ca_file)
         looks_up = not options.client_ca_file and not options.authentication_skip_lookup
         if looks_up and not options.authentication_tolerate_lookup_failure:
             try:
-                await authorities.look_up(authentication)
+                await ClientAuthorities(tls).look_up(authentication)
             except (ApiError, ValueError) as error:
                 raise ServingError(f"unable to load the authority of client certificates: {error}") from error
         door = guard(
-            Authenticator(authentication, clock, options.authentication_token_cache_s),
+            Authenticator(authentication, clock, options.authentication_token_cache_s, tls.believes),
             Authorizer(
                 authorization,
                 clock,
@@ -100,15 +100,8 @@ async def open_doors(options: DoorOptions, own: Credentials, tls: ssl.SSLContext
                 options.unauthorized_cache_s,
             ),
         )
-        yield Doors(door, authorities, authentication if looks_up else None)
+        yield Doors(door, tls, authentication if looks_up else None)
 
 
 async def _credentials(kubeconfig: str, own: Credentials, clock: Clock) -> Credentials:
     return await load(kubeconfig, clock) if kubeconfig else own
-
-
-def _trust_file(authorities: ClientAuthorities, path: str) -> None:
-    try:
-        authorities.trust(Path(path).read_text())
-    except (OSError, ssl.SSLError, UnicodeDecodeError) as error:
-        raise CertificateError(f"client authority {path}: {getattr(error, 'strerror', None) or error}") from error

@@ -18,6 +18,7 @@ from podium.telemetry import get_logger
 
 log = get_logger("serving")
 
+_PATH_SHOWN_MAX = 200
 _REASONS = {
     HTTPStatus.UNAUTHORIZED: "Unauthorized",
     HTTPStatus.FORBIDDEN: "Forbidden",
@@ -37,10 +38,13 @@ def guard(authenticator: Authenticator, authorizer: Authorizer) -> Middleware:
             user = await authenticator.user_of(request)
             is_allowed = await authorizer.allows(user, verb, path)
         except NotAuthenticated as error:
-            log.info("Unable to authenticate the request", path=path, reason=str(error))
-            return _status(HTTPStatus.UNAUTHORIZED, "Unauthorized")
+            log.info("Unable to authenticate the request", path=path[:_PATH_SHOWN_MAX], reason=str(error))
+            refusal = _status(HTTPStatus.UNAUTHORIZED, "Unauthorized")
+            # A certificate belongs to its connection: another one needs another connection.
+            refusal.force_close()
+            return refusal
         except NotDecided as error:
-            log.warning("Access could not be reviewed", path=path, error=str(error))
+            log.warning("Access could not be reviewed", path=path[:_PATH_SHOWN_MAX], error=str(error))
             return _status(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error: access could not be reviewed")
         if not is_allowed:
             return _status(HTTPStatus.FORBIDDEN, f'forbidden: User "{user.name}" cannot {verb} path "{path}"')

@@ -5,8 +5,8 @@ the metrics again; /configz; the pages that the daemon adds, such as /debug/queu
 
 Who may ask for what is decided before every handler, by a middleware: see `guard`.
 
-Source: cmd/kube-scheduler/app/server.go (1.36.2).
-Differs: pprof, flags and status pages are not served.
+Source: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/secure_serving.go (1.36.2).
+Differs: pprof, flags and status pages are not served; the number of connections is limited.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
-import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -27,7 +26,11 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from podium.daemon.serving.health import Check, Endpoint, Health, Report, report_one
+from podium.daemon.serving.requests import RequestErrors, mark_begin, mark_end
+from podium.daemon.serving.tls import ServingTls
+from podium.lib.descriptors import inbound_connections_max
 from podium.lib.error_words import Worded
+from podium.lib.inbound import InboundConnections
 from podium.telemetry import CONTENT_TYPE, Metrics, get_logger
 
 log = get_logger("serving")
@@ -41,7 +44,9 @@ Pages = Mapping[str, Handler]
 _STOP_S_MAX = 5.0
 # Within it requests may end by themselves; what is left of the limit is for cancelling them.
 _DRAIN_S_MAX = 4.0
-_KEEPALIVE_S = 30.0
+# Upstream's deadline for the headers of a request; what has the same effect here is also that for the next request.
+_IDLE_S_MAX = 32.0
+_ANSWER_S_MAX = 120.0
 _PORT_MAX = 65535
 _BODY_BYTES_MAX = 64 * 1024
 _HEADERS = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
@@ -63,7 +68,7 @@ class Server:
 async def serve(
     bind_address: str,
     port: int,
-    tls: ssl.SSLContext,
+    tls: ServingTls,
     health: Health,
     metrics: Metrics,
     configz: Configz,
@@ -71,6 +76,7 @@ async def serve(
     pages: Pages = MappingProxyType({}),
     middlewares: Sequence[Middleware] = (),
     listener: socket.socket | None = None,
+    connections_max: int | None = None,
 ) -> AsyncIterator[Server]:
     """Serve while the context is open; then let requests end, for at most 5 s.
 
@@ -80,6 +86,8 @@ async def serve(
         pages: what else is served, by path; answers GET.
         middlewares: run before each handler, the first outermost.
         listener: a socket that is bound already, instead of address and port; closed at the end.
+        connections_max: further connections close those that are idle for longest; by default a share of the
+            descriptors that the process may have.
 
     Raises: ServingError if the port cannot be listened on.
     """
@@ -89,21 +97,31 @@ async def serve(
             return
         listener = _listen(bind_address, port)
     address, port = listener.getsockname()[:2]
+    connections = InboundConnections(
+        inbound_connections_max() if connections_max is None else connections_max,
+        idle_s_max=_IDLE_S_MAX,
+        busy_s_max=_ANSWER_S_MAX,
+        on_drop=metrics.count_dropped_connection,
+    )
     runner = web.AppRunner(
-        application(health, metrics, configz, pages=pages, middlewares=middlewares),
-        access_log_format='%a "%r" %s %b %Tf',
-        keepalive_timeout=_KEEPALIVE_S,
+        application(health, metrics, configz, pages=pages, middlewares=[mark_begin(connections), *middlewares]),
+        access_log_class=mark_end(connections),
+        logger=RequestErrors(metrics),
+        keepalive_timeout=_IDLE_S_MAX,
         shutdown_timeout=_DRAIN_S_MAX,
     )
     try:
         await runner.setup()
-        await web.SockSite(runner, listener, ssl_context=tls).start()
-        log.info("Serving securely", address=address, port=port)
-        yield Server(address, port)
+        assert runner.server is not None, "the runner has been set up"
+        async with anyio.create_task_group() as accepting:
+            accepting.start_soon(connections.serve, listener, runner.server, lambda: tls.context)
+            log.info("Serving securely", address=address, port=port)
+            yield Server(address, port)
+            accepting.cancel_scope.cancel()
     finally:
+        listener.close()
         with anyio.move_on_after(_STOP_S_MAX, shield=True):
             await runner.cleanup()
-        listener.close()
 
 
 def application(

@@ -10,13 +10,26 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import anyio
 import pytest
 
-from podium.daemon.serving import CertificateError, DoorOptions, Health, ServingError, open_doors, self_signed, serve
+from podium.daemon.serving import (
+    CertificateError,
+    DoorOptions,
+    Health,
+    ServingError,
+    ServingTls,
+    open_doors,
+    self_signed,
+    serve,
+    serving_tls,
+)
+from podium.daemon.serving import tls as tls_module
 from podium.kube.credentials import load
 from podium.lib.clock import SystemClock
 from podium.sandbox import Sandbox
 from podium.telemetry import Metrics
+from tests.e2e.waiting import eventually
 from tests.integration.kube.certificates import Authority
 
 pytestmark = pytest.mark.anyio
@@ -33,23 +46,33 @@ async def sandbox() -> AsyncIterator[Sandbox]:
 
 
 @contextlib.asynccontextmanager
-async def served(sandbox: Sandbox, tmp_path: Path, options: DoorOptions | None = None) -> AsyncIterator[int]:
+async def served(
+    sandbox: Sandbox, tmp_path: Path, options: DoorOptions | None = None, tls: ServingTls | None = None
+) -> AsyncIterator[int]:
     credentials = await load(str(sandbox.write_kubeconfig(tmp_path / "kubeconfig")), SystemClock())
-    tls = PAIR.context()
+    tls = tls or ServingTls(PAIR)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         async with (
             open_doors(options or DoorOptions(), credentials, tls, SystemClock()) as doors,
             serve(
                 "127.0.0.1", 0, tls, Health(), Metrics(), dict, middlewares=[doors.middleware], listener=listener
             ) as server,
+            anyio.create_task_group() as tasks,
         ):
+            tasks.start_soon(doors.run)
             yield server.port
+            tasks.cancel_scope.cancel()
 
 
-async def status(port: int, path: str, token: str | None = None, client: Any = None, method: str = "GET") -> int:
+def client_tls(client: Any = None) -> ssl.SSLContext:
     tls = ssl.create_default_context(cadata=PAIR.certificate.decode())
     if client is not None:
         tls.load_cert_chain(*client)
+    return tls
+
+
+async def status(port: int, path: str, token: str | None = None, client: Any = None, method: str = "GET") -> int:
+    tls = client_tls(client)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with (
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls)) as session,
@@ -109,3 +132,99 @@ async def test_a_file_of_authorities_that_is_none_is_named(sandbox: Sandbox, tmp
         with pytest.raises(CertificateError, match=f"client authority {path}"):
             async with served(sandbox, tmp_path, DoorOptions(client_ca_file=str(path))):
                 pass
+
+
+@pytest.fixture
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls_module, "_LOOK_EVERY_S", 0.02)
+
+
+def certificate_shown(port: int) -> bytes:
+    return ssl.get_server_certificate(("127.0.0.1", port)).encode()
+
+
+@pytest.mark.usefixtures("quick_looks")
+async def test_a_new_certificate_in_the_files_is_shown(sandbox: Sandbox, tmp_path: Path) -> None:
+    files = (tmp_path / "tls.crt", tmp_path / "tls.key")
+    first, second = self_signed(), self_signed()
+    files[0].write_bytes(first.certificate)
+    files[1].write_bytes(first.key)
+    async with served(sandbox, tmp_path, tls=serving_tls(*map(str, files))) as port:
+
+        async def shows(expected: bytes) -> bool:
+            return await anyio.to_thread.run_sync(certificate_shown, port) == expected
+
+        assert await shows(first.certificate)
+        # Half of the change is none.
+        files[0].write_bytes(second.certificate)
+        assert await shows(first.certificate)
+        files[1].write_bytes(second.key)
+        await eventually(lambda: shows(second.certificate))
+
+
+@pytest.mark.usefixtures("quick_looks")
+async def test_a_new_file_of_authorities_replaces_the_old_one(sandbox: Sandbox, tmp_path: Path) -> None:
+    old, new = Authority(tmp_path, "old"), Authority(tmp_path, "new")
+    file = tmp_path / "clients.crt"
+    file.write_bytes(old.file.read_bytes())
+    before, after = old.issue("before", "system:masters"), new.issue("after", "system:masters")
+    options = DoorOptions(client_ca_file=str(file))
+    async with (
+        served(sandbox, tmp_path, options) as port,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=client_tls(before))) as kept_open,
+    ):
+
+        async def status_on_open_connection() -> int:
+            async with kept_open.get(f"https://127.0.0.1:{port}/metrics") as answer:
+                return answer.status
+
+        assert await status_on_open_connection() == 200
+        with pytest.raises(aiohttp.ClientError):
+            await status(port, "/metrics", client=after)
+        file.write_text("")
+        file.write_bytes(new.file.read_bytes())
+
+        async def is_let_in() -> bool:
+            return await status(port, "/metrics", client=after) == 200
+
+        await eventually(is_let_in)
+        assert await status_on_open_connection() == 401
+        with pytest.raises(aiohttp.ClientError):
+            await status(port, "/metrics", client=before)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_a_client_certificate_that_has_expired_meanwhile_is_not_let_in(
+    sandbox: Sandbox, tmp_path: Path, version: ssl.TLSVersion
+) -> None:
+    authority = Authority(tmp_path)
+    tls = client_tls(authority.issue("admin", "system:masters", valid_s=5.0))
+    tls.maximum_version = version
+    async with served(sandbox, tmp_path, DoorOptions(client_ca_file=str(authority.file))) as port:
+        url = f"https://127.0.0.1:{port}/metrics"
+        connector = aiohttp.TCPConnector(ssl=tls)
+        async with aiohttp.ClientSession(connector=connector) as session:
+
+            async def is_refused() -> bool:
+                async with session.get(url) as answer:
+                    assert answer.status in (200, 401)
+                    return answer.status == 401
+
+            assert not await is_refused()
+            _, kept = await anyio.to_thread.run_sync(_status_and_session, port, tls, None)
+            await eventually(is_refused)
+        resumed, _ = await anyio.to_thread.run_sync(_status_and_session, port, tls, kept)
+        assert resumed == 401
+
+
+def _status_and_session(
+    port: int, tls: ssl.SSLContext, session: ssl.SSLSession | None
+) -> tuple[int, ssl.SSLSession | None]:
+    """The status of a request on a new connection, whose TLS session goes on from that one."""
+    with (
+        socket.create_connection(("127.0.0.1", port)) as raw,
+        tls.wrap_socket(raw, server_hostname="localhost", session=session) as stream,
+    ):
+        assert stream.session_reused == (session is not None)
+        stream.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        return int(stream.recv(65536).split()[1]), stream.session

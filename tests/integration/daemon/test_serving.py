@@ -10,7 +10,7 @@ import anyio
 import pytest
 from aiohttp import web
 
-from podium.daemon.serving import Health, ServingError, TlsLimits, self_signed, serve
+from podium.daemon.serving import Health, ServingError, ServingTls, TlsLimits, self_signed, serve
 from podium.daemon.serving import server as server_module
 from podium.telemetry import CONTENT_TYPE, Metrics
 from tests.control_plane.processes import free_ports
@@ -34,7 +34,7 @@ async def serving(health=None, metrics=None, tls=None, **more):
     async with serve(
         "127.0.0.1",
         0,
-        tls or PAIR.context(),
+        tls or ServingTls(PAIR),
         health or Health(),
         metrics or Metrics(),
         lambda: CONFIG,
@@ -87,7 +87,7 @@ async def test_health_endpoints_answer_as_kube_schedulers_do():
 
 async def test_a_client_without_tls_13_is_turned_away_where_that_is_the_least():
     limits = TlsLimits("VersionTLS13")
-    async with serving(tls=PAIR.context(limits)) as server:
+    async with serving(tls=ServingTls(PAIR, limits)) as server:
         async with client(server) as session:
             assert await get(session, "/livez") == (200, "ok")
         async with client(server, at_most=ssl.TLSVersion.TLSv1_2) as session:
@@ -146,28 +146,28 @@ async def test_plain_http_gets_no_answer():
 
 
 async def test_port_zero_serves_nothing():
-    async with serve("127.0.0.1", 0, PAIR.context(), Health(), Metrics(), lambda: CONFIG) as server:
+    async with serve("127.0.0.1", 0, ServingTls(PAIR), Health(), Metrics(), lambda: CONFIG) as server:
         assert server.port == 0
 
 
 async def test_a_port_in_use_is_named():
     async with serving() as first:
         with pytest.raises(ServingError, match=f"cannot listen on 127.0.0.1 port {first.port}: Address already in use"):
-            async with serve("127.0.0.1", first.port, PAIR.context(), Health(), Metrics(), lambda: CONFIG):
+            async with serve("127.0.0.1", first.port, ServingTls(PAIR), Health(), Metrics(), lambda: CONFIG):
                 pass
 
 
 @pytest.mark.parametrize(("address", "port"), [("localhost", 10259), ("127.0.0.1", 65536), ("192.0.2.1", 10259)])
 async def test_an_address_that_cannot_be_listened_on_is_named(address, port):
     with pytest.raises(ServingError, match=f"cannot listen on {address} port {port}: .+"):
-        async with serve(address, port, PAIR.context(), Health(), Metrics(), lambda: CONFIG):
+        async with serve(address, port, ServingTls(PAIR), Health(), Metrics(), lambda: CONFIG):
             pass
 
 
 async def test_the_address_and_port_given_are_served():
     (port,) = free_ports(1)
     async with (
-        serve("127.0.0.1", port, PAIR.context(), Health(), Metrics(), lambda: CONFIG) as server,
+        serve("127.0.0.1", port, ServingTls(PAIR), Health(), Metrics(), lambda: CONFIG) as server,
         client(server) as session,
     ):
         assert server.port == port

@@ -26,10 +26,10 @@ class Authority:
         )
         self.file.write_bytes(_pem(certificate.sign(self._key, hashes.SHA256())))
 
-    def issue(self, name: str, *groups: str, dns: str = "", ip: str = "") -> tuple[Path, Path]:
+    def issue(self, name: str, *groups: str, dns: str = "", ip: str = "", valid_s: float = 3600.0) -> tuple[Path, Path]:
         """Files of a new certificate and its key; `groups` are its organisations."""
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = self._builder(_name(name, *groups), key)
+        builder = self._builder(_name(name, *groups), key, valid_s)
         names: list[x509.GeneralName] = []
         if dns:
             names.append(x509.DNSName(dns))
@@ -55,7 +55,9 @@ class Authority:
             context.load_verify_locations(self.file)
         return context
 
-    def _builder(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    def _builder(
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, valid_s: float = 3600.0
+    ) -> x509.CertificateBuilder:
         now = dt.datetime.now(dt.UTC)
         return (
             x509.CertificateBuilder()
@@ -64,7 +66,7 @@ class Authority:
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - dt.timedelta(hours=1))
-            .not_valid_after(now + dt.timedelta(hours=1))
+            .not_valid_after(now + dt.timedelta(seconds=valid_s))
         )
 
 

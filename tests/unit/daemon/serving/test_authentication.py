@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podium.daemon.serving import self_signed
+from podium.daemon.serving import ServingTls, self_signed
 from podium.daemon.serving.authentication import ANONYMOUS, Authenticator, ClientAuthorities, NotAuthenticated, User
 from podium.kube.api_errors import Forbidden, Unreachable
 from podium.lib.clock import ManualClock
@@ -14,13 +14,17 @@ from tests.unit.binder.builders import Request, Wire
 pytestmark = pytest.mark.anyio
 
 
+NEVER = "Dec 31 23:59:59 9999 GMT"
+
+
 class Asks:
     """As much of a request as is looked at."""
 
-    def __init__(self, authorization: str | None = None, subject: Any = None) -> None:
+    def __init__(self, authorization: str | None = None, subject: Any = None, expires: str = NEVER) -> None:
         self.headers = {} if authorization is None else {"Authorization": authorization}
         self.transport = self
-        self._certificate = None if subject is None else {"subject": subject}
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._certificate = None if subject is None else {"subject": subject, "notAfter": expires}
 
     def get_extra_info(self, name: str) -> Any:
         return self if name == "ssl_object" and self._certificate is not None else None
@@ -36,9 +40,9 @@ def verdict(request: Request) -> Any:
     return {"kind": "TokenReview", "status": {"error": "no such token"}}
 
 
-def door(answer: Any = verdict) -> tuple[Authenticator, Wire, ManualClock]:
+def door(answer: Any = verdict, believes: Any = lambda _: True) -> tuple[Authenticator, Wire, ManualClock]:
     wire, clock = Wire(answer), ManualClock()
-    return Authenticator(wire, clock, 10.0), wire, clock
+    return Authenticator(wire, clock, 10.0, believes), wire, clock
 
 
 async def user_of(authenticator: Authenticator, asks: Any) -> User:
@@ -144,18 +148,18 @@ async def test_a_certificate_without_a_name_is_nobodys() -> None:
 
 async def test_the_published_authority_is_believed_from_then_on() -> None:
     pair = self_signed()
-    tls = pair.context()
+    tls = ServingTls(pair)
     authorities = ClientAuthorities(tls)
-    assert tls.verify_mode is ssl.CERT_NONE
+    assert tls.context.verify_mode is ssl.CERT_NONE
     await authorities.look_up(Wire(lambda _: {"data": {}}))
-    assert tls.verify_mode is ssl.CERT_NONE
+    assert tls.context.verify_mode is ssl.CERT_NONE
     await authorities.look_up(Wire(lambda _: {"data": {"client-ca-file": pair.certificate.decode()}}))
-    assert tls.verify_mode is ssl.CERT_OPTIONAL
-    assert len(tls.get_ca_certs()) == 1
+    assert tls.context.verify_mode is ssl.CERT_OPTIONAL
+    assert len(tls.context.get_ca_certs()) == 1
 
 
 async def test_an_authority_that_is_none_changes_nothing() -> None:
-    tls = self_signed().context()
+    tls = ServingTls(self_signed())
     with pytest.raises(ValueError, match="client-ca-file holds no certificate"):
         await ClientAuthorities(tls).look_up(Wire(lambda _: {"data": {"client-ca-file": "nonsense"}}))
-    assert tls.verify_mode is ssl.CERT_NONE
+    assert tls.context.verify_mode is ssl.CERT_NONE

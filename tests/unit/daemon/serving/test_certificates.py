@@ -5,8 +5,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from podium.daemon.serving import CertificateError, load, self_signed, serving_context
-from podium.daemon.serving import certificates as module
+from podium.daemon.serving import CertificateError, load, self_signed, serving_tls
+from podium.lib import private_file
 
 
 def write(directory, pair):
@@ -72,16 +72,16 @@ def test_a_key_does_not_show_in_its_representation():
 
 def test_files_are_served(tmp_path):
     pair = self_signed(host_name="node-1")
-    context = serving_context(*write(tmp_path, pair))
+    context = serving_tls(*write(tmp_path, pair)).context
     handshake(context, pair.certificate, "node-1")
 
 
 def test_without_files_a_certificate_is_made():
-    assert serving_context(bind_address="127.0.0.1").get_ciphers()
+    assert serving_tls(bind_address="127.0.0.1").context.get_ciphers()
 
 
 def test_where_there_are_no_files_in_memory_the_temporary_one_is_removed(tmp_path, monkeypatch):
-    monkeypatch.delattr(module.os, "memfd_create")
+    monkeypatch.delattr(private_file.os, "memfd_create")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     pair = self_signed()
     handshake(pair.context(), pair.certificate, "localhost")
@@ -91,15 +91,15 @@ def test_where_there_are_no_files_in_memory_the_temporary_one_is_removed(tmp_pat
 def test_one_file_without_the_other_is_refused(tmp_path):
     certificate, key = write(tmp_path, self_signed())
     with pytest.raises(CertificateError, match=r"^--tls-cert-file needs --tls-private-key-file too"):
-        serving_context(certificate, "")
+        serving_tls(certificate, "")
     with pytest.raises(CertificateError, match=r"^--tls-private-key-file needs --tls-cert-file too"):
-        serving_context("", key)
+        serving_tls("", key)
 
 
 def test_a_missing_file_is_named(tmp_path):
     certificate, _ = write(tmp_path, self_signed())
     with pytest.raises(CertificateError, match=r"absent\.key: No such file or directory"):
-        serving_context(certificate, str(tmp_path / "absent.key"))
+        serving_tls(certificate, str(tmp_path / "absent.key"))
 
 
 def test_files_in_the_wrong_order_are_refused(tmp_path):
@@ -114,7 +114,7 @@ def test_a_key_of_another_certificate_is_refused(tmp_path):
     certificate, key = write(tmp_path, self_signed())
     (tmp_path / "tls.key").write_bytes(self_signed().key)
     with pytest.raises(CertificateError, match="the private key does not belong to the certificate"):
-        serving_context(certificate, key)
+        serving_tls(certificate, key)
 
 
 def test_an_encrypted_key_is_refused_instead_of_asking_on_the_terminal(tmp_path):
@@ -127,4 +127,4 @@ def test_an_encrypted_key_is_refused_instead_of_asking_on_the_terminal(tmp_path)
     )
     (tmp_path / "tls.key").write_bytes(encrypted)
     with pytest.raises(CertificateError, match="is encrypted"):
-        serving_context(certificate, key)
+        serving_tls(certificate, key)
