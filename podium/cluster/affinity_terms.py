@@ -7,42 +7,15 @@ v1.36.2.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from podium.cluster.affinity_term import AffinityTerm, compile_term
+from podium.cluster.crowded_terms import grouped_terms
 from podium.kube.errors import FieldError
 from podium.kube.objects import Pod, PodAffinity, PodAffinityTerm, PodSpec, once_per_spec
 from podium.kube.pod_limits import excess_of_pod_affinity
-from podium.kube.selectors import NOTHING, Selector, compile_selector
-
-
-@dataclass(frozen=True, slots=True)
-class AffinityTerm:
-    """Other pods, by namespace and labels, and the topology to be near them or far from them in.
-
-    Namespaces are those named, and those whose labels `namespace_selector` matches.
-    """
-
-    topology_key: str
-    selector: Selector
-    namespaces: frozenset[str]
-    namespace_selector: Selector = NOTHING
-    _hash: int = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        """Work the hash out once: every attempt looks terms up."""
-        content = self.topology_key, self.selector, self.namespaces, self.namespace_selector
-        object.__setattr__(self, "_hash", hash(content))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
-        """Whether it means a pod with these labels in the namespace, which has labels of its own."""
-        if namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
-            return False
-        return self.selector.matches(labels)
 
 
 class TermKind(enum.Enum):
@@ -66,13 +39,18 @@ class CarriedTerm(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodTerms:
-    """All terms of a pod. A kind of which one term is invalid is empty; `errors` says why."""
+    """All terms of a pod. A kind of which one term is invalid is empty; `errors` says why.
+
+    `carried` are those that others have to heed while the pod runs: of required anti-affinity every valid one.
+    `unheeded` says why others cannot heed all of the pod's required anti-affinity.
+    """
 
     required_affinity: tuple[AffinityTerm, ...] = ()
     required_anti_affinity: tuple[AffinityTerm, ...] = ()
     preferred: tuple[CarriedTerm, ...] = ()
     carried: tuple[CarriedTerm, ...] = ()
     errors: tuple[str, ...] = ()
+    unheeded: FieldError | None = None
 
 
 _NO_TERMS: Final = PodTerms()
@@ -89,7 +67,7 @@ def pod_terms(pod: Pod) -> PodTerms:
     if terms is None:
         too_much = excess_of_pod_affinity(pod.spec)
         terms = by_namespace[namespace] = (
-            PodTerms(errors=(too_much,))
+            _crowded(affinity.pod_anti_affinity, namespace, too_much)
             if too_much
             else _compile(affinity.pod_affinity, affinity.pod_anti_affinity, namespace)
         )
@@ -120,29 +98,29 @@ def _compile(affinity: PodAffinity | None, anti_affinity: PodAffinity | None, na
         *compiled(TermKind.PREFERRED_AFFINITY, ((each.weight, each.pod_affinity_term) for each in near.preferred)),
         *compiled(TermKind.PREFERRED_ANTI_AFFINITY, ((-each.weight, each.pod_affinity_term) for each in far.preferred)),
     )
+    heeded, unheeded = required_anti, None
+    if len(required_anti) < len(far.required):
+        groups, unheeded = grouped_terms(far.required, namespace)
+        heeded = _minding(groups)
     return PodTerms(
         required_affinity=_bare(required_affinity),
         required_anti_affinity=_bare(required_anti),
         preferred=preferred,
-        carried=(*required_affinity, *required_anti, *preferred),
+        carried=(*required_affinity, *heeded, *preferred),
         errors=tuple(errors),
+        unheeded=unheeded,
     )
+
+
+def _crowded(anti_affinity: PodAffinity | None, namespace: str, too_much: str) -> PodTerms:
+    """Of a pod with too many terms, those that others must heed; the rest only make a difference to scores."""
+    groups, unheeded = grouped_terms(() if anti_affinity is None else anti_affinity.required, namespace)
+    return PodTerms(required_anti_affinity=groups, carried=_minding(groups), errors=(too_much,), unheeded=unheeded)
+
+
+def _minding(terms: Iterable[AffinityTerm]) -> tuple[CarriedTerm, ...]:
+    return tuple(CarriedTerm(TermKind.REQUIRED_ANTI_AFFINITY, term) for term in terms)
 
 
 def _bare(carried: Sequence[CarriedTerm]) -> tuple[AffinityTerm, ...]:
     return tuple(each.term for each in carried)
-
-
-def compile_term(term: PodAffinityTerm, namespace: str) -> AffinityTerm:
-    """The term of a pod in that namespace.
-
-    Raises:
-        FieldError: one of its selectors is invalid.
-    """
-    own = not term.namespaces and term.namespace_selector is None
-    return AffinityTerm(
-        term.topology_key,
-        compile_selector(term.label_selector),
-        frozenset((namespace,) if own else term.namespaces),
-        compile_selector(term.namespace_selector),
-    )

@@ -4,20 +4,21 @@ Owns the states of a pod in the cache (assumed, added) and the pods of nodes tha
 
 Source: kubernetes pkg/scheduler/backend/cache/cache.go, v1.36.2.
 Differs: a bound pod that reappears on another node is moved and logged, where upstream ends the process: a scheduler
-that dies of a neighbour's mistake helps nobody. An object with a broken quantity is reported once and counted as far
-as it can be read.
+that dies of a neighbour's mistake helps nobody. An object that cannot be read in full is reported once and counts as
+far as it can be read, and its node takes no new pods; upstream counts what it can read and goes on.
 """
 
 from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from podium.cluster.footprint import Footprint, footprint, footprint_without_requests
+from podium.cluster.closed_nodes import ITSELF, ClosedNodes, brief
+from podium.cluster.footprint import Footprint, footprint, footprint_without_requests, unread_part
 from podium.cluster.snapshot import Snapshot
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
@@ -87,6 +88,8 @@ class _CachedPod:
     state: PodState
     pod: Pod
     footprint: Footprint
+    unread: str
+    """What of the pod cannot be read, so that its node is closed; empty where all that counts can."""
 
 
 class Cache:
@@ -107,6 +110,8 @@ class Cache:
         self._nodes: dict[str, Node] = {}
         self._offers: dict[str, tuple[Mapping[str, int], int]] = {}
         self._assumed: set[str] = set()
+        self._closed = ClosedNodes()
+        self._opened: list[Node] = []
         self._snapshot = Snapshot()
         self._log: list[Callable[[Snapshot], None]] = []
         self._changes = 0
@@ -118,31 +123,44 @@ class Cache:
         """Add the node or bring it up to date; pods that were already known to be on it count from now on.
 
         Returns:
-            Whether it can be scheduled on: False where its allocatable resources cannot be read.
+            Whether it can be read: where its allocatable resources cannot, it is closed to new pods.
 
         Cost: 1 us for a heartbeat, which changes nothing here.
         """
-        known = self._nodes.get(node.name)
+        known, name = self._nodes.get(node.name), node.name
         if known is not None and _is_same_node(known, node):
-            return True
+            return not self._closed.has(name, ITSELF)
+        error: FieldError | None = None
         try:
             allocatable, allowed_pods = node_allocatable(node)
-        except FieldError as error:
-            self._report_once(node.name, node, error)
-            self._drop_node(node.name)
-            return False
-        self._nodes[node.name] = node
-        self._offers[node.name] = (allocatable, allowed_pods)
+        except FieldError as unread:
+            self._report_once(name, node, unread)
+            error, allocatable, allowed_pods = unread, {}, 0
+        self._nodes[name] = node
+        self._offers[name] = (allocatable, allowed_pods)
         self._change(lambda snapshot: snapshot.put_node(node, allocatable, allowed_pods))
         if known is None:
-            for cached in self._on_node.get(node.name, {}).values():
+            for cached in self._on_node.get(name, {}).values():
                 self._log_add(cached.pod, cached.footprint)
-        return True
+            if self._closed.why(name):
+                self._log_closed(name)
+        self._note_unread(name, ITSELF, "" if error is None else brief("the node", error))
+        return error is None
 
     def remove_node(self, name: str) -> None:
         """Forget the node; pods on it stay known until they are removed themselves."""
         self._reported.pop(name, None)
-        self._drop_node(name)
+        if self._nodes.pop(name, None) is not None:
+            del self._offers[name]
+            self._change(lambda snapshot: snapshot.drop_node(name))
+        self._note_unread(name, ITSELF, "")
+
+    def take_opened(self) -> Sequence[Node]:
+        """The nodes that were closed because of pods, and take new ones again since this was last asked."""
+        if not self._opened:
+            return ()
+        opened, self._opened = self._opened, []
+        return [node for node in opened if node.name in self._nodes and not self._closed.why(node.name)]
 
     # ------------------------------------------------------------ pods
 
@@ -306,29 +324,42 @@ class Cache:
         except InvalidTransition:
             raise CacheError(_REFUSALS[event].format(pod=f"{pod.uid}({pod.key})")) from None
 
-    def _footprint(self, pod: Pod) -> Footprint:
+    def _read(self, pod: Pod) -> tuple[Footprint, str]:
+        """What the pod takes up, and what of that cannot be read."""
         try:
-            return self._footprint_of(pod)
+            taken, unread = self._footprint_of(pod), unread_part(pod)
         except FieldError as error:
-            self._report_once(pod.uid, pod, error)
-            return footprint_without_requests(pod)
+            taken, unread = footprint_without_requests(pod), error
+        if unread is None:
+            return taken, ""
+        self._report_once(pod.uid, pod, unread)
+        return taken, brief("a pod there", unread)
+
+    def _note_unread(self, node_name: str, giver: str, why: str) -> None:
+        """Close the node for this reason, or no longer because of that giver."""
+        if not self._closed.note(node_name, giver, why) or (node := self._nodes.get(node_name)) is None:
+            return
+        self._log_closed(node_name)
+        if giver != ITSELF and not self._closed.why(node_name):
+            self._opened.append(node)
+
+    def _log_closed(self, node_name: str) -> None:
+        why = self._closed.why(node_name)
+        self._change(lambda snapshot: snapshot.close_node(node_name, why))
 
     def _report_once(self, identity: str, item: Node | Pod, error: FieldError) -> None:
         if self._reported.get(identity) != str(error):
             self._reported[identity] = str(error)
             self._report_broken(item, error)
 
-    def _drop_node(self, name: str) -> None:
-        if self._nodes.pop(name, None) is not None:
-            del self._offers[name]
-            self._change(lambda snapshot: snapshot.drop_node(name))
-
     def _insert(self, state: PodState, pod: Pod) -> None:
-        cached = _CachedPod(state, pod, self._footprint(pod))
+        cached = _CachedPod(state, pod, *self._read(pod))
         self._pods[pod.uid] = cached
         self._on_node.setdefault(pod.node_name, {})[pod.uid] = cached
         if pod.node_name in self._nodes:
             self._log_add(pod, cached.footprint)
+        if cached.unread:
+            self._note_unread(pod.node_name, pod.uid, cached.unread)
 
     def _delete(self, uid: str) -> None:
         cached = self._pods.pop(uid)
@@ -341,6 +372,8 @@ class Cache:
             del self._on_node[name]
         if name in self._nodes:
             self._change(lambda snapshot: _remove(snapshot, name, uid))
+        if cached.unread:
+            self._note_unread(name, uid, "")
 
     def _replace(self, cached: _CachedPod, pod: Pod) -> None:
         if cached.pod.node_name != pod.node_name:
@@ -349,10 +382,12 @@ class Cache:
             self._delete(pod.uid)
             self._insert(state, pod)
             return
-        cached.pod, cached.footprint = pod, self._footprint(pod)
+        before, (taken, unread) = cached.unread, self._read(pod)
+        cached.pod, cached.footprint, cached.unread = pod, taken, unread
         if pod.node_name in self._nodes:
-            taken = cached.footprint
             self._change(lambda snapshot: snapshot.replace_pod(snapshot.row_of[pod.node_name], pod, taken))
+        if unread != before:
+            self._note_unread(pod.node_name, pod.uid, unread)
 
     def _log_add(self, pod: Pod, taken: Footprint) -> None:
         self._change(lambda snapshot: snapshot.add_pod(snapshot.row_of[pod.node_name], pod, taken))

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from podium.cluster.affinity_terms import AffinityTerm, CarriedTerm, TermKind, pod_terms
+from podium.cluster.affinity_term import AffinityTerm
+from podium.cluster.affinity_terms import CarriedTerm, TermKind, pod_terms
 from podium.cluster.labels import LabelColumn
 from podium.cluster.pod_changes import PodChange, PodChanges, undone
 from podium.cluster.pod_counts import IntArray, PodsByRow

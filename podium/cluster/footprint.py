@@ -5,13 +5,15 @@ Source: kubernetes pkg/scheduler/framework/types.go (PodInfo, NodeInfo), v1.36.2
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from podium.cluster.affinity_terms import pod_terms
 from podium.kube.errors import FieldError
 from podium.kube.objects import Pod, PodSpec, once_per_spec
-from podium.kube.requests import is_resized, nonzero_requests_on_node, requests_on_node
+from podium.kube.requests import PORTS_MAX, is_resized, nonzero_requests_on_node, requests_on_node
 
 
 class HostPort(NamedTuple):
@@ -37,12 +39,12 @@ class Footprint:
 
 @once_per_spec
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """The host ports of app containers and sidecars."""
+    """The host ports of app containers and sidecars, as many as are counted."""
     containers = (*spec.containers, *(each for each in spec.init_containers if each.is_sidecar))
+    ports = itertools.islice((port for container in containers for port in container.ports), PORTS_MAX)
     return tuple(
         HostPort(port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)
-        for container in containers
-        for port in container.ports
+        for port in ports
         if port.host_port > 0
     )
 
@@ -70,6 +72,11 @@ def footprint_as_far_as_readable(pod: Pod) -> Footprint:
 def footprint_without_requests(pod: Pod) -> Footprint:
     """What is known of a pod whose requests cannot be read: that it is there, and its ports."""
     return Footprint({}, 0, 0, host_ports(pod.spec))
+
+
+def unread_part(pod: Pod) -> FieldError | None:
+    """What else of a running pod, its requests aside, cannot be heeded though others depend on it."""
+    return pod_terms(pod).unheeded if pod.spec.affinity is not None else None
 
 
 @once_per_spec

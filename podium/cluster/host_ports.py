@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from podium.cluster.footprint import HostPort
 
@@ -22,25 +22,21 @@ class HostPortIndex:
 
     def add(self, row: int, ports: Iterable[HostPort]) -> None:
         """Mark the ports as taken on the row."""
-        for ip, protocol, port in ports:
-            rows = self._own_rows(protocol, port)
-            addresses = rows.get(row, {})
-            rows[row] = {**addresses, ip: addresses.get(ip, 0) + 1}
+        for addresses, ip in self._own_addresses(row, ports):
+            addresses[ip] = addresses.get(ip, 0) + 1
 
-    def remove(self, row: int, ports: Iterable[HostPort]) -> None:
+    def remove(self, row: int, ports: Collection[HostPort]) -> None:
         """Take back one earlier `add`."""
-        for ip, protocol, port in ports:
-            rows = self._own_rows(protocol, port)
-            addresses = dict(rows[row])
+        for addresses, ip in self._own_addresses(row, ports):
             addresses[ip] -= 1
             if not addresses[ip]:
                 del addresses[ip]
-            if addresses:
-                rows[row] = addresses
-            else:
+        for key in {(protocol, port) for _, protocol, port in ports}:
+            rows = self._taken[key]
+            if not rows[row]:
                 del rows[row]
             if not rows:
-                del self._taken[protocol, port]
+                del self._taken[key]
 
     def conflicting_rows(self, wanted: HostPort) -> list[int]:
         """Rows where the port cannot be had: taken on the same address, or on all, or wanted on all."""
@@ -58,6 +54,16 @@ class HostPortIndex:
         twin._shared = set(self._taken)
         self._shared |= twin._shared
         return twin
+
+    def _own_addresses(self, row: int, ports: Iterable[HostPort]) -> Iterator[tuple[dict[str, int], str]]:
+        """The addresses on the row that each port is taken on, copied once, and the port's own one."""
+        copied: dict[tuple[str, int], dict[str, int]] = {}
+        for ip, protocol, port in ports:
+            addresses = copied.get((protocol, port))
+            if addresses is None:
+                rows = self._own_rows(protocol, port)
+                addresses = copied[protocol, port] = rows[row] = dict(rows.get(row, ()))
+            yield addresses, ip
 
     def _own_rows(self, protocol: str, port: int) -> dict[int, dict[str, int]]:
         key = protocol, port

@@ -66,6 +66,8 @@ class Snapshot:
         self.images = ImageIndex()
         self.node_changes: ChangeLog[int] = ChangeLog(CHANGES_KEPT)
         """The rows whose nodes came, went, or changed in something that can matter to a pod."""
+        self.closed: Mapping[int, str] = {}
+        """The rows whose nodes take no new pods, and why: something there cannot be read in full."""
         self.pod_counts: PodCounter = PodCounts(self.pods)
         self.carried_terms: TermCounter = CarriedTerms(self.pods)
         self.volumes_in_use = VolumesInUse()
@@ -180,9 +182,19 @@ class Snapshot:
         for resource, amount in allocatable.items():
             self._allocatable[self._resource_index[resource], row] = amount
 
+    def close_node(self, name: str, why: str) -> None:
+        """Let the node take no new pods; with an empty reason, let it take some again."""
+        assert not self._is_fork, "a fork shares its nodes"
+        row = self.row_of[name]
+        self.node_changes.append(row)
+        others = {other: reason for other, reason in self.closed.items() if other != row}
+        self.closed = {**others, row: why} if why else others
+
     def drop_node(self, name: str) -> None:
         """Take the node and all that is on it out."""
         assert not self._is_fork, "a fork shares its nodes"
+        if self.closed:
+            self.close_node(name, "")
         row = self.row_of.pop(name)
         node = self.nodes[row]
         assert node is not None

@@ -338,7 +338,7 @@ class App:
             QueueProfile(
                 name,
                 framework.pre_enqueue,
-                build_hint_map(framework.plugins.values(), has_extenders=bool(config.extenders)),
+                build_hint_map(framework.plugins.values(), has_extenders=bool(config.extenders), may_close_nodes=True),
             )
             for name, framework in frameworks.items()
         ]

@@ -78,10 +78,16 @@ class BrokenObjects:
 
     def __call__(self, item: Node | Pod, error: FieldError) -> None:
         """Say it once."""
-        kind = type(item).__name__
+        kind = "Pod" if isinstance(item, Pod) else "Node"
+        closed = item.node_name if isinstance(item, Pod) else item.name
         self._metrics.count_broken_object(kind)
         log.error(
-            "Object has a field that cannot be read", kind=kind, object=item.key, field=error.path, error=str(error)
+            "Object has a field that cannot be read",
+            kind=kind,
+            object=item.key,
+            field=error.path,
+            error=str(error),
+            **({"node_closed": closed} if closed else {}),
         )
 
 
@@ -268,6 +274,9 @@ class PodHandler(_Measured):
             operation(pod)
         except CacheError as error:
             log.error("The cache refused a change", pod=pod.key, error=str(error))
+        for node in self._cache.take_opened():
+            log.info("Node is open to new pods again", node=node.name)
+            self._queue.move_all(NODE_ADD, None, node)
 
     # ------------------------------------------------------------ pods that wait
 

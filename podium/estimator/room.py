@@ -58,9 +58,11 @@ class ClusterRoom:
         self._allowed: dict[CompiledClaim, BoolArray] = {}
 
     def free_pods(self) -> IntArray:
-        """How many more pods each node takes. Not to be written to."""
+        """How many more pods each node takes: none where a node is closed. Not to be written to."""
         if self._free_pods is None:
             self._free_pods = self._left(self._snapshot.allowed_pods, self._snapshot.pod_count)
+            if self._snapshot.closed:
+                self._free_pods[np.isin(self._snapshot.order, list(self._snapshot.closed))] = 0
         return self._free_pods
 
     def free(self, resource: str) -> IntArray:

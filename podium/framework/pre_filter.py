@@ -17,7 +17,7 @@ from podium.framework.interface import Plugin, PreFilterResult
 from podium.framework.runtime import Framework
 from podium.framework.status import Code, PluginError, ScheduleError, Status, demand_status, told
 from podium.kube.objects import Pod
-from podium.kube.pod_limits import excess
+from podium.kube.pod_limits import excess_of
 
 _MAY_ANSWER: Final = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.SKIP})
 
@@ -38,7 +38,7 @@ def run_pre_filter(
     skipped: set[str] = set()
     rejected: Status | None = None
     known = state.pod_class.pre_filters if state.pod_class is not None else {}
-    too_much = excess(pod.spec)
+    too_much = excess_of(pod)
     if too_much:
         return _turned_down(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (too_much,)), diagnosis)
     for plugin in unsettled(framework.pre_filter, known, state, skipped):

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.cluster.footprint import footprint_as_far_as_readable
 from podium.config import Extender
+from podium.framework.closed_nodes import among_closed, closed_status
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis, Rejection, rejection_of
 from podium.framework.extenders import EXTENDER, Extenders, Steps, filter_by_extenders
@@ -253,7 +254,7 @@ class Judge:
             ScheduleError: a filter failed on a node.
         """
         count = len(rows)
-        if not self._in_bulk:
+        if not self._in_bulk and not self._snapshot.closed:
             self.found = min(wanted, count)
             return rows[(start + np.arange(self.found)) % max(count, 1)]
         start %= max(count, 1)
@@ -279,6 +280,8 @@ class Judge:
 
     def alone(self, row: int) -> Status | None:
         """How one node fares, first with the pods nominated to it as if they were there, then as it is."""
+        if (closed := closed_status(self._snapshot, row)) is not None:
+            return closed
         promised = self._promises.on(row)
         if promised:
             status = self._beside(row, promised)
@@ -288,6 +291,8 @@ class Judge:
 
     def judge(self, rows: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
         """Positions of the rows that pass, and of those that each filter rejected."""
+        if self._snapshot.closed and (found := among_closed(self._snapshot, rows)) is not None:
+            return self._judge_others(rows, *found)
         positions: Rows = np.arange(len(rows))
         if not self._promises:
             return self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
@@ -295,6 +300,15 @@ class Judge:
         apart, rejected = self._judge_promised(rows, positions[is_promised])
         others, more = self._filter(self._in_bulk, rows, positions[~is_promised], self._state, self._snapshot)
         return np.sort(np.concatenate((others, apart))) if len(apart) else others, rejected + more
+
+    def _judge_others(
+        self, rows: Rows, is_closed: NDArray[np.bool_], rejection: Rejection
+    ) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
+        """As `judge`, where some of the nodes are closed."""
+        positions = np.flatnonzero(~is_closed)
+        passed, rejected = self.judge(rows[positions])
+        others = [(positions[at], each) for at, each in rejected]
+        return positions[passed], [(np.flatnonzero(is_closed), rejection), *others]
 
     def _judge_promised(self, rows: Rows, positions: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
         """As `judge`, of nodes promised to others: these count as if they were there, then as if they were not.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -394,41 +394,24 @@ _specs: weakref.WeakValueDictionary[bytes, PodSpec] = weakref.WeakValueDictionar
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
-# What can be counted in time: a pod with more is not read at all, and takes nothing from its node.
-CONTAINERS_MAX: Final = 3_000
-REQUESTS_MAX: Final = 5_000
-PORTS_MAX: Final = 10_000
-LABELS_MAX: Final = 10_000
-
-
-def _limit(what: str, count: int, most: int) -> None:
-    if count > most:
-        raise ValueError(f"{count} {what}, at most {most} are read")
-
-
 def _interned(spec: PodSpec) -> PodSpec:
     """The one spec with this content, node name and scheduling-neutral volumes left out."""
     memory: dict[str, Any] = spec.__dict__
     if _INTERNED in memory:
         return spec
-    _limit("containers", len(spec.containers) + len(spec.init_containers), CONTAINERS_MAX)
-    _limit("labels of nodeSelector", len(spec.node_selector), LABELS_MAX)
     if spec.wire_node_name:
         force_setattr(spec, "wire_node_name", "")
     if spec.volumes:
         force_setattr(spec, "volumes", tuple(volume for volume in spec.volumes if volume.has_source))
+    memory[_INTERNED] = True
     try:
         content = _encode(spec)
-    except OverflowError as error:  # a quantity written as a number of more than 64 bits
-        raise ValueError(f"number out of range: {error}") from error
+    except OverflowError:  # a quantity written as a number of more than 64 bits: no other pod shares this spec
+        return spec
     known = _specs.get(content)
     if known is not None:
         return known
-    containers = (*spec.containers, *spec.init_containers)
-    _limit("requests", sum(len(each.resources.requests) for each in containers), REQUESTS_MAX)
-    _limit("ports", sum(len(each.ports) for each in containers), PORTS_MAX)
     _specs[content] = spec
-    memory[_INTERNED] = True
     return spec
 
 
@@ -517,7 +500,6 @@ class Pod(NamespacedObject, frozen=True):
         spec = self.spec
         if spec.wire_node_name:
             force_setattr(self, "node_name", spec.wire_node_name)
-        _limit("labels", len(self.metadata.labels), LABELS_MAX)
         force_setattr(self, "spec", _interned(spec))
 
     @property

@@ -1,7 +1,8 @@
 """How much of a pod is decided on: one that demands more would hold up all others.
 
 An API server stores pods of 1.5 MiB, which is room for a hundred thousand demands. Such a pod is turned down without a
-look at them. Where it runs already, its requests count all the same, and its affinity terms do not.
+look at them. Where it runs already, all that others depend on counts the same: its requests, labels and required
+anti-affinity. Only terms that make a difference to scores do not.
 
 Differs: kube-scheduler decides on whatever an API server stores, for as long as that takes.
 """
@@ -16,12 +17,24 @@ from podium.kube.objects import (
     LabelSelector,
     LabelSelectorRequirement,
     NodeSelectorRequirement,
+    Pod,
     PodAffinityTerm,
     PodSpec,
     once_per_spec,
 )
 
+LABELS_MAX: Final = 10_000
+"""How many labels a pod that is decided on may have: each is held against the terms of others."""
+
 _Expressions = Iterable[LabelSelectorRequirement | NodeSelectorRequirement]
+
+
+def excess_of(pod: Pod) -> str:
+    """As `excess`, of the pod's labels too."""
+    count = len(pod.metadata.labels)
+    if count <= LABELS_MAX:
+        return excess(pod.spec)
+    return f"metadata.labels: {count} labels, at most {LABELS_MAX} are decided on"
 
 
 @once_per_spec

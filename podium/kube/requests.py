@@ -36,6 +36,11 @@ Requests: TypeAlias = Mapping[str, int]
 DEFAULT_CPU_MILLI: Final = 100
 DEFAULT_MEMORY_BYTES: Final = 200 * 1024 * 1024
 
+# What can be added up in time, for a pod as large as an API server stores.
+CONTAINERS_MAX: Final = 3_000
+REQUESTS_MAX: Final = 5_000
+PORTS_MAX: Final = 10_000
+
 _Exact: TypeAlias = dict[str, Quantity]
 _DEFAULTS: Final = {
     CPU: Quantity(DEFAULT_CPU_MILLI, -3, wide=False),
@@ -52,7 +57,7 @@ def pod_requests(spec: PodSpec) -> Requests:
     """Everything the spec requests, pod-level values and overhead included, under any resource name.
 
     Raises:
-        FieldError: a quantity cannot be parsed.
+        FieldError: a quantity cannot be parsed, or there are too many.
     """
     return _integers(_spec_total(spec))
 
@@ -62,7 +67,7 @@ def filter_requests(spec: PodSpec) -> Requests:
     """What an incoming pod must find free on a node: the counted resources of `pod_requests`, never below 0.
 
     Raises:
-        FieldError: a quantity cannot be parsed.
+        FieldError: a quantity cannot be parsed, or there are too many.
     """
     return {name: max(amount, 0) for name, amount in pod_requests(spec).items() if is_counted_resource(name)}
 
@@ -75,7 +80,7 @@ def scoring_requests(spec: PodSpec) -> Requests:
     NodeResourcesFit's scorer does not look at them upstream.
 
     Raises:
-        FieldError: a quantity cannot be parsed.
+        FieldError: a quantity cannot be parsed, or there are too many.
     """
     return _integers(_with_overhead(_containers_total(spec, _spec_requests, _DEFAULTS), spec))
 
@@ -86,7 +91,7 @@ def pod_requests_with_status(pod: Pod) -> Requests:
     This is what NodeResourcesBalancedAllocation takes an incoming pod to use.
 
     Raises:
-        FieldError: a quantity cannot be parsed.
+        FieldError: a quantity cannot be parsed, or there are too many.
     """
     return _integers(_status_total(pod, {})) if is_resized(pod) else pod_requests(pod.spec)
 
@@ -95,7 +100,7 @@ def requests_on_node(pod: Pod) -> Requests:
     """What a pod on a node takes away from it: the counted resources of `pod_requests_with_status`.
 
     Raises:
-        FieldError: a quantity cannot be parsed.
+        FieldError: a quantity cannot be parsed, or there are too many.
     """
     if is_resized(pod):
         return _counted(pod_requests_with_status(pod))
@@ -109,7 +114,7 @@ def nonzero_requests_on_node(pod: Pod) -> tuple[int, int]:
     for a resource that the pod's total does not list at all.
 
     Raises:
-        FieldError: a quantity cannot be parsed.
+        FieldError: a quantity cannot be parsed, or there are too many.
     """
     return _nonzero(pod) if is_resized(pod) else _nonzero_requests(pod.spec)
 
@@ -118,7 +123,7 @@ def node_allocatable(node: Node) -> tuple[Requests, int]:
     """What the node offers: the counted resources, and the number of pods.
 
     Raises:
-        FieldError: a quantity cannot be parsed.
+        FieldError: a quantity cannot be parsed, or there are too many.
     """
     amounts: dict[str, int] = {}
     allowed_pods = 0
@@ -182,6 +187,7 @@ def _containers_total(spec: PodSpec, requests_of: _RequestsOf, defaults: Mapping
 
     App containers and sidecars run together; before that each init container runs beside the sidecars started so far.
     """
+    _refuse_crowds(spec)
     total: _Exact = {}
     for index, container in enumerate(spec.containers):
         _add(total, {**defaults, **requests_of(container, f"spec.containers[{index}]")})
@@ -198,6 +204,23 @@ def _containers_total(spec: PodSpec, requests_of: _RequestsOf, defaults: Mapping
             _raise_to(greediest_init, requests)
     _raise_to(total, greediest_init)
     return total
+
+
+def _refuse_crowds(spec: PodSpec) -> None:
+    containers = (*spec.containers, *spec.init_containers)
+    _limit("spec.containers", "containers", len(containers), CONTAINERS_MAX)
+    _limit(
+        "spec.containers[].resources.requests",
+        "requests",
+        sum(len(each.resources.requests) for each in containers),
+        REQUESTS_MAX,
+    )
+    _limit("spec.containers[].ports", "ports", sum(len(each.ports) for each in containers), PORTS_MAX)
+
+
+def _limit(path: str, what: str, count: int, most: int) -> None:
+    if count > most:
+        raise FieldError(path, f"{count} {what}, at most {most} are counted")
 
 
 def _with_overhead(total: _Exact, spec: PodSpec) -> _Exact:

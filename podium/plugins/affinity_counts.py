@@ -15,7 +15,8 @@ from typing import Final, Protocol
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.cluster.affinity_terms import AffinityTerm, TermKind, pod_terms
+from podium.cluster.affinity_term import AffinityTerm
+from podium.cluster.affinity_terms import TermKind, pod_terms
 from podium.cluster.carried_terms import Newcomer
 from podium.cluster.labels import ABSENT
 from podium.cluster.pod_counts import PodQuery

@@ -21,7 +21,8 @@ from typing import Final
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.cluster.affinity_terms import AffinityTerm, PodTerms, pod_terms
+from podium.cluster.affinity_term import AffinityTerm
+from podium.cluster.affinity_terms import PodTerms, pod_terms
 from podium.cluster.carried_terms import Newcomer
 from podium.config.args import InterPodAffinityArgs
 from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on

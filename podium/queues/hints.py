@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from podium.framework.closed_nodes import NODE_CLOSED
 from podium.framework.cluster_event import (
     ALL_EVENTS,
+    NODE_ADD,
     ActionType,
     ClusterEvent,
     EventRegistration,
@@ -50,10 +52,11 @@ _REJECTING = (
     ReservePlugin,
     PermitPlugin,
 )
+_NODE_OPENED = EventRegistration(NODE_ADD)
 _NODE_TAINTED = EventRegistration(ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT))
 
 
-def build_hint_map(plugins: Iterable[Plugin], *, has_extenders: bool = False) -> HintMap:
+def build_hint_map(plugins: Iterable[Plugin], *, has_extenders: bool = False, may_close_nodes: bool = False) -> HintMap:
     """Ask a profile's plugins which events concern them.
 
     A plugin that cannot reject a pod counts only if it registers of its own accord. One that registers for added nodes,
@@ -64,6 +67,8 @@ def build_hint_map(plugins: Iterable[Plugin], *, has_extenders: bool = False) ->
         registers = type(plugin).events_to_register is not Plugin.events_to_register
         if registers or isinstance(plugin, _REJECTING):
             hints[plugin.name] = _with_taints(_registrations(plugin))
+    if may_close_nodes:
+        hints[NODE_CLOSED] = (_NODE_OPENED,)
     if has_extenders:
         hints[EXTENDER] = ALL_EVENTS
     return hints

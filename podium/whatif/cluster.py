@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from random import Random
-from typing import Final, NoReturn
+from typing import Final
 
 from podium.binder import WaitingPods
 from podium.cluster import Cache
@@ -55,7 +55,7 @@ class StillCluster:
     ) -> None:
         self.world = world
         self.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
-        self.cache = Cache(_refuse_broken)
+        self.cache = Cache(_refuse_broken_nodes)
         pods = world.objects(PODS)
         for node in world.objects(NODES).values():
             self.cache.put_node(node)
@@ -110,5 +110,8 @@ class StillCluster:
         return tuple(gates)
 
 
-def _refuse_broken(item: Node | Pod, error: FieldError) -> NoReturn:
+def _refuse_broken_nodes(item: Node | Pod, error: FieldError) -> None:
+    """A pod with such a field closes its node, and the answer says so."""
+    if isinstance(item, Pod):
+        return
     raise ManifestError(f"{type(item).__name__} {item.key}: {error}") from error

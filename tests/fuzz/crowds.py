@@ -31,6 +31,10 @@ def _near(term: Json) -> Json:
     return {"affinity": {"podAffinity": {_REQUIRED: [{"topologyKey": "zone", "labelSelector": {}, **term}]}}}
 
 
+def _apart(terms: list[Json]) -> Json:
+    return {"affinity": {"podAntiAffinity": {_REQUIRED: terms}}}
+
+
 def _on_nodes(terms: list[Json]) -> Json:
     return {"affinity": {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}}}
 
@@ -61,6 +65,11 @@ CROWDS: Final[dict[str, Callable[[range], Json]]] = {
     "preferred pod terms": lambda numbers: {
         "affinity": {"podAntiAffinity": {_PREFERRED: [{"weight": 1, "podAffinityTerm": _pod_term(n)} for n in numbers]}}
     },
+    "anti-affinity terms": lambda numbers: _apart([_pod_term(number) for number in numbers]),
+    "anti-affinity expressions": lambda numbers: _apart(
+        [{"topologyKey": "zone", "labelSelector": {"matchExpressions": [each]}} for each in _expressions(numbers)]
+    ),
+    "topology keys": lambda numbers: _apart([{"topologyKey": f"z{n}", "labelSelector": {}} for n in numbers]),
     "spread constraints": lambda numbers: {
         "topologySpreadConstraints": [
             {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **_pod_term(number)} for number in numbers
@@ -76,6 +85,9 @@ CROWDS: Final[dict[str, Callable[[range], Json]]] = {
     "ports": lambda numbers: {
         "containers": [{"name": "main", "ports": [{"hostPort": n % 60_000 + 1, "containerPort": 1} for n in numbers]}]
     },
+    "host addresses": lambda numbers: {
+        "containers": [{"name": "main", "ports": [{"hostPort": 80, "hostIP": f"10.0.0.{n}"} for n in numbers]}]
+    },
     "claims": lambda numbers: {
         "volumes": [{"name": f"v{n}", "persistentVolumeClaim": {"claimName": "data"}} for n in numbers]
     },
@@ -84,6 +96,18 @@ CROWDS: Final[dict[str, Callable[[range], Json]]] = {
     },
     "gates": lambda numbers: {"schedulingGates": [{"name": f"g{number}"} for number in numbers]},
 }
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A mutation of any object: so many labels."""
+
+    count: int
+
+    def __call__(self, tree: Json) -> Json:
+        if isinstance(tree, dict) and isinstance(tree.get("metadata"), dict):
+            tree["metadata"]["labels"] = {"app": "web", **_labels(range(self.count))}
+        return tree
 
 
 @dataclass(frozen=True)

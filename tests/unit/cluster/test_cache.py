@@ -6,7 +6,8 @@ from structlog.testing import capture_logs
 
 from podium.cluster import Cache, CacheError, HostPort
 from podium.cluster.cache import CHANGES_WAITING_MAX, POD_STATES, PodEvent, PodState
-from podium.kube.objects import OwnerReference
+from podium.kube.objects import Container, OwnerReference, PodSpec
+from podium.kube.requests import CONTAINERS_MAX
 from podium.lib.state_table import InvalidTransition
 from tests.builders import node, pod
 
@@ -264,23 +265,99 @@ def test_held_snapshot_stays_as_it_is_whatever_happens_and_whoever_asks(cache):
     assert len(cache.snapshot()) == 0
 
 
-def test_node_with_a_broken_quantity_is_reported_once_and_left_out(cache, broken):
+def closed(cache: Cache) -> dict[str, str]:
+    snapshot = cache.snapshot()
+    return {snapshot.name(row): why for row, why in snapshot.closed.items()}
+
+
+def test_node_with_a_broken_quantity_is_reported_once_and_closed(cache, broken):
     bad = node("n1", allocatable={"memory": "much"})
     assert cache.put_node(bad) is False
     assert cache.put_node(bad) is False
     assert broken.reports == [("n1", "status.allocatable[memory]")]
-    assert names(cache) == []
+    assert names(cache) == ["n1"]
+    [why] = closed(cache).values()
+    assert why.startswith("the node has a field that cannot be read, status.allocatable[memory]: ")
+    assert (cache.snapshot().allocatable("cpu")[0], cache.snapshot().allowed_pods[0]) == (0, 0)
 
 
-def test_node_that_breaks_leaves_and_comes_back_when_it_is_mended(cache, broken):
+def test_node_that_breaks_is_closed_until_it_is_mended_and_its_pods_count_all_the_time(cache, broken):
     assert cache.put_node(node("n1")) is True
     cache.add_pod(pod("web", cpu="1", node="n1"))
     cache.snapshot()
     cache.put_node(node("n1", cpu="four"))
-    assert names(cache) == []
+    assert list(closed(cache)) == ["n1"]
+    assert requested(cache, "n1") == 1000
     assert cache.put_node(node("n1")) is True
+    assert closed(cache) == {}
     assert requested(cache, "n1") == 1000
     assert broken.reports == [("n1", "status.allocatable[cpu]")]
+
+
+def test_a_pod_with_unreadable_requests_closes_its_node_as_long_as_it_is_there(cache):
+    cache.put_node(node("n1"))
+    cache.put_node(node("n2"))
+    cache.add_pod(pod("odd", cpu="lots", node="n1"))
+    [(name, why)] = closed(cache).items()
+    assert name == "n1"
+    assert why.startswith("a pod there has a field that cannot be read, spec.containers[0].resources.requests[cpu]: ")
+    assert "odd" not in why
+    assert cache.take_opened() == ()
+    cache.remove_pod(pod("odd", node="n1"))
+    assert closed(cache) == {}
+    assert [each.name for each in cache.take_opened()] == ["n1"]
+    assert cache.take_opened() == ()
+
+
+def test_a_pod_that_becomes_readable_or_moves_opens_its_node(cache):
+    cache.put_node(node("n1"))
+    cache.put_node(node("n2"))
+    cache.add_pod(pod("odd", cpu="lots", node="n1"))
+    cache.update_pod(pod("odd", cpu="1", node="n1"))
+    assert closed(cache) == {}
+    cache.update_pod(pod("odd", cpu="lots", node="n1"))
+    cache.update_pod(pod("odd", cpu="lots", node="n2"))
+    assert list(closed(cache)) == ["n2"]
+
+
+def test_a_node_is_closed_until_the_last_reason_is_gone(cache):
+    cache.put_node(node("n1", cpu="four"))
+    cache.add_pod(pod("odd", cpu="lots", node="n1"))
+    cache.add_pod(pod("even", memory="little", node="n1"))
+    for mend in (
+        lambda: cache.put_node(node("n1")),
+        lambda: cache.remove_pod(pod("odd", node="n1")),
+    ):
+        mend()
+        assert list(closed(cache)) == ["n1"]
+    cache.remove_pod(pod("even", node="n1"))
+    assert closed(cache) == {}
+
+
+def test_a_node_that_comes_after_its_unreadable_pod_or_anew_is_closed(cache):
+    cache.add_pod(pod("odd", cpu="lots", node="n1"))
+    for _ in range(2):
+        cache.put_node(node("n1"))
+        assert list(closed(cache)) == ["n1"]
+        cache.remove_node("n1")
+        assert closed(cache) == {}
+    cache.put_node(node("n2"))
+    assert closed(cache) == {}
+
+
+def test_a_pod_with_more_containers_than_are_counted_closes_its_node(cache):
+    cache.put_node(node("n1"))
+    spec = PodSpec(containers=tuple(Container(name=f"c{number}") for number in range(CONTAINERS_MAX + 1)))
+    cache.add_pod(replace(pod("many", node="n1"), spec=spec))
+    [why] = closed(cache).values()
+    assert why.endswith("spec.containers: 3001 containers, at most 3000 are counted")
+
+
+def test_a_pod_with_very_many_labels_counts_like_any_other(cache):
+    cache.put_node(node("n1"))
+    cache.add_pod(pod("many", cpu="3", labels={f"k{number}": "v" for number in range(50_000)}, node="n1"))
+    assert requested(cache, "n1") == 3000
+    assert closed(cache) == {}
 
 
 def test_a_broken_node_that_was_gone_is_reported_anew(cache, broken):

@@ -426,3 +426,16 @@ def test_the_time_each_kind_of_event_takes_is_observed(world: Watched) -> None:
         ("AssignedPodDelete",): 1,
         ("UnschedulablePodDelete",): 1,
     }
+
+
+def test_a_node_with_a_pod_that_cannot_be_read_is_closed_and_its_opening_wakes_pods(world: Watched) -> None:
+    odd = pod("odd", spec=BAD_AMOUNT).on_node("n1")
+    world.put(node("n1"))
+    with capture_logs() as logs:
+        world.put(odd)
+    assert [(each["object"], each["node_closed"]) for each in logs] == [("default/odd", "n1")]
+    assert len(world.cache.snapshot().closed) == 1
+    world.calls()
+    world.delete(odd)
+    assert not world.cache.snapshot().closed
+    assert NODE_ADD.label in world.calls()

@@ -6,6 +6,7 @@ import pytest
 from podium.estimator.errors import EstimateError
 from podium.kube.objects import Pod
 from tests.builders import node, pod
+from tests.unit.estimator import members, views
 from tests.unit.estimator.members import asking, assumed, claim, part
 from tests.unit.estimator.views import APART, KINDS, finished, named, tried_on, workload
 
@@ -134,3 +135,11 @@ def test_assumed_workloads_take_their_place_with_their_gate():
 def test_amount_that_cannot_be_read_is_an_error():
     with pytest.raises(EstimateError, match=r"^failed to estimate replicas: "):
         _ask(tried_on(*NODES), asking("many"))
+
+
+def test_a_node_that_is_closed_takes_no_replicas(monkeypatch):
+    for module in (views, members):
+        monkeypatch.setattr(module, "refuse", lambda item, error: None)
+    odd = pod("odd", cpu="lots", node="n0")
+    assert _ask(tried_on(*NODES, odd)) == 8
+    assert members.member(*NODES, odd).max_available_replicas(ONE_CPU) == 8

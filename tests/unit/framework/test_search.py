@@ -7,13 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.cluster import Cache, Snapshot
+from podium.framework.closed_nodes import NODE_CLOSED
 from podium.framework.cycle_state import CycleState
-from podium.framework.diagnosis import Diagnosis
+from podium.framework.diagnosis import Diagnosis, FitError
 from podium.framework.extenders import NO_EXTENDERS, run_unasked
 from podium.framework.interface import FilterPlugin, PreFilterExtensions, PreFilterResult
 from podium.framework.promises import NoNominatedPods
 from podium.framework.search import Rotation, ScheduleError, count_to_find, find_feasible
 from podium.framework.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
+from podium.kube.objects import Pod
 from tests.builders import node, pod
 from tests.fuzz.crowds import CROWDS
 from tests.unit.framework.profiles import (
@@ -507,3 +510,61 @@ def test_room_on_the_nominated_node_is_kept_for_others_nominated_there():
     snapshot = snapshot_of(node("n0", pods=1), node("n1", pods=1))
     made = search(Fits, snapshot=snapshot, item=pod(nominated="n0"), nominated=Nominated({"n0": [pod("vip")]}))
     assert made.names == ["n1"]
+
+
+# ---------------------------------------------------------------- closed nodes
+
+
+def closed_cluster() -> Snapshot:
+    """Three nodes, of which n1 has a pod whose requests cannot be read."""
+    return odd_cluster(3, pod("odd", cpu="lots", node="n1"))
+
+
+def odd_cluster(nodes: int, *pods: Pod) -> Snapshot:
+    """So many nodes, and pods that cannot be read in full."""
+    cache = Cache(lambda item, error: None)
+    for number in range(nodes):
+        cache.put_node(node(f"n{number}"))
+    for each in pods:
+        cache.add_pod(each)
+    return cache.snapshot()
+
+
+PASSING = node_filter("F", lambda name: None)
+
+
+@pytest.mark.parametrize("filters", [[], [PASSING]], ids=["no filters", "a filter"])
+def test_a_closed_node_is_rejected_whatever_the_filters_say(filters) -> None:
+    search = Search(framework(*filters, SCORER), closed_cluster()).run()
+    assert search.names == ["n0", "n2"]
+    [status] = search.diagnosis.statuses().values()
+    assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert status.plugin == NODE_CLOSED
+    assert status.message.startswith("node(s) closed to new pods: a pod there has a field that cannot be read, spec.")
+    assert search.diagnosis.unschedulable_plugins == {NODE_CLOSED}
+
+
+def test_a_pod_nominated_to_a_closed_node_looks_elsewhere() -> None:
+    item = pod(nominated="n1")
+    assert Search(framework(PASSING), closed_cluster(), item=item).run().names[0] != "n1"
+
+
+def test_a_closed_node_that_pods_are_nominated_to_is_rejected_once() -> None:
+    search = Search(
+        framework(PASSING, SCORER), closed_cluster(), nominated=Nominated({"n1": [pod("other", priority=9)]})
+    )
+    assert search.run().names == ["n0", "n2"]
+    assert search.diagnosis.rejected_count == 1
+
+
+def test_the_message_names_the_fields_that_are_unreadable_unless_there_are_too_many() -> None:
+    odd = [pod(f"odd-{number}", requests={f"example.com/r{number}": "x"}, node=f"n{number}") for number in range(11)]
+    few = Search(framework(PASSING), odd_cluster(3, *odd[:3])).run()
+    assert (
+        "1 node(s) closed to new pods: a pod there has a field that cannot be read, spec."
+        in FitError(3, few.diagnosis).message
+    )
+    many = Search(framework(PASSING), odd_cluster(11, *odd)).run()
+    assert FitError(11, many.diagnosis).message == (
+        "0/11 nodes are available: 11 node(s) closed to new pods: what is there cannot be read."
+    )

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from podium.cluster import Cache, Rows, Snapshot
+from podium.cluster.cache import ReportBroken
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import FilterPlugin, ScorePlugin, TableFilterPlugin, TableScorePlugin
 from podium.framework.status import Status
@@ -71,19 +72,19 @@ def pod(
     )
 
 
-def snapshot_of(*items: Node | Pod) -> Snapshot:
+def _no_broken_objects(item: Node | Pod, error: Exception) -> None:
+    raise AssertionError(f"{item.key}: {error}")
+
+
+def snapshot_of(*items: Node | Pod, report: ReportBroken = _no_broken_objects) -> Snapshot:
     """The snapshot of a cluster with these nodes, and these pods on them."""
-    cache = Cache(_no_broken_objects)
+    cache = Cache(report)
     for item in items:
         if isinstance(item, Node):
             cache.put_node(item)
         else:
             cache.add_pod(item)
     return cache.snapshot()
-
-
-def _no_broken_objects(item: Node | Pod, error: Exception) -> None:
-    raise AssertionError(f"{item.key}: {error}")
 
 
 class NoClient:

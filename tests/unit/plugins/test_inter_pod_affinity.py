@@ -173,7 +173,7 @@ def test_filtering_is_skipped_where_nobody_demands_anything() -> None:
     assert affinity.pre_filter(state, affine(far=[term()]), keyless) == (None, None)
 
 
-def test_a_broken_term_rejects_the_pod_and_leaves_a_running_one_without_terms() -> None:
+def test_a_broken_term_rejects_the_pod_and_leaves_a_running_one_with_its_other_terms() -> None:
     _, status = plugin().pre_filter(CycleState(), affine(near=[term(**BROKEN)]), snapshot_of(*NODES))
     assert status is not None
     assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
@@ -182,7 +182,19 @@ def test_a_broken_term_rejects_the_pod_and_leaves_a_running_one_without_terms() 
     _, status = plugin().pre_filter(CycleState(), two, snapshot_of(*NODES))
     assert status is not None
     assert status.message.startswith("parsing pod: [requiredAffinityTerms: ")
-    assert rejected(web("new"), affine("x", far=[term(), term(**BROKEN)], node="a")) == {}
+    closes: list[str] = []
+    snapshot = snapshot_of(
+        *NODES, affine("x", far=[term(), term(**BROKEN)], node="a"), report=lambda _, error: closes.append(error.path)
+    )
+    affinity, state = plugin(), CycleState()
+    assert affinity.pre_filter(state, web("new"), snapshot) == (None, None)
+    assert rejections(affinity, state, web("new"), snapshot) == rejected(
+        web("new"), affine("x", far=[term()], node="a")
+    )
+    assert closes == [
+        "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[1].matchExpressions[0].operator"
+    ]
+    assert list(snapshot.closed) == [snapshot.row_of["a"]]
 
 
 def test_a_pod_tried_out_brings_its_own_terms() -> None:

@@ -1,0 +1,55 @@
+"""One pod affinity term, compiled.
+
+Source: kubernetes pkg/scheduler/framework/types.go and kube-scheduler/framework/types.go (AffinityTerm), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from podium.kube.objects import PodAffinityTerm
+from podium.kube.selectors import NOTHING, Selector, compile_selector
+
+
+@dataclass(frozen=True, slots=True)
+class AffinityTerm:
+    """Other pods, by namespace and labels, and the topology to be near them or far from them in.
+
+    Namespaces are those named, and those whose labels `namespace_selector` matches.
+    """
+
+    topology_key: str
+    selector: Selector
+    namespaces: frozenset[str]
+    namespace_selector: Selector = NOTHING
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Work the hash out once: every attempt looks terms up."""
+        content = self.topology_key, self.selector, self.namespaces, self.namespace_selector
+        object.__setattr__(self, "_hash", hash(content))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
+        """Whether it means a pod with these labels in the namespace, which has labels of its own."""
+        if namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
+            return False
+        return self.selector.matches(labels)
+
+
+def compile_term(term: PodAffinityTerm, namespace: str) -> AffinityTerm:
+    """The term of a pod in that namespace.
+
+    Raises:
+        FieldError: one of its selectors is invalid.
+    """
+    own = not term.namespaces and term.namespace_selector is None
+    return AffinityTerm(
+        term.topology_key,
+        compile_selector(term.label_selector),
+        frozenset((namespace,) if own else term.namespaces),
+        compile_selector(term.namespace_selector),
+    )

@@ -1,0 +1,113 @@
+"""Required anti-affinity terms of a running pod that has very many of them, or invalid ones: all others are heeded.
+
+Terms of one topology key become one term, which means a pod that any of them means. What it costs to hold an incoming
+pod against it does not grow with the terms that ask for labels that the pod has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+from podium.cluster.affinity_term import AffinityTerm
+from podium.kube.errors import FieldError
+from podium.kube.objects import PodAffinityTerm
+from podium.kube.selectors import EVERYTHING, NOTHING, Operator, Selector, compile_selector
+
+KEYS_MAX: Final = 1_000
+"""How many topology keys the terms of one pod may have: nodes have fewer labels."""
+
+_REQUIRED: Final = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+_Pair: TypeAlias = tuple[str, str] | None
+
+
+class _Member(NamedTuple):
+    """One of the terms."""
+
+    selector: Selector
+    namespaces: frozenset[str]
+    namespace_selector: Selector
+
+    def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
+        if namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
+            return False
+        return self.selector.matches(labels)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnyOf(AffinityTerm):
+    """Means a pod that any of its members means; equal only to itself.
+
+    Members are found by a label that they ask for; those that ask for no particular one are all looked at.
+    """
+
+    members: dict[_Pair, list[_Member]] = field(default_factory=dict, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
+        """Whether one of the members means a pod with these labels in the namespace, which has labels of its own."""
+        return any(
+            member.matches(namespace, labels, namespace_labels)
+            for pair in (None, *labels.items())
+            for member in self.members.get(pair, ())
+        )
+
+
+def grouped_terms(
+    terms: Iterable[PodAffinityTerm], namespace: str
+) -> tuple[tuple[AffinityTerm, ...], FieldError | None]:
+    """The terms of a pod in that namespace by topology key, and why some of them are left out."""
+    groups: dict[str, AnyOf] = {}
+    unheeded: FieldError | None = None
+    own = frozenset((namespace,))
+    for index, term in enumerate(terms):
+        group = groups.get(term.topology_key)
+        try:
+            if group is None:
+                group = _new_group(groups, term.topology_key)
+            pair, member = _plain(term, own) or _compiled(term, own)
+        except FieldError as error:
+            unheeded = unheeded or FieldError(f"{_REQUIRED}[{index}].{error.path}", error.detail)
+            continue
+        group.members.setdefault(pair, []).append(member)
+    return tuple(groups.values()), unheeded
+
+
+def _new_group(groups: dict[str, AnyOf], topology_key: str) -> AnyOf:
+    if len(groups) == KEYS_MAX:
+        raise FieldError("topologyKey", f"more than {KEYS_MAX} different keys")
+    group = groups[topology_key] = AnyOf(topology_key, EVERYTHING, frozenset(), EVERYTHING)
+    return group
+
+
+def _plain(term: PodAffinityTerm, own: frozenset[str]) -> tuple[_Pair, _Member] | None:
+    """The member for a term that asks for nothing but one label: who finds it by that label need not ask again."""
+    selector = term.label_selector
+    if selector is None or selector.match_expressions or len(selector.match_labels) != 1:
+        return None
+    if term.namespace_selector is not None:
+        return None
+    [pair] = selector.match_labels.items()
+    return pair, _Member(EVERYTHING, frozenset(term.namespaces) or own, NOTHING)
+
+
+def _compiled(term: PodAffinityTerm, own: frozenset[str]) -> tuple[_Pair, _Member]:
+    selector = compile_selector(term.label_selector)
+    is_own = not term.namespaces and term.namespace_selector is None
+    namespaces = own if is_own else frozenset(term.namespaces)
+    return _pair(selector), _Member(selector, namespaces, compile_selector(term.namespace_selector))
+
+
+def _pair(selector: Selector) -> _Pair:
+    """A label without which no pod is meant; None where there is none, or a choice."""
+    for requirement in selector.requirements:
+        if requirement.operator is Operator.IN and len(requirement.values) == 1:
+            (value,) = requirement.values
+            return requirement.key, value
+    return None
