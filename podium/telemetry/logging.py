@@ -1,7 +1,7 @@
 """How podium logs: one line per entry, JSON for machines or colours for a terminal, on standard error.
 
 Owns structlog's configuration, the bridge from the standard library's loggers, and verbosity. Never logs a secret: what
-stands under a key that sounds like one is replaced, and so are bearer tokens in text.
+stands under a key that sounds like one is replaced, and so are bearer tokens and passwords of URLs in text.
 
 Each module writes `log = get_logger("queues")` and calls `log.info("Pod moved", pod=…)`. The configuration may be
 changed at any time and holds for all loggers made before. `event` is structlog's word for the message, so a cluster
@@ -27,13 +27,20 @@ import orjson
 import structlog
 from structlog.typing import FilteringBoundLogger, Processor, WrappedLogger
 
+from podium.telemetry.log_text import (
+    REDACTED,
+    printable,
+    printable_json,
+    printable_lines,
+    printable_value,
+    without_user_info,
+)
 from podium.telemetry.log_writer import LogWriter
 
 Form = Literal["json", "console"]
 
 VERBOSITY_DEFAULT: Final = 2
 VERBOSITY_MAX: Final = 10
-REDACTED: Final = "[redacted]"
 FLUSH_S_MAX: Final = 2.0
 """How long the end of the process waits for whoever reads the log."""
 
@@ -224,8 +231,8 @@ def _describe(_: WrappedLogger, method: str, entry: MutableMapping[str, Any]) ->
         if _SECRET_KEYS[key]:
             described[key] = REDACTED
         elif type(value) is str:
-            if "earer " in value or "EARER " in value:
-                described[key] = _BEARER.sub(_WITHOUT_BEARER, value)
+            if "earer " in value or "EARER " in value or "://" in value:
+                described[key] = _without_secrets(value)
         elif type(value) not in _NUMBERS:
             described[key] = _without_secrets(value)
     return described
@@ -233,7 +240,7 @@ def _describe(_: WrappedLogger, method: str, entry: MutableMapping[str, Any]) ->
 
 def _to_json(_: WrappedLogger, __: str, entry: MutableMapping[str, Any]) -> bytes:
     try:
-        return orjson.dumps(entry, default=str, option=orjson.OPT_UTC_Z)
+        return printable_json(orjson.dumps(entry, default=str, option=orjson.OPT_UTC_Z))
     except TypeError:
         # Lone surrogates and integers beyond 64 bits: rare, and no reason to lose the line.
         return json.dumps(entry, default=str).encode()
@@ -249,8 +256,11 @@ def _console(*, colors: bool) -> Processor:
     )
 
     def render(logger: WrappedLogger, method: str, entry: MutableMapping[str, Any]) -> bytes:
-        entry["ts"] = f"{entry['ts'].astimezone():%H:%M:%S.%f}"[:-3]
-        return renderer(logger, method, entry).encode(errors="backslashreplace")
+        shown = {printable(key): printable_value(value) for key, value in entry.items()}
+        shown["ts"] = f"{entry['ts'].astimezone():%H:%M:%S.%f}"[:-3]
+        if "exception" in entry:
+            shown["exception"] = printable_lines(str(entry["exception"]))
+        return renderer(logger, method, shown).encode(errors="backslashreplace")
 
     return render
 
@@ -258,7 +268,7 @@ def _console(*, colors: bool) -> Processor:
 def _without_secrets(value: Any) -> Any:
     """The value with what is secret replaced, at any depth."""
     if isinstance(value, str):
-        return _BEARER.sub(_WITHOUT_BEARER, value)
+        return without_user_info(_BEARER.sub(_WITHOUT_BEARER, value))
     if isinstance(value, Mapping):
         return {key: REDACTED if _SECRET_KEYS[str(key)] else _without_secrets(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -221,3 +221,23 @@ def test_lines_for_a_standard_error_that_is_closed_go_nowhere(stream, monkeypatc
     monkeypatch.setattr(sys, "stderr", None)
     configure_logging()
     get_logger("daemon").critical("into the void")
+
+
+@pytest.mark.parametrize("form", ["console", "json"])
+def test_text_from_outside_moves_no_cursor_and_begins_no_line(stream, form):
+    configure_logging(form=form, stream=stream)
+    log = get_logger("serving")
+    log.info("Refused \x1b[2J", path="/\x1b[31m\n12:00:00 [error] fake", names=["\x9b2J"], error=ValueError("\x1b[0m"))
+    try:
+        raise RuntimeError("boom\x1b[2J\n12:00:00 [error] fake")
+    except RuntimeError:
+        log.exception("Failed")
+    text = stream.getvalue().decode()
+    assert "\x1b" not in text
+    assert "\x9b" not in text
+    assert not [line for line in text.splitlines() if line.startswith("12:00:00 [error]")]
+
+
+def test_passwords_of_urls_are_not_logged(stream):
+    get_logger("kube").info("Connecting", server="https://ann:s3cr3t@host", proxies=["http://ann:s3cr3t@proxy:3128"])
+    assert b"s3cr3t" not in stream.getvalue()
