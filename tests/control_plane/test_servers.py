@@ -9,6 +9,7 @@ from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import ApiError, Client, Json
 from tests.control_plane.servers import ControlPlane
 from tests.e2e.waiting import eventually
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.anyio]
 
@@ -37,7 +38,7 @@ def _pod(name: str, scheduler: str = "nobody") -> Json:
 
 
 async def _node_of(client: Client, path: str) -> str:
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE_S):
         while True:
             pod = await client.get(path)
             if node := pod["spec"].get("nodeName"):

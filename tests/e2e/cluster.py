@@ -13,6 +13,7 @@ from podium.sandbox import Sandbox
 from tests.control_plane.client import ApiError, Client
 from tests.control_plane.servers import ControlPlane
 from tests.e2e.waiting import eventually
+from tests.patience import PATIENCE_S
 
 Json = dict[str, Any]
 
@@ -81,7 +82,7 @@ class Cluster:
 
     # ------------------------------------------------------------ waiting
 
-    async def wait_bound(self, names: Iterable[str], within_s: float = 20.0) -> dict[str, str]:
+    async def wait_bound(self, names: Iterable[str], within_s: float = PATIENCE_S) -> dict[str, str]:
         """Until all these pods have nodes; returns the nodes of all bound pods."""
         wanted = set(names)
 
@@ -93,7 +94,7 @@ class Cluster:
 
         return await eventually(placed, within_s) if wanted else {}
 
-    async def wait_condition(self, name: str, reason: str = "Unschedulable", within_s: float = 20.0) -> Json:
+    async def wait_condition(self, name: str, reason: str = "Unschedulable", within_s: float = PATIENCE_S) -> Json:
         """Until PodScheduled of the pod is False for that reason; returns the condition."""
 
         async def told() -> Json:
@@ -103,7 +104,7 @@ class Cluster:
 
         return await eventually(told, within_s)
 
-    async def wait_events(self, reason: str, count: int, within_s: float = 20.0) -> Counter[str]:
+    async def wait_events(self, reason: str, count: int, within_s: float = PATIENCE_S) -> Counter[str]:
         """Until there are Events with that reason about so many pods; returns how many about each."""
 
         async def told() -> Counter[str]:

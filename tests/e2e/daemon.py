@@ -22,11 +22,10 @@ import yaml
 
 from tests.control_plane.processes import free_ports
 from tests.e2e.waiting import eventually
+from tests.patience import PATIENCE_S
 
 Json = dict[str, Any]
 
-READY_S_MAX = 30.0
-STOP_S_MAX = 20.0
 MACHINE_IS_BUSY = frozenset({"The event loop stood still", "Slow plugin"})
 """What podium complains of by the clock on the wall, though nothing need be wrong with it."""
 _SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
@@ -98,7 +97,7 @@ class Daemon:
 
     async def wait_ready(self) -> None:
         """Until /readyz says so."""
-        ends_s = time.monotonic() + READY_S_MAX
+        ends_s = time.monotonic() + PATIENCE_S
         while self.is_running and time.monotonic() < ends_s:
             if await self.readyz() == http.HTTPStatus.OK:
                 return
@@ -113,7 +112,7 @@ class Daemon:
         """Any signal."""
         self._process.send_signal(number)
 
-    async def wait_ended(self, within_s: float = STOP_S_MAX) -> int:
+    async def wait_ended(self, within_s: float = PATIENCE_S) -> int:
         """The exit code."""
 
         async def has_ended() -> bool:
@@ -122,7 +121,7 @@ class Daemon:
         await eventually(has_ended, within_s)
         return int(self._process.returncode)
 
-    async def wait_told_bound(self, names: Iterable[str], within_s: float = 20.0) -> list[str]:
+    async def wait_told_bound(self, names: Iterable[str], within_s: float = PATIENCE_S) -> list[str]:
         """Until it has logged that these pods of `default` are bound, which comes after the answer; returns bound()."""
         wanted = {f"default/{name}" for name in names}
 
@@ -211,7 +210,7 @@ class Daemon:
     def _get(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str]:
         # Its certificate is its own, made at the start.
         context = ssl._create_unverified_context()
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=20, context=context)
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE_S, context=context)
         try:
             connection.request(method, path, headers=dict(headers))
             answer = connection.getresponse()

@@ -18,15 +18,17 @@ from tests.control_plane.servers import ControlPlane
 from tests.e2e.cluster import Cluster, RealCluster
 from tests.e2e.objects import HOSTNAME, Json, node, pod
 from tests.integration.estimator.conftest import QUIET, Asker, replace, serving
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
 NODES = 200
 ONE_CPU = {"resourceRequest": {"cpu": "1"}}
-FOLLOWS_S_MAX = 1.0
+# Far below the time after which anything is read again of itself; usually it is a few milliseconds.
+FOLLOWS_S_MAX = 10.0
 QUESTIONS = 300
 # A loop that waits for the member that is gone would do so for seconds; a machine that is busy may take its time, too.
-LATENCY_S_MAX = 1.0
+LATENCY_S_MAX = 4.0
 CPU_RATIO_MAX = 2.0
 
 
@@ -42,14 +44,14 @@ async def _becomes(expected: int | str, ask: Callable[[], Awaitable[int]], withi
     assert found == expected
 
 
-async def test_estimates_follow_two_hundred_nodes_and_their_pods_within_a_second(cluster: Cluster) -> None:
+async def test_estimates_follow_two_hundred_nodes_and_their_pods(cluster: Cluster) -> None:
     await cluster.create(*(node(f"node-{index}", cpu="4") for index in range(NODES)))
     async with serving(EstimatorApp(QUIET, [Source("m1", str(cluster.kubeconfig))])) as asker:
 
         async def replicas() -> int:
             return await asker.replicas("m1", ONE_CPU)
 
-        await _becomes(4 * NODES, replicas, 20.0)
+        await _becomes(4 * NODES, replicas, PATIENCE_S)
         await cluster.create(pod("web", cpu="3", nodeName="node-7"))
         await _becomes(4 * NODES - 3, replicas, FOLLOWS_S_MAX)
         await cluster.patch_node("node-8", {"spec": {"unschedulable": True}})
@@ -66,11 +68,11 @@ async def test_accurate_estimates_know_the_workload_and_what_waits(cluster: Clus
         async def replicas() -> int:
             return await asker.replicas("m1", ONE_CPU, of="kind=Deployment, name=default/web")
 
-        await _becomes(20, replicas, 20.0)
+        await _becomes(20, replicas, PATIENCE_S)
         await cluster.admin.create("/apis/apps/v1/namespaces/default/deployments", _deployment())
-        await _becomes(5, replicas, 5.0)
+        await _becomes(5, replicas, FOLLOWS_S_MAX)
         await cluster.create(pod("waits", cpu="4"))
-        await _becomes(4, replicas, 5.0)
+        await _becomes(4, replicas, FOLLOWS_S_MAX)
 
 
 def _deployment() -> Json:
@@ -107,12 +109,12 @@ async def test_member_that_is_stopped_leaves_the_others_answers_and_latency_unto
     sources = [Source("stays", str(real_cluster.kubeconfig)), Source("goes", str(other_cluster.kubeconfig))]
     app = EstimatorApp(replace(QUIET, on_unsynced=OnUnsynced.ERROR), sources)
     async with serving(app) as asker:
-        await _becomes(4 * NODES, lambda: asker.replicas("stays", ONE_CPU), 20.0)
-        await _becomes(7, lambda: asker.replicas("goes", ONE_CPU), 20.0)
+        await _becomes(4 * NODES, lambda: asker.replicas("stays", ONE_CPU), PATIENCE_S)
+        await _becomes(7, lambda: asker.replicas("goes", ONE_CPU), PATIENCE_S)
         before_cpu_s, _ = await _asked(asker)
         assert other_cluster.plane.apiserver is not None
         other_cluster.plane.apiserver.kill()
-        await _becomes("cluster goes cannot be reached", lambda: asker.replicas("goes", ONE_CPU), 20.0)
+        await _becomes("cluster goes cannot be reached", lambda: asker.replicas("goes", ONE_CPU), PATIENCE_S)
         after_cpu_s, slowest_s = await _asked(asker)
     assert after_cpu_s < CPU_RATIO_MAX * before_cpu_s
     assert slowest_s < LATENCY_S_MAX

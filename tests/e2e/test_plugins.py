@@ -57,7 +57,7 @@ async def test_a_gang_that_does_not_come_together_gives_its_room_back_together(
     cluster: Cluster, start: StartDaemon
 ) -> None:
     await cluster.create(*nodes(1, cpu="1"), *members("a"))
-    daemon = await start(cluster, gang_of_three(4), flags=("--plugin", f"{GANG}:Gang"))
+    daemon = await start(cluster, gang_of_three(6), flags=("--plugin", f"{GANG}:Gang"))
 
     async def a_waits() -> object:
         return (await cluster.pod("a"))["status"].get("nominatedNodeName")
@@ -68,7 +68,7 @@ async def test_a_gang_that_does_not_come_together_gives_its_room_back_together(
     await cluster.wait_events("FailedScheduling", 2)
     notes = {each["regarding"]["name"]: each["note"] for each in await cluster.events("FailedScheduling")}
     assert notes == {
-        "a": "0/1 nodes are available: 1 rejected due to timeout after waiting 4s at plugin Gang.",
+        "a": "0/1 nodes are available: 1 rejected due to timeout after waiting 6s at plugin Gang.",
         "b": "0/1 nodes are available: 1 a of the same gang gave up.",
     }
     await cluster.create(pod("big", cpu="900m"))
@@ -155,7 +155,7 @@ async def test_a_plugin_that_breaks_is_named_everywhere_and_podium_goes_on(
     try:
         await daemon.wait_ready()
         await sandbox_cluster.create(*pods(5))
-        await sandbox_cluster.wait_bound([*(f"web-{index}" for index in range(5)), "slow", "postbind"], 40)
+        await sandbox_cluster.wait_bound([*(f"web-{index}" for index in range(5)), "slow", "postbind"])
         await sandbox_cluster.wait_events("Noticed", 6)
         (noticed,) = await sandbox_cluster.events("Noticed", name="web-0")
         assert noticed["note"] == f"It is on {(await sandbox_cluster.placements())['web-0']}."

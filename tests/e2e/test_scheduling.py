@@ -67,7 +67,7 @@ async def test_a_pod_that_is_too_big_is_told_why_and_bound_when_a_node_comes_tha
     started_s = time.monotonic()
     await cluster.create(node("big", cpu="96"))
     assert (await cluster.wait_bound(["huge"]))["huge"] == "big"
-    assert time.monotonic() - started_s <= 3.0
+    assert time.monotonic() - started_s <= 15.0
     assert condition(await cluster.pod("huge"))["status"] == "True"
 
 

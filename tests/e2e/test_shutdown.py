@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tests.e2e.cluster import Cluster, SandboxCluster
@@ -13,6 +11,9 @@ from tests.e2e.objects import condition, nodes, pods
 from tests.e2e.waiting import eventually
 
 pytestmark = pytest.mark.anyio
+
+GRACE_S = 25.0
+"""After 30 s the kubelet kills what it has told to stop."""
 
 
 async def has_bound(daemon: Daemon, count: int) -> None:
@@ -27,12 +28,10 @@ async def test_sigterm_in_a_backlog_leaves_no_pod_half_bound_and_a_restart_binds
 ) -> None:
     await cluster.create(*nodes(20))
     names = {item["metadata"]["name"] for item in await cluster.create(*pods(1000, cpu="10m"))}
-    first = await start(cluster, configuration(qps=200, burst=50))
+    first = await start(cluster, configuration(qps=100, burst=50))
     await has_bound(first, 100)
     first.terminate()
-    started_s = time.monotonic()
-    assert await first.wait_ended(within_s=10.0) == 0
-    assert time.monotonic() - started_s < 10.0
+    assert await first.wait_ended(GRACE_S) == 0
 
     now = await cluster.pods()
     bound = {name for name, item in now.items() if item["spec"].get("nodeName")}
@@ -43,7 +42,7 @@ async def test_sigterm_in_a_backlog_leaves_no_pod_half_bound_and_a_restart_binds
     assert first.log()[-1]["msg"] == "Stopped"
 
     second = await start(cluster)
-    placements = await cluster.wait_bound(names, within_s=30.0)
+    placements = await cluster.wait_bound(names)
     assert {name: placements[name] for name in bound} == {name: now[name]["spec"]["nodeName"] for name in bound}
     assert await cluster.wait_events("Scheduled", 1000) == dict.fromkeys(names, 1)
     assert await second.stop() == 0
@@ -70,7 +69,7 @@ async def test_a_slow_limit_does_not_hold_the_shutdown_up(sandbox_cluster: Sandb
     daemon = await start(sandbox_cluster, configuration(qps=10, burst=10))
     await has_bound(daemon, 10)
     daemon.terminate()
-    assert await daemon.wait_ended(within_s=10.0) == 0
+    assert await daemon.wait_ended(GRACE_S) == 0
     for item in (await sandbox_cluster.pods()).values():
         assert bool(item["spec"].get("nodeName")) == (condition(item).get("status") == "True")
 

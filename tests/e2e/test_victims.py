@@ -17,6 +17,7 @@ from tests.e2e.priorities import create_priorities, high, running
 from tests.e2e.test_plugins import GANG, gang_of_three, members
 from tests.e2e.test_volumes import CLAIMS, CLASSES, claim, storage_class, user, wait_selected
 from tests.e2e.waiting import eventually
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
@@ -179,7 +180,7 @@ async def test_a_delete_without_an_answer_is_made_again(sandbox_cluster: Sandbox
     await sandbox_cluster.create(node("only", cpu="4"), running("small", "only"))
     daemon = await start(sandbox_cluster)
     sandbox_cluster.sandbox.faults.lose_response(verb="delete", resource="pods")
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE_S):
         await sandbox_cluster.create(high("urgent"))
         await sandbox_cluster.wait_bound(["urgent"])
     assert not daemon.log("Victim could not be preempted")

@@ -9,12 +9,14 @@ from typing import TypeVar
 import aiohttp
 import anyio
 
+from tests.patience import PATIENCE_S
+
 T = TypeVar("T")
 
 _PAUSE_S = 0.02
 
 
-async def eventually(check: Callable[[], Awaitable[T]], within_s: float = 20.0) -> T:
+async def eventually(check: Callable[[], Awaitable[T]], within_s: float = PATIENCE_S) -> T:
     """Asks again and again until the answer is true, and returns it.
 
     A check that fails, or that finds no server, is asked again too.

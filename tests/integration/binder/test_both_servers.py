@@ -12,6 +12,7 @@ from podium.kube.objects import Pod, PodCondition
 from podium.lib.clock import SystemClock
 from tests.control_plane.client import Json
 from tests.integration.binder.conftest import EVENTS, PODS, Cluster
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
@@ -105,7 +106,7 @@ async def test_events_are_taken_and_become_a_series(cluster: Cluster) -> None:
         group.start_soon(recorder.run)
         recorder.record(scheduled(pod, "n1"))
         recorder.record(failed_scheduling(pod, "no room: " + "é" * 1000))
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE_S):
             while recorder.statistics().open:  # noqa: ASYNC110
                 await anyio.sleep(0.01)
         recorder.record(failed_scheduling(pod, "still no room"))

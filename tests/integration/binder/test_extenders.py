@@ -38,6 +38,7 @@ from podium.kube.whole_objects import whole_node, whole_pod
 from tests import builders
 from tests.extender_server import ExtenderServer, Reply, let_through, never, says, scores
 from tests.integration.kube.certificates import Authority
+from tests.patience import PATIENCE_S
 from tests.unit.framework.profiles import snapshot_of
 
 pytestmark = pytest.mark.anyio
@@ -246,7 +247,7 @@ async def test_all_extenders_score_at_the_same_time() -> None:
     both = asyncio.Barrier(2)
 
     async def when_both_are_asked(args: Any) -> Any:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             await both.wait()
         return [{"Host": "n0", "Score": 1}]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.daemon import MACHINE_IS_BUSY
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
 PODIUM = (sys.executable, "-m", "podium")
-DEADLINE_S = 90
 
 Podium = Callable[..., "subprocess.CompletedProcess[str]"]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -41,7 +41,7 @@ def podium(environment: dict[str, str]) -> Podium:
             capture_output=True,
             text=True,
             encoding="utf-8",
-            timeout=DEADLINE_S,
+            timeout=PATIENCE_S,
             env={**environment, **more},
             check=False,
         )

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.cli.conftest import PODIUM, ROOT, Podium, Start, complaints, read_until
+from tests.patience import PATIENCE_S
 
 SMALL = ("demo", "--nodes", "10", "--pods", "60")
 
@@ -27,7 +28,7 @@ def is_gone(pid: int) -> bool:
 
 
 def wait_gone(pids: list[int]) -> bool:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while not all(map(is_gone, pids)) and time.monotonic() < deadline:
         time.sleep(0.02)
     return all(map(is_gone, pids))
@@ -74,7 +75,13 @@ def test_the_text_form_is_narrow_where_only_the_input_is_a_wide_terminal(environ
     termios.tcsetwinsize(inside, (40, 132))
     try:
         done = subprocess.run(
-            [*PODIUM, *SMALL], stdin=inside, capture_output=True, text=True, env=environment, timeout=90, check=True
+            [*PODIUM, *SMALL],
+            stdin=inside,
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=PATIENCE_S,
+            check=True,
         )
     finally:
         os.close(terminal)
@@ -125,7 +132,7 @@ def test_an_interrupted_demo_leaves_nothing_behind(start: Start, environment: di
     read_until(demo, [stage])
     children = children_of(demo.pid)
     demo.send_signal(signal.SIGINT)
-    _, said = demo.communicate(timeout=60)
+    _, said = demo.communicate(timeout=PATIENCE_S)
     assert demo.returncode == 130
     assert complaints(said) == ["Interrupted."]
     assert wait_gone(children)
@@ -147,6 +154,6 @@ def test_a_demo_whose_server_dies_says_so(start: Start) -> None:
     read_until(demo, ["creating pods: 2003"])
     (server,) = children_of(demo.pid)
     os.kill(server, signal.SIGKILL)
-    _, said = demo.communicate(timeout=60)
+    _, said = demo.communicate(timeout=PATIENCE_S)
     assert demo.returncode == 1
     assert "the demo's API server ended with exit code -9" in said

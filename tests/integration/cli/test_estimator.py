@@ -22,11 +22,11 @@ from podium.estimator.server.messages import CLASSES
 from podium.estimator.server.service import SERVICE
 from tests.control_plane.processes import free_ports
 from tests.integration.cli.conftest import ROOT, Podium, Start
+from tests.patience import PATIENCE_S
 from tests.unit.estimator.server.wire import replicas_request
 
 CASES = ROOT / "tests" / "parity" / "data" / "karmada-estimates.jsonl.gz"
 QUIET = ("--health-probe-bind-address", "", "--metrics-bind-address", "")
-DEADLINE_S = 20
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Served:
         made = grpc.insecure_channel(target) if credentials is None else grpc.secure_channel(target, credentials)
         with made as channel:
             call = channel.unary_unary(f"/{SERVICE}/MaxAvailableReplicas")
-            answer = call(replicas_request(CASE["id"], None), timeout=DEADLINE_S)
+            answer = call(replicas_request(CASE["id"], None), timeout=PATIENCE_S)
         return int(CLASSES["MaxAvailableReplicasResponse"].FromString(answer).maxReplicas)
 
     def handshake(self, version: ssl.TLSVersion) -> tuple[str | None, bytes | None]:
@@ -51,7 +51,7 @@ class Served:
         context.minimum_version = context.maximum_version = version
         context.set_alpn_protocols(["h2"])
         with (
-            socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE_S) as raw,
+            socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S) as raw,
             context.wrap_socket(raw, server_hostname="localhost") as secure,
         ):
             return secure.version(), secure.getpeercert(binary_form=True)
@@ -99,7 +99,7 @@ def test_plain_text_answers_and_a_signal_ends_it_well(serve: Callable[..., Serve
     served = serve()
     assert served.replicas() == REPLICAS
     served.process.send_signal(signal.SIGTERM)
-    assert served.process.wait(DEADLINE_S) == 0
+    assert served.process.wait(PATIENCE_S) == 0
 
 
 def test_only_tls_13_is_spoken_and_certificates_are_read_anew(serve: Callable[..., Served], tmp_path: Path) -> None:
@@ -139,9 +139,9 @@ def test_health_and_metrics_are_served_over_http(serve: Callable[..., Served]) -
     )
     served.replicas()
     for path in ("healthz", "readyz"):
-        with urlopen(f"http://127.0.0.1:{health}/{path}", timeout=DEADLINE_S) as answer:
+        with urlopen(f"http://127.0.0.1:{health}/{path}", timeout=PATIENCE_S) as answer:
             assert answer.read() == b"ok"
-    with urlopen(f"http://127.0.0.1:{metrics}/metrics", timeout=DEADLINE_S) as answer:
+    with urlopen(f"http://127.0.0.1:{metrics}/metrics", timeout=PATIENCE_S) as answer:
         text = answer.read().decode()
     name = "karmada_scheduler_estimator_estimating_request_total"
     assert f'{name}{{result="success",type="MaxAvailableReplicas"}} 1' in text

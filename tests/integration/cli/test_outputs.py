@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli.conftest import DEADLINE_S, PODIUM, ROOT
+from tests.integration.cli.conftest import PODIUM, ROOT
+from tests.patience import PATIENCE_S
 
 _CONFIG = str(ROOT / "examples" / "config" / "secondary-scheduler.yaml")
 _CLUSTER = """
@@ -48,7 +49,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _run(command: str, environment: dict[str, str], **streams: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # type: ignore[call-overload,no-any-return]
-        [*PODIUM, *command.split()], text=True, timeout=DEADLINE_S, env=environment, check=False, **streams
+        [*PODIUM, *command.split()], text=True, timeout=PATIENCE_S, env=environment, check=False, **streams
     )
 
 

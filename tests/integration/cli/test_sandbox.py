@@ -15,13 +15,14 @@ import pytest
 import yaml
 
 from tests.integration.cli.conftest import ROOT, Podium, Start, read_until
+from tests.patience import PATIENCE_S
 
 COLLECTIONS = {"Pod": "/api/v1/namespaces/default/pods", "Deployment": "/apis/apps/v1/namespaces/default/deployments"}
 
 
 def call(url: str, body: Any = None) -> Any:
     data = None if body is None else orjson.dumps(body)
-    with urlopen(Request(url, data, {"Content-Type": "application/json"}), timeout=10) as answer:
+    with urlopen(Request(url, data, {"Content-Type": "application/json"}), timeout=PATIENCE_S) as answer:
         return orjson.loads(answer.read())
 
 
@@ -47,7 +48,7 @@ def test_it_serves_what_its_kubeconfig_says_until_it_is_interrupted(
     assert server.startswith("http://127.0.0.1:")
     assert len(call(f"{server}/api/v1/nodes")["items"]) == 3
     process.send_signal(signal.SIGINT)
-    said, complained = process.communicate(timeout=20)
+    said, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     assert said.endswith("Stopped.\n")
     assert complained == ""
@@ -62,7 +63,7 @@ def test_a_port_that_is_taken_is_a_plain_message(sandbox: tuple[subprocess.Popen
 
 
 def await_pods(server: str, count: int) -> None:
-    ends_s = time.monotonic() + 60
+    ends_s = time.monotonic() + PATIENCE_S
     while len(pods := call(server + COLLECTIONS["Pod"])["items"]) < count:
         assert time.monotonic() < ends_s, pods
         time.sleep(0.05)

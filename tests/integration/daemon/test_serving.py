@@ -14,6 +14,7 @@ from podium.daemon.serving import Health, ServingError, ServingTls, TlsLimits, s
 from podium.daemon.serving import server as server_module
 from podium.telemetry import CONTENT_TYPE, Metrics
 from tests.control_plane.processes import free_ports
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
@@ -51,7 +52,7 @@ async def client(server, at_most=ssl.TLSVersion.MAXIMUM_SUPPORTED):
     async with aiohttp.ClientSession(
         f"https://127.0.0.1:{server.port}",
         connector=aiohttp.TCPConnector(ssl=context),
-        timeout=aiohttp.ClientTimeout(total=20),
+        timeout=aiohttp.ClientTimeout(total=PATIENCE_S),
     ) as session:
         yield session
 
@@ -194,7 +195,9 @@ async def test_stopping_lets_a_request_end_and_then_refuses_connections():
         await anyio.connect_tcp("127.0.0.1", server.port)
 
 
-async def test_idle_and_half_open_connections_do_not_hold_up_stopping():
+async def test_idle_and_half_open_connections_do_not_hold_up_stopping(monkeypatch):
+    monkeypatch.setattr(server_module, "_DRAIN_S_MAX", PATIENCE_S)
+    monkeypatch.setattr(server_module, "_STOP_S_MAX", PATIENCE_S)
     async with serving() as server, client(server) as session:
         await get(session, "/healthz")
         silent = await anyio.connect_tcp("127.0.0.1", server.port)

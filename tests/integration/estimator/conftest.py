@@ -16,6 +16,7 @@ import pytest
 from podium.estimator.server.app import EstimatorApp, Options
 from podium.estimator.server.messages import CLASSES
 from podium.estimator.server.service import SERVICE
+from tests.patience import PATIENCE_S
 from tests.unit.estimator.server.wire import replicas_request, sets_request, unschedulable_request
 
 QUIET = Options("127.0.0.1:0", health_address=None, metrics_address=None)
@@ -42,7 +43,7 @@ class Asker:
         return int((await self.ask("GetUnschedulableReplicas", content)).unschedulableReplicas)
 
     async def ask(
-        self, question: str, content: bytes, deadline_s: float = 20.0, of: str = "kind=Deployment, name=a/b"
+        self, question: str, content: bytes, deadline_s: float = PATIENCE_S, of: str = "kind=Deployment, name=a/b"
     ) -> Any:
         call = self._channel.unary_unary(f"/{SERVICE}/{question}")
         answer = await call(content, timeout=deadline_s, metadata=(("object", of),))
@@ -63,7 +64,7 @@ async def serving(app: EstimatorApp) -> AsyncIterator[Asker]:
                 ready.set()
 
             group.start_soon(app.run, started)
-            with anyio.fail_after(20):
+            with anyio.fail_after(PATIENCE_S):
                 await ready.wait()
             async with grpc.aio.insecure_channel(f"127.0.0.1:{ports[0]}") as channel:
                 yield Asker(channel)

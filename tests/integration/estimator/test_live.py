@@ -15,11 +15,13 @@ from podium.estimator.server.app import EstimatorApp, Source
 from podium.estimator.server.members import OnUnsynced
 from podium.sandbox import Sandbox
 from tests.integration.estimator.conftest import QUIET, refusal, replace, serving
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
 ONE_CPU = {"resourceRequest": {"cpu": "1"}, "namespace": "default"}
-FOLLOWS_S_MAX = 1.0
+# Far below the time after which anything is read again of itself; usually it is a few milliseconds.
+FOLLOWS_S_MAX = 10.0
 Json = dict[str, Any]
 GONE = {
     OnUnsynced.MAX: 2**31 - 1,
@@ -52,7 +54,7 @@ async def sandbox(anyio_backend: object) -> AsyncIterator[Sandbox]:
         yield sandbox
 
 
-async def becomes(expected: object, ask: Callable[[], Awaitable[int]], within_s: float = 20.0) -> None:
+async def becomes(expected: object, ask: Callable[[], Awaitable[int]], within_s: float = PATIENCE_S) -> None:
     """Wait until the answer, or the text of the refusal, is this one."""
     found: object = None
     with anyio.move_on_after(within_s):
@@ -71,7 +73,7 @@ def _source(sandbox: Sandbox, directory: Path, name: str) -> Source:
     return Source(name, str(sandbox.write_kubeconfig(directory / name)))
 
 
-async def test_estimates_follow_nodes_and_pods_within_a_second(sandbox: Sandbox, tmp_path: Path) -> None:
+async def test_estimates_follow_nodes_and_pods(sandbox: Sandbox, tmp_path: Path) -> None:
     store = sandbox.store
     store.create(_node("n1"))
     async with serving(EstimatorApp(QUIET, [_source(sandbox, tmp_path, "m1")])) as asker:

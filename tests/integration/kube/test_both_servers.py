@@ -27,6 +27,7 @@ from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client, Json
 from tests.control_plane.servers import ControlPlane
 from tests.integration.kube.waiting import eventually
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
@@ -237,7 +238,7 @@ def ask_etcd(control_plane: ControlPlane, operation: str, body: Json) -> Json:
     request = urllib.request.Request(
         f"http://{control_plane.etcd_address}/v3/kv/{operation}", json.dumps(body).encode(), method="POST"
     )
-    with urllib.request.urlopen(request, timeout=10.0) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
         decoded: Json = json.load(answer)
     return decoded
 

@@ -15,6 +15,7 @@ from podium.sandbox import Sandbox
 from podium.sandbox.fill import varied_nodes
 from podium.sandbox.pods import bind
 from tests.integration.sandbox.kubectl import Kubectl
+from tests.patience import PATIENCE_S
 
 TYPES = {
     "merge": "application/merge-patch+json",
@@ -32,7 +33,7 @@ class WatchReader:
 
     async def next(self):
         """The next event, or None when the watch has ended."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             line = await self.response.content.readline()
         return orjson.loads(line) if line else None
 

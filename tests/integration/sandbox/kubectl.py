@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.patience import PATIENCE_S
+
 
 @dataclass(frozen=True, slots=True)
 class Kubectl:
@@ -35,7 +37,7 @@ class Kubectl:
     async def __call__(self, *arguments: str) -> str:
         """Run a command that must succeed; returns what it prints."""
         process = await self.start(*arguments)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             printed, said = await process.communicate()
         assert process.returncode == 0, f"kubectl {' '.join(arguments)}: {said.decode()}"
         return printed.decode()

@@ -10,6 +10,7 @@ import yaml
 from podium.sandbox import Sandbox, serve
 from podium.sandbox.fill import sample_pod, varied_nodes
 from podium.sandbox.resources import RESOURCES
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
@@ -17,7 +18,7 @@ PODS = "/api/v1/namespaces/default/pods"
 
 
 async def until(condition):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not condition():  # noqa: ASYNC110 - what is waited for has no event of its own
             await asyncio.sleep(0.01)
 
@@ -146,7 +147,7 @@ async def test_it_stops_with_watches_open_and_an_error_inside_comes_out():
 
 async def test_it_ends_while_somebody_watches():
     async with aiohttp.ClientSession() as session:
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_S):
             async with Sandbox(kubelets=False) as sandbox:
                 watch = await session.get(sandbox.url + PODS, params={"watch": "true"})
         watch.close()

@@ -7,6 +7,7 @@ import aiohttp
 import pytest
 
 from podium.sandbox.fill import sample_pod
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
@@ -125,7 +126,7 @@ async def test_connections_are_refused_for_a_while(rest, sandbox):
         await watch.next()
     with pytest.raises(aiohttp.ClientConnectorError):
         await rest.get(PODS)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             try:
                 assert (await rest.get(PODS))[0] == 200

@@ -11,6 +11,7 @@ import yaml
 from podium.sandbox.fill import sample_pod, varied_nodes
 from podium.sandbox.pods import bind
 from tests.integration.sandbox.kubectl import rows
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 
@@ -41,7 +42,7 @@ async def test_get_w_follows_a_pod_from_pending_to_running_to_gone(kubectl, clus
     watching = await kubectl.start("get", "pods", "-w")
 
     async def until(status):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while status not in (await watching.stdout.readline()).decode().split():
                 assert not watching.stdout.at_eof()
 

@@ -11,58 +11,60 @@ import pytest
 from podium.sandbox.fill import sample_pod
 from podium.sandbox.pods import bind
 from tests.integration.sandbox.kubectl import rows
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 
 WEB = str(Path(__file__).parents[3] / "examples/pods/web.yaml")
+WITHIN = f"--timeout={PATIENCE_S:.0f}s"
 AVAILABLE = "--for=condition=Available"
 
 
 async def test_a_deployment_is_created_scaled_updated_and_deleted(kubectl, scheduled):
     await kubectl("create", "deployment", "web", "--image=web:1", "--replicas=3", "--port=80")
-    await kubectl("rollout", "status", "deployment/web", "--timeout=50s")
+    await kubectl("rollout", "status", "deployment/web", WITHIN)
     head, web = rows(await kubectl("get", "deployment", "web"))
     assert (head[1:4], web[1:4]) == (["READY", "UP-TO-DATE", "AVAILABLE"], ["3/3", "3", "3"])
     await kubectl("scale", "deployment", "web", "--replicas=5", "--current-replicas=3")
-    await kubectl("rollout", "status", "deployment/web", "--timeout=50s")
+    await kubectl("rollout", "status", "deployment/web", WITHIN)
     assert len(scheduled.store.list("pods", label_selector="app=web")) == 5
     said = await kubectl.fail("scale", "deployment", "web", "--replicas=1", "--current-replicas=3")
     assert "Expected replicas to be 3, was 5" in said
     await kubectl("set", "image", "deployment/web", "web=web:2")
-    await kubectl("rollout", "status", "deployment/web", "--timeout=50s")
+    await kubectl("rollout", "status", "deployment/web", WITHIN)
     running = [pod for pod in scheduled.store.list("pods") if "deletionTimestamp" not in pod["metadata"]]
     assert [pod["spec"]["containers"][0]["image"] for pod in running] == ["web:2"] * 5
     await kubectl("rollout", "undo", "deployment/web")
-    await kubectl("rollout", "status", "deployment/web", "--timeout=50s")
+    await kubectl("rollout", "status", "deployment/web", WITHIN)
     assert [row[0] for row in rows(await kubectl("rollout", "history", "deployment/web"))[2:4]] == ["2", "3"]
     assert ["Replicas:", "5", "desired", "|", "5", "updated"] in [
         row[:6] for row in rows(await kubectl("describe", "deployment", "web"))
     ]
     await kubectl("delete", "deployment", "web")
-    await kubectl("wait", "--for=delete", "pods", "-l", "app=web", "--timeout=50s")
+    await kubectl("wait", "--for=delete", "pods", "-l", "app=web", WITHIN)
     assert scheduled.store.list("replicasets") == []
 
 
 async def test_the_example_gives_pods_and_makes_up_for_those_that_are_deleted(kubectl, scheduled):
     await kubectl("apply", "-f", WEB)
-    await kubectl("wait", AVAILABLE, "deployment/podium-web", "--timeout=50s")
+    await kubectl("wait", AVAILABLE, "deployment/podium-web", WITHIN)
     first = {pod["metadata"]["name"] for pod in scheduled.store.list("pods")}
     assert len(first) == 3
     await kubectl("delete", "pod", min(first))
-    await kubectl("rollout", "status", "deployment/podium-web", "--timeout=50s")
+    await kubectl("rollout", "status", "deployment/podium-web", WITHIN)
     assert len(first & {pod["metadata"]["name"] for pod in scheduled.store.list("pods")}) == 2
     assert "unchanged" in await kubectl("apply", "-f", WEB)
 
 
 async def test_a_job_runs_to_its_end(kubectl, scheduled):
     await kubectl("create", "job", "pi", "--image=perl:5", "--", "perl", "-e", "print 3")
-    await kubectl("wait", "--for=condition=Complete", "job/pi", "--timeout=50s")
+    await kubectl("wait", "--for=condition=Complete", "job/pi", WITHIN)
     assert rows(await kubectl("get", "job", "pi"))[1][1:3] == ["Complete", "1/1"]
     [pod] = scheduled.store.list("pods", label_selector="job-name=pi")
     assert pod["status"]["phase"] == "Succeeded"
     assert pod["spec"]["containers"][0]["command"] == ["perl", "-e", "print 3"]
     await kubectl("delete", "job", "pi")
-    await kubectl("wait", "--for=delete", "pods", "-l", "job-name=pi", "--timeout=50s")
+    await kubectl("wait", "--for=delete", "pods", "-l", "job-name=pi", WITHIN)
 
 
 async def test_what_create_sends_as_protobuf_is_stored_whole(kubectl, cluster):
@@ -94,7 +96,7 @@ async def test_what_create_sends_as_protobuf_is_stored_whole(kubectl, cluster):
 
 
 async def test_create_token_gives_a_token_for_an_account_that_exists(kubectl, cluster):
-    await kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=50s")
+    await kubectl("wait", "--for=create", "serviceaccount/default", WITHIN)
     header, claims, _ = (await kubectl("create", "token", "default", "--duration=20m")).split(".")
     assert orjson.loads(b64decode(header + "==")) == {"alg": "HS256", "typ": "JWT"}
     assert orjson.loads(b64decode(claims + "=="))["sub"] == "system:serviceaccount:default:default"
@@ -108,10 +110,10 @@ async def test_drain_moves_the_pods_of_workloads_and_asks_about_the_others(kubec
     store.create(_pod_of("agent-1", agent))
     bind(store, "default", "agent-1", {"target": {"name": "node-00000"}})
     await kubectl("create", "deployment", "web", "--image=web:1", "--replicas=4")
-    await kubectl("wait", AVAILABLE, "deployment/web", "--timeout=50s")
+    await kubectl("wait", AVAILABLE, "deployment/web", WITHIN)
     assert "--ignore-daemonsets" in await kubectl.fail("drain", "node-00000")
-    await kubectl("drain", "node-00000", "--ignore-daemonsets", "--timeout=50s")
-    await kubectl("rollout", "status", "deployment/web", "--timeout=50s")
+    await kubectl("drain", "node-00000", "--ignore-daemonsets", WITHIN)
+    await kubectl("rollout", "status", "deployment/web", WITHIN)
     there = {pod["metadata"]["name"] for pod in store.list("pods", field_selector="spec.nodeName=node-00000")}
     assert there == {"agent-1"}
     assert len(store.list("pods", label_selector="app=web")) == 4
@@ -121,15 +123,15 @@ async def test_drain_waits_for_what_a_budget_protects(kubectl, scheduled):
     store = scheduled.store
     await kubectl("create", "pdb", "web", "--selector=app=web", "--max-unavailable=0")
     await kubectl("create", "deployment", "web", "--image=web:1", "--replicas=2")
-    await kubectl("wait", AVAILABLE, "deployment/web", "--timeout=50s")
-    await kubectl("wait", "--for=jsonpath={.status.currentHealthy}=2", "pdb/web", "--timeout=50s")
+    await kubectl("wait", AVAILABLE, "deployment/web", WITHIN)
+    await kubectl("wait", "--for=jsonpath={.status.currentHealthy}=2", "pdb/web", WITHIN)
     before = {pod["metadata"]["uid"] for pod in store.list("pods")}
     said = await kubectl.fail("drain", "node-00000", "node-00001", "--timeout=1s")
     assert "disruption budget" in said
     assert {pod["metadata"]["uid"] for pod in store.list("pods")} == before
     await kubectl("uncordon", "node-00001")
     await kubectl("delete", "pdb", "web")
-    await kubectl("drain", "node-00000", "--timeout=50s")
+    await kubectl("drain", "node-00000", WITHIN)
     assert store.list("pods", field_selector="spec.nodeName=node-00000") == []
 
 

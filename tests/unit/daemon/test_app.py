@@ -17,6 +17,7 @@ from podium.daemon.loop import SchedulingLoop
 from podium.kube.credentials import ConnectionConfigError
 from podium.kube.reflector import Reflector
 from podium.sandbox import Sandbox
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +63,7 @@ async def test_it_starts_when_everything_is_in_sync_and_ends_when_told_to(app: A
         assert b'scheduler_cache_size{type="nodes"} 3' in app.metrics.render()
         app.stop()
 
-    with anyio.fail_after(10.0):
+    with anyio.fail_after(PATIENCE_S):
         await app.run(started)
     assert app._check_shutdown() == "process is shutting down"
 
@@ -70,7 +71,7 @@ async def test_it_starts_when_everything_is_in_sync_and_ends_when_told_to(app: A
 async def test_told_to_stop_before_it_is_in_sync_it_never_starts(app: App, sandbox: Sandbox) -> None:
     sandbox.faults.refuse_connections(60.0)
     started: list[bool] = []
-    with anyio.fail_after(10.0):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(app.run, lambda: started.append(True))
             await anyio.sleep(0.1)
@@ -81,14 +82,14 @@ async def test_told_to_stop_before_it_is_in_sync_it_never_starts(app: App, sandb
 async def test_told_to_stop_before_it_runs_it_ends_at_once(app: App) -> None:
     started: list[bool] = []
     app.stop()
-    with anyio.fail_after(10.0):
+    with anyio.fail_after(PATIENCE_S):
         await app.run(lambda: started.append(True))
     assert started == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_stops_it(app: App, number: signal.Signals) -> None:
-    with anyio.fail_after(10.0), capture_logs() as logs:
+    with anyio.fail_after(PATIENCE_S), capture_logs() as logs:
         await app.run(lambda: os.kill(os.getpid(), number))
     messages = [(each["event"], each.get("signal")) for each in logs]
     assert ("Requested to terminate, exiting", number.name) in messages
@@ -103,7 +104,7 @@ async def test_a_part_that_fails_is_logged_and_ends_it(
     app: App, monkeypatch: pytest.MonkeyPatch, owner: type[Any], part: str
 ) -> None:
     monkeypatch.setattr(owner, "_stop_on_signal" if owner is App else "run", fail)
-    with anyio.fail_after(10.0), capture_logs() as logs, pytest.RaisesGroup(PartFailed):
+    with anyio.fail_after(PATIENCE_S), capture_logs() as logs, pytest.RaisesGroup(PartFailed):
         await app.run()
     ((level, error),) = [(each["log_level"], each["exc_info"]) for each in logs if each.get("part") == part]
     assert level == "critical"
