@@ -43,9 +43,16 @@ from podium.kube.objects import Pod
 T = TypeVar("T")
 
 _TIMEOUT_S: Final = 5.0
+_OK: Final = 200
+_ANSWER_BYTES_MAX: Final = 16 * 1024 * 1024
+"""An answer may have so many bytes, and twice those of the question: it may send all nodes back."""
 _CLOSE_S_MAX: Final = 2.0
 _READ_BUFFER_BYTES: Final = 2 * 1024 * 1024
 _PIECE_BYTES_MAX: Final = 1024 * 1024
+
+
+class _TooLong(Exception):  # noqa: N818 - what the answer is
+    """An answer has more bytes than any that makes sense."""
 
 
 class ExtenderClient:
@@ -108,9 +115,9 @@ class ExtenderClient:
             return self._failed(verb, f"no answer within {format_duration(self._timeout_s)}")
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
             return self._failed(verb, "the URL cannot be used")
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, _TooLong) as error:
             return self._failed(verb, str(error) or type(error).__name__)
-        if status != 200:
+        if status != _OK:
             return self._failed(verb, f"code {status}")
         try:
             return read(answer)
@@ -125,7 +132,9 @@ class ExtenderClient:
                 # A large body goes out piece by piece, and lets others run in between.
                 data = BytesIO(body) if len(body) > _PIECE_BYTES_MAX else body
                 async with self._session.post(url, data=data, server_hostname=self._server_name or None) as response:
-                    return response.status, await response.read()
+                    if response.status != _OK:
+                        return response.status, b""
+                    return _OK, await _read_body(response, _ANSWER_BYTES_MAX + 2 * len(body))
             except aiohttp.ServerDisconnectedError:
                 if is_last:
                     raise
@@ -133,3 +142,13 @@ class ExtenderClient:
 
     def _failed(self, verb: str, detail: str) -> ExtenderFailed:
         return ExtenderFailed(self.extender, f"failed {verb}: {detail}")
+
+
+async def _read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
+    """The body, decompressed. Raises: `_TooLong`."""
+    body = bytearray()
+    while chunk := await response.content.readany():
+        body += chunk
+        if len(body) > bytes_max:
+            raise _TooLong(f"the answer has more than {bytes_max} bytes")
+    return bytes(body)

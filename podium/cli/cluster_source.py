@@ -13,7 +13,7 @@ from podium.cli import event_loop, files
 from podium.kube.api_errors import ApiError, NotFound, Unreachable
 from podium.kube.credentials import ConnectionConfigError, load
 from podium.kube.resource_types import ResourceType
-from podium.kube.session import ApiSession
+from podium.kube.session import LIST_BYTES_MAX, ApiSession
 from podium.lib.clock import SystemClock
 from podium.whatif import Manifest
 from podium.whatif.files import Found, read_objects
@@ -66,7 +66,8 @@ async def _listed(session: ApiSession, resource: ResourceType[Any]) -> list[Mani
     while True:
         query = f"?limit={_PAGE}" + (f"&continue={quote(token)}" if token else "")
         try:
-            page = msgspec.json.decode(await session.request("GET", resource.path + query))
+            answer = await session.request("GET", resource.path + query, answer_bytes_max=LIST_BYTES_MAX)
+            page = msgspec.json.decode(answer)
         except NotFound:  # an older cluster does not serve every kind
             return items
         more = page.get("items") or ()

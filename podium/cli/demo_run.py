@@ -24,7 +24,7 @@ from podium.kube.credentials import load
 from podium.kube.informer import InformerSet
 from podium.kube.objects import Pod
 from podium.kube.resource_types import NODES, PODS
-from podium.kube.session import ApiSession
+from podium.kube.session import LIST_BYTES_MAX, ApiSession
 from podium.kube.wire import BrokenObject, ObjectDecoder
 from podium.lib.clock import Clock, SystemClock
 from podium.plugins import IN_TREE
@@ -83,8 +83,12 @@ async def run(plan: Plan, progress: Progress) -> Outcome:
                 _unhindered(plan.config), Options(kubeconfig=str(kubeconfig), secure_port=0, plugins=plan.plugins)
             )
             await _schedule(app, watcher, session, process, plan.timeout_s)
-            nodes = ObjectDecoder(NODES).page(await session.request("GET", "/api/v1/nodes"))
-            pods = ObjectDecoder(PODS).page(await session.request("GET", _POD_COLLECTION))
+            nodes = ObjectDecoder(NODES).page(
+                await session.request("GET", "/api/v1/nodes", answer_bytes_max=LIST_BYTES_MAX)
+            )
+            pods = ObjectDecoder(PODS).page(
+                await session.request("GET", _POD_COLLECTION, answer_bytes_max=LIST_BYTES_MAX)
+            )
             return judge(nodes.items, pods.items, names, watcher.duration_s)
 
 

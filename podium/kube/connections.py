@@ -28,7 +28,11 @@ _KEEPALIVE_S: Final = 60.0
 
 FLOW_SCHEMA: Final = b"x-kubernetes-pf-flowschema-uid"
 _FLOW_SCHEMA_LENGTH: Final = len(FLOW_SCHEMA)
+_HEAD_BYTES_MAX: Final = 256 * 1024
+ERROR_BYTES_MAX: Final = 256 * 1024
+"""As much of a refusal's body is read, and the rest is left: the code says what matters."""
 HELD_BACK: Final = "this process does not lead, or not any more"
+_REFUSED = 400
 _NO_ANSWER = "no answer in time"
 _CLOSED = "the server closed the connection before it had answered"
 
@@ -62,18 +66,20 @@ class Connection(asyncio.Protocol):
         self._answer: asyncio.Future[Answer] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._served = 0
+        self._received_bytes = self._received_bytes_max = 0
         self._start_answer()
 
     def _start_answer(self) -> None:
-        self._body: list[bytes] = []
+        self._body: bytes | bytearray = b""
         self._retry_after: str | None = None
         self._has_flow_schema = False
         self._is_begun = self._is_headed = self._is_framed = False
 
-    def send(self, request: bytes, deadline_s: float) -> asyncio.Future[Answer]:
+    def send(self, request: bytes, deadline_s: float, answer_bytes_max: int) -> asyncio.Future[Answer]:
         """Send a request; the answer, or a `ConnectionLost`, comes by the deadline, on the loop's clock."""
         assert self._answer is None, "one request at a time"
         self._start_answer()
+        self._received_bytes, self._received_bytes_max = 0, answer_bytes_max
         answer = self._answer = self._loop.create_future()
         self._timer = self._loop.call_at(deadline_s, self._give_up)
         self._transport.write(request)
@@ -93,6 +99,11 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """More of the answer."""
+        # Whatever the answer is made of: headers, chunks of a byte, informational answers without end.
+        self._received_bytes += len(data)
+        if self._received_bytes > (self._received_bytes_max if self._is_headed else _HEAD_BYTES_MAX):
+            self._cut_short()
+            return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
@@ -136,10 +147,17 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """The body begins."""
         self._is_headed = True
+        if self._parser.get_status_code() >= _REFUSED:
+            self._received_bytes_max = min(self._received_bytes_max, ERROR_BYTES_MAX)
 
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
-        self._body.append(body)
+        if not self._body:
+            self._body = body
+        elif isinstance(self._body, bytearray):
+            self._body += body
+        else:
+            self._body = bytearray(self._body) + body
 
     def on_message_complete(self) -> None:
         """The answer is complete."""
@@ -156,9 +174,14 @@ class Connection(asyncio.Protocol):
         answer = self._end()
         if answer is not None:
             self._served += 1
-            body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
             status = self._parser.get_status_code()
-            answer.set_result(Answer(status, body, self._retry_after, self._has_flow_schema))
+            answer.set_result(Answer(status, bytes(self._body), self._retry_after, self._has_flow_schema))
+
+    def _cut_short(self) -> None:
+        """End an answer that is longer than any that makes sense; of a refusal, what has come is enough."""
+        if self._is_headed and self._parser.get_status_code() >= _REFUSED:
+            self._finish()
+        self._break(f"an answer of more than {self._received_bytes_max} bytes, or headers of {_HEAD_BYTES_MAX}")
 
     def _break(self, words: str) -> None:
         self.abort()
@@ -230,12 +253,14 @@ class ConnectionPool:
         content_type: str | None,
         authorization: str | None,
         deadline_s: float,
+        answer_bytes_max: int,
     ) -> Answer:
         """Make one request.
 
         Args:
             path: percent-encoded, with the query.
             deadline_s: seconds for everything, waiting for a connection included.
+            answer_bytes_max: a longer answer is none, unless it refuses: then it is cut.
         """
         loop = asyncio.get_running_loop()
         ends_s = loop.time() + deadline_s
@@ -248,11 +273,11 @@ class ConnectionPool:
                 if method != "GET" and self._may_write is not None and not self._may_write():
                     self._put_back(connection)
                     raise HeldBack(HELD_BACK)
-                return await self._exchange(connection, message, ends_s)
+                return await self._exchange(connection, message, ends_s, answer_bytes_max)
             except _Broken as error:
                 if method != "GET" or not error.is_untouched:
                     raise
-            return await self._exchange(await self._connected(ends_s), message, ends_s)
+            return await self._exchange(await self._connected(ends_s), message, ends_s, answer_bytes_max)
         finally:
             self._places.release()
 
@@ -275,10 +300,10 @@ class ConnectionPool:
 
     # ------------------------------------------------------------ one request
 
-    async def _exchange(self, connection: Connection, message: bytes, ends_s: float) -> Answer:
+    async def _exchange(self, connection: Connection, message: bytes, ends_s: float, answer_bytes_max: int) -> Answer:
         self._busy.add(connection)
         try:
-            answer = await connection.send(message, ends_s)
+            answer = await connection.send(message, ends_s, answer_bytes_max)
         except BaseException:
             # Cancelled ones too: the answer would meet the next request.
             connection.abort()

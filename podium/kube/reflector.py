@@ -40,7 +40,7 @@ from podium.kube.api_errors import (
 from podium.kube.backoff import Backoff, BackoffPolicy
 from podium.kube.list_body import ListBody
 from podium.kube.resource_types import ObjectT, ResourceType
-from podium.kube.session import ApiSession, Stream
+from podium.kube.session import LIST_BYTES_MAX, ApiSession, Stream
 from podium.kube.whole_objects import Keep
 from podium.kube.wire import DELETED, Bookmark, BrokenObject, ObjectDecoder, Page
 from podium.lib.clock import Clock
@@ -369,7 +369,9 @@ class Reflector(Generic[ObjectT]):
     async def _get_page(self, token: str) -> bytes:
         limit = f"limit={self._page_items}" if self._page_items else ""
         more = f"&continue={urllib.parse.quote(token, safe='')}" if token else ""
-        return await self._session.request("GET", self._url(limit + more), deadline_s=self._settings.list_s_max)
+        return await self._session.request(
+            "GET", self._url(limit + more), deadline_s=self._settings.list_s_max, answer_bytes_max=LIST_BYTES_MAX
+        )
 
     def _url(self, query: str) -> str:
         selector = self.resource.field_selector

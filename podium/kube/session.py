@@ -32,7 +32,15 @@ from podium.kube.api_errors import (
     Unreachable,
     from_response,
 )
-from podium.kube.connections import FLOW_SCHEMA, HELD_BACK, Answer, ConnectionPool, keep_alive, words
+from podium.kube.connections import (
+    ERROR_BYTES_MAX,
+    FLOW_SCHEMA,
+    HELD_BACK,
+    Answer,
+    ConnectionPool,
+    keep_alive,
+    words,
+)
 from podium.kube.credentials import Credentials
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -43,6 +51,10 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 _CONNECTIONS_MAX = 32
 _READ_BUFFER_BYTES = 256 * 1024
+_ANSWER_BYTES_MAX = 1024 * 1024
+_OBJECT_BYTES_MAX = 4 * 1024 * 1024
+LIST_BYTES_MAX = 256 * 1024 * 1024
+"""For a list, or a page of one, that is read in one piece."""
 _LINE_BYTES_MAX = 16 * 1024 * 1024
 _CONNECT_S_MAX = 10.0
 _KEEPALIVE_S = 60.0
@@ -58,7 +70,7 @@ class Stream:
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
-        self._rest = b""
+        self._rest = bytearray()
 
     @property
     def date(self) -> str | None:
@@ -81,10 +93,13 @@ class Stream:
         Raises: as `read`, and `Malformed` for a line beyond all bounds.
         """
         while chunk := await self.read():
-            lines = (self._rest + chunk).split(b"\n")
-            self._rest = lines.pop()
-            if lines:
+            whole, newline, rest = chunk.rpartition(b"\n")
+            if newline:
+                lines = (bytes(self._rest) + whole).split(b"\n")
+                self._rest = bytearray(rest)
                 return lines
+            # What goes on is added to, never copied: a line may come byte by byte.
+            self._rest += chunk
             if len(self._rest) > _LINE_BYTES_MAX:
                 raise Malformed(f"a line of more than {_LINE_BYTES_MAX} bytes")
         return []
@@ -172,24 +187,28 @@ class ApiSession:
         *,
         content_type: str = JSON,
         deadline_s: float = _DEADLINE_S,
+        answer_bytes_max: int | None = None,
     ) -> bytes:
         """Make one request and return the body of an answer that accepts it; `kube.answers` checks what it holds.
 
         Args:
             path: absolute and percent-encoded, with the query.
             deadline_s: for everything, waiting for a connection included.
+            answer_bytes_max: by default as much as one object may take, or what the answer to a POST may.
 
         Raises: an `ApiError`. For a write that broke, `OutcomeUnknown`; for a read, `ConnectionLost`; `Unreachable`
         if the request certainly was not sent; `HeldBack` for a write that must not be made.
         """
+        if answer_bytes_max is None:
+            answer_bytes_max = _ANSWER_BYTES_MAX if method == "POST" else _OBJECT_BYTES_MAX
         authorization = await self._credentials.authorization()
         try:
-            return await self._exchange(method, path, body, content_type, deadline_s, authorization)
+            return await self._exchange(method, path, body, content_type, deadline_s, answer_bytes_max, authorization)
         except Unauthorized:
             if not await self._renew(authorization):
                 raise
         authorization = await self._credentials.authorization()
-        return await self._exchange(method, path, body, content_type, deadline_s, authorization)
+        return await self._exchange(method, path, body, content_type, deadline_s, answer_bytes_max, authorization)
 
     async def stream(self, path: str, *, deadline_s: float, idle_s_max: float) -> Stream:
         """GET an answer that goes on; the caller closes it.
@@ -216,6 +235,7 @@ class ApiSession:
         body: bytes | None,
         content_type: str,
         deadline_s: float,
+        answer_bytes_max: int,
         authorization: str | None,
     ) -> bytes:
         started_s = time.monotonic()
@@ -229,6 +249,7 @@ class ApiSession:
                 content_type=None if body is None else content_type,
                 authorization=authorization,
                 deadline_s=deadline_s,
+                answer_bytes_max=answer_bytes_max,
             )
         except ConnectionLost as error:
             if method == "GET":
@@ -252,6 +273,7 @@ class ApiSession:
         content_type: str | None,
         authorization: str | None,
         deadline_s: float,
+        answer_bytes_max: int,
     ) -> Answer:
         """As `ConnectionPool.request`."""
         sent = {} if content_type is None else {"Content-Type": content_type}
@@ -265,7 +287,8 @@ class ApiSession:
             )
             headers = response.headers
             has_flow_schema = FLOW_SCHEMA.decode() in headers
-            return Answer(response.status, await response.read(), headers.get("Retry-After"), has_flow_schema)
+            body = await _read_body(response, answer_bytes_max)
+            return Answer(response.status, body, headers.get("Retry-After"), has_flow_schema)
         except _NOT_SENT as error:
             raise Unreachable(f"{self._credentials.base_url}: {words(error)}") from error
         except _BROKEN as error:
@@ -281,7 +304,7 @@ class ApiSession:
             status = response.status
             if status in ACCEPTED:
                 return Stream(response)
-            answer = await response.read()
+            answer = await _read_body(response, ERROR_BYTES_MAX)
         except _NOT_SENT as error:
             raise Unreachable(f"{self._credentials.base_url}: {words(error)}") from error
         except _BROKEN as error:
@@ -330,7 +353,24 @@ class ApiSession:
             # Reading netrc and proxy variables would cost each request two thread hops.
             trust_env=False,
             read_bufsize=_READ_BUFFER_BYTES,
+            # Nobody has asked for compression, and a few bytes could stand for gigabytes.
+            auto_decompress=False,
         )
+
+
+async def _read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
+    """The body, or as much as is read of one that refuses. Raises: `ConnectionLost` for a longer one that does not."""
+    refuses = response.status >= 400
+    bytes_max = min(bytes_max, ERROR_BYTES_MAX) if refuses else bytes_max
+    body = bytearray()
+    while chunk := await response.content.readany():
+        body += chunk
+        if len(body) > bytes_max:
+            response.close()
+            if refuses:
+                break
+            raise ConnectionLost(f"an answer of more than {bytes_max} bytes")
+    return bytes(body[:bytes_max])
 
 
 @functools.lru_cache(maxsize=64)

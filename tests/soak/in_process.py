@@ -23,6 +23,7 @@ from podium.kube.wire import ObjectDecoder
 from podium.lib.clock import SystemClock
 from tests.soak import pods
 from tests.soak.growth import Sample, sample
+from tests.unit.binder.builders import Request, regular_answer
 
 _ALIVE: Final = 2_000
 _WAITING_MAX: Final = 200
@@ -71,7 +72,7 @@ class Server:
         if path.endswith("/binding"):
             assert body is not None
             self.bound.append((path.split("/")[-2], msgspec.json.decode(body)["target"]["name"]))
-        return b"{}"
+        return msgspec.json.encode(regular_answer(Request(method, path, body)))
 
 
 async def run(count: int, every: int, tell: Callable[[Sample], None]) -> list[Sample]:

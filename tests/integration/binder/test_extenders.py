@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -15,6 +16,7 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
+from aiohttp import web
 from structlog.testing import capture_logs
 
 from podium.binder import ExtenderPool
@@ -183,6 +185,19 @@ async def test_large_bodies_go_through_both_ways() -> None:
         async with pool(extender) as asked:
             answer = await asked.answer(AskFilter(extender, pod(), question_nodes))
     assert answer == Filtered(("wide",), {}, {})
+
+
+@pytest.mark.parametrize("is_compressed", [False, True], ids=["plain", "compressed"])
+async def test_an_answer_that_is_longer_than_any_that_makes_sense_is_a_failure(is_compressed: bool) -> None:
+    async def endless(args: Any) -> web.Response:
+        body = gzip.compress(b" " * 100_000_000, 1) if is_compressed else b" " * 30_000_000
+        return web.Response(body=body, headers={"Content-Encoding": "gzip"} if is_compressed else {})
+
+    async with ExtenderServer(filter=endless) as server:
+        extender = Extender(server.url, filter_verb="filter", node_cache_capable=True, http_timeout_s=60.0)
+        answer = await filtered(extender)
+    assert isinstance(answer, ExtenderFailed)
+    assert "failed filter: the answer has more than" in answer.message
 
 
 async def test_user_and_password_of_the_url_are_sent() -> None:

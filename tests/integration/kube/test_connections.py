@@ -19,6 +19,8 @@ pytestmark = pytest.mark.anyio
 PATH = "/api/v1/namespaces/default/pods/a/binding"
 GOOD = b'{"kind":"Status","status":"Success"}'
 HEAD = b"HTTP/1.1 200 OK\r\n"
+ANSWER_BYTES_MAX = 1024 * 1024
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 def raw(content: bytes, then: str = "go on") -> Fault:
@@ -50,12 +52,26 @@ async def pool(server: FaultServer) -> AsyncIterator[ConnectionPool]:
 
 async def post(pool: ConnectionPool, *, deadline_s: float = 5.0) -> Answer:
     return await pool.request(
-        "POST", PATH, b"{}", content_type="application/json", authorization=None, deadline_s=deadline_s
+        "POST",
+        PATH,
+        b"{}",
+        content_type="application/json",
+        authorization=None,
+        deadline_s=deadline_s,
+        answer_bytes_max=ANSWER_BYTES_MAX,
     )
 
 
 async def get(pool: ConnectionPool) -> Answer:
-    return await pool.request("GET", PODS.path, None, content_type=None, authorization=None, deadline_s=5.0)
+    return await pool.request(
+        "GET",
+        PODS.path,
+        None,
+        content_type=None,
+        authorization=None,
+        deadline_s=5.0,
+        answer_bytes_max=ANSWER_BYTES_MAX,
+    )
 
 
 def connections_used(server: FaultServer) -> int:
@@ -171,6 +187,68 @@ async def test_the_deadline_holds_wherever_the_answer_stops(server: FaultServer,
     assert (await post(pool)).body == GOOD
 
 
+X = b"x" * 65536
+
+
+@pytest.mark.parametrize(
+    ("head", "piece"),
+    [
+        (b"Content-Length: 1500000000\r\n\r\n", X),
+        (b"\r\n", X),
+        (CHUNKED, b"10000\r\n" + X + b"\r\n"),
+        (CHUNKED, b"1\r\nx\r\n" * 10_000),
+        (CHUNKED + b"0\r\n", b"A: b\r\n" * 10_000),
+        (CHUNKED + b"1;", X),
+        (b"", b"A: b\r\n" * 10_000),
+        (b"A: ", X),
+    ],
+    ids=["length", "no length", "chunks", "chunks of a byte", "trailers", "chunk extension", "headers", "header"],
+)
+@pytest.mark.parametrize("code", [b"201 Created", b"409 Conflict"])
+async def test_an_answer_without_end_is_given_up_soon_and_fills_no_memory(
+    server: FaultServer, pool: ConnectionPool, code: bytes, head: bytes, piece: bytes
+) -> None:
+    sent_bytes = 0
+
+    async def endless(request: Request) -> None:
+        nonlocal sent_bytes
+        await request.connection.send(b"HTTP/1.1 " + code + b"\r\n" + head)
+        while True:
+            sent_bytes += len(piece)
+            await request.connection.send(piece)
+
+    server.write_faults.append(endless)
+    if code.startswith(b"409") and b"\r\n\r\n" in b"\r\n" + head:
+        # A refusal is one, however long it goes on about it.
+        answer = await post(pool, deadline_s=60.0)
+        assert answer.status == 409
+        assert len(answer.body) <= ANSWER_BYTES_MAX
+    else:
+        with pytest.raises(ConnectionLost, match="more than 1048576 bytes"):
+            await post(pool, deadline_s=60.0)
+    # What the kernel holds on the way comes on top.
+    assert sent_bytes < 32 * ANSWER_BYTES_MAX
+    assert (await post(pool)).body == GOOD
+
+
+async def test_informational_answers_without_end_are_given_up(server: FaultServer, pool: ConnectionPool) -> None:
+    async def endless(request: Request) -> None:
+        while True:
+            await request.connection.send(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
+
+    server.write_faults.append(endless)
+    with pytest.raises(ConnectionLost):
+        await post(pool, deadline_s=60.0)
+    assert (await post(pool)).body == GOOD
+
+
+async def test_an_answer_in_many_pieces_is_put_together(server: FaultServer, pool: ConnectionPool) -> None:
+    content = bytes(range(256)) * 100
+    chunked = b"".join(b"1\r\n%c\r\n" % each for each in content)
+    server.write_faults.append(raw(HEAD + CHUNKED + chunked + b"0\r\n\r\n"))
+    assert (await post(pool)).body == content
+
+
 async def test_a_request_that_finds_no_connection_in_time_was_not_sent(server: FaultServer) -> None:
     pool = pool_of(server, connections_max=1)
     server.write_faults.append(silence)
@@ -276,7 +354,15 @@ async def test_requests_say_host_path_and_who_asks(server: FaultServer) -> None:
         connections_max=1,
         headers={"User-Agent": "test"},
     )
-    await pool.request("PATCH", "/x?y=1", b"[]", content_type="a/b", authorization="Bearer z", deadline_s=5.0)
+    await pool.request(
+        "PATCH",
+        "/x?y=1",
+        b"[]",
+        content_type="a/b",
+        authorization="Bearer z",
+        deadline_s=5.0,
+        answer_bytes_max=ANSWER_BYTES_MAX,
+    )
     await pool.close()
     (request,) = server.requests
     assert (request.method, request.path, request.query) == ("PATCH", "/clusters/a/x", {"y": "1"})
@@ -292,4 +378,12 @@ async def test_requests_say_host_path_and_who_asks(server: FaultServer) -> None:
 
 async def test_a_header_cannot_smuggle_another(pool: ConnectionPool) -> None:
     with pytest.raises(ValueError, match="Authorization"):
-        await pool.request("GET", "/", None, content_type=None, authorization="a\r\nX: y", deadline_s=5.0)
+        await pool.request(
+            "GET",
+            "/",
+            None,
+            content_type=None,
+            authorization="a\r\nX: y",
+            deadline_s=5.0,
+            answer_bytes_max=ANSWER_BYTES_MAX,
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import socket
 import stat
@@ -32,7 +33,7 @@ from podium.kube.api_errors import (
 )
 from podium.kube.credentials import Credentials, in_cluster, load
 from podium.kube.resource_types import PODS
-from podium.kube.session import MERGE_PATCH, ApiSession
+from podium.kube.session import MERGE_PATCH, ApiSession, Stream
 from podium.lib.clock import ManualClock, SystemClock
 from tests.integration.kube.certificates import Authority
 from tests.integration.kube.fault_server import FaultServer, Request, reset, silence, status
@@ -210,6 +211,69 @@ async def test_429_by_priority_and_fairness_is_told_apart(server: FaultServer, s
         with pytest.raises(TooManyRequests) as caught:
             await session.post(BINDING, b"{}")
         assert (caught.value.is_server_wide, caught.value.retry_after_s) == (is_server_wide, 7.0)
+
+
+async def endless(request: Request) -> None:
+    """Answer by code 409 to what is asked with a name, by 201 to all else, and never end."""
+    code = b"409" if "refused" in request.path else b"201"
+    await request.connection.send(b"HTTP/1.1 " + code + b" X\r\nContent-Length: 1500000000\r\n\r\n")
+    while True:
+        await request.connection.send(b"x" * 65536)
+
+
+async def test_a_body_without_end_is_no_answer_and_one_of_a_refusal_does_not_matter(
+    server: FaultServer, session: ApiSession
+) -> None:
+    server.write_faults.extend([endless, endless])
+    server.list_faults.append(endless)
+    server.watch_faults.append(endless)
+    with pytest.raises(OutcomeUnknown, match="more than"):
+        await session.post(BINDING, b"{}")
+    with pytest.raises(api_errors.Conflict):
+        await session.post("/refused", b"{}")
+    with pytest.raises(ConnectionLost, match="more than"):
+        await session.request("GET", PODS.path)
+    with pytest.raises(api_errors.Conflict):
+        await session.stream("/refused?watch=1", deadline_s=30.0, idle_s_max=30.0)
+
+
+async def test_bodies_are_not_decompressed(server: FaultServer, session: ApiSession) -> None:
+    bomb = gzip.compress(b" " * 100_000_000)
+
+    async def answer(request: Request) -> None:
+        await request.connection.answer(200, bomb, [("Content-Encoding", "gzip")])
+
+    server.list_faults.append(answer)
+    server.watch_faults.append(answer)
+    assert await session.request("GET", PODS.path) == bomb
+    stream = await session.stream(f"{PODS.path}?watch=1", deadline_s=30.0, idle_s_max=30.0)
+    assert b"".join([chunk async for chunk in chunks_of(stream)]) == bomb
+
+
+async def chunks_of(stream: Stream) -> AsyncIterator[bytes]:
+    while chunk := await stream.read():
+        yield chunk
+
+
+async def test_a_line_that_comes_in_many_small_pieces_costs_no_more_than_its_length(
+    server: FaultServer, session: ApiSession
+) -> None:
+    long = b"x" * 8_000_000
+
+    async def dribble(request: Request) -> None:
+        await request.connection.start_chunks()
+        for start in range(0, len(long), 2000):
+            await request.connection.chunk(long[start : start + 2000])
+        await request.connection.chunk(b"\nb\nc")
+        await request.connection.chunk(b"d\ntorn")
+        await request.connection.end_chunks()
+
+    server.watch_faults.append(dribble)
+    stream = await session.stream(f"{PODS.path}?watch=1", deadline_s=60.0, idle_s_max=60.0)
+    lines: list[bytes] = []
+    while found := await stream.read_lines():
+        lines += found
+    assert lines == [long, b"b", b"cd"]
 
 
 async def test_every_request_is_reported(server: FaultServer) -> None:
@@ -455,3 +519,13 @@ async def test_requests_go_through_the_configured_proxy(server: FaultServer, tmp
     found = await list_pods(await load(kubeconfig(tmp_path, cluster), SystemClock()))
     assert found["kind"] == "PodList"
     assert server.requests[-1].headers["host"] == "api.invalid:8080"
+
+
+async def test_bodies_have_limits_behind_a_proxy_too(server: FaultServer, tmp_path: Path) -> None:
+    cluster = {"server": "http://api.invalid:8080", "proxy-url": f"http://127.0.0.1:{server.port}"}
+    server.write_faults.extend([endless, endless])
+    async with ApiSession(await load(kubeconfig(tmp_path, cluster), SystemClock())) as session:
+        with pytest.raises(OutcomeUnknown, match="more than"):
+            await session.post(BINDING, b"{}")
+        with pytest.raises(api_errors.Conflict):
+            await session.post("/refused", b"{}")
