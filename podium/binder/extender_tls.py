@@ -9,14 +9,13 @@ from __future__ import annotations
 import base64
 import binascii
 import ssl
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from podium.config import Extender, ExtenderTLSConfig
 from podium.framework.extenders import name_of
 from podium.kube.credentials import ConnectionConfigError
+from podium.lib.private_file import private_file
 
 
 def tls_context(extender: Extender) -> ssl.SSLContext:
@@ -73,11 +72,8 @@ def _as_file(data: str, file: str, where: str) -> Iterator[str]:
     if not data:
         yield file
         return
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "pem"
-        path.touch(0o600)
-        path.write_bytes(_pem(data, where))
-        yield str(path)
+    with private_file(_pem(data, where)) as path:
+        yield path
 
 
 def _pem(data: str, where: str) -> bytes:

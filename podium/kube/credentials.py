@@ -16,8 +16,9 @@ import os
 import shutil
 import ssl
 import sys
+import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,9 @@ import anyio
 import structlog
 
 from podium.kube import kubeconfig
+from podium.kube.client_tls import Pem, TlsContent, TlsSource
 from podium.kube.kubeconfig import Section
-from podium.kube.server_address import AddressError, base_url, host_name, proxy_from_environment, proxy_url
+from podium.kube.server_address import Address, AddressError, base_url, host_name, proxy_from_environment, proxy_url
 from podium.kube.token_sources import FixedToken, LoadedToken, TokenFile, TokenSource
 from podium.lib.clock import Clock
 from podium.lib.error_words import Worded
@@ -39,6 +41,7 @@ _REFRESH_S_MAX = 30.0
 _EXEC_S_MAX = 25.0
 _LIMITED = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[2:], timeout=float(sys.argv[1])).returncode)"
 """Runs a command, and ends it after so many seconds."""
+_SHARED_MEMORY = "/dev/shm"
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -51,30 +54,31 @@ class _Settings:
     """What is fixed for the life of the process."""
 
     base_url: str
-    ca_file: str | None = None
-    cert_file: str | None = None
-    key_file: str | None = None
-    verify: bool = True
+    tls: TlsSource = field(default_factory=TlsSource)
     server_name: str | None = None
-    proxy: str | None = None
+    proxy: Address | None = None
 
 
 class Credentials:
     """Address, TLS set-up and current token of one API server.
 
-    `generation` grows when the client certificate has changed: connections made before still show the old one.
+    `generation` grows when `ssl` is another one, since authorities or the client certificate have changed: connections
+    made before still go by the old ones.
     """
 
     def __init__(self, settings: _Settings, token: TokenSource, clock: Clock) -> None:
         self.base_url = settings.base_url
         self.server_name = settings.server_name
-        self.proxy = settings.proxy
-        self.ssl = _ssl_context(settings) if settings.base_url.startswith("https:") else None
+        self.proxy = None if settings.proxy is None else settings.proxy.url
+        self.proxy_authorization = None if settings.proxy is None else settings.proxy.basic_authorization
         self.generation = 0
-        self._cert_file = settings.cert_file
-        self._key_file = settings.key_file
-        self._cert_stamp = self._stamp()
+        self._tls = settings.tls
+        self._content: TlsContent | None = None
+        self.ssl: ssl.SSLContext | None = None
         self._token = token
+        if settings.base_url.startswith("https:"):
+            self._content = self._source().read()
+            self.ssl = self._tls.context(self._content)
         self._clock = clock
         self._recheck_at_s = clock.monotonic() + _RECHECK_S
         self._renewing = anyio.Lock()
@@ -107,22 +111,33 @@ class Credentials:
         try:
             with anyio.fail_after(_REFRESH_S_MAX):
                 await self._token.refresh(force=force)
-            self._reload_certificate()
+            self._reload_tls()
         except _LOAD_ERRORS as error:
             # What we have may well go on working; if not, the server will say so.
             log.warning("credentials not refreshed", error=str(error) or type(error).__name__)
 
-    def _reload_certificate(self) -> None:
-        self._cert_file, self._key_file = self._token.certificate or (self._cert_file, self._key_file)
-        stamp = self._stamp()
-        if stamp == self._cert_stamp or self.ssl is None or self._cert_file is None:
-            return
-        self.ssl.load_cert_chain(self._cert_file, self._key_file)
-        self._cert_stamp = stamp
-        self.generation += 1
+    def look_again(self) -> bool:
+        """Read authorities and client certificate again after TLS has failed; whether there are others now."""
+        before = self.generation
+        try:
+            self._reload_tls()
+        except _LOAD_ERRORS as error:
+            log.warning("credentials not refreshed", error=str(error) or type(error).__name__)
+        return self.generation != before
 
-    def _stamp(self) -> tuple[str, int] | None:
-        return None if self._cert_file is None else (self._cert_file, Path(self._cert_file).stat().st_mtime_ns)
+    def _reload_tls(self) -> None:
+        if self._content is None:
+            return
+        source = self._source()
+        content = source.read()
+        if content != self._content:
+            self.ssl = source.context(content)
+            self._content = content
+            self.generation += 1
+
+    def _source(self) -> TlsSource:
+        made = self._token.certificate
+        return self._tls if made is None else replace(self._tls, certificate=Pem(made[0]), key=Pem(made[1]))
 
 
 _MASTER = "--master"
@@ -170,26 +185,25 @@ def in_cluster(
     Raises: `ConnectionConfigError`.
     """
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
-    ca_file = directory / "ca.crt"
     try:
         if not host or not port:
             raise ValueError("KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set")
         token = TokenFile(directory / "token")
-        if not ca_file.read_bytes():
-            raise ValueError(f"{ca_file} is empty")
         address = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-        server = base_url(address, "what KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT make")
-        proxy = proxy_from_environment(server, environ)
+        server = base_url(address, "what KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT make").url
+        settings = _Settings(
+            server, TlsSource(Pem(str(directory / "ca.crt"))), proxy=proxy_from_environment(server, environ)
+        )
+        return Credentials(settings, token, clock)
     except (OSError, ValueError) as error:
         raise ConnectionConfigError(f"in-cluster configuration in {directory}: {error}") from error
-    settings = _Settings(server, ca_file=str(ca_file), proxy=proxy)
-    return Credentials(settings, token, clock)
 
 
 def _anonymous(master: str, clock: Clock, environ: Mapping[str, str]) -> Credentials:
     try:
         server = base_url(master, _MASTER)
-        return Credentials(_Settings(server, proxy=proxy_from_environment(server, environ)), FixedToken(None), clock)
+        settings = _Settings(server.url, proxy=proxy_from_environment(server.url, environ))
+        return Credentials(settings, FixedToken(server.basic_authorization), clock)
     except AddressError as error:
         raise ConnectionConfigError(str(error)) from error
 
@@ -203,26 +217,23 @@ async def _from_kubeconfig(
         cluster, user = chosen.cluster, chosen.user
         _refuse_impersonation(user)
         server = base_url(master, _MASTER) if master else base_url(cluster.text("server"), f"{cluster.called}.server")
-        token = await _token_source(paths, chosen)
-        cert_file, key_file = token.certificate or (user.file("client-certificate"), user.file("client-key"))
-        settings = _Settings(
-            server,
-            ca_file=cluster.file("certificate-authority"),
-            cert_file=cert_file,
-            key_file=key_file,
-            verify=not cluster.flag("insecure-skip-tls-verify"),
-            server_name=_server_name(cluster),
-            proxy=_proxy(cluster, server, environ),
+        token = await _token_source(paths, chosen, server.basic_authorization)
+        tls = TlsSource(
+            cluster.pem("certificate-authority"),
+            user.pem("client-certificate"),
+            user.pem("client-key"),
+            not cluster.flag("insecure-skip-tls-verify"),
         )
+        settings = _Settings(server.url, tls, _server_name(cluster), _proxy(cluster, server.url, environ))
         return Credentials(settings, token, clock)
     except _LOAD_ERRORS as error:
         raise ConnectionConfigError(f"kubeconfig {paths}: {str(error) or type(error).__name__}") from error
 
 
 def _refuse_impersonation(user: Section) -> None:
-    for field in ("as", "as-uid", "as-groups", "as-user-extra"):
-        if user.fields.get(field):
-            raise ConnectionConfigError(f"{user.called}.{field}: impersonation is not supported")
+    for name in ("as", "as-uid", "as-groups", "as-user-extra"):
+        if user.fields.get(name):
+            raise ConnectionConfigError(f"{user.called}.{name}: impersonation is not supported")
 
 
 def _server_name(cluster: Section) -> str | None:
@@ -230,15 +241,15 @@ def _server_name(cluster: Section) -> str | None:
     return host_name(named, f"{cluster.called}.tls-server-name") if named else None
 
 
-def _proxy(cluster: Section, server: str, environ: Mapping[str, str]) -> str | None:
+def _proxy(cluster: Section, server: str, environ: Mapping[str, str]) -> Address | None:
     """The proxy that the kubeconfig names, or the environment. Raises: `AddressError`."""
     if named := cluster.text("proxy-url"):
         return proxy_url(named, f"{cluster.called}.proxy-url")
     return proxy_from_environment(server, environ)
 
 
-async def _token_source(paths: str, chosen: kubeconfig.Chosen) -> TokenSource:
-    """The way the user's token is got, and kept fresh."""
+async def _token_source(paths: str, chosen: kubeconfig.Chosen, otherwise: str | None) -> TokenSource:
+    """The way the user's token is got, and kept fresh; the other header where the user has none, as in Go."""
     user = chosen.user
     if (token_file := user.path("tokenFile")) is not None:
         return TokenFile(token_file)
@@ -249,11 +260,12 @@ async def _token_source(paths: str, chosen: kubeconfig.Chosen) -> TokenSource:
     pair = f"{user.text('username')}:{user.text('password')}"
     if pair != ":":
         return FixedToken(f"Basic {base64.b64encode(pair.encode()).decode()}")
-    return FixedToken(None)
+    return FixedToken(otherwise)
 
 
 async def _loaded_token(paths: str, context: str, called: str) -> LoadedToken:
-    """What a plugin or a provider gives, by kubernetes-asyncio's loader."""
+    """What a plugin or a provider gives, by kubernetes-asyncio's loader, which writes certificates to files."""
+    _have_temporary_directory()
     from kubernetes_asyncio.config import ConfigException
     from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
@@ -279,6 +291,15 @@ async def _loaded_token(paths: str, context: str, called: str) -> LoadedToken:
     return token
 
 
+def _have_temporary_directory() -> None:
+    """Have the memory of the machine take temporary files where every usual directory is read-only."""
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        if os.access(_SHARED_MEMORY, os.W_OK):
+            tempfile.tempdir = _SHARED_MEMORY
+
+
 def _limit_exec_plugin(user: Any) -> None:
     """Have the plugin end by itself where it hangs: who runs it would leave it behind, with its pipes."""
     plugin = user.value.get("exec")
@@ -291,21 +312,3 @@ def _limit_exec_plugin(user: Any) -> None:
         raise ConnectionConfigError(f"users[].user.exec.command: {command!r} is not an executable file")
     plugin["args"] = ["-I", "-S", "-c", _LIMITED, str(_EXEC_S_MAX), command, *arguments]
     plugin["command"] = sys.executable
-
-
-def _ssl_context(settings: _Settings) -> ssl.SSLContext:
-    try:
-        made = ssl.create_default_context(cafile=settings.ca_file)
-    except (OSError, ssl.SSLError) as error:
-        raise ConnectionConfigError(f"certificate authority {settings.ca_file}: {error}") from error
-    # Python 3.13 became stricter about certificates than Go is; clusters' own authorities often fail its checks.
-    made.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if not settings.verify:
-        made.check_hostname = False
-        made.verify_mode = ssl.CERT_NONE
-    if settings.cert_file is not None:
-        try:
-            made.load_cert_chain(settings.cert_file, settings.key_file)
-        except (OSError, ssl.SSLError) as error:
-            raise ConnectionConfigError(f"client certificate {settings.cert_file}: {error}") from error
-    return made

@@ -8,16 +8,14 @@ Source: client-go v0.36 tools/clientcmd/loader.go and client_config.go.
 
 from __future__ import annotations
 
-import atexit
 import base64
-import functools
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from podium.kube.client_tls import Pem
 from podium.lib.bounded_read import read_file
 from podium.lib.error_words import Worded
 from podium.lib.yaml_reader import YamlError, read_documents
@@ -62,17 +60,14 @@ class Section:
         text = self.text(name)
         return self.directory / text if text else None
 
-    def file(self, name: str) -> str | None:
-        """The file that a field names, or one with the content of its `-data`, which goes first.
-
-        Raises: KubeconfigError.
-        """
+    def pem(self, name: str) -> Pem | None:
+        """What the field's `-data` holds, or else the file that the field names. Raises: KubeconfigError."""
         data = self.text(f"{name}-data")
         if not data:
             path = self.path(name)
-            return None if path is None else str(path)
+            return None if path is None else Pem(str(path))
         try:
-            return _file_with(base64.b64decode("".join(data.split()), validate=True))
+            return Pem(text=base64.b64decode("".join(data.split()), validate=True))
         except ValueError as error:
             raise KubeconfigError(f"{self.called}.{name}-data: {error}") from error
 
@@ -167,13 +162,3 @@ def _named(found: Mapping[str, Mapping[str, Section]], section: str, name: str) 
         return found[section][name]
     except KeyError:
         raise KubeconfigError(f"no object with name {name} in {section}") from None
-
-
-@functools.cache
-def _file_with(content: bytes) -> str:
-    """A file with that content, for a library that takes nothing else: its owner's alone, and gone with the process."""
-    handle, name = tempfile.mkstemp(prefix="podium-")
-    atexit.register(Path(name).unlink, missing_ok=True)
-    with open(handle, "wb") as file:
-        file.write(content)
-    return name

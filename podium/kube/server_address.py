@@ -7,10 +7,12 @@ Source: client-go v0.36 rest/url_utils.go; golang.org/x/net http/httpproxy.
 
 from __future__ import annotations
 
+import base64
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from ipaddress import ip_address
+from typing import NamedTuple
 
 from podium.lib.error_words import Worded
 
@@ -19,20 +21,35 @@ class AddressError(Worded, ValueError):
     """A URL or a host's name cannot be used; the text names where it stands."""
 
 
-def base_url(text: str, called: str) -> str:
+class Address(NamedTuple):
+    """A URL without user and password, so that it may be shown, and these two."""
+
+    url: str
+    user_info: tuple[str, str] | None = None
+
+    @property
+    def basic_authorization(self) -> str | None:
+        """The value of a header that shows user and password."""
+        if self.user_info is None:
+            return None
+        return f"Basic {base64.b64encode(':'.join(self.user_info).encode()).decode()}"
+
+
+def base_url(text: str, called: str) -> Address:
     """What the paths of requests are appended to.
 
     Raises: `AddressError`.
     """
-    return _checked(text, called)._replace(query="", fragment="").geturl().rstrip("/")
+    found = _address(_checked(text, called)._replace(query="", fragment=""))
+    return found._replace(url=found.url.rstrip("/"))
 
 
-def proxy_url(text: str, called: str) -> str:
+def proxy_url(text: str, called: str) -> Address:
     """A proxy that can be used.
 
     Raises: `AddressError`.
     """
-    return _checked(text, called).geturl()
+    return _address(_checked(text, called))
 
 
 def host_name(text: str, called: str) -> str:
@@ -45,7 +62,7 @@ def host_name(text: str, called: str) -> str:
     return text
 
 
-def proxy_from_environment(server: str, environ: Mapping[str, str]) -> str | None:
+def proxy_from_environment(server: str, environ: Mapping[str, str]) -> Address | None:
     """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for the server; never one for this machine.
 
     Raises: `AddressError`.
@@ -72,6 +89,14 @@ def _checked(text: str, called: str) -> urllib.parse.SplitResult:
         pass
     # Before an @ may stand a password.
     raise AddressError(f"{called} is not an http or https URL: {text.rpartition('@')[2]!r}")
+
+
+def _address(url: urllib.parse.SplitResult) -> Address:
+    user_info, at, place = url.netloc.rpartition("@")
+    if not at:
+        return Address(url.geturl())
+    user, _, password = user_info.partition(":")
+    return Address(url._replace(netloc=place).geturl(), (urllib.parse.unquote(user), urllib.parse.unquote(password)))
 
 
 def _is_host(text: str) -> bool:

@@ -1,8 +1,8 @@
 """Requests to the API server over HTTP.
 
 Owns who we are to the server and the deadlines, and turns every way a request can fail into an `ApiError`.
-Never interprets an object and never retries, except once after a 401 when the credentials could be renewed: a refused
-request has certainly done nothing.
+Never interprets an object and never retries, except once after a 401 when the credentials could be renewed, and once
+after a TLS handshake that failed when there were other certificates by then: such a request has certainly done nothing.
 
 Requests go over `connections.ConnectionPool`; streams, which are lists and watches, and everything that goes through a
 proxy, over aiohttp.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import socket
+import ssl
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -149,6 +150,13 @@ class ApiSession:
         self._fixed: dict[str, Any] = {"allow_redirects": False}
         if credentials.proxy is not None:
             self._fixed["proxy"] = credentials.proxy
+        if credentials.proxy_authorization is not None:
+            shown = {"Proxy-Authorization": credentials.proxy_authorization}
+            if credentials.ssl is None:
+                self._headers |= shown
+            else:
+                # For the proxy alone: it only makes the connection.
+                self._fixed["proxy_headers"] = shown
         if credentials.server_name is not None:
             self._fixed["server_hostname"] = credentials.server_name
         self._generation = credentials.generation
@@ -201,13 +209,16 @@ class ApiSession:
         """
         if answer_bytes_max is None:
             answer_bytes_max = _ANSWER_BYTES_MAX if method == "POST" else _OBJECT_BYTES_MAX
-        authorization = await self._credentials.authorization()
+        authorization = await self._authorization()
         try:
             return await self._exchange(method, path, body, content_type, deadline_s, answer_bytes_max, authorization)
         except Unauthorized:
-            if not await self._renew(authorization):
+            if not await self._credentials.renew(authorization):
                 raise
-        authorization = await self._credentials.authorization()
+        except Unreachable as error:
+            if not self._is_mended(error):
+                raise
+        authorization = await self._authorization()
         return await self._exchange(method, path, body, content_type, deadline_s, answer_bytes_max, authorization)
 
     async def stream(self, path: str, *, deadline_s: float, idle_s_max: float) -> Stream:
@@ -220,13 +231,16 @@ class ApiSession:
         Raises: as `request`.
         """
         timeout = _timeout(deadline_s, idle_s_max)
-        authorization = await self._credentials.authorization()
+        authorization = await self._authorization()
         try:
             return await self._start_stream(path, timeout, authorization)
         except Unauthorized:
-            if not await self._renew(authorization):
+            if not await self._credentials.renew(authorization):
                 raise
-        return await self._start_stream(path, timeout, await self._credentials.authorization())
+        except Unreachable as error:
+            if not self._is_mended(error):
+                raise
+        return await self._start_stream(path, timeout, await self._authorization())
 
     async def _exchange(
         self,
@@ -317,18 +331,21 @@ class ApiSession:
     def _url(self, path: str) -> yarl.URL:
         return yarl.URL(self._credentials.base_url + path, encoded=True)
 
-    async def _renew(self, rejected: str | None) -> bool:
-        """Whether there are other credentials now than those just rejected."""
-        changed = await self._credentials.renew(rejected)
+    async def _authorization(self) -> str | None:
+        """The header that shows who we are; requests go over connections that were made with the current TLS set-up."""
+        header = await self._credentials.authorization()
         if self._credentials.generation != self._generation:
-            # A client certificate belongs to its connection: requests have to move to new ones. Those under way end
-            # on the old ones.
+            # A client certificate belongs to its connection, and so does the authority that it was verified by. What
+            # is under way ends on the old ones.
             self._generation = self._credentials.generation
             self._direct.retire()
             self._retired += (self._direct, self._streams)
             self._open()
-            return True
-        return changed
+        return header
+
+    def _is_mended(self, error: Unreachable) -> bool:
+        """Whether TLS has failed, and the files of authorities and certificates hold others by now."""
+        return isinstance(error.__cause__, ssl.SSLError | aiohttp.ClientSSLError) and self._credentials.look_again()
 
     def _open(self) -> None:
         credentials = self._credentials

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import errno
 import gzip
 import json
 import socket
 import stat
 import sys
+import tempfile
 import textwrap
+import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
@@ -35,6 +38,7 @@ from podium.kube.credentials import Credentials, in_cluster, load
 from podium.kube.resource_types import PODS
 from podium.kube.session import MERGE_PATCH, ApiSession, Stream
 from podium.lib.clock import ManualClock, SystemClock
+from tests.control_plane.processes import free_ports
 from tests.integration.kube.certificates import Authority
 from tests.integration.kube.fault_server import FaultServer, Request, reset, silence, status
 from tests.integration.kube.waiting import eventually
@@ -503,6 +507,108 @@ async def test_a_client_certificate_that_was_rewritten_is_used_for_new_connectio
             assert server.requests[-1].connection is not first
 
 
+async def test_a_server_under_another_authority_is_believed_as_soon_as_its_file_says_so(
+    anyio_backend: object, tmp_path: Path
+) -> None:
+    old, new = Authority(tmp_path, "old"), Authority(tmp_path, "new")
+    file = tmp_path / "ca.crt"
+    file.write_bytes(old.file.read_bytes())
+    async with tls_server(new, ip="127.0.0.1") as server:
+        cluster = {"server": f"https://127.0.0.1:{server.port}", "certificate-authority": str(file)}
+        # No time passes: the failure is the reason to look.
+        credentials = await load(kubeconfig(tmp_path, cluster), ManualClock())
+        async with ApiSession(credentials) as session:
+            with pytest.raises(Unreachable, match=r"(?i)certificate"):
+                await session.request("GET", PODS.path)
+            file.write_text("-----BEGIN")
+            with pytest.raises(Unreachable, match=r"(?i)certificate"):
+                await session.request("POST", PODS.path, b"{}")
+            file.write_bytes(new.file.read_bytes())
+            await session.request("GET", PODS.path)
+            (await session.stream(PODS.path, deadline_s=20.0, idle_s_max=20.0)).close()
+    assert credentials.generation == 1
+
+
+async def test_a_stream_is_made_with_new_authorities_too(anyio_backend: object, tmp_path: Path) -> None:
+    old, new = Authority(tmp_path, "old"), Authority(tmp_path, "new")
+    async with tls_server(new, ip="127.0.0.1") as server:
+        cluster = {"server": f"https://127.0.0.1:{server.port}", "certificate-authority": str(old.file)}
+        credentials = await load(kubeconfig(tmp_path, cluster), ManualClock())
+        old.file.write_bytes(new.file.read_bytes())
+        async with ApiSession(credentials) as session:
+            (await session.stream(PODS.path, deadline_s=20.0, idle_s_max=20.0)).close()
+
+
+async def test_new_authorities_hold_for_the_next_request_after_a_minute(anyio_backend: object, tmp_path: Path) -> None:
+    authority, other = Authority(tmp_path), Authority(tmp_path, "other")
+    async with tls_server(authority, ip="127.0.0.1") as server:
+        cluster = {"server": f"https://127.0.0.1:{server.port}", "certificate-authority": str(authority.file)}
+        clock = ManualClock()
+        credentials = await load(kubeconfig(tmp_path, cluster), clock)
+        async with ApiSession(credentials) as session:
+            await session.request("GET", PODS.path)
+            authority.file.write_bytes(other.file.read_bytes())
+            await session.request("GET", PODS.path)
+            clock.advance(61)
+            # The connection that is open was verified by an authority that counts no longer.
+            with pytest.raises(Unreachable, match=r"(?i)certificate"):
+                await session.request("GET", PODS.path)
+
+
+async def test_certificates_in_the_kubeconfig_need_no_directory(
+    anyio_backend: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = Authority(tmp_path)
+    async with tls_server(authority, ip="127.0.0.1", clients=True) as server:
+        certificate, key = authority.issue("client")
+
+        def data(file: Path) -> str:
+            return base64.b64encode(file.read_bytes()).decode()
+
+        cluster = {"server": f"https://127.0.0.1:{server.port}", "certificate-authority-data": data(authority.file)}
+        user = {"client-certificate-data": data(certificate), "client-key-data": data(key)}
+        path = kubeconfig(tmp_path, cluster, user)
+        monkeypatch.setattr(tempfile, "_get_default_tempdir", no_directory)
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        found = await list_pods(await load(path, SystemClock()))
+        assert found["kind"] == "PodList"
+
+
+def no_directory() -> str:
+    raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in []")
+
+
+async def test_a_user_in_the_servers_url_is_shown_to_the_server_and_to_nobody_else(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    cluster = {"server": f"http://ann:s3%40cr3t@127.0.0.1:{server.port}"}
+    credentials = await load(kubeconfig(tmp_path, cluster), SystemClock())
+    await list_pods(credentials)
+    assert server.requests[-1].headers["authorization"] == f"Basic {base64.b64encode(b'ann:s3@cr3t').decode()}"
+    async with ApiSession(credentials) as session:
+        (await session.stream(PODS.path, deadline_s=20.0, idle_s_max=20.0)).close()
+    assert server.requests[-1].headers["authorization"] == f"Basic {base64.b64encode(b'ann:s3@cr3t').decode()}"
+    assert credentials.base_url == f"http://127.0.0.1:{server.port}"
+
+
+async def test_no_error_holds_the_password_of_a_url(anyio_backend: object, tmp_path: Path) -> None:
+    nowhere = f"http://ann:s3cr3t@127.0.0.1:{free_ports(1)[0]}"
+    for cluster in (
+        {"server": nowhere},
+        {"server": "http://api.invalid", "proxy-url": nowhere},
+        {"server": "https://api.invalid", "proxy-url": nowhere},
+    ):
+        async with ApiSession(await load(kubeconfig(tmp_path, cluster), SystemClock())) as session:
+            for ask in (
+                lambda session=session: session.request("GET", PODS.path),
+                lambda session=session: session.stream(PODS.path, deadline_s=20.0, idle_s_max=20.0),
+            ):
+                with pytest.raises(ApiError) as caught:
+                    await ask()
+                shown = "".join(traceback.format_exception(caught.value))
+                assert "s3cr3t" not in shown
+
+
 async def test_the_service_account_of_a_pod_is_used_in_a_cluster(anyio_backend: object, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     authority.file.rename(tmp_path / "ca.crt")
@@ -515,10 +621,12 @@ async def test_the_service_account_of_a_pod_is_used_in_a_cluster(anyio_backend: 
 
 
 async def test_requests_go_through_the_configured_proxy(server: FaultServer, tmp_path: Path) -> None:
-    cluster = {"server": "http://api.invalid:8080", "proxy-url": f"http://127.0.0.1:{server.port}"}
+    cluster = {"server": "http://api.invalid:8080", "proxy-url": f"http://ann:s3cr3t@127.0.0.1:{server.port}"}
     found = await list_pods(await load(kubeconfig(tmp_path, cluster), SystemClock()))
     assert found["kind"] == "PodList"
-    assert server.requests[-1].headers["host"] == "api.invalid:8080"
+    headers = server.requests[-1].headers
+    assert headers["host"] == "api.invalid:8080"
+    assert headers["proxy-authorization"] == f"Basic {base64.b64encode(b'ann:s3cr3t').decode()}"
 
 
 async def test_bodies_have_limits_behind_a_proxy_too(server: FaultServer, tmp_path: Path) -> None:
