@@ -145,6 +145,6 @@ def command(
     )
     ends = (ConnectionConfigError, ServingError, CertificateError, PluginError, ConfigError, PartFailed, LeadershipLost)
     try:
-        event_loop.run(App(good.config, options).run)
+        event_loop.run(App(good.config, options, is_watched=True).run)
     except* ends as group:
         raise click.ClickException("\n".join(event_loop.messages(group))) from None

@@ -17,7 +17,7 @@ import signal
 import socket
 import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 from random import Random
 from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
@@ -63,6 +63,7 @@ from podium.daemon.serving import (
     DoorOptions,
     Doors,
     Health,
+    ProbeStandIn,
     Server,
     ServingTls,
     TlsLimits,
@@ -75,6 +76,7 @@ from podium.daemon.serving import (
 from podium.daemon.stall_watch import StallWatch
 from podium.daemon.status_writes import StatusWrites
 from podium.daemon.wakeup import WakeUp
+from podium.daemon.watchdog import Watchdog
 from podium.framework.extenders import Extenders
 from podium.framework.interface import Plugin
 from podium.framework.runtime import Framework
@@ -133,6 +135,7 @@ class App:
 
     Args:
         clock, random: read by every part; a simulation passes its own.
+        is_watched: whether a thread watches over the loop, and may end the process: where that is for nothing else.
     """
 
     def __init__(
@@ -142,6 +145,7 @@ class App:
         *,
         clock: Clock | None = None,
         random: Random | None = None,
+        is_watched: bool = False,
     ) -> None:
         self._config = config
         self._options = options
@@ -155,6 +159,7 @@ class App:
         self._is_synced = False
         self._loop: SchedulingLoop | None = None
         self.metrics = Metrics()
+        self._watchdog = Watchdog(self.metrics) if is_watched else None
 
     def stop(self) -> None:
         """Begin the shutdown; `run` returns when it is done."""
@@ -179,6 +184,8 @@ class App:
         kubeconfig = self._options.kubeconfig or self._config.client_connection.kubeconfig or None
         credentials = await load(kubeconfig, self._clock, master=self._options.master)
         async with AsyncExitStack() as stack:
+            if self._watchdog is not None:
+                stack.enter_context(self._watchdog.watching())
             requests = RequestMetrics(
                 self.metrics, urllib.parse.urlsplit(credentials.base_url).netloc.rpartition("@")[2]
             )
@@ -388,7 +395,9 @@ class App:
             limits=options.tls_limits,
         )
         doors = await stack.enter_async_context(open_doors(options.doors, credentials, tls, self._clock))
-        await stack.enter_async_context(self._serve(tls, doors, queue))
+        server = await stack.enter_async_context(self._serve(tls, doors, queue))
+        if self._watchdog is not None and server.listener is not None:
+            self._watchdog.stand_in(ProbeStandIn(server.listener, lambda: tls.context))
         return doors
 
     def _serve(self, tls: ServingTls, doors: Doors, queue: SchedulingQueue) -> AbstractAsyncContextManager[Server]:
@@ -491,7 +500,11 @@ class App:
         return not self._is_stopping
 
     async def _stop_on_signal(self) -> None:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        ends = (signal.SIGTERM, signal.SIGINT)
+        with (
+            anyio.open_signal_receiver(*ends) as signals,
+            nullcontext() if self._watchdog is None else self._watchdog.noticing(*ends),
+        ):
             async for received in signals:
                 if self._is_stopping:
                     log.warning("Requested to terminate again, exiting at once", signal=received.name)

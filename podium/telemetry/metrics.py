@@ -182,6 +182,12 @@ class Metrics:
             "plugin",
             "extension_point",
         )
+        self._stuck = counter(
+            "podium_loop_stuck_total",
+            "Calls that kept the event loop for more than 5 s.",
+            "plugin",
+            "extension_point",
+        )
         self._stall_s = histogram(
             "podium_loop_stall_seconds", "How late the event loop was, looked at 50 times a second.", _STALL_S
         )
@@ -370,6 +376,10 @@ class Metrics:
     def count_slow_plugin(self, plugin: str, point: str) -> None:
         """A plugin kept all pods waiting for too long."""
         self._slow[plugin, point].add()
+
+    def count_stuck_loop(self, plugin: str, point: str) -> None:
+        """One call has kept the event loop for so long that the watchdog has noticed; no plugin: another one."""
+        self._stuck[plugin, point].add()
 
     def observe_loop_stall(self, seconds: float) -> None:
         """The event loop was looked at, and was so much late."""

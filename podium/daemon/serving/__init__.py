@@ -9,6 +9,7 @@ from podium.daemon.serving.doors import DoorOptions, Doors, open_doors
 from podium.daemon.serving.health import Check, CheckError, Health, Report, ping
 from podium.daemon.serving.queue_page import queue_page
 from podium.daemon.serving.server import Server, ServingError, serve
+from podium.daemon.serving.stand_in import ProbeStandIn
 from podium.daemon.serving.tls import ServingTls, serving_tls
 from podium.daemon.serving.tls_limits import TlsLimits
 
@@ -20,6 +21,7 @@ __all__ = [
     "Doors",
     "Health",
     "KeyPair",
+    "ProbeStandIn",
     "Report",
     "Server",
     "ServingError",

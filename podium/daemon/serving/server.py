@@ -62,6 +62,7 @@ class Server:
 
     bind_address: str
     port: int
+    listener: socket.socket | None = None
 
 
 @asynccontextmanager
@@ -116,7 +117,7 @@ async def serve(
         async with anyio.create_task_group() as accepting:
             accepting.start_soon(connections.serve, listener, runner.server, lambda: tls.context)
             log.info("Serving securely", address=address, port=port)
-            yield Server(address, port)
+            yield Server(address, port, listener)
             accepting.cancel_scope.cancel()
     finally:
         listener.close()

@@ -30,7 +30,8 @@ class Started:
 
     @property
     def _made(self) -> Callable[..., None]:
-        def made(_: App, config: Any, options: Options) -> None:
+        def made(_: App, config: Any, options: Options, *, is_watched: bool) -> None:
+            assert is_watched
             self.config, self.options = config, options
 
         return made

@@ -1,0 +1,110 @@
+"""What a thread is doing, by its stack: which plugin, at which extension point, for which pod.
+
+Pure reading of frames, from another thread if need be. Nobody writes down that a call of a plugin begins, so a call
+costs nothing extra: the stack is looked at where one does not end.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, Final
+
+from podium.framework.interface import Plugin
+from podium.framework.queued_pod import QueuedPodInfo
+from podium.kube.objects import Pod
+
+_POINTS: Final[Mapping[str, str]] = {
+    "__init__": "Constructor",
+    "pre_enqueue": "PreEnqueue",
+    "less": "QueueSort",
+    "sort_key": "QueueSort",
+    "events_to_register": "EventsToRegister",
+    "filter_scope": "Scope",
+    "score_scope": "Scope",
+    "score_basis": "ScoreBasis",
+    "pre_filter": "PreFilter",
+    "pre_filter_extensions": "PreFilterExtensions",
+    "filter": "Filter",
+    "filter_rows": "Filter",
+    "explain": "Filter",
+    "post_filter": "PostFilter",
+    "post_filter_asking": "PostFilter",
+    "pre_score": "PreScore",
+    "score": "Score",
+    "score_rows": "Score",
+    "normalize_scores": "NormalizeScore",
+    "reserve": "Reserve",
+    "unreserve": "Unreserve",
+    "permit": "Permit",
+    "pre_bind_pre_flight": "PreBindPreFlight",
+    "pre_bind": "PreBind",
+    "bind": "Bind",
+    "post_bind": "PostBind",
+}
+_CALLERS: Final = ("podium.framework.", "podium.queues.", "podium.binder.")
+_STACK_MAX: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class AtWork:
+    """What somebody is busy with; empty texts where it is no plugin.
+
+    `stack` is a line for each call, the innermost last.
+    """
+
+    plugin: str
+    extension_point: str
+    pod: str
+    stack: tuple[str, ...]
+
+
+def at_work(frame: FrameType) -> AtWork:
+    """What goes on in that frame and those that have called it."""
+    frames = list(_outward(frame))
+    found = (_plugin_method(each) or _called_for_a_plugin(each) for each in frames)
+    plugin, point, pod = next(filter(None, found), ("", "", ""))
+    lines = traceback.format_list(traceback.StackSummary.extract((each, each.f_lineno) for each in reversed(frames)))
+    return AtWork(plugin, point, pod, tuple(" ".join(line.split()) for line in lines[-_STACK_MAX:]))
+
+
+def _outward(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _plugin_method(frame: FrameType) -> tuple[str, str, str] | None:
+    """A method of a plugin that podium has called at an extension point, and not another plugin."""
+    code, caller = frame.f_code, frame.f_back
+    point = _POINTS.get(code.co_name)
+    if point is None or not code.co_argcount or caller is None:
+        return None
+    if not str(caller.f_globals.get("__name__")).startswith(_CALLERS):
+        return None
+    held = frame.f_locals
+    plugin = held.get(code.co_varnames[0])
+    return (plugin.name, point, _pod_in(held)) if isinstance(plugin, Plugin) else None
+
+
+def _called_for_a_plugin(frame: FrameType) -> tuple[str, str, str] | None:
+    """A place of podium's that calls what a plugin has given it: a hint, or an extension of PreFilter."""
+    place = (frame.f_globals.get("__name__"), frame.f_code.co_name)
+    held = frame.f_locals
+    if place == ("podium.queues.hints", "_ask"):
+        return str(held.get("plugin")), "QueueingHint", _pod_in(held)
+    if place == ("podium.framework.runtime", "_answer"):
+        return str(held.get("plugin")), str(held.get("point")), _pod_in(held)
+    return None
+
+
+def _pod_in(held: Mapping[str, Any]) -> str:
+    """The key of the first pod among the arguments."""
+    for value in held.values():
+        if isinstance(value, QueuedPodInfo):
+            return value.key
+        if isinstance(value, Pod):
+            return value.key
+    return ""

@@ -1,0 +1,94 @@
+"""Answers probes from a thread while the event loop is stuck.
+
+The loop accepts no connections then, so they wait in the listening socket: this takes them from there. /livez, /healthz
+and /readyz are answered with 500, which is what the kubelet is to see; everything else with 503. Reasons go to the log,
+since anybody may ask.
+
+Differs: kube-scheduler has no such thing: its probes have threads of their own.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from typing import Final
+
+_LOOK_EVERY_S: Final = 0.25
+_CONNECTION_S_MAX: Final = 3.0
+_AT_ONCE_MAX: Final = 8
+_HEAD_BYTES_MAX: Final = 8 * 1024
+_PROBES: Final = ("livez", "healthz", "readyz")
+
+
+class ProbeStandIn:
+    """Takes over a listening socket for a while.
+
+    Args:
+        tls: the set-up to be shown now.
+    """
+
+    def __init__(self, listener: socket.socket, tls: Callable[[], ssl.SSLContext]) -> None:
+        self._listener = listener
+        self._tls = tls
+        self._room = threading.BoundedSemaphore(_AT_ONCE_MAX)
+
+    def answer_until(self, is_over: Callable[[], bool]) -> None:
+        """Answer whoever connects; returns when it is over, or nobody listens any more."""
+        while not is_over():
+            try:
+                if not select.select([self._listener], [], [], _LOOK_EVERY_S)[0] or is_over():
+                    continue
+                connection, _ = self._listener.accept()
+            except (BlockingIOError, InterruptedError):
+                continue  # The loop was quicker.
+            except (OSError, ValueError):
+                return
+            if not self._room.acquire(blocking=False):
+                connection.close()
+                continue
+            threading.Thread(target=self._answer, args=(connection,), name="stand-in", daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        try:
+            connection.settimeout(_CONNECTION_S_MAX)
+            with self._tls().wrap_socket(connection, server_side=True) as secured:
+                secured.sendall(_response(_head(secured)))
+        except (OSError, ValueError):
+            connection.close()
+        finally:
+            self._room.release()
+
+
+def _head(connection: socket.socket) -> bytes:
+    """The head of a request, or what there is of it."""
+    head = b""
+    while b"\r\n\r\n" not in head and len(head) < _HEAD_BYTES_MAX:
+        more = connection.recv(4096)
+        if not more:
+            break
+        head += more
+    return head
+
+
+def _response(head: bytes) -> bytes:
+    """The answer to a request with that head."""
+    line = head.split(b"\r\n", 1)[0].split(b" ")
+    path = line[1].split(b"?")[0].decode("latin-1") if len(line) > 1 else ""
+    probe = path.split("/")[1] if path.startswith("/") else ""
+    if probe in _PROBES:
+        status, text = "500 Internal Server Error", f"[-]event-loop failed: reason withheld\n{probe} check failed\n"
+    else:
+        status, text = "503 Service Unavailable", "the event loop is stuck\n"
+    fields = (
+        f"HTTP/1.1 {status}",
+        "Content-Type: text/plain; charset=utf-8",
+        "Cache-Control: no-cache, private",
+        "X-Content-Type-Options: nosniff",
+        "Server: podium",
+        "Connection: close",
+        f"Content-Length: {len(text)}",
+    )
+    return ("\r\n".join(fields) + "\r\n\r\n" + text).encode("ascii")

@@ -1,0 +1,227 @@
+"""A thread that notices when the event loop is stuck, says in what, and ends a process that cannot stop any more.
+
+Everything of the scheduler runs on one loop. A plugin that never returns makes it deaf: no request is read, no probe
+answered, and SIGTERM, which asyncio only notes for the loop to see, does nothing. This thread asks the loop twice a
+second whether it is there. Without an answer for 5 s it logs plugin, extension point, pod and stack, and has probes
+answered in the loop's stead. A process that was told to stop and still lives 15 s later is ended with status 1.
+
+Never ends a process that nobody has told to stop: whether to restart it is for who watches /livez to decide.
+
+Source: the bounds of a stop are those of `daemon.app`; a pod's grace period is 20 s in `deploy/`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any, Final, Protocol
+
+from podium.daemon.plugin_at_work import AtWork, at_work
+from podium.lib.error_words import words_of
+from podium.telemetry import Metrics, flush_log, get_logger
+
+log = get_logger("watchdog")
+
+STUCK_S: Final = 5.0
+STOP_S_MAX: Final = 15.0
+"""All that a stop may take by its own bounds: binding cycles 6 s, Events 2 s, the lease 2 s, requests 5 s."""
+_LOOK_EVERY_S: Final = 0.5
+_SAY_AGAIN_S: Final = 60.0
+_LAST_WORDS_S: Final = 2.0
+
+
+class StandIn(Protocol):
+    """Answers probes where the loop cannot."""
+
+    def answer_until(self, is_over: Callable[[], bool]) -> None:
+        """Answer whoever asks; returns when it is over."""
+
+
+class Watchdog:
+    """Watches the loop of the thread that starts it.
+
+    Args:
+        end: ends the process.
+        arm: has the process ended after so many seconds by somebody who does not need the interpreter's lock.
+
+    Cost: two wake-ups a second.
+    """
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        *,
+        stuck_s: float = STUCK_S,
+        stop_s_max: float = STOP_S_MAX,
+        end: Callable[[int], Any] = os._exit,
+        arm: Callable[[float], None] | None = None,
+    ) -> None:
+        self._metrics = metrics
+        self._stuck_s = stuck_s
+        self._stop_s_max = stop_s_max
+        self._end = end
+        self._arm = arm or _end_without_the_interpreter
+        self._stand_in: StandIn | None = None
+        self._asked_s: float | None = None
+        self._stop_at_s: float | None = None
+        self._is_over = threading.Event()
+        self._is_stuck = False
+
+    def stand_in(self, stand_in: StandIn) -> None:
+        """Have probes answered by it while the loop is stuck."""
+        self._stand_in = stand_in
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch the loop that this is called on, until the block ends."""
+        loop, main = asyncio.get_running_loop(), threading.get_ident()
+        thread = threading.Thread(target=self._run, args=(loop, main), name="watchdog", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._is_over.set()
+
+    @contextmanager
+    def noticing(self, *signals: signal.Signals) -> Iterator[None]:
+        """See these signals even where the loop does not; to be called after the loop has set its handlers up.
+
+        A handler of Python's is run by the main thread between any two steps of it, also in the midst of a plugin.
+        """
+        before = {number: signal.getsignal(number) for number in signals}
+
+        def notice(number: int, frame: FrameType | None) -> None:
+            self.told_to_stop()
+            handler = before[signal.Signals(number)]
+            if callable(handler):
+                handler(number, frame)
+
+        for number in signals:
+            signal.signal(number, notice)
+        try:
+            yield
+        finally:
+            _restore(before.items())
+
+    def told_to_stop(self) -> None:
+        """The process has to end: from now on it has so long. At the second time, and stuck, it has no longer."""
+        if self._stop_at_s is None:
+            self._stop_at_s = time.monotonic() + self._stop_s_max
+            self._arm(self._stop_s_max + 2 * _LAST_WORDS_S)
+        elif self._is_stuck:
+            self._stop_at_s = time.monotonic()
+
+    # ------------------------------------------------------------ the thread
+
+    def _run(self, loop: asyncio.AbstractEventLoop, main: int) -> None:
+        looked_s = time.monotonic()
+        while not self._is_over.wait(_LOOK_EVERY_S):
+            now_s = time.monotonic()
+            if now_s - looked_s > self._stuck_s and self._asked_s is not None:
+                self._asked_s = now_s  # This thread has not run either: the process was stopped, or the machine.
+            looked_s = now_s
+            if self._stop_at_s is not None and now_s >= self._stop_at_s:
+                self._give_up(main)
+            if not self._asks(loop, now_s):
+                return
+            if self._asked_s is not None and now_s - self._asked_s >= self._stuck_s:
+                self._while_stuck(loop, main, self._asked_s)
+                looked_s = time.monotonic()
+
+    def _asks(self, loop: asyncio.AbstractEventLoop, now_s: float) -> bool:
+        """Ask the loop, unless it still owes an answer; False where it is closed."""
+        if self._asked_s is None:
+            self._asked_s = now_s
+            try:
+                loop.call_soon_threadsafe(self._answered)
+            except RuntimeError:
+                return False
+        return True
+
+    def _answered(self) -> None:
+        self._asked_s = None
+
+    def _while_stuck(self, loop: asyncio.AbstractEventLoop, main: int, since_s: float) -> None:
+        """Say so, now and then, and have probes answered, until the loop goes on or the process ends."""
+        self._is_stuck = True
+        busy = _busy(main)
+        _call_later(loop, self._metrics.count_stuck_loop, busy.plugin, busy.extension_point)
+        self._say(busy, since_s)
+        said_s = time.monotonic()
+
+        def is_over() -> bool:
+            nonlocal said_s
+            if self._asked_s is None or self._is_over.is_set():
+                return True
+            now_s = time.monotonic()
+            if self._stop_at_s is not None and now_s >= self._stop_at_s:
+                self._give_up(main)
+            if now_s - said_s >= _SAY_AGAIN_S:
+                said_s = now_s
+                self._say(_busy(main), since_s)
+            return False
+
+        if self._stand_in is not None:
+            self._stand_in.answer_until(is_over)
+        while not is_over():
+            self._is_over.wait(_LOOK_EVERY_S)
+        self._is_stuck = False
+        log.warning("The event loop goes on", **_named(busy), seconds=round(time.monotonic() - since_s, 1))
+
+    @staticmethod
+    def _say(busy: AtWork, since_s: float) -> None:
+        seconds = round(time.monotonic() - since_s, 1)
+        log.error("The event loop is stuck", **_named(busy), seconds=seconds, stack="\n".join(busy.stack))
+
+    def _give_up(self, main: int) -> None:
+        busy = _busy(main)
+        log.critical(
+            "Told to stop, and still running: exiting",
+            **_named(busy),
+            seconds=self._stop_s_max,
+            stack="\n".join(busy.stack),
+        )
+        flush_log(_LAST_WORDS_S)
+        self._end(1)
+
+
+def _named(busy: AtWork) -> dict[str, str]:
+    return {"plugin": busy.plugin, "extension_point": busy.extension_point, "pod": busy.pod}
+
+
+def _busy(thread: int) -> AtWork:
+    frame = sys._current_frames().get(thread)
+    if frame is None:
+        return AtWork("", "", "", ())
+    try:
+        return at_work(frame)
+    except Exception as error:  # noqa: BLE001 - what a stack holds is a stranger's, and this thread must live
+        return AtWork("", "", "", (f"the stack cannot be read: {words_of(error)}",))
+
+
+def _call_later(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *args: object) -> None:
+    """On the loop, when it goes on: metrics belong to it."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(call, *args)
+
+
+def _end_without_the_interpreter(seconds: float) -> None:
+    """End the process from a thread of C: for a call that never lets go of the interpreter's lock."""
+    try:
+        output = sys.stderr.fileno()
+    except (AttributeError, OSError, ValueError):
+        output = os.open(os.devnull, os.O_WRONLY)
+    faulthandler.dump_traceback_later(seconds, exit=True, file=output)
+
+
+def _restore(handlers: Iterable[tuple[signal.Signals, Any]]) -> None:
+    for number, handler in handlers:
+        signal.signal(number, signal.SIG_DFL if handler is None else handler)
