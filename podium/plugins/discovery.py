@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-import sys
 from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -17,7 +16,7 @@ from types import ModuleType
 
 from podium.framework.interface import Plugin
 from podium.lib.error_words import Worded, words_of
-from podium.plugins import IN_TREE
+from podium.plugins import IN_TREE, trusted_import
 from podium.plugins.file_trust import untrusted
 
 ENTRY_POINT_GROUP = "podium.plugins"
@@ -68,49 +67,29 @@ def load(reference: str) -> type[Plugin]:
 def _from_file(path: Path, reference: str) -> ModuleType:
     if not path.is_file():
         raise DiscoveryError(f"--plugin {reference}: there is no file {path}")
-    _trust(path, reference)
-    name = f"podium_plugin_{path.stem}_{abs(hash(path.resolve())):x}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None, "a .py file has a loader"
-    assert spec.loader is not None, "a .py file has a loader"
-    module = importlib.util.module_from_spec(spec)
-    # Before it runs: dataclasses and typing look their module up by name.
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException as error:
-        del sys.modules[name]
-        raise DiscoveryError(f"--plugin {reference}: {path} fails to load: {words_of(error)}") from error
-    return module
-
-
-def _trust(path: Path, reference: str) -> None:
     if (reason := untrusted(path)) is not None:
         raise DiscoveryError(f"--plugin {reference}: not loaded, others could have changed it: {reason}")
+    name = f"podium_plugin_{path.stem}_{abs(hash(path.resolve())):x}"
+    try:
+        return trusted_import.module_of_file(name, path)
+    except BaseException as error:
+        raise DiscoveryError(f"--plugin {reference}: {path} fails to load: {words_of(error)}") from error
 
 
 def _from_module(name: str, reference: str) -> ModuleType:
-    origin = _origin(name.partition(".")[0])
-    if origin is not None and origin.is_file():
-        _trust(origin, reference)
     try:
-        return importlib.import_module(name)
+        with trusted_import.loading(name.partition(".")[0]):
+            return importlib.import_module(name)
+    except trusted_import.UntrustedError as error:
+        raise DiscoveryError(f"--plugin {reference}: {error}") from error
     except BaseException as error:
         raise DiscoveryError(f"--plugin {reference}: module {name} fails to load: {words_of(error)}") from error
 
 
-def _origin(package: str) -> Path | None:
-    """The file of an outermost package or module, found without running it."""
-    try:
-        found = importlib.util.find_spec(package)
-    except ValueError:  # No name, or a module that was made and not loaded.
-        return None
-    return None if found is None or found.origin is None else Path(found.origin)
-
-
 def _load_entry_point(entry_point: EntryPoint) -> object:
     try:
-        return entry_point.load()
+        with trusted_import.loading():
+            return entry_point.load()
     except BaseException as error:
         raise DiscoveryError(f"installed plugin {entry_point.value} fails to load: {words_of(error)}") from error
 

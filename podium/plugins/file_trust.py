@@ -19,7 +19,11 @@ import podium
 def untrusted(path: Path) -> str | None:
     """Why code in that file must not be run; None where it may. The file is there."""
     for place in _places(path):
-        found = place.lstat()
+        try:
+            found = place.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            # Within an archive, which is a place on the way to it.
+            continue
         if stat.S_ISLNK(found.st_mode) or _is_read_only(place):
             continue
         if found.st_uid not in _trusted_users():
