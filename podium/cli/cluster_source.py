@@ -10,7 +10,8 @@ import click
 import msgspec
 
 from podium.cli import event_loop, files
-from podium.kube.api_errors import ApiError, NotFound, Unreachable
+from podium.kube.advice import diagnosis_of
+from podium.kube.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
 from podium.kube.credentials import ConnectionConfigError, load
 from podium.kube.resource_types import ResourceType
 from podium.kube.session import LIST_BYTES_MAX, ApiSession
@@ -49,14 +50,15 @@ def objects_of_cluster(
                     for resource in resources
                     for item in await _listed(session, resource)
                 ]
-            except Unreachable:
-                raise
+            except (Unreachable, Unauthorized, Forbidden) as error:
+                cause, advice = diagnosis_of(error)
+                raise click.ClickException(f"{credentials.base_url}: {cause}: {advice} ({error})") from error
             except ApiError as error:
                 raise click.ClickException(f"{credentials.base_url}: {error}") from error
 
     try:
         return event_loop.run(fetch)
-    except (ConnectionConfigError, Unreachable) as error:
+    except ConnectionConfigError as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -73,6 +73,7 @@ def command(
 
 async def _examine(report: Report, good: Usable, kubeconfig: str | None, master: str | None) -> None:
     from podium.daemon.doctor import examine
+    from podium.kube.advice import advice_on_configuration
     from podium.kube.credentials import ConnectionConfigError, load
     from podium.kube.session import ApiSession
     from podium.lib.clock import SystemClock
@@ -81,7 +82,7 @@ async def _examine(report: Report, good: Usable, kubeconfig: str | None, master:
     try:
         credentials = await load(kubeconfig or good.config.client_connection.kubeconfig or None, clock, master=master)
     except ConnectionConfigError as error:
-        report.fail("credentials", str(error), "give a kubeconfig with --kubeconfig, or run in a pod")
+        report.fail("credentials", str(error), advice_on_configuration(str(error)))
         return
     async with ApiSession(credentials) as session:
         await examine(report, session, good.config, good.plugins, clock)

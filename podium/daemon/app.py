@@ -85,6 +85,7 @@ from podium.kube.credentials import Credentials, load
 from podium.kube.dispatcher import IN_FLIGHT_MAX, Dispatcher
 from podium.kube.informer import Informer, InformerSet
 from podium.kube.objects import Node, Pod
+from podium.kube.outage import Outage
 from podium.kube.rate_limit import TokenBucket
 from podium.kube.resource_types import NODES, PODS
 from podium.kube.session import ApiSession
@@ -190,12 +191,14 @@ class App:
                 self.metrics, urllib.parse.urlsplit(credentials.base_url).netloc.rpartition("@")[2]
             )
             may_write = None if self._term is None else self._term.may_write
+            outage = Outage(credentials.base_url)
             session = await stack.enter_async_context(
                 ApiSession(
                     credentials,
                     connections_max=_in_flight_max() + _CONNECTIONS_FOR_READS,
                     observer=requests,
                     may_write=may_write,
+                    outage=outage,
                 )
             )
             informers = InformerSet(
@@ -214,7 +217,7 @@ class App:
             if self._term is not None:
                 stack.enter_context(ending_if_stopped_for_too_long(self._term))
                 # Of its own, so that no crowd of bindings holds a renewal up.
-                own = ApiSession(credentials, connections_max=_LEASE_CONNECTIONS_MAX, observer=requests)
+                own = ApiSession(credentials, connections_max=_LEASE_CONNECTIONS_MAX, observer=requests, outage=outage)
                 elector = self._elector(self._term, await stack.enter_async_context(own), parts.recorder)
             await self._run_tasks(credentials, informers, parts, self._loop, elector, doors, started)
         log.info("Stopped")

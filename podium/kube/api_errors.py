@@ -40,6 +40,10 @@ class Unreachable(ApiError):
     """No connection could be made: the request was certainly not sent."""
 
 
+class Crowded(Unreachable):
+    """All connections were in use for too long: the request was certainly not sent, whatever the server may be like."""
+
+
 class HeldBack(ApiError):
     """This process may write no more: the request was certainly not sent."""
 

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, NamedTuple, cast
 import anyio
 import httptools
 
-from podium.kube.api_errors import ConnectionLost, HeldBack, Unreachable
+from podium.kube.api_errors import ConnectionLost, Crowded, HeldBack, Unreachable
 
 _CONNECT_S_MAX: Final = 10.0
 _KEEPALIVE_S: Final = 60.0
@@ -378,7 +378,7 @@ class ConnectionPool:
             with anyio.fail_after(ends_s - asyncio.get_running_loop().time()):
                 await self._places.acquire()
         except TimeoutError as error:
-            raise Unreachable(f"{self._base_url}: no connection became free in time") from error
+            raise Crowded(f"{self._base_url}: no connection became free in time") from error
 
 
 def keep_alive(made: socket.socket) -> None:

@@ -51,10 +51,8 @@ log = structlog.get_logger(__name__)
 
 SunkT_contra = TypeVar("SunkT_contra", contravariant=True)
 _HINTS: dict[type[ApiError], str] = {
-    Unauthorized: "the API server does not accept our credentials",
     Forbidden: "not allowed to list and watch: the role needs both verbs on this resource",
     NotFound: "the API server does not serve this resource",
-    Unreachable: "API server unreachable",
 }
 
 
@@ -414,7 +412,8 @@ class Reflector(Generic[ObjectT]):
         if isinstance(error, NotFound):
             self._on_absent()
         delay_s = self._delay_s(error, expired=expired)
-        tell = log.debug if was_absent else log.warning
+        # The session tells what concerns every kind, once for all.
+        tell = log.debug if was_absent or isinstance(error, (Unreachable, Unauthorized)) else log.warning
         tell(
             _HINTS.get(type(error), "list or watch failed"),
             resource=self.resource.plural,

@@ -25,7 +25,9 @@ import yarl
 import podium
 from podium.kube.api_errors import (
     ACCEPTED,
+    ApiError,
     ConnectionLost,
+    Crowded,
     HeldBack,
     Malformed,
     OutcomeUnknown,
@@ -43,6 +45,7 @@ from podium.kube.connections import (
     words,
 )
 from podium.kube.credentials import Credentials
+from podium.kube.outage import Outage
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -131,6 +134,7 @@ class ApiSession:
 
     Args:
         may_write: asked right before each write is sent (before it gets its connection, where a proxy is in the way).
+        outage: is told when the server cannot be reached or does not know us, and when it answers again.
 
     Used as an asynchronous context manager, on the loop that makes the requests.
     Cost: about 25 us of CPU for a POST.
@@ -143,6 +147,7 @@ class ApiSession:
         connections_max: int = _CONNECTIONS_MAX,
         observer: RequestObserver | None = None,
         may_write: Callable[[], bool] | None = None,
+        outage: Outage | None = None,
     ) -> None:
         self._credentials = credentials
         self._connections_max = connections_max
@@ -162,6 +167,7 @@ class ApiSession:
         self._generation = credentials.generation
         self._observer = observer
         self._may_write = may_write
+        self._outage = outage
         self._direct: ConnectionPool
         self._streams: aiohttp.ClientSession
         self._retired: list[ConnectionPool | aiohttp.ClientSession] = []
@@ -212,11 +218,13 @@ class ApiSession:
         authorization = await self._authorization()
         try:
             return await self._exchange(method, path, body, content_type, deadline_s, answer_bytes_max, authorization)
-        except Unauthorized:
+        except Unauthorized as error:
             if not await self._credentials.renew(authorization):
+                self._failed(error)
                 raise
         except Unreachable as error:
             if not self._is_mended(error):
+                self._failed(error)
                 raise
         authorization = await self._authorization()
         return await self._exchange(method, path, body, content_type, deadline_s, answer_bytes_max, authorization)
@@ -234,11 +242,13 @@ class ApiSession:
         authorization = await self._authorization()
         try:
             return await self._start_stream(path, timeout, authorization)
-        except Unauthorized:
+        except Unauthorized as error:
             if not await self._credentials.renew(authorization):
+                self._failed(error)
                 raise
         except Unreachable as error:
             if not self._is_mended(error):
+                self._failed(error)
                 raise
         return await self._start_stream(path, timeout, await self._authorization())
 
@@ -276,6 +286,8 @@ class ApiSession:
                 self._observer.answered(method, status, seconds, len(body or b""), received_bytes)
         if answer.status not in ACCEPTED:
             raise from_response(answer.status, answer.body, answer.retry_after, has_flow_schema=answer.has_flow_schema)
+        if self._outage is not None and self._outage.is_on:
+            self._outage.over()
         return answer.body
 
     async def _by_proxy(
@@ -317,6 +329,8 @@ class ApiSession:
             )
             status = response.status
             if status in ACCEPTED:
+                if self._outage is not None and self._outage.is_on:
+                    self._outage.over()
                 return Stream(response)
             answer = await _read_body(response, ERROR_BYTES_MAX)
         except _NOT_SENT as error:
@@ -327,6 +341,10 @@ class ApiSession:
             if self._observer is not None:
                 self._observer.stream_answered(status)
         raise from_response(response.status, answer, response.headers.get("Retry-After"))
+
+    def _failed(self, error: ApiError) -> None:
+        if self._outage is not None and not isinstance(error, Crowded):
+            self._outage.failed(error)
 
     def _url(self, path: str) -> yarl.URL:
         return yarl.URL(self._credentials.base_url + path, encoded=True)

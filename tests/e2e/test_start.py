@@ -26,12 +26,13 @@ async def test_an_api_server_that_cannot_be_reached_is_waited_for(tmp_path: Path
     daemon = await start(cluster, ready=False)
 
     async def tries() -> list[Json]:
-        return [entry for entry in daemon.log() if entry.get("resource") == "nodes"]
+        return [entry for entry in daemon.log() if entry["msg"] == "API server unreachable"]
 
-    for entry in await eventually(tries):
-        assert (entry["level"], entry["msg"]) == ("warning", "API server unreachable")
-        assert later.url in entry["error"]
-        assert entry["retry_s"] > 0
+    (entry,) = await eventually(tries)
+    assert (entry["level"], entry["server"]) == ("warning", later.url)
+    assert entry["cause"] == "nothing listens at its address"
+    assert "check that the API server runs" in entry["advice"]
+    assert not [each for each in daemon.log() if "resource" in each]
     status, text = await daemon.get("/readyz?verbose")
     assert (status, "[-]sched-handler-sync failed" in text) == (500, True)
     assert (await daemon.get("/livez"))[0] == (await daemon.get("/healthz"))[0] == 200
@@ -69,7 +70,7 @@ users: []
     ("content", "problem"),
     [
         (None, "no such file"),
-        ("clusters: [", "expected the node content"),
+        ("clusters: [", "did not find expected node content"),
         ("just text", "is not a mapping"),
         (_NOT_A_URL, "clusters[].cluster.server is not an http or https URL: 'nowhere'"),
         ("clusters: []\ncontexts: []\ncurrent-context: a\nusers: []\n", "contexts"),

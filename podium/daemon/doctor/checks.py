@@ -20,6 +20,7 @@ from podium.daemon.doctor.findings import Report
 from podium.daemon.permissions import Needs, Permission, needs
 from podium.framework.interface import Plugin
 from podium.framework.status import PluginError
+from podium.kube.advice import diagnosis_of
 from podium.kube.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
 from podium.kube.session import ApiSession
 from podium.kube.times import parse_time
@@ -75,12 +76,12 @@ async def _reach(report: Report, session: ApiSession, clock: Clock) -> bool:
             stream.close()
         version = _git_version(orjson.loads(body))
     except Unauthorized as error:
-        advice = "renew the kubeconfig's token or certificate, or give another kubeconfig"
-        report.fail("credentials", f"the API server does not accept our credentials: {error}", advice)
+        cause, advice = diagnosis_of(error)
+        report.fail("credentials", f"{cause}: {error}", advice)
         return False
     except Unreachable as error:
-        advice = "check the server's address in the kubeconfig (or --master), the network, and the proxy variables"
-        report.fail("api server", f"it cannot be reached: {error}", advice)
+        cause, advice = diagnosis_of(error)
+        report.fail("api server", f"{cause}: {error}", advice)
         return False
     except (ApiError, ValueError) as error:
         report.fail("api server", f"it does not tell its version: {error}", "is this a Kubernetes API server?")
@@ -127,8 +128,8 @@ async def _identity(report: Report, session: ApiSession) -> None:
     try:
         answer = orjson.loads(await session.post(_SELF_REVIEWS, orjson.dumps(review)))
     except Unauthorized as error:
-        advice = "renew the kubeconfig's token or certificate, or give another kubeconfig"
-        report.fail("credentials", f"the API server does not accept our credentials: {error}", advice)
+        cause, advice = diagnosis_of(error)
+        report.fail("credentials", f"{cause}: {error}", advice)
     except ApiError as error:
         report.warn("credentials", f"the API server does not tell who we are: {error}", "see the rights below")
     else:

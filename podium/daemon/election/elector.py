@@ -21,7 +21,7 @@ import anyio
 
 from podium.daemon.election.lease import LeaseLock
 from podium.daemon.election.term import Term
-from podium.kube.api_errors import AlreadyExists, ApiError, Conflict, NotFound
+from podium.kube.api_errors import AlreadyExists, ApiError, Conflict, NotFound, Unauthorized, Unreachable
 from podium.lib.clock import Clock
 from podium.telemetry import Metrics, flush_log, get_logger
 
@@ -117,7 +117,9 @@ class Elector:
         try:
             has_written = await self._write_optimistically() or await self._read_and_write()
         except ApiError as error:
-            log.warning(_failure_to(error), lock=str(self._lock), error=str(error))
+            # The session tells of a server that cannot be reached, or does not know us.
+            tell = log.debug if isinstance(error, (Unreachable, Unauthorized)) else log.warning
+            tell(_failure_to(error), lock=str(self._lock), error=str(error))
             self._term.failed()
             return False
         self._report_holder()

@@ -30,6 +30,7 @@ from podium.estimator.server.metrics import EstimatorMetrics
 from podium.estimator.server.service import EstimatorService
 from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
 from podium.kube.credentials import load
+from podium.kube.outage import Outage
 from podium.kube.session import ApiSession
 from podium.lib import garbage
 from podium.lib.clock import Clock, SystemClock
@@ -145,7 +146,7 @@ class EstimatorApp:
         options = self._options
         return LiveMember(
             source.name,
-            ApiSession(credentials),
+            ApiSession(credentials, outage=Outage(credentials.base_url)),
             options.gates,
             clock=self._clock,
             random=self._random,

@@ -9,6 +9,7 @@ import anyio.to_thread
 import pytest
 
 from podium.sandbox import Sandbox
+from tests.control_plane.processes import free_ports
 from tests.integration.cli.conftest import Podium, Start, read_until
 
 
@@ -36,4 +37,22 @@ async def test_cluster_that_does_not_let_us_in_is_named(podium: Podium, tmp_path
         sandbox.token = "ours"
         kubeconfig = sandbox.write_kubeconfig(tmp_path / "kubeconfig")
         done = await anyio.to_thread.run_sync(podium, "estimate", "--kubeconfig", kubeconfig)
-    assert (done.returncode, done.stderr) == (1, f"Error: {sandbox.url}: 401 Unauthorized: Unauthorized\n")
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(
+        f"Error: {sandbox.url}: the API server does not accept our credentials: renew the kubeconfig's"
+    )
+    assert line.endswith("(401 Unauthorized: Unauthorized)")
+
+
+def test_cluster_that_is_not_there_is_told_in_one_line_with_advice(podium: Podium, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    server = f"http://127.0.0.1:{free_ports(1)[0]}"
+    kubeconfig.write_text(
+        f"{{clusters: [{{name: c, cluster: {{server: '{server}'}}}}], users: [], current-context: c, "
+        "contexts: [{name: c, context: {cluster: c, user: u}}]}"
+    )
+    done = podium("estimate", "--kubeconfig", kubeconfig)
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"Error: {server}: nothing listens at its address: check that the API server runs")

@@ -111,7 +111,7 @@ async def test_all_is_well() -> None:
     ("failure", "check", "words"),
     [
         (Unauthorized("no"), "credentials", "does not accept our credentials"),
-        (Unreachable("no route"), "api server", "cannot be reached: no route"),
+        (Unreachable("no route"), "api server", "it cannot be reached: no route"),
         (ServerError("broken"), "api server", "does not tell its version"),
     ],
 )
