@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,9 @@ def command(
     avoids_conflicts: bool,
     **others: Any,
 ) -> None:
-    """Schedule pods until SIGTERM or SIGINT."""
+    """Schedule pods until SIGTERM or SIGINT. SIGUSR2 has the cache and the queue written to the log."""
+    # Until there is something to dump the signal would end the process.
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     with garbage.off_while_loading():
         from podium.daemon.app import App, Options, PartFailed
         from podium.daemon.election import LeadershipLost

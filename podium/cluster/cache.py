@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from podium.cluster.closed_nodes import ITSELF, ClosedNodes, brief
 from podium.cluster.footprint import Footprint, footprint, footprint_without_requests, unread_part
@@ -90,6 +90,15 @@ class _CachedPod:
     footprint: Footprint
     unread: str
     """What of the pod cannot be read, so that its node is closed; empty where all that counts can."""
+
+
+class NodeDump(NamedTuple):
+    """What the cache knows of one node. Units: as counted by the quantities, cpu in milli."""
+
+    is_deleted: bool
+    requested: Mapping[str, int]
+    allocatable: Mapping[str, int]
+    pods: Sequence[Pod]
 
 
 class Cache:
@@ -252,6 +261,16 @@ class Cache:
         """The pods that count on the node."""
         return [cached.pod for cached in self._on_node.get(node_name, {}).values()]
 
+    def dump_node(self, node_name: str) -> NodeDump:
+        """What is known of the node, whether or not it exists. Cost: a look at each of its pods."""
+        on_node = self._on_node.get(node_name, {}).values()
+        requested: Counter[str] = Counter()
+        for cached in on_node:
+            requested.update(cached.footprint.requests)
+        offer = self._offers.get(node_name)
+        pods = [cached.pod for cached in on_node]
+        return NodeDump(offer is None, requested, {} if offer is None else offer[0], pods)
+
     def is_overfull_for(self, pod: Pod, *, with_assumed: bool = False) -> bool:
         """Whether the pods on the pod's node, it among them, ask for too much of something that the pod asks for.
 
@@ -315,6 +334,10 @@ class Cache:
     def node_names(self) -> Iterable[str]:
         """The nodes that can be scheduled on."""
         return self._nodes.keys()
+
+    def known_node_names(self) -> Sequence[str]:
+        """The nodes that exist, and those that pods still count on."""
+        return [*self._nodes, *(name for name, pods in self._on_node.items() if pods and name not in self._nodes)]
 
     # ------------------------------------------------------------ inside
 

@@ -42,6 +42,7 @@ from podium.binder.event import leader_election
 from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration
 from podium.config import effective as effective_configuration
+from podium.daemon.cache_dump import CacheDump
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.election import (
     Elector,
@@ -458,6 +459,7 @@ class App:
                     await _wait_connected(informers)
 
             start("signals", self._stop_on_signal)
+            start("cache dump", self._dump(informers, parts).run)
             start("event recorder", parts.recorder.run)
             if doors is not None:
                 start("client authorities", doors.run)
@@ -515,6 +517,10 @@ class App:
                     os._exit(1)
                 log.info("Requested to terminate, exiting", signal=received.name)
                 self.stop()
+
+    def _dump(self, informers: InformerSet, parts: Collaborators) -> CacheDump:
+        pods, nodes = informers.informer(PODS), informers.informer(NODES)
+        return CacheDump(parts.cache, parts.queue, nodes, pods, self._names.__contains__, self._clock)
 
     async def _drain(self, loop: SchedulingLoop, parts: Collaborators, elector: Elector | None) -> None:
         """Let what is under way end, within bounds: no binding is left half done that the API server still answers."""

@@ -1,0 +1,145 @@
+"""What the scheduler believes, written to the log on SIGUSR2: nodes with their pods, the queue, and where that differs
+from what the API server has said.
+
+Source: kubernetes pkg/scheduler/backend/cache/debugger, v1.36.2.
+Differs: one line for each node and for each hundred pods of the queue, as values instead of text; pods that are being
+tried are among those of the queue; unbound pods of other schedulers are not missed in the cache. Lines are not written
+faster than the log takes them.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeAlias
+
+import anyio
+
+from podium.cluster import Cache
+from podium.daemon.wakeup import WakeUp
+from podium.kube.informer import Informer
+from podium.kube.objects import Node, Pod
+from podium.lib.clock import Clock
+from podium.lib.turns import Turns
+from podium.queues import SchedulingQueue
+from podium.telemetry import get_logger, lines_waiting
+
+log = get_logger("debugger")
+
+_PODS_IN_LINE: Final = 100
+_LOG_FILL_MAX: Final = 0.5
+_LOG_WAIT_S: Final = 0.05
+_LOG_WAITS_MAX: Final = 600
+
+_Json: TypeAlias = dict[str, Any]
+
+
+class CacheDump:
+    """Writes the dump.
+
+    Args:
+        nodes, pods: what the API server has said.
+        schedules: whether pods of that scheduler's name are ours.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        queue: SchedulingQueue,
+        nodes: Informer[Node],
+        pods: Informer[Pod],
+        schedules: Callable[[str], bool],
+        clock: Clock,
+    ) -> None:
+        self._cache = cache
+        self._queue = queue
+        self._nodes = nodes
+        self._pods = pods
+        self._schedules = schedules
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Write a dump whenever the signal comes, until cancelled; signals that come meanwhile ask for one more."""
+        asked = WakeUp()
+
+        async def receive() -> None:
+            with anyio.open_signal_receiver(signal.SIGUSR2) as signals:
+                async for _ in signals:
+                    asked.ring()
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(receive)
+                while True:
+                    await asked.wait()
+                    await self.write()
+        finally:
+            # It would end the process, which is about to end in good order.
+            signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+
+    async def write(self) -> None:
+        """Write one dump."""
+        turns = Turns(self._clock)
+        self._compare()
+        for name in self._cache.known_node_names():
+            log.info("Dump of cached NodeInfo", **self._node(name))
+            if not await self._may_go_on(turns):
+                return
+        waiting = [info.pod for info in self._queue.listing.infos()]
+        summary = self._queue.statistics().pending_pods
+        for first in range(0, max(1, len(waiting)), _PODS_IN_LINE):
+            shown = _shown(waiting[first : first + _PODS_IN_LINE])
+            log.info("Dump of scheduling queue", summary=summary, pods=shown)
+            if not await self._may_go_on(turns):
+                return
+
+    def _node(self, name: str) -> _Json:
+        node = self._cache.dump_node(name)
+        return {
+            "node": name,
+            "deleted": node.is_deleted,
+            "requested": node.requested,
+            "allocatable": node.allocatable,
+            "pods": _shown(node.pods),
+            "nominated": _shown(self._queue.nominated_pods_for_node(name)),
+        }
+
+    def _compare(self) -> None:
+        """Name what the cache lacks, and what it has beyond what there is."""
+        actual_nodes = {node.name for node in self._nodes.list()}
+        cached_nodes = set(self._cache.node_names())
+        _tell_mismatch("Nodes", actual_nodes, cached_nodes)
+        actual = {pod.uid for pod in self._pods.list() if pod.node_name or self._schedules(pod.spec.scheduler_name)}
+        on_nodes = (pod for name in self._cache.known_node_names() for pod in self._cache.pods_on(name))
+        cached = {pod.uid for pod in (*on_nodes, *(info.pod for info in self._queue.listing.infos()))}
+        _tell_mismatch("Pods", actual, cached)
+
+    async def _may_go_on(self, turns: Turns) -> bool:
+        """Whether the log takes more; lets others run meanwhile."""
+        if turns.is_over():
+            await turns.next()
+        for _ in range(_LOG_WAITS_MAX):
+            if lines_waiting() <= _LOG_FILL_MAX:
+                return True
+            await anyio.sleep(_LOG_WAIT_S)
+        log.warning("The dump is not complete: nobody reads the log")
+        return False
+
+
+def _shown(pods: Iterable[Pod]) -> list[_Json]:
+    return [
+        {
+            "name": pod.metadata.name,
+            "namespace": pod.metadata.namespace,
+            "uid": pod.uid,
+            "phase": pod.status.phase,
+            "nominatedNode": pod.status.nominated_node_name,
+        }
+        for pod in pods
+    ]
+
+
+def _tell_mismatch(kind: str, actual: set[str], cached: set[str]) -> None:
+    if actual != cached:
+        values = {f"missed{kind}": sorted(actual - cached), f"redundant{kind}": sorted(cached - actual)}
+        log.info("Cache mismatch", **values)
