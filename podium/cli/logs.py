@@ -8,23 +8,33 @@ from typing import Any
 
 import click
 
-from podium.telemetry import configure_logging, flush_log
+from podium.telemetry import configure_logging, flush_log, get_logger
 from podium.telemetry.logging import Form
+
+log = get_logger("cli")
 
 _FORMS: dict[str | None, Form | None] = {"json": "json", "text": "console", None: None}
 
 
 def logging_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Set logging up as these options say, before the command begins; it does not see them."""
+    """Set logging up as these options say, before the command begins; it does not see them.
+
+    Where the log is JSON, what ends the command is a line of it.
+    """
 
     @click.option("--logging-format", type=click.Choice(["json", "text"]), help="By default text on a terminal.")
     @click.option("-v", "--v", "verbosity", type=click.IntRange(0, 10), default=2, show_default=True, help="Verbosity.")
     @wraps(command)
     def logging_first(*args: Any, logging_format: str | None, verbosity: int, **options: Any) -> Any:
-        configure_logging(form=_FORMS[logging_format], verbosity=verbosity)
+        form = configure_logging(form=_FORMS[logging_format], verbosity=verbosity)
         try:
             return command(*args, **options)
         except click.ClickException as error:
+            if form == "json" and not isinstance(error, click.UsageError):
+                for line in error.message.splitlines():
+                    log.critical("Fatal error", error=line)
+                flush_log()
+                raise SystemExit(error.exit_code) from error
             if not flush_log():
                 # The error goes to the same stream, and would wait for ever for whoever does not read it.
                 raise SystemExit(error.exit_code) from error

@@ -17,6 +17,7 @@ from __future__ import annotations
 import atexit
 import json
 import logging
+import os
 import re
 import sys
 from collections.abc import Mapping, MutableMapping
@@ -140,13 +141,17 @@ def get_logger(name: str, **values: Any) -> FilteringBoundLogger:
     return cast(FilteringBoundLogger, structlog.get_logger(component=name, **values))
 
 
-def configure(*, form: Form | None = None, verbosity: int = VERBOSITY_DEFAULT, stream: BinaryIO | None = None) -> None:
+def configure(*, form: Form | None = None, verbosity: int = VERBOSITY_DEFAULT, stream: BinaryIO | None = None) -> Form:
     """Set logging up for the whole process; may be called again.
+
+    The console form has colours on a terminal, unless NO_COLOR is set to anything (https://no-color.org).
 
     Args:
         form: by default, console if the stream is a terminal.
         verbosity: as `set_verbosity`.
         stream: standard error by default.
+
+    Returns: the form.
     """
     if stream is None:
         _sink.to_standard_error()
@@ -157,7 +162,8 @@ def configure(*, form: Form | None = None, verbosity: int = VERBOSITY_DEFAULT, s
     if form is None:
         form = "console" if is_terminal else "json"
     # In place: loggers that were used already hold this list.
-    _processors[:] = [_describe, _console(colors=is_terminal) if form == "console" else _to_json]
+    colors = is_terminal and not os.environ.get("NO_COLOR")
+    _processors[:] = [_describe, _console(colors=colors) if form == "console" else _to_json]
     structlog.configure(
         processors=_processors,
         wrapper_class=_Logger,
@@ -169,6 +175,7 @@ def configure(*, form: Form | None = None, verbosity: int = VERBOSITY_DEFAULT, s
         root.removeHandler(handler)
     root.addHandler(_Bridge())
     set_verbosity(verbosity)
+    return form
 
 
 def lines_lost() -> int:

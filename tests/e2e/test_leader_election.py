@@ -204,7 +204,8 @@ async def test_a_leader_that_cannot_reach_the_api_server_ends_before_its_lease_d
     [lost] = daemon.log("Leaderelection lost")
     assert datetime.fromisoformat(lost["ts"]).timestamp() - refused_s < LEASE_S + 5.0
     assert lost["level"] == "error"
-    assert daemon.output().rstrip().endswith("Error: leaderelection lost")
+    last = daemon.log()[-1]
+    assert (last["level"], last["msg"], last["error"]) == ("critical", "Fatal error", "leaderelection lost")
 
 
 async def test_caches_are_filled_only_by_the_leader_when_the_configuration_says_so(

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import logging
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from click.testing import CliRunner, Result
 
 from podium.cli import logs
@@ -14,6 +17,7 @@ from podium.daemon.election import LeadershipLost
 from podium.daemon.serving import CertificateError, DoorOptions, ServingError, TlsLimits
 from podium.framework.status import PluginError
 from podium.kube.credentials import ConnectionConfigError
+from podium.telemetry import configure_logging, set_verbosity
 
 
 class Started:
@@ -26,7 +30,11 @@ class Started:
         self.logging: dict[str, Any] = {}
         monkeypatch.setattr(App, "__init__", self._made)
         monkeypatch.setattr(App, "run", self._run)
-        monkeypatch.setattr(logs, "configure_logging", lambda **values: self.logging.update(values))
+        monkeypatch.setattr(logs, "configure_logging", self._configured)
+
+    def _configured(self, **values: Any) -> str:
+        self.logging.update(values)
+        return configure_logging(**values)
 
     @property
     def _made(self) -> Callable[..., None]:
@@ -46,8 +54,15 @@ class Started:
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> Started:
-    return Started(monkeypatch)
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
+    """The process's logging is as before afterwards."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield Started(monkeypatch)
+    set_verbosity(2)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
 
 
 def invoke(*arguments: str) -> Result:
@@ -151,6 +166,10 @@ def test_what_stops_the_daemon_is_told_in_a_line_and_ends_it_with_1(
 ) -> None:
     started.error = ExceptionGroup("outer", [ExceptionGroup("inner", [error])]) if wrapped else error
     result = invoke()
+    assert result.exit_code == 1
+    entry = json.loads(result.stderr)
+    assert (entry["level"], entry["msg"], entry["error"]) == ("critical", "Fatal error", str(error))
+    result = invoke("--logging-format", "text")
     assert (result.exit_code, result.stderr) == (1, f"Error: {error}\n")
 
 

@@ -154,6 +154,22 @@ def test_the_console_form_is_plain_text_without_a_terminal(stream):
     assert "\x1b" not in text
 
 
+class _Terminal(io.BytesIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("no_color", "has_colours"), [(None, True), ("", True), ("1", False), ("false", False)])
+def test_a_terminal_gets_colours_unless_no_color_is_set(stream, monkeypatch, no_color, has_colours):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if no_color is not None:
+        monkeypatch.setenv("NO_COLOR", no_color)
+    terminal = _Terminal()
+    assert configure_logging(stream=terminal) == "console"
+    get_logger("cli").warning("Careful", pod="default/web")
+    assert (b"\x1b[" in terminal.getvalue()) is has_colours
+
+
 def test_a_stream_that_is_no_terminal_gets_json(stream):
     configure_logging(stream=stream)
     get_logger("daemon").info("Starting")
