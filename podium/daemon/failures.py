@@ -1,7 +1,8 @@
 """What follows an attempt that has not bound its pod: back to the queue, an Event, the pod's condition.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (handleSchedulingFailure), v1.36.2.
-Differs: the status of a pod that is gone is not patched; upstream tries, and is told that it is gone.
+Differs: the status of a pod that is gone is not patched; upstream tries, and is told that it is gone. A nomination is
+taken back although no watch has shown it yet; upstream leaves it standing then.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+
+from msgspec.structs import replace
 
 from podium.binder import EventRecorder, failed_scheduling, not_scheduled
 from podium.daemon.status_writes import StatusWrite
@@ -92,6 +95,7 @@ class FailureHandler:
         if error is not None:
             info.unschedulable_plugins.update(error.diagnosis.unschedulable_plugins)
             info.pending_plugins.update(error.diagnosis.pending_plugins)
+        promised = self._queue.nominator.node_of(attempt.pod.uid)
         current = self._put_back(attempt)
         if current is not None:
             self._queue.nominator.add(current, nominated_node_name)
@@ -99,6 +103,9 @@ class FailureHandler:
             self._recorder.record(failed_scheduling(attempt.pod, message))
         if current is None:
             return None
+        if promised is not None and nominated_node_name == "" and not current.status.nominated_node_name:
+            # No watch has shown the nomination yet, but it may have been written: it is to be taken back all the same.
+            current = replace(current, status=replace(current.status, nominated_node_name=promised))
         return StatusWrite(current, not_scheduled(current, status), nominated_node_name)
 
     def _put_back(self, attempt: Attempt) -> Pod | None:

@@ -92,6 +92,21 @@ class Collection:
             self._dropped += count
             del self._changes[:count]
 
+    def rewind(self, records: dict[Key, Record], revision: int) -> None:
+        """Go back to records of an earlier revision. No cursor of before reads on."""
+        self.records = dict(records)
+        self._sorted = None
+        self._dropped = self.end + 1
+        self._changes.clear()
+        self.oldest = revision
+        for listen in self.listeners:
+            listen()
+
+    @property
+    def start(self) -> int:
+        """The oldest cursor that can be read from."""
+        return self._dropped
+
     @property
     def end(self) -> int:
         """The cursor that reads only what comes from now on."""

@@ -291,6 +291,17 @@ class Store:
         for collection in self._collections.values():
             collection.compact(keep)
 
+    def rewind(self, revision: int) -> None:
+        """Go back to an earlier revision, as an etcd that is restored: what came later never was.
+
+        Raises:
+            ApiError: 410, that is too long ago.
+        """
+        earlier = {name: collection.at(revision) for name, collection in self._collections.items()}
+        for name, collection in self._collections.items():
+            collection.rewind(earlier[name], revision)
+        self.revision = revision
+
     # --- the inside ------------------------------------------------------------------------------------------
 
     def _commit(self, resource: ResourceType, kind: str, key: Key, obj: Json, previous: Record | None) -> Record:

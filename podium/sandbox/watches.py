@@ -43,6 +43,8 @@ class Watch:
         self._wake = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
         self._ending: str | None = None
+        # Of a later state than the present one, where the past was restored: nothing is told before that comes again.
+        self._seen = int(self._options.revision or 0)
         self._cursor, self._initial = self._start()
 
     @property
@@ -118,6 +120,8 @@ class Watch:
     def _lines(self, changes: list[Change]) -> Iterator[bytes]:
         matches, selective = self._selection.matches, self._selection.selective
         for change in changes:
+            if change.revision <= self._seen:
+                continue
             kind, record, previous = change.type, change.record, change.previous
             if not selective:
                 if matches(record.obj):

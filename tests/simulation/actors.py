@@ -53,12 +53,16 @@ class Actors:
             self.lose_answers: 4,
             self.tear_lists: 1,
             self.throttle: 2,
+            self.throttle_a_namespace: 2,
+            self.slow_a_namespace_down: 2,
+            self.answer_senselessly: 4,
             self.drop_watches: 2,
             self.expire_watches: 2,
             self.compact: 1,
             self.break_connections: 2,
             self.silence_connections: 1,
             self.restart_api_server: 1,
+            self.narrow_connections: 1,
         }
         self._unlucky = unlucky.keys()
         self._actions = list((usual | unlucky).items())
@@ -223,20 +227,39 @@ class Actors:
         return f"slow {times} down by {delay_s} s {_shown(target)}"
 
     def lose_answers(self) -> str | None:
-        target = self._random.choice((_BINDINGS, _BINDINGS, _STATUSES, _EVENTS))
+        target = self._random.choice((BINDINGS, BINDINGS, STATUSES, EVENTS))
         times = self._random.choice((1, 2))
         self._faults.lose_response(times, **target)
         return f"lose {times} answers {_shown(target)}"
 
     def tear_lists(self) -> str | None:
         times = self._random.choice((1, 2))
-        self._faults.tear_response(times, **_LISTS)
+        self._faults.tear_response(times, **LISTS)
         return f"tear {times} lists"
 
     def throttle(self) -> str | None:
         times = self._random.choice((1, 4))
         self._faults.too_many_requests(times, retry_after_s=self._random.choice((1, 3)), **self._target())
         return f"throttle {times}"
+
+    def throttle_a_namespace(self) -> str | None:
+        times, retry_after_s = self._random.choice((1, 4, 20)), self._random.choice((1, 10, 60))
+        target, namespace = self._random.choice((BINDINGS, STATUSES, EVENTS)), self._namespace()
+        self._faults.too_many_requests(times, retry_after_s=retry_after_s, namespace=namespace, **target)
+        return f"throttle {times} for {retry_after_s} s in {namespace} {_shown(target)}"
+
+    def slow_a_namespace_down(self) -> str | None:
+        times, delay_s = self._random.choice((3, 10)), self._random.choice((2.0, 12.0, 45.0))
+        namespace = self._namespace()
+        self._faults.latency(delay_s, times, namespace=namespace, **BINDINGS)
+        return f"slow {times} bindings in {namespace} down by {delay_s} s"
+
+    def answer_senselessly(self) -> str | None:
+        times, (code, body) = self._random.choice((1, 3)), self._random.choice(manifests.SENSELESS)
+        target = self._random.choice((BINDINGS, BINDINGS, STATUSES, EVENTS, DELETIONS, LISTS, LISTS, WATCHES, READS))
+        body = body.replace("REVISION", str(self._store.revision))
+        self._faults.senseless_answer(times, code=code, body=body, **target)
+        return f"answer {times} with {code} {body[:12]!r} {_shown(target)}"
 
     def drop_watches(self) -> str | None:
         return f"drop {self._faults.drop_watches(mid_line=self._random.random() < 0.5)} watches"
@@ -254,6 +277,11 @@ class Actors:
     def silence_connections(self) -> str | None:
         return f"silence {self._network.silence_connections()} connections"
 
+    def narrow_connections(self) -> str | None:
+        """From now on what the server says comes in small pieces, until all connections break."""
+        self._network.narrow()
+        return "narrow connections"
+
     def restart_api_server(self) -> str | None:
         seconds = self._random.choice((0.1, 3.0, 20.0))
         self._faults.refuse_connections(seconds)
@@ -261,8 +289,11 @@ class Actors:
 
     # ------------------------------------------------------------ tools
 
+    def _namespace(self) -> str:
+        return self._random.choice(manifests.NAMESPACES)
+
     def _target(self) -> dict[str, str]:
-        return self._random.choice((_BINDINGS, _BINDINGS, _STATUSES, _EVENTS, _WATCHES, _LISTS, _DELETIONS, {}))
+        return self._random.choice((BINDINGS, BINDINGS, STATUSES, EVENTS, WATCHES, LISTS, DELETIONS, {}))
 
     def _one_of(self, resource: str, is_meant: Callable[[Json], bool] = lambda _: True) -> Json | None:
         found = [each for each in self._store.list(resource) if is_meant(each)]
@@ -280,12 +311,13 @@ class Actors:
         return f"delete {metadata['name']}"
 
 
-_BINDINGS = {"verb": "create", "resource": "pods", "subresource": "binding"}
-_STATUSES = {"verb": "patch", "resource": "pods", "subresource": "status"}
-_DELETIONS = {"verb": "delete", "resource": "pods"}
-_EVENTS = {"verb": "create", "resource": "events"}
-_WATCHES = {"verb": "watch"}
-_LISTS = {"verb": "list"}
+BINDINGS = {"verb": "create", "resource": "pods", "subresource": "binding"}
+STATUSES = {"verb": "patch", "resource": "pods", "subresource": "status"}
+DELETIONS = {"verb": "delete", "resource": "pods"}
+EVENTS = {"verb": "create", "resource": "events"}
+READS = {"verb": "get", "resource": "pods"}
+WATCHES = {"verb": "watch"}
+LISTS = {"verb": "list"}
 
 
 def _shown(target: dict[str, str]) -> str:

@@ -110,7 +110,7 @@ def check_informed(app: ObservedApp, pods: list[Json], nodes: list[Json]) -> Non
     assert app.parts is not None
     live = [pod for pod in pods if pod["status"].get("phase") not in ("Succeeded", "Failed")]
     for what, known, true in (
-        ("pods", app.pods, {f"default/{pod['metadata']['name']}": pod["metadata"]["resourceVersion"] for pod in live}),
+        ("pods", app.pods, {_key(pod): pod["metadata"]["resourceVersion"] for pod in live}),
         ("nodes", app.nodes, {node["metadata"]["name"]: node["metadata"]["resourceVersion"] for node in nodes}),
     ):
         seen = {item.key: item.metadata.resource_version for item in known.list()}
@@ -126,6 +126,10 @@ def check_informed(app: ObservedApp, pods: list[Json], nodes: list[Json]) -> Non
         found = counted.requested("cpu"), counted.requested("memory") >> 20, len(counted.pods)
         if found != expected:
             raise Violation("informed", f"{name} holds {expected}, the snapshot says {found}")
+
+
+def _key(pod: Json) -> str:
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
 def check_nobody_forgotten(app: ObservedApp, pods: list[Json], nodes: list[Json]) -> None:

@@ -9,12 +9,34 @@ from typing import Any
 Json = dict[str, Any]
 
 OURS, FOREIGN = "podium", "someone-else"
+NAMESPACES = ("default", "team")
 ZONES = ("east", "west")
 APPS = ("web", "db", "batch")
 HESITANT = "simulation/hesitant"
 NODE_CPU_MILLI = 4000
 NODE_MEMORY_MIB = 8192
 NODE_PODS = 12
+
+ANOTHER_KINDS_LIST = (
+    200,
+    '{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"REVISION"},"items":[]}',
+)
+SENSELESS = (
+    (200, "{}"),
+    (200, ""),
+    (200, "<html>Log in</html>"),
+    (200, '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","code":500}'),
+    ANOTHER_KINDS_LIST,
+    (200, '{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"REVISION"}}'),
+    (201, '{"kind":"Status","apiVersion":"v1","status":"Failure","code":409}'),
+    (202, "[]"),
+    (207, ""),
+    (302, ""),
+)
+"""What proxies and portals answer; REVISION stands for the present one.
+
+None of it is what an API server says that has done what it was asked for: such a lie cannot be found out.
+"""
 
 _ZONE = "topology.kubernetes.io/zone"
 _HOSTNAME = "kubernetes.io/hostname"
@@ -74,7 +96,7 @@ def pod(name: str, random: Random) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "metadata": {"name": name, "namespace": random.choice(NAMESPACES), "labels": labels},
         "spec": spec,
     }
 

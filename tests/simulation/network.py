@@ -11,6 +11,7 @@ import itertools
 import socket
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tests.virtual_time import VirtualTimeLoop
@@ -18,6 +19,8 @@ from tests.virtual_time import VirtualTimeLoop
 Factory = Callable[[], asyncio.BaseProtocol]
 
 _TRANSIT_S = 0.0005
+_PIECE_BYTES = 512
+_PIECE_S = 0.005
 
 
 class SimulatedLoop(VirtualTimeLoop):
@@ -51,6 +54,8 @@ class Network:
         """Ports by the descriptor of a socket that will not be used."""
         self.is_cut = False
         """Whether clients are gone: nothing of theirs arrives any more, and nothing new connects."""
+        self.piece_bytes: int | None = None
+        """What arrives at clients comes in pieces of this size, each a little later than the one before."""
         self._loop = loop
         self._listeners: dict[int, Factory] = {}
         self._ports = itertools.count(20_000)
@@ -75,6 +80,14 @@ class Network:
         served.connection_made(server)
         mine.connection_made(client)
         return client, mine
+
+    def narrow(self) -> None:
+        """Let what the server says arrive in small pieces, until the network is healed."""
+        self.piece_bytes = _PIECE_BYTES
+
+    def heal(self) -> None:
+        """Let everything through at once again."""
+        self.piece_bytes = None
 
     def break_connections(self) -> int:
         """Reset every connection at both ends; returns how many."""
@@ -130,6 +143,7 @@ class _Transport(asyncio.Transport):
         self._is_closing = self._is_lost = self._is_paused = False
         self._waiting: list[Callable[[], None]] = []
         self._in_transit: deque[Callable[[], None]] = deque()
+        self._free_s = 0.0  # when the last piece has left
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         self._protocol = protocol
@@ -140,7 +154,10 @@ class _Transport(asyncio.Transport):
     def write(self, data: Any) -> None:
         if not self._is_closing and data:
             whole = bytes(data)
-            self._to_peer(lambda: self.peer._receive(whole))
+            size = len(whole) if self.is_client else self._network.piece_bytes or len(whole)
+            for start in range(0, len(whole), size):
+                piece = whole[start : start + size]
+                self._to_peer(partial(self.peer._receive, piece), late_s=0.0 if size == len(whole) else _PIECE_S)
 
     def write_eof(self) -> None:
         self.close()
@@ -181,11 +198,12 @@ class _Transport(asyncio.Transport):
             self._to_peer(lambda: self.peer._end(ConnectionResetError("connection reset by peer")))
             self._loop.call_soon(self._lose, None)
 
-    def _to_peer(self, arrive: Callable[[], None]) -> None:
+    def _to_peer(self, arrive: Callable[[], None], late_s: float = 0.0) -> None:
         if not self.is_silent:
             # Timers of one instant go off in any order.
             self._in_transit.append(arrive)
-            self._loop.call_later(_TRANSIT_S, lambda: self._in_transit.popleft()())
+            self._free_s = max(self._free_s, self._loop.time()) + late_s
+            self._loop.call_at(self._free_s + _TRANSIT_S, lambda: self._in_transit.popleft()())
 
     def _receive(self, data: bytes) -> None:
         if self._is_paused:

@@ -1,7 +1,8 @@
 """One run: a seed, a number of steps, and the history they make.
 
 Every step is one action, some time, and all checks; with even seeds podium runs with `--avoid-conflicts`. From time to
-time there is a calm: no more bad luck, and time enough for everything to come to rest; then nothing may be left over.
+time there is a calm: no more bad luck, and time enough for everything to come to rest; then nothing may be left over,
+and a trial is held: one misfortune by itself (`trials`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tests.simulation.actors import Actors
 from tests.simulation.checkers import Violation
 from tests.simulation.network import SimulatedLoop
 from tests.simulation.observed import ObservedApp
+from tests.simulation.trials import Trials
 from tests.virtual_time import START_S
 
 CALM_EVERY: Final = 400
@@ -52,12 +54,15 @@ class History:
         return hashlib.sha256("\n".join(self.lines).encode()).hexdigest()[:16]
 
 
-def simulate(seed: int, steps: int) -> History:
-    """Run a seed to its end, or to the first violation."""
+def simulate(seed: int, steps: int, trial: str | None = None) -> History:
+    """Run a seed to its end, or to the first violation.
+
+    Args: `trial` is held after every calm; without it one that is chosen by chance.
+    """
     history = History(seed)
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
         try:
-            runner.run(_Simulation(history, steps).run())
+            runner.run(_Simulation(history, steps, trial).run())
         except* Violation as group:
             history.violation = _first(group)
             history.lines.append(f"VIOLATION {history.violation}")
@@ -79,8 +84,8 @@ def _first(group: BaseExceptionGroup[Violation]) -> Violation:
 
 
 class _Simulation:
-    def __init__(self, history: History, steps: int) -> None:
-        self._history, self._steps = history, steps
+    def __init__(self, history: History, steps: int, trial: str | None) -> None:
+        self._history, self._steps, self._trial = history, steps, trial
         self._random = Random(history.seed)
         self._avoids_conflicts = history.seed % 2 == 0
         self._assumed: dict[str, str] = {}
@@ -101,6 +106,7 @@ class _Simulation:
         ) as self._sandbox:
             self._actors = Actors(self._sandbox, self._network, self._random)
             self._actors.furnish()
+            self._trials = Trials(self._sandbox, self._network, self._random, self._pause)
             self._pods = self._sandbox.store.collection(_PODS)
             self._cursor = self._pods.end
             async with anyio.create_task_group() as self._tasks:
@@ -121,13 +127,17 @@ class _Simulation:
         elif self._random.random() < _DEATH_CHANCE:
             await self._die(abruptly=self._random.random() > _STOP_CHANCE)
             self._dead_until_s = self._loop.time() + self._random.choice((0.0, 2.0, 30.0))
-        # What they do may be to have the API server forget its past.
+        # What they do may be to have the API server forget its past, or to go back into it.
         self._read_changes()
         said = self._actors.act()
         self._history.faults = self._actors.faults
         if said is not None:
             self._tell(said)
         await asyncio.sleep(self._random.choice((0.0, 0.001, 0.01, 0.1, 0.5, 1.5)))
+        self._check()
+
+    async def _pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
         self._check()
 
     def _check(self) -> None:
@@ -142,8 +152,9 @@ class _Simulation:
         checkers.check_reserves(app)
 
     async def _calm(self) -> None:
-        """Let everything come to rest, and see that nothing is left over."""
+        """Let everything come to rest, see that nothing is left over, and hold a trial."""
         self._sandbox.faults.clear()
+        self._network.heal()
         self._network.break_connections()
         if self._app is None:
             await self._live()
@@ -162,6 +173,9 @@ class _Simulation:
         checkers.check_informed(app, pods, nodes)
         checkers.check_nothing_held(app)
         checkers.check_nobody_forgotten(app, pods, nodes)
+        name = self._trial or self._random.choice(list(self._trials.all))
+        self._tell(f"trial: {name}")
+        await self._trials.run(name)
         app.hesitation.is_calm = False
 
     # ------------------------------------------------------------ life and death
@@ -229,7 +243,7 @@ class _Simulation:
 
     def _read_changes(self) -> None:
         """Write down what has happened to pods since the last look, and check each change."""
-        for change in self._pods.changes_from(self._cursor):
+        for change in self._pods.changes_from(max(self._cursor, self._pods.start)):
             checkers.check_binding(change)
             pod, name = change.record.obj, change.record.key[1]
             node = pod["spec"].get("nodeName")

@@ -15,7 +15,12 @@ from podium.cluster import Cache
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.handlers import NodeHandler
 from podium.framework.runtime import Framework
+from podium.kube.api_errors import TooManyRequests
+from podium.kube.consistency import Consistency
+from podium.kube.dispatcher import Dispatcher
 from podium.kube.informer import Informer, InformerSet
+from podium.kube.wire import ObjectDecoder
+from podium.kube.write_lanes import Lane
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.queues import SchedulingQueue
 from podium.sandbox import pods
@@ -112,6 +117,14 @@ def _never_sync(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(InformerSet, "wait_synced", wait)
 
 
+def _believe_any_list(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ObjectDecoder, "_check_list", lambda *_: None)
+
+
+def _believe_any_answer(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("podium.binder.api_client.check_success", lambda *_: None)
+
+
 @pytest.mark.parametrize(
     ("plant", "checkers"),
     [
@@ -125,6 +138,7 @@ def _never_sync(patch: pytest.MonkeyPatch) -> None:
         (_miss_changes, {"informed", "one place"}),
         (_stumble, {"surprise"}),
         (_never_sync, {"started"}),
+        (_believe_any_answer, {"assumed", "forgotten", "informed", "reserve"}),
     ],
 )
 def test_planted_mistake_is_found(plant: Plant, checkers: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,3 +146,50 @@ def test_planted_mistake_is_found(plant: Plant, checkers: set[str], monkeypatch:
     found = (simulate(seed, CALM_EVERY).violation for seed in _SEEDS_TRIED)
     violation = next(each for each in found if each is not None)
     assert violation.checker in checkers
+
+
+def _put_all_namespaces_in_one_lane(patch: pytest.MonkeyPatch) -> None:
+    send = Dispatcher.send
+
+    async def send_in_one_lane(dispatcher: Dispatcher, *write: Any, namespace: str = "", **how: Any) -> bytes:
+        del namespace
+        return await send(dispatcher, *write, **how)
+
+    patch.setattr(Dispatcher, "send", send_in_one_lane)
+
+
+def _let_each_429_concern_everybody(patch: pytest.MonkeyPatch) -> None:
+    refuse = Dispatcher._refuse
+
+    def refuse_all(dispatcher: Dispatcher, lane: Lane, path: str, refused: TooManyRequests) -> None:
+        refused.is_server_wide = True
+        lane.priority, priority = 0, lane.priority
+        refuse(dispatcher, lane, path, refused)
+        lane.priority = priority
+
+    patch.setattr(Dispatcher, "_refuse", refuse_all)
+
+
+def _decide_amid_lists(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Consistency, "is_good", True)
+    patch.setattr(Consistency, "wait_s", lambda *_: 0.0)
+
+
+TRIALS: dict[str, tuple[Plant, str]] = {
+    "a slow namespace": (_put_all_namespaces_in_one_lane, "bounded"),
+    "a namespace that is refused": (_let_each_429_concern_everybody, "bounded"),
+    "Events that are refused": (_let_each_429_concern_everybody, "bounded"),
+    "a list that is none": (_believe_any_list, "overfull"),
+    "a list amid attempts": (_decide_amid_lists, "overfull"),
+}
+
+
+@pytest.mark.parametrize("trial", TRIALS)
+def test_trial_finds_the_mistake_that_it_is_there_for(trial: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = simulate(1, 3, trial)
+    assert history.violation is None, "\n".join(history.lines[-25:])
+    plant, checker = TRIALS[trial]
+    plant(monkeypatch)
+    violation = simulate(1, 3, trial).violation
+    assert violation is not None
+    assert violation.checker == checker

@@ -489,6 +489,21 @@ async def test_a_nomination_is_taken_back_or_left_as_the_plugin_says(helped: Any
     assert [value for key, value in patch.body["status"].items() if key == "nominatedNodeName"] == written
 
 
+async def test_a_nomination_that_no_watch_has_shown_yet_is_taken_back() -> None:
+    answers_of_plugin = iter([PostFilterResult("n1"), PostFilterResult("")])
+    world = World(
+        fits(lambda name: unschedulable("full")),
+        post_filter("Preempts", lambda filtered: (next(answers_of_plugin), unschedulable("no"))),
+    )
+    world.put(node("n1"), pod("web-1"))
+    async with world.running():
+        await anyio.sleep(100.0)
+        world.put(node("n2"))
+        await anyio.sleep(100.0)
+    bodies = [each.body["status"] for each in world.sent("PATCH", "/status")]
+    assert [body["nominatedNodeName"] for body in bodies] == ["n1", None]
+
+
 async def test_a_preemption_of_many_does_not_stop_the_loop_for_good() -> None:
     victims = [pod(f"victim-{index}", node="n1") for index in range(400)]
     world = World(

@@ -334,3 +334,15 @@ def test_the_older_event_api_asks_for_less(store):
 
 def test_a_kind_that_is_not_served_is_a_bad_request(store):
     refused(400, "BadRequest", store.create, {"apiVersion": "v9", "kind": "Thing", "metadata": {"name": "a"}})
+
+
+def test_a_store_goes_back_to_an_earlier_revision_and_goes_on_from_there(store):
+    created = store.create(pod("kept"))
+    revision = store.revision
+    bind(store, "default", "kept", {"target": {"name": "n1"}})
+    store.create(pod("later"))
+    store.rewind(revision)
+    assert store.list("pods") == [created]
+    assert store.create(pod("new"))["metadata"]["resourceVersion"] == str(revision + 1)
+    store.compact()
+    refused(410, "Expired", store.rewind, revision)
