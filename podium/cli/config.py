@@ -14,6 +14,7 @@ from podium.cli.configuration import (
     feature_gates_option,
     found_plugins,
     gates_of,
+    not_constructed,
     plugin_option,
     registry_of,
     usable,
@@ -46,6 +47,8 @@ def check(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) 
     good = usable(file, plugins, feature_gates)
     for warning in good.warnings:
         click.echo(f"{file}: warning: {warning}", err=True)
+    if problems := not_constructed(good):
+        raise BadConfiguration(f"{file}: {problem}" for problem in problems)
     names = ", ".join(profile.scheduler_name for profile in good.config.profiles)
     click.echo(f"{file}: good, profiles: {names}")
     for extender in good.config.extenders:

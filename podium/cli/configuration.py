@@ -153,6 +153,27 @@ def usable(
     return Usable(loaded.config, plugins, (*loaded.warnings, *missing.warnings) if to_run else ())
 
 
+def not_constructed(good: Usable) -> tuple[str, ...]:
+    """Why plugins cannot be constructed with the args that the configuration gives them, a line for each.
+
+    Nothing else runs them before a daemon does: an unknown field, or a constructor that fails, would show only then.
+    """
+    from podium.cluster import Snapshot
+    from podium.framework.runtime import construct, constructed
+    from podium.framework.status import PluginError
+    from podium.queues import build_hint_map
+    from podium.testing.handle import StillHandle
+
+    problems: list[str] = []
+    for profile in good.config.profiles:
+        for name in constructed(profile, good.plugins):
+            try:
+                build_hint_map([construct(good.plugins[name], profile, StillHandle(Snapshot(), ()))])
+            except PluginError as error:
+                problems.append(str(error))
+    return tuple(dict.fromkeys(problems))
+
+
 def found_plugins(references: Sequence[str]) -> Mapping[str, type[Plugin]]:
     """The plugins there are, in-tree and others, by name.
 

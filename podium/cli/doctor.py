@@ -14,6 +14,7 @@ from podium.cli.configuration import (
     Usable,
     connection_options,
     feature_gates_option,
+    not_constructed,
     plugin_option,
     usable,
 )
@@ -61,7 +62,11 @@ def command(
     else:
         for warning in good.warnings:
             report.warn("configuration", warning, "leave the field out, or live with it")
-        report.ok("configuration", ", ".join(profile.scheduler_name for profile in good.config.profiles))
+        problems = not_constructed(good)
+        for problem in problems:
+            report.fail("plugins", problem, "correct the plugin or its args, or take it out of the configuration")
+        if not problems:
+            report.ok("configuration", ", ".join(profile.scheduler_name for profile in good.config.profiles))
         event_loop.run(partial(_examine, report, good, kubeconfig, master))
     if output == TEXT:
         click.echo(_text(report), nl=False)

@@ -8,6 +8,7 @@ from typing import TypeVar
 import anyio
 
 from podium.lib.descriptors import raise_limit
+from podium.lib.error_words import words_of
 
 T = TypeVar("T")
 
@@ -26,4 +27,4 @@ def messages(error: BaseException) -> list[str]:
     """What each error says that task groups have put together, at any depth."""
     if isinstance(error, BaseExceptionGroup):
         return [message for each in error.exceptions for message in messages(each)]
-    return [str(error)]
+    return [words_of(error)]

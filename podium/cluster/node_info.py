@@ -24,7 +24,7 @@ class NodeInfo:
     def node(self) -> Node:
         """The node object."""
         node = self.snapshot.nodes[self.row]
-        assert node is not None, f"row {self.row} has no node"
+        assert node is not None, f"row {self.row} has no node, as any row may that is not in `order`"
         return node
 
     @property

@@ -92,6 +92,7 @@ from podium.kube.resource_types import NODES, PODS
 from podium.kube.session import ApiSession
 from podium.lib import garbage
 from podium.lib.clock import Clock, SuspendAwareClock, SystemClock
+from podium.lib.error_words import Worded, words_of
 from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.queues import Nominator, Place, PodBackoff, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
@@ -107,7 +108,7 @@ _LEASE_CONNECTIONS_MAX = 2
 _CONNECTIONS_FOR_READS = 16
 
 
-class PartFailed(Exception):  # noqa: N818 - what has happened, as the log says it
+class PartFailed(Worded):
     """A part of the scheduler has ended by a mistake of ours; the log has said which."""
 
 
@@ -488,7 +489,7 @@ class App:
         except Exception as error:
             self.metrics.count_unexpected_error("task", part)
             log.critical("A part of the scheduler has failed, exiting", part=part, exc_info=error)
-            raise PartFailed(f"the {part} failed: {error}") from error
+            raise PartFailed(f"the {part} failed: {words_of(error)}") from error
 
     async def _unless_stopped(self, *steps: Callable[[], Awaitable[None]]) -> bool:
         """Whether all the steps were made, one after the other, before anybody asked to stop."""

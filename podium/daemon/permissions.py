@@ -13,12 +13,11 @@ from typing import Any
 
 from podium.binder import ApiClient, EventRecorder, PreemptionsUnderWay, WaitingPods
 from podium.cluster import Cache
-from podium.config import KubeSchedulerConfiguration, expand_plugins
+from podium.config import KubeSchedulerConfiguration
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import BrokenObjects
 from podium.framework.interface import Plugin
-from podium.framework.plugin_args import args_of
-from podium.framework.runtime import points_of
+from podium.framework.runtime import construct, constructed
 from podium.kube.dispatcher import Dispatcher
 from podium.kube.informer import InformerSet
 from podium.kube.resource_types import NODES, PODS, ResourceType
@@ -132,11 +131,10 @@ def _watched_by(
     config: KubeSchedulerConfiguration, plugins: Mapping[str, type[Plugin]], session: ApiSession, clock: Clock
 ) -> Iterator[tuple[str, Iterable[ResourceType[Any]]]]:
     """Each enabled plugin and the resources that it asks for when it is constructed."""
-    registry = {name: points_of(each) for name, each in plugins.items()}
     for profile in config.profiles:
-        for name in sorted(expand_plugins(profile, registry).names() & plugins.keys()):
+        for name in constructed(profile, plugins):
             informers = InformerSet(session, clock=clock, random=Random(0))
-            plugins[name](args_of(plugins[name], profile), _handle(session, informers, clock))
+            construct(plugins[name], profile, _handle(session, informers, clock))
             yield name, informers.resources
 
 

@@ -107,6 +107,16 @@ def expanded(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]])
     return expand_plugins(profile, registry)
 
 
+def constructed(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -> Sequence[str]:
+    """The names of the plugins that a profile constructs: those that it enables anywhere, and that there are.
+
+    Raises:
+        ConfigError: the profile cannot be built.
+    """
+    enabled = profile.plugins.enabled_names() | expanded(profile, classes).names()
+    return sorted(enabled & classes.keys())
+
+
 @dataclass(frozen=True, slots=True)
 class PermitResult:
     """What the Permit plugins say: a rejection, or whom to wait for and how long (seconds by plugin), or go on."""
@@ -135,11 +145,7 @@ class Framework:
         self.clock = handle.clock
         self.observer = observer
         plugins = expanded(profile, classes)
-        self._plugins = {
-            name: _construct(classes[name], profile, handle)
-            for name in sorted(profile.plugins.enabled_names() | plugins.names())
-            if name in classes
-        }
+        self._plugins = {name: construct(classes[name], profile, handle) for name in constructed(profile, classes)}
         self.queue_sort: QueueSortPlugin = self._at(plugins, ExtensionPoint.QUEUE_SORT, QueueSortPlugin)[0]
         self.pre_enqueue = self._at(plugins, ExtensionPoint.PRE_ENQUEUE, PreEnqueuePlugin)
         self.pre_filter = self._at(plugins, ExtensionPoint.PRE_FILTER, PreFilterPlugin)
@@ -333,7 +339,12 @@ def rejected_on(row: int, status: Status) -> FitError:
     return FitError(1, diagnosis)
 
 
-def _construct(plugin: type[Plugin], profile: ProfileConfiguration, handle: Handle) -> Plugin:
+def construct(plugin: type[Plugin], profile: ProfileConfiguration, handle: Handle) -> Plugin:
+    """The plugin as the profile has it, with its args.
+
+    Raises:
+        PluginError: it refuses its args, or fails; names the profile and the plugin.
+    """
     try:
         built = plugin(args_of(plugin, profile), handle)
         if built.name != plugin.name:

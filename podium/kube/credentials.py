@@ -31,7 +31,7 @@ from podium.kube.kubeconfig import Section
 from podium.kube.server_address import Address, AddressError, base_url, host_name, proxy_from_environment, proxy_url
 from podium.kube.token_sources import FixedToken, LoadedToken, TokenFile, TokenSource
 from podium.lib.clock import Clock
-from podium.lib.error_words import Worded
+from podium.lib.error_words import Worded, words_of
 
 log = structlog.get_logger(__name__)
 
@@ -114,7 +114,7 @@ class Credentials:
             self._reload_tls()
         except _LOAD_ERRORS as error:
             # What we have may well go on working; if not, the server will say so.
-            log.warning("credentials not refreshed", error=str(error) or type(error).__name__)
+            log.warning("credentials not refreshed", error=words_of(error))
 
     def look_again(self) -> bool:
         """Read authorities and client certificate again after TLS has failed; whether there are others now."""
@@ -122,7 +122,7 @@ class Credentials:
         try:
             self._reload_tls()
         except _LOAD_ERRORS as error:
-            log.warning("credentials not refreshed", error=str(error) or type(error).__name__)
+            log.warning("credentials not refreshed", error=words_of(error))
         return self.generation != before
 
     def _reload_tls(self) -> None:

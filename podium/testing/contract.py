@@ -11,6 +11,7 @@ from typing import Any
 
 from podium.framework.interface import Plugin
 from podium.framework.plugin_args import typed_args
+from podium.lib.error_words import words_of
 from podium.testing.contract_checks import CHECKS, BrokenContract, Subject
 from podium.testing.handle import StillHandle
 from podium.testing.one_cycle import snapshot_of
@@ -25,8 +26,8 @@ def check_contract(plugin: type[Plugin], args: Any = None, *, clusters: int = 30
     At the extension points that the plugin extends: `events_to_register` is valid, and hints answer; nothing is
     waited for but where it may be; PreEnqueue, Filter and Score answer alike when asked twice and in another order;
     both forms agree; scores are integers, between 0 and 100 once normalised; the snapshot stays as it was; what a
-    PreFilter remembers is as it was after a pod is taken off and put back, and dry runs do not reach it; Unreserve is
-    harmless without Reserve; every status is one that its extension point may answer.
+    PreFilter remembers follows a pod that is taken off, is as it was when that is put back, and is not reached by dry
+    runs; Unreserve is harmless without Reserve; every status is one that its extension point may answer.
 
     Args:
         args: as in the configuration, a mapping, if the plugin declares `Args`; a value of that type will do too.
@@ -60,7 +61,9 @@ def _check(subject: Subject, where: str) -> None:
             check(subject)
         except BrokenContract as broken:
             raise BrokenContract(f"{where}: {broken}") from None
-        except Exception as error:
-            raise BrokenContract(f"{where}: raised {type(error).__name__}: {error}") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise BrokenContract(f"{where}: raised {words_of(error)}") from error
         if subject.fingerprint() != before:
             raise BrokenContract(f"{where}: the snapshot was changed")

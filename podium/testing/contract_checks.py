@@ -224,6 +224,33 @@ def taking_off_and_putting_back_restores(subject: Subject) -> None:
             _demand(original == before, "what was tried out on a clone of the state has reached the original")
 
 
+def what_is_remembered_follows_the_pods(subject: Subject) -> None:
+    """Without extensions, Filter with the old state fares as PreFilter and Filter do anew, once a pod is gone."""
+    plugin = subject.plugin
+    assert isinstance(plugin, PreFilterPlugin)
+    state, rows = subject.begun()
+    if rows is None or plugin.pre_filter_extensions() is not None:
+        return
+    for placed in subject.cluster.placed:
+        world, anew = subject.snapshot.fork(), CycleState()
+        row = world.row_of[placed.node_name]
+        world.remove_pod(row, placed.uid)
+        result, status = plugin.pre_filter(anew, subject.pod, world)
+        is_skipped = status is not None and status.code is Code.SKIP
+        if row not in rows or result is not None or (status is not None and not is_skipped):
+            continue
+        _demand(
+            _fits(subject, state.clone(), world, row) == (is_skipped or _fits(subject, anew, world, row)),
+            "pre_filter remembers what depends on other pods, and there is no pre_filter_extensions: once a pod is "
+            "taken off a node, as preemption does, filter goes by what is no longer true",
+        )
+
+
+def _fits(subject: Subject, state: CycleState, world: Snapshot, row: int) -> bool:
+    alone = np.array([row], np.intp)
+    return all(_answers(form, subject, state, world, alone) == [None] for form in _filters(subject.plugin))
+
+
 # ---------------------------------------------------------------- scoring
 
 
@@ -307,6 +334,7 @@ CHECKS: Final[Sequence[tuple[tuple[type, ...], Callable[[Subject], None]]]] = (
     ((QueueSortPlugin,), less_is_an_order),
     ((FilterPlugin, TableFilterPlugin), filtering_is_steady),
     ((PreFilterPlugin,), taking_off_and_putting_back_restores),
+    ((PreFilterPlugin,), what_is_remembered_follows_the_pods),
     ((PreScorePlugin, ScorePlugin, TableScorePlugin), scoring_is_steady),
     ((ReservePlugin,), unreserve_is_harmless),
     ((PermitPlugin,), permit_answers),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from podium.cluster import Cache, Snapshot
 from podium.config import (
@@ -28,6 +28,7 @@ from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.resource_types import KubeObject
 from podium.plugins import IN_TREE
+from podium.testing.builders import node
 from podium.testing.handle import StillHandle
 
 
@@ -62,6 +63,9 @@ class Result:
             for name, score in scores.items():
                 totals[name] = totals.get(name, 0) + score
         return totals
+
+
+_DELETED: Final = node("a-node-that-was-deleted")
 
 
 class _Silent:
@@ -116,15 +120,20 @@ def schedule_once(
 def snapshot_of(*objects: Node | Pod) -> Snapshot:
     """The snapshot of a cluster with these nodes, and these pods on them.
 
+    A node was deleted from it, as from any real one: its first row is empty.
+
     Raises:
         ValueError: an object has a field that cannot be read.
     """
     cache = Cache(_refuse)
+    cache.put_node(_DELETED)
     for each in objects:
         if isinstance(each, Node):
             cache.put_node(each)
         else:
             cache.add_pod(each)
+    cache.snapshot()
+    cache.remove_node(_DELETED.name)
     return cache.snapshot()
 
 

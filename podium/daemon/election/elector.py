@@ -23,6 +23,7 @@ from podium.daemon.election.lease import LeaseLock
 from podium.daemon.election.term import Term
 from podium.kube.api_errors import AlreadyExists, ApiError, Conflict, NotFound, Unauthorized, Unreachable
 from podium.lib.clock import Clock
+from podium.lib.error_words import Worded
 from podium.telemetry import Metrics, flush_log, get_logger
 
 log = get_logger("leaderelection")
@@ -37,7 +38,7 @@ Tell = Callable[[str], None]
 """Records an Event about the Lease, such as "became leader"."""
 
 
-class LeadershipLost(Exception):  # noqa: N818 - what has happened
+class LeadershipLost(Worded):
     """Another replica may lead by now: this process must do nothing more."""
 
 

@@ -19,6 +19,7 @@ from podium.kube.answers import check_object
 from podium.kube.api_errors import Malformed
 from podium.kube.dispatcher import Requester
 from podium.kube.objects import ObjectMeta
+from podium.lib.error_words import words_of
 
 Json = dict[str, Any]
 
@@ -112,7 +113,7 @@ class LeaseLock:
                 transitions=int(spec.get("leaseTransitions") or 0),
             )
         except (ValueError, TypeError, AttributeError) as error:
-            raise Malformed(f"Lease {self}: {error}") from error
+            raise Malformed(f"Lease {self}: {words_of(error)}") from error
         if written is not None and record.holder != written.holder:
             raise Malformed(
                 f"Lease {self}: written for {written.holder!r}, answered with holder {record.holder!r:.300}"

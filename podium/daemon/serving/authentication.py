@@ -28,6 +28,7 @@ from podium.kube.answers import read
 from podium.kube.api_errors import ApiError
 from podium.kube.dispatcher import Requester
 from podium.lib.clock import Clock
+from podium.lib.error_words import words_of
 from podium.lib.expiring import ExpiringCache
 from podium.telemetry import get_logger
 
@@ -126,7 +127,7 @@ class Authenticator:
             answer = await self._session.request("POST", _TOKEN_REVIEWS, orjson.dumps(review), deadline_s=_REVIEW_S_MAX)
             verdict = read(_decode, answer, "a TokenReview").status
         except (ApiError, TypeError) as error:
-            raise NotAuthenticated(f"the token could not be reviewed: {error}") from error
+            raise NotAuthenticated(f"the token could not be reviewed: {words_of(error)}") from error
         if not verdict.authenticated:
             return NotAuthenticated(verdict.error or "the token is not valid")
         found = verdict.user

@@ -34,6 +34,7 @@ from podium.kube.outage import Outage
 from podium.kube.session import ApiSession
 from podium.lib import garbage
 from podium.lib.clock import Clock, SystemClock
+from podium.lib.error_words import Worded, words_of
 from podium.telemetry import CONTENT_TYPE, get_logger
 
 log = get_logger("estimator")
@@ -41,7 +42,7 @@ log = get_logger("estimator")
 _STOP_S_MAX: Final = 5.0
 
 
-class ListenError(Exception):
+class ListenError(Worded):
     """A port cannot be listened on; the text says which."""
 
 
@@ -172,7 +173,7 @@ async def _grpc_server(
         else:
             port = server.add_secure_port(address, credentials)
     except RuntimeError as error:
-        raise ListenError(f"cannot listen on {address}: {error}") from error
+        raise ListenError(f"cannot listen on {address}: {words_of(error)}") from error
     await server.start()
     try:
         yield port

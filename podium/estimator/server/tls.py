@@ -16,12 +16,13 @@ from typing import cast
 
 import grpc
 
+from podium.lib.error_words import Worded
 from podium.telemetry import get_logger
 
 log = get_logger("estimator")
 
 
-class TlsError(Exception):
+class TlsError(Worded):
     """The certificates cannot be used; the text says which file."""
 
 

@@ -1,7 +1,9 @@
 import json
+from collections.abc import Sequence
+from pathlib import Path
 
 import yaml
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from podium.cli.main import main
 
@@ -58,3 +60,82 @@ def test_lines_come_in_file_order_with_errors_that_name_their_fields(tmp_path):
     assert lines[0]["effective"] is None
     assert lines[1]["errors"] == []
     assert lines[1]["effective"]["parallelism"] == 16
+
+
+# ---------------------------------------------------------------- plugins and their args
+
+PLUGINS = """
+from dataclasses import dataclass
+
+from podium.framework import FilterPlugin
+
+
+@dataclass(frozen=True)
+class PoolArgs:
+    pool_size: int = 1
+
+
+class Pooled(FilterPlugin):
+    Args = PoolArgs
+
+    def filter(self, state, pod, node):
+        return None
+
+
+class Failing(FilterPlugin):
+    def __init__(self, args, handle):
+        super().__init__(args, handle)
+        {}["team"]
+
+    def filter(self, state, pod, node):
+        return None
+
+
+class Leaving(Failing):
+    def __init__(self, args, handle):
+        raise SystemExit(0)
+
+
+class Odd(FilterPlugin):
+    def events_to_register(self):
+        return ["NodeAdd"]
+
+    def filter(self, state, pod, node):
+        return None
+"""
+WITH_PLUGINS = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: podium
+  plugins: {multiPoint: {enabled: [%s]}}
+  pluginConfig: [{name: Pooled, args: {%s}}]
+"""
+
+
+def checked(tmp_path: Path, args: str, *names: str, command: Sequence[str] = ("config", "check")) -> Result:
+    plugins, file = tmp_path / "plugins.py", tmp_path / "config.yaml"
+    plugins.write_text(PLUGINS)
+    file.write_text(WITH_PLUGINS % (", ".join(f"{{name: {name}}}" for name in names), args))
+    given = [each for name in names for each in ("--plugin", f"{plugins}:{name}")]
+    where = [str(file)] if command[0] == "config" else ["--config", str(file), "--kubeconfig", str(tmp_path / "none")]
+    return CliRunner().invoke(main, [*command, *where, *given])
+
+
+def test_a_configuration_is_good_if_its_plugins_can_be_constructed_with_their_args(tmp_path: Path) -> None:
+    for args in ("", "pool_size: 3", "poolSize: 3"):
+        result = checked(tmp_path, args, "Pooled")
+        assert result.exit_code == 0, result.output
+        assert "good, profiles: podium" in result.output
+
+
+def test_every_plugin_that_cannot_be_constructed_is_named_and_nothing_is_called_good(tmp_path: Path) -> None:
+    for command in (("config", "check"), ("doctor",)):
+        result = checked(tmp_path, "poolSiz: 3", "Pooled", "Failing", "Leaving", "Odd", command=command)
+        assert result.exit_code == 1
+        text = " ".join(result.output.split())
+        assert "good" not in text
+        assert 'initializing plugin "Pooled": args.poolSiz: unknown field; known: pool_size' in text
+        assert "initializing plugin \"Failing\": KeyError: 'team'" in text
+        assert 'initializing plugin "Leaving": SystemExit: 0' in text
+        assert "plugin \"Odd\" for its events_to_register: answered 'NodeAdd'" in text

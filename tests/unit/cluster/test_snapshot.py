@@ -46,6 +46,17 @@ def test_columns_hold_what_nodes_offer_and_pods_request(cache):
     assert snapshot.nonzero_requested("memory")[row] == 1024**3 + 200 * 1024**2
 
 
+def test_a_snapshot_goes_through_all_nodes_in_their_order_and_no_empty_row(cache):
+    for name in ("n1", "n2", "n3"):
+        cache.put_node(node(name))
+    assert [each.name for each in cache.snapshot()] == ["n1", "n2", "n3"]
+    cache.remove_node("n1")
+    snapshot = cache.snapshot()
+    assert [each.name for each in snapshot] == names(snapshot) == ["n2", "n3"]
+    with pytest.raises(AssertionError, match="row 0 has no node"):
+        [snapshot.node(row).name for row in range(len(snapshot))]
+
+
 def test_view_of_one_node_reads_the_columns(cache):
     cache.put_node(node("n1", cpu="4", pods=10, labels={"app": "x"}, allocatable={"example.com/gpu": 8}))
     cache.add_pod(pod("a", cpu="1", requests={"example.com/gpu": 2}, node="n1"))

@@ -30,6 +30,23 @@ class TypedByStruct(Typed):
     Args = StructArgs
 
 
+@dataclass(frozen=True)
+class PoolArgs:
+    pool_size: int = 1
+    max_wait_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class NestedArgs:
+    main_pool: PoolArgs | None = None
+    other_pools: list[PoolArgs] = field(default_factory=list)
+    by_name: dict[str, PoolArgs] = field(default_factory=dict)
+
+
+class Nested(Typed):
+    Args = NestedArgs
+
+
 class Untyped(ScorePlugin):
     def score(self, state: object, pod: object, node: object) -> int:
         return 0
@@ -48,6 +65,21 @@ def test_without_an_entry_the_defaults_of_the_type_hold() -> None:
     assert args_of(TypedByStruct, Profile("podium")) == StructArgs()
 
 
+def test_fields_may_be_in_camel_case_at_any_depth() -> None:
+    args = args_of(
+        Nested,
+        given(
+            "Nested",
+            {
+                "mainPool": {"poolSize": 2, "max_wait_s": 1.5},
+                "otherPools": [{"poolSize": 3}],
+                "by_name": {"theBig": {"maxWaitS": 4}},
+            },
+        ),
+    )
+    assert args == NestedArgs(PoolArgs(2, 1.5), [PoolArgs(3)], {"theBig": PoolArgs(max_wait_s=4.0)})
+
+
 def test_a_plugin_without_declared_args_gets_what_the_configuration_says() -> None:
     assert args_of(Untyped, given("Untyped", {"anything": [1]})) == {"anything": [1]}
     assert args_of(Untyped, Profile("podium")) is None
@@ -60,6 +92,16 @@ def test_a_plugin_without_declared_args_gets_what_the_configuration_says() -> No
         (Typed, {"resource": "cpu", "zones": ["a", 1]}, "args.zones[1]: expected `str`, got `int`"),
         (Typed, {"resource": "cpu", "wieght": 3}, "args.wieght: unknown field; known: resource, weight, zones"),
         (TypedByStruct, {"wieght": 3}, "args.wieght: unknown field; known: resource"),
+        (
+            Nested,
+            {"otherPools": [{}, {"poolSiz": 3}]},
+            "args.otherPools[1].poolSiz: unknown field; known: pool_size, max_wait_s",
+        ),
+        (
+            Nested,
+            {"mainPool": {"poolSize": 1, "pool_size": 2}},
+            "args.mainPool.pool_size: given twice, in both spellings",
+        ),
         (Typed, {}, "args: object missing required field `resource`"),
         (Typed, [1], "args: expected `object`, got `array`"),
     ],

@@ -24,6 +24,7 @@ from podium.framework import (
     PreEnqueuePlugin,
     PreFilterExtensions,
     PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
     QueueSortPlugin,
     ReservePlugin,
@@ -93,6 +94,51 @@ class Subtracting(FilterPlugin):
         free = node.snapshot.allocatable("cpu")
         free -= node.snapshot.requested("cpu")
         return None
+
+
+class Exits(FilterPlugin):
+    def filter(self, state: Any, pod: Any, node: Any) -> Status | None:
+        raise SystemExit(0)
+
+
+class GoesByRowNumbers(PreFilterPlugin):
+    """Takes the rows of a snapshot for numbers from 0 on, which they are until a node is deleted."""
+
+    def pre_filter(self, state: Any, pod: Any, snapshot: Any) -> Any:
+        return PreFilterResult(frozenset(snapshot.node(row).name for row in range(len(snapshot)))), None
+
+
+class GoesThroughNodes(PreFilterPlugin):
+    def pre_filter(self, state: Any, pod: Any, snapshot: Any) -> Any:
+        return PreFilterResult(frozenset(node.name for node in snapshot)), None
+
+
+@dataclass(frozen=True)
+class Crowded:
+    nodes: frozenset[str]
+
+
+class Remembers(PreFilterPlugin, FilterPlugin):
+    """Looks at the pods on the nodes once, and not again when one of them goes."""
+
+    def pre_filter(self, state: Any, pod: Any, snapshot: Any) -> Any:
+        state.write(Crowded(frozenset(node.name for node in snapshot if node.pods)))
+        return None, None
+
+    def filter(self, state: Any, pod: Any, node: Any) -> Status | None:
+        return unschedulable("somebody is there") if node.name in state.read(Crowded).nodes else None
+
+
+class RemembersOrSkips(Remembers):
+    def pre_filter(self, state: Any, pod: Any, snapshot: Any) -> Any:
+        super().pre_filter(state, pod, snapshot)
+        return None, None if state.read(Crowded).nodes else SKIP
+
+
+class RemembersThePodOnly(Remembers):
+    def pre_filter(self, state: Any, pod: Any, snapshot: Any) -> Any:
+        state.write(Crowded(frozenset({"n1"} if pod.metadata.labels["app"] == "web" else ())))
+        return None, None
 
 
 class FewVerdicts(TableFilterPlugin):
@@ -261,6 +307,10 @@ def yes(pod: Any, old: Any, new: Any) -> Any:
         (Raising, "raised KeyError: 'gone'"),
         (Meddling, "the snapshot was changed"),
         (Subtracting, "raised ValueError: output array is read-only"),
+        (Exits, "raised SystemExit: 0"),
+        (GoesByRowNumbers, "raised AssertionError: row . has no node, as any row may that is not in `order`"),
+        (Remembers, "there is no pre_filter_extensions"),
+        (RemembersOrSkips, "there is no pre_filter_extensions"),
         (FewVerdicts, "verdicts for"),
         (TooHigh, r"outside 0\.\.100: \[101"),
         (Fractions, "score is not one integer for each node"),
@@ -286,6 +336,11 @@ def yes(pod: Any, old: Any, new: Any) -> Any:
 def test_who_breaks_a_rule_is_named_with_the_rule_and_the_cluster(plugin: type[Plugin], words: str) -> None:
     with pytest.raises(BrokenContract, match=rf"^{plugin.name}, seed 0, cluster \d+, pod incoming-\d: .*({words})"):
         check_contract(plugin)
+
+
+@pytest.mark.parametrize("plugin", [GoesThroughNodes, RemembersThePodOnly])
+def test_who_does_it_right_passes(plugin: type[Plugin]) -> None:
+    check_contract(plugin)
 
 
 class Capped(ScorePlugin):
