@@ -52,6 +52,10 @@ class ConnectionLost(ApiError):
     """The connection broke, or the deadline passed, while reading."""
 
 
+class Silent(ConnectionLost):
+    """Nothing has come for too long: the server is slow, or the connection is dead without anybody having said so."""
+
+
 class OutcomeUnknown(ApiError):
     """The connection broke, or the deadline passed, after a write may have been sent."""
 

@@ -15,16 +15,19 @@ import asyncio
 import socket
 import ssl
 import urllib.parse
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Literal, NamedTuple, cast
 
 import anyio
 import httptools
 
-from podium.kube.api_errors import ConnectionLost, Crowded, HeldBack, Unreachable
+from podium.kube.api_errors import ConnectionLost, Crowded, HeldBack, Silent, Unreachable
 
 _CONNECT_S_MAX: Final = 10.0
 _KEEPALIVE_S: Final = 60.0
+_LINGER_S: Final = 60.0
+"""API servers end a request that takes longer than a minute."""
 
 FLOW_SCHEMA: Final = b"x-kubernetes-pf-flowschema-uid"
 _FLOW_SCHEMA_LENGTH: Final = len(FLOW_SCHEMA)
@@ -58,8 +61,9 @@ class Connection(asyncio.Protocol):
     """One connection, with one request at a time on it."""
 
     def __init__(self) -> None:
-        self.is_open = False
+        self.is_open = self.is_lingering = False
         self.idle_since_s = 0.0
+        self._lingers = False
         self._loop = asyncio.get_running_loop()
         self._parser: Any = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport
@@ -75,11 +79,18 @@ class Connection(asyncio.Protocol):
         self._has_flow_schema = False
         self._is_begun = self._is_headed = self._is_framed = False
 
-    def send(self, request: bytes, deadline_s: float, answer_bytes_max: int) -> asyncio.Future[Answer]:
-        """Send a request; the answer, or a `ConnectionLost`, comes by the deadline, on the loop's clock."""
+    def send(
+        self, request: bytes, deadline_s: float, answer_bytes_max: int, *, lingers: bool
+    ) -> asyncio.Future[Answer]:
+        """Send a request; the answer, or a `ConnectionLost`, comes by the deadline, on the loop's clock.
+
+        Args:
+            lingers: stay open for a while after the deadline, so that a server that is slow does not give up.
+        """
         assert self._answer is None, "one request at a time"
         self._start_answer()
         self._received_bytes, self._received_bytes_max = 0, answer_bytes_max
+        self._lingers = lingers
         answer = self._answer = self._loop.create_future()
         self._timer = self._loop.call_at(deadline_s, self._give_up)
         self._transport.write(request)
@@ -87,7 +98,7 @@ class Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Drop the connection; a TLS farewell would wait for the answer of a server that may be gone."""
-        self.is_open = False
+        self.is_open = self.is_lingering = False
         self._transport.abort()
 
     # ------------------------------------------------------------ what the loop calls
@@ -190,10 +201,14 @@ class Connection(asyncio.Protocol):
             answer.set_exception(_Broken(words, is_untouched=self._served > 0 and not self._is_begun))
 
     def _give_up(self) -> None:
-        self.abort()
         answer = self._end()
+        if self._lingers:
+            self.is_open, self.is_lingering = False, True
+            self._timer = self._loop.call_later(_LINGER_S, self.abort)
+        else:
+            self.abort()
         if answer is not None:
-            answer.set_exception(_Broken(_NO_ANSWER, is_untouched=False))
+            answer.set_exception(Silent(_NO_ANSWER))
 
     def _end(self) -> asyncio.Future[Answer] | None:
         """The request that was under way, if anybody still waits for its answer."""
@@ -238,9 +253,11 @@ class ConnectionPool:
         self._path = url.path.rstrip("/").encode()
         self._fixed = _lines({"Host": url.netloc.rpartition("@")[2], **headers})
         self._heads: dict[tuple[str | None, str | None], bytes] = {}
+        self._connections_max = connections_max
         self._places = asyncio.Semaphore(connections_max)
-        self._idle: list[Connection] = []
+        self._idle: deque[Connection] = deque()
         self._busy: set[Connection] = set()
+        self._lingering: deque[Connection] = deque()
         self._is_retired = False
         self._may_write = may_write
 
@@ -273,11 +290,16 @@ class ConnectionPool:
                 if method != "GET" and self._may_write is not None and not self._may_write():
                     self._put_back(connection)
                     raise HeldBack(HELD_BACK)
-                return await self._exchange(connection, message, ends_s, answer_bytes_max)
+                return await self._exchange(connection, message, ends_s, answer_bytes_max, lingers=method != "GET")
+            except Silent:
+                # What has made this connection dead may have happened to all that have not been used since.
+                self.distrust_idle(ends_s - deadline_s)
+                raise
             except _Broken as error:
                 if method != "GET" or not error.is_untouched:
                     raise
-            return await self._exchange(await self._connected(ends_s), message, ends_s, answer_bytes_max)
+            connection = await self._connected(ends_s)
+            return await self._exchange(connection, message, ends_s, answer_bytes_max, lingers=False)
         finally:
             self._places.release()
 
@@ -285,6 +307,16 @@ class ConnectionPool:
     def idle(self) -> int:
         """How many connections are open and wait for a request."""
         return sum(connection.is_open for connection in self._idle)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is under way."""
+        return bool(self._busy)
+
+    def distrust_idle(self, since_s: float) -> None:
+        """Drop the connections that have given no sign of life since that time of the loop's clock."""
+        while self._idle and self._idle[0].idle_since_s <= since_s:
+            self._idle.popleft().abort()
 
     def retire(self) -> None:
         """Keep no connection beyond the request that is on it."""
@@ -295,23 +327,34 @@ class ConnectionPool:
     async def close(self) -> None:
         """Drop all connections; requests still under way fail."""
         self.retire()
-        for connection in tuple(self._busy):
+        for connection in (*self._busy, *self._lingering):
             connection.abort()
 
     # ------------------------------------------------------------ one request
 
-    async def _exchange(self, connection: Connection, message: bytes, ends_s: float, answer_bytes_max: int) -> Answer:
+    async def _exchange(
+        self, connection: Connection, message: bytes, ends_s: float, answer_bytes_max: int, *, lingers: bool
+    ) -> Answer:
         self._busy.add(connection)
         try:
-            answer = await connection.send(message, ends_s, answer_bytes_max)
+            answer = await connection.send(message, ends_s, answer_bytes_max, lingers=lingers)
         except BaseException:
             # Cancelled ones too: the answer would meet the next request.
-            connection.abort()
+            if connection.is_lingering:
+                self._let_linger(connection)
+            else:
+                connection.abort()
             raise
         finally:
             self._busy.discard(connection)
         self._put_back(connection)
         return answer
+
+    def _let_linger(self, connection: Connection) -> None:
+        """Leave a connection to itself that nobody waits for any more; as many as may be in use, the oldest go."""
+        self._lingering.append(connection)
+        while len(self._lingering) > self._connections_max or not self._lingering[0].is_lingering:
+            self._lingering.popleft().abort()
 
     def _put_back(self, connection: Connection) -> None:
         if connection.is_open and not self._is_retired:

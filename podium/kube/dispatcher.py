@@ -36,8 +36,9 @@ _SHARE: Final = 4
 _LANES_KEPT: Final = 1000
 _SLOW_WAITING_MAX: Final = 1000
 _RETRIES_MAX: Final = 10
-_REQUEST_S_MAX: Final = 30.0
-"""How long a request may take, not counted the wait before it."""
+_REQUEST_S_MAX: Final = 15.0
+"""How long a request may take, not counted the wait before it. The server may go on with a write, which is looked up on
+another connection: either it is slow, or the connection is dead."""
 
 
 class Requester(Protocol):

@@ -7,8 +7,10 @@ Source: client-go v0.36 tools/cache/reflector.go.
 Differs: a watch that breaks after a while is taken up again at once, and a version that has expired is listed for at
 once, where client-go waits about a second; but not again and again. A list is one answer that is decoded as it arrives,
 not the first events of a watch, which cost the API server about twice as much; it is always a consistent read (no
-resourceVersion: never "0", nor the last one seen), so the store never goes back in time; a watch that has been silent
-for `idle_s_max` counts as dead, since HTTP/1.1 has no pings.
+resourceVersion: never "0", nor the last one seen), so the store never goes back in time. HTTP/1.1 has no pings, and a
+balancer that has lost a connection may go on answering keepalives: so a watch on which nothing comes is asked to end
+soon, and its end is the sign of life; one that brings something may last. Silence for longer counts as a dead
+connection, and the watch is resumed on a new one.
 """
 
 from __future__ import annotations
@@ -34,13 +36,15 @@ from podium.kube.api_errors import (
     Malformed,
     NotFound,
     ServerTimeout,
+    Silent,
     Unauthorized,
     Unreachable,
 )
 from podium.kube.backoff import Backoff, BackoffPolicy
 from podium.kube.list_body import ListBody
 from podium.kube.resource_types import ObjectT, ResourceType
-from podium.kube.session import LIST_BYTES_MAX, ApiSession, Stream
+from podium.kube.session import LIST_BYTES_MAX, ApiSession
+from podium.kube.streams import Stream
 from podium.kube.whole_objects import Keep
 from podium.kube.wire import DELETED, Bookmark, BrokenObject, ObjectDecoder, Page
 from podium.lib.clock import Clock
@@ -62,6 +66,8 @@ _REFUSALS = (BadRequest, Invalid, Malformed, ServerTimeout)
 _AT_ONCE_S_MAX: Final = 0.2
 _LONG_WATCH_S: Final = 5.0
 _LISTED_AT_ONCE_EVERY_S: Final = 60.0
+_ITEMS_MAX: Final = 2_000_000
+"""Ten times as many as the largest clusters have of anything."""
 
 _UNWATCHABLE = (Malformed, BadRequest, Invalid)
 """What it makes no sense to watch on after: the version that the server has refused would be refused again."""
@@ -113,14 +119,21 @@ TRANSITIONS = StateTable(
 
 @dataclass(frozen=True, slots=True)
 class ReflectorSettings:
-    """Limits and times of a reflector."""
+    """Limits and times of a reflector.
+
+    A watch lasts as long as `quiet_watch_s` says after one that has brought nothing. A list may be silent for
+    `list_idle_s`, and for twice as long each time that this was not enough.
+    """
 
     page_items: int = 500
     watch_s_min: float = 300.0
     watch_s_max: float = 600.0
-    grace_s: float = 10.0
-    idle_s_max: float = 180.0
+    quiet_watch_s_min: float = 15.0
+    quiet_watch_s_max: float = 20.0
+    grace_s: float = 5.0
+    idle_s_max: float = 25.0
     list_s_max: float = 120.0
+    list_idle_s: float = 30.0
     short_watch_s: float = 1.0
     backoff: BackoffPolicy = field(default_factory=BackoffPolicy)
 
@@ -199,6 +212,8 @@ class Reflector(Generic[ObjectT]):
         self._resource_version = ""
         self._stream: Stream | None = None
         self._page_items = settings.page_items
+        self._list_idle_s = settings.list_idle_s
+        self._is_quiet = True
         self._watching_since_s = clock.monotonic()
         self._listed_at_once_s = -math.inf
         self._is_distrusted = False
@@ -262,6 +277,8 @@ class Reflector(Generic[ObjectT]):
         except _REFUSALS as refusal:
             return self._refuse(str(refusal))
         except ConnectionLost as torn:
+            if isinstance(torn, Silent):
+                self._list_idle_s = min(2.0 * self._list_idle_s, self._settings.list_s_max)
             if self._stream is None:
                 raise
             # An API server cuts off what takes longer than a minute, and would do so again.
@@ -275,7 +292,7 @@ class Reflector(Generic[ObjectT]):
 
     async def _read_list(self) -> tuple[list[ObjectT], list[BrokenObject], Page[ObjectT]]:
         """Returns: everything listed, and what stood at the end of it."""
-        stream = await self._open_stream("", self._settings.list_s_max)
+        stream = await self._open_stream("", self._settings.list_s_max, self._list_idle_s)
         items: list[ObjectT] = []
         broken: list[BrokenObject] = []
         body = ListBody(self._decoder)
@@ -285,6 +302,7 @@ class Reflector(Generic[ObjectT]):
                 self._sink.take_early(piece.items)
                 items += piece.items
                 broken += piece.broken
+                self._check_count(items)
                 if turns.is_over():
                     await turns.next()
         last = body.finish()
@@ -304,6 +322,7 @@ class Reflector(Generic[ObjectT]):
             token = page.continue_token
             if not token:
                 break
+            self._check_count(items)
             self._sink.take_early(page.items)
         self._page_items = self._settings.page_items
         return await self._take_list(items, broken, page.resource_version)
@@ -312,9 +331,16 @@ class Reflector(Generic[ObjectT]):
         """Deliver changes until the watch ends."""
         self._watching_since_s = started_at_s = self._clock.monotonic()
         events_before = self.statistics.events_total
-        stream = await self._open_watch()
-        while lines := await stream.read_lines():
-            await self._deliver(lines)
+        was_quiet, stream = self._is_quiet, await self._open_watch()
+        self._is_quiet = True
+        try:
+            while lines := await stream.read_lines():
+                await self._deliver(lines)
+            self._is_quiet = self.statistics.events_total == events_before
+        except Silent:
+            # One that should not have ended yet may have had nothing to say.
+            tell = log.info if was_quiet else log.debug
+            tell("Nothing has come on a watch for too long, resuming it", resource=self.resource.plural)
         self._close_stream()
         lasted_s = self._clock.monotonic() - started_at_s
         if lasted_s < self._settings.short_watch_s and self.statistics.events_total == events_before:
@@ -349,20 +375,31 @@ class Reflector(Generic[ObjectT]):
         self._backoff.reset()
 
     async def _open_watch(self) -> Stream:
-        watch_s = int(self._random.uniform(self._settings.watch_s_min, self._settings.watch_s_max))
+        settings = self._settings
+        least_s, most_s = settings.watch_s_min, settings.watch_s_max
+        if self._is_quiet:
+            least_s, most_s = settings.quiet_watch_s_min, settings.quiet_watch_s_max
+        watch_s = int(self._random.uniform(least_s, most_s))
         version = urllib.parse.quote(self._resource_version, safe="")
         stream = await self._open_stream(
-            f"watch=1&allowWatchBookmarks=true&timeoutSeconds={watch_s}&resourceVersion={version}", watch_s
+            f"watch=1&allowWatchBookmarks=true&timeoutSeconds={watch_s}&resourceVersion={version}",
+            watch_s,
+            settings.idle_s_max,
         )
         self.statistics.watches_total += 1
         self.statistics.is_failing = False
         return stream
 
-    async def _open_stream(self, query: str, lasts_s: float) -> Stream:
+    async def _open_stream(self, query: str, lasts_s: float, idle_s_max: float) -> Stream:
         self._stream = await self._session.stream(
-            self._url(query), deadline_s=lasts_s + self._settings.grace_s, idle_s_max=self._settings.idle_s_max
+            self._url(query), deadline_s=lasts_s + self._settings.grace_s, idle_s_max=idle_s_max
         )
         return self._stream
+
+    def _check_count(self, items: Sequence[ObjectT]) -> None:
+        """Raises: `Malformed` where a list has no end."""
+        if len(items) > _ITEMS_MAX:
+            raise Malformed(f"a list of more than {_ITEMS_MAX} objects")
 
     async def _get_page(self, token: str) -> bytes:
         limit = f"limit={self._page_items}" if self._page_items else ""
@@ -382,6 +419,7 @@ class Reflector(Generic[ObjectT]):
         self._stepping = None
         await self._sink.replace(items, broken)
         self._resource_version = resource_version
+        self._list_idle_s = self._settings.list_idle_s
         self.statistics.lists_total += 1
         self.statistics.last_error = None
         self._on_listed()

@@ -10,11 +10,12 @@ proxy, over aiohttp.
 
 from __future__ import annotations
 
+import asyncio
 import functools
-import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
@@ -29,23 +30,16 @@ from podium.kube.api_errors import (
     ConnectionLost,
     Crowded,
     HeldBack,
-    Malformed,
     OutcomeUnknown,
+    Silent,
     Unauthorized,
     Unreachable,
     from_response,
 )
-from podium.kube.connections import (
-    ERROR_BYTES_MAX,
-    FLOW_SCHEMA,
-    HELD_BACK,
-    Answer,
-    ConnectionPool,
-    keep_alive,
-    words,
-)
+from podium.kube.connections import ERROR_BYTES_MAX, FLOW_SCHEMA, HELD_BACK, Answer, ConnectionPool, words
 from podium.kube.credentials import Credentials
 from podium.kube.outage import Outage
+from podium.kube.streams import BROKEN, NOT_SENT, Stream, StreamPool, read_body, timeouts
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -54,67 +48,14 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 _CONNECTIONS_MAX = 32
-_READ_BUFFER_BYTES = 256 * 1024
 _ANSWER_BYTES_MAX = 1024 * 1024
 _OBJECT_BYTES_MAX = 4 * 1024 * 1024
 LIST_BYTES_MAX = 256 * 1024 * 1024
 """For a list, or a page of one, that is read in one piece."""
-_LINE_BYTES_MAX = 16 * 1024 * 1024
-_CONNECT_S_MAX = 10.0
-_KEEPALIVE_S = 60.0
 _CLOSE_S_MAX = 2.0
 _DEADLINE_S = 30.0
-
-_NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
-_BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
-
-
-class Stream:
-    """The body of an answer that goes on, chunk by chunk."""
-
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
-        self._rest = bytearray()
-
-    @property
-    def date(self) -> str | None:
-        """The server's time, as its header says it."""
-        return self._response.headers.get("Date")
-
-    async def read(self) -> bytes:
-        """What has arrived, at least one byte; empty at the regular end.
-
-        Raises: `ConnectionLost` when the connection breaks or nothing has come for the stream's idle limit.
-        """
-        try:
-            return await self._response.content.readany()
-        except _BROKEN as error:
-            raise ConnectionLost(words(error)) from error
-
-    async def read_lines(self) -> list[bytes]:
-        """The lines that have arrived whole, at least one; none at the end. A torn last line is dropped.
-
-        Raises: as `read`, and `Malformed` for a line beyond all bounds.
-        """
-        while chunk := await self.read():
-            whole, newline, rest = chunk.rpartition(b"\n")
-            if newline:
-                lines = (bytes(self._rest) + whole).split(b"\n")
-                self._rest = bytearray(rest)
-                return lines
-            # What goes on is added to, never copied: a line may come byte by byte.
-            self._rest += chunk
-            if len(self._rest) > _LINE_BYTES_MAX:
-                raise Malformed(f"a line of more than {_LINE_BYTES_MAX} bytes")
-        return []
-
-    def close(self) -> None:
-        """Drop the connection; the server notices by itself."""
-        connection = self._response.connection
-        if connection is not None and connection.transport is not None:
-            # A TLS farewell would wait for the answer of a server that may be gone.
-            connection.transport.abort()
-        self._response.close()
+_SURELY_ALIVE_S = 10.0
+"""For so long after its last answer a connection is taken to be alive when another one has gone silent."""
 
 
 class RequestObserver(Protocol):
@@ -169,8 +110,8 @@ class ApiSession:
         self._may_write = may_write
         self._outage = outage
         self._direct: ConnectionPool
-        self._streams: aiohttp.ClientSession
-        self._retired: list[ConnectionPool | aiohttp.ClientSession] = []
+        self._streams: StreamPool
+        self._retired: list[ConnectionPool | StreamPool] = []
 
     async def __aenter__(self) -> Self:
         """Make the pools; nothing is connected yet."""
@@ -238,7 +179,8 @@ class ApiSession:
 
         Raises: as `request`.
         """
-        timeout = _timeout(deadline_s, idle_s_max)
+        await self._close_ended()
+        timeout = timeouts(deadline_s, idle_s_max)
         authorization = await self._authorization()
         try:
             return await self._start_stream(path, timeout, authorization)
@@ -307,36 +249,29 @@ class ApiSession:
             sent["Authorization"] = authorization
         if method != "GET" and self._may_write is not None and not self._may_write():
             raise HeldBack(HELD_BACK)
-        try:
-            response = await self._streams.request(
-                method, self._url(path), data=body, headers=sent, timeout=_timeout(deadline_s, None), **self._fixed
+        with self._sending() as pool:
+            response = await pool.session.request(
+                method, self._url(path), data=body, headers=sent, timeout=timeouts(deadline_s, None), **self._fixed
             )
             headers = response.headers
             has_flow_schema = FLOW_SCHEMA.decode() in headers
-            body = await _read_body(response, answer_bytes_max)
+            body = await read_body(response, answer_bytes_max)
             return Answer(response.status, body, headers.get("Retry-After"), has_flow_schema)
-        except _NOT_SENT as error:
-            raise Unreachable(f"{self._credentials.base_url}: {words(error)}") from error
-        except _BROKEN as error:
-            raise ConnectionLost(words(error)) from error
 
     async def _start_stream(self, path: str, timeout: aiohttp.ClientTimeout, authorization: str | None) -> Stream:
         headers = {} if authorization is None else {"Authorization": authorization}
         status: int | None = None
         try:
-            response = await self._streams.request(
-                "GET", self._url(path), headers=headers, timeout=timeout, **self._fixed
-            )
-            status = response.status
-            if status in ACCEPTED:
-                if self._outage is not None and self._outage.is_on:
-                    self._outage.over()
-                return Stream(response)
-            answer = await _read_body(response, ERROR_BYTES_MAX)
-        except _NOT_SENT as error:
-            raise Unreachable(f"{self._credentials.base_url}: {words(error)}") from error
-        except _BROKEN as error:
-            raise ConnectionLost(words(error)) from error
+            with self._sending() as pool:
+                response = await pool.session.request(
+                    "GET", self._url(path), headers=headers, timeout=timeout, **self._fixed
+                )
+                status = response.status
+                if status in ACCEPTED:
+                    if self._outage is not None and self._outage.is_on:
+                        self._outage.over()
+                    return Stream(response, pool, functools.partial(self._distrust, pool))
+                answer = await read_body(response, ERROR_BYTES_MAX)
         finally:
             if self._observer is not None:
                 self._observer.stream_answered(status)
@@ -345,6 +280,33 @@ class ApiSession:
     def _failed(self, error: ApiError) -> None:
         if self._outage is not None and not isinstance(error, Crowded):
             self._outage.failed(error)
+
+    @contextmanager
+    def _sending(self) -> Iterator[StreamPool]:
+        """The pool of streams, for one request, and what becomes of its errors."""
+        pool = self._streams
+        pool.users += 1
+        try:
+            yield pool
+        except NOT_SENT as error:
+            raise Unreachable(f"{self._credentials.base_url}: {words(error)}") from error
+        except TimeoutError as error:
+            self._distrust(pool)
+            raise Silent(words(error)) from error
+        except BROKEN as error:
+            raise ConnectionLost(words(error)) from error
+        finally:
+            pool.users -= 1
+
+    def _distrust(self, pool: StreamPool) -> None:
+        """A connection has gone silent: use no other again that may have, since a request on it would wait in vain.
+
+        A balancer that has lost one connection without saying so may have lost many.
+        """
+        self._direct.distrust_idle(asyncio.get_running_loop().time() - _SURELY_ALIVE_S)
+        if pool is self._streams:
+            self._retired.append(pool)
+            self._streams = StreamPool(self._credentials.ssl, self._headers)
 
     def _url(self, path: str) -> yarl.URL:
         return yarl.URL(self._credentials.base_url + path, encoded=True)
@@ -365,6 +327,12 @@ class ApiSession:
         """Whether TLS has failed, and the files of authorities and certificates hold others by now."""
         return isinstance(error.__cause__, ssl.SSLError | aiohttp.ClientSSLError) and self._credentials.look_again()
 
+    async def _close_ended(self) -> None:
+        """Close what is used no more, and has nothing under way any more."""
+        for pool in [each for each in self._retired if not each.is_busy]:
+            self._retired.remove(pool)
+            await pool.close()
+
     def _open(self) -> None:
         credentials = self._credentials
         self._direct = ConnectionPool(
@@ -375,48 +343,4 @@ class ApiSession:
             headers=self._headers,
             may_write=self._may_write,
         )
-        connector = aiohttp.TCPConnector(
-            limit=0,
-            ssl=credentials.ssl if credentials.ssl is not None else True,
-            keepalive_timeout=_KEEPALIVE_S,
-            socket_factory=_kept_alive_socket,
-        )
-        self._streams = aiohttp.ClientSession(
-            connector=connector,
-            headers=self._headers,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            # Reading netrc and proxy variables would cost each request two thread hops.
-            trust_env=False,
-            read_bufsize=_READ_BUFFER_BYTES,
-            # Nobody has asked for compression, and a few bytes could stand for gigabytes.
-            auto_decompress=False,
-        )
-
-
-async def _read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
-    """The body, or as much as is read of one that refuses. Raises: `ConnectionLost` for a longer one that does not."""
-    refuses = response.status >= 400
-    bytes_max = min(bytes_max, ERROR_BYTES_MAX) if refuses else bytes_max
-    body = bytearray()
-    while chunk := await response.content.readany():
-        body += chunk
-        if len(body) > bytes_max:
-            response.close()
-            if refuses:
-                break
-            raise ConnectionLost(f"an answer of more than {bytes_max} bytes")
-    return bytes(body[:bytes_max])
-
-
-@functools.lru_cache(maxsize=64)
-def _timeout(deadline_s: float, idle_s_max: float | None) -> aiohttp.ClientTimeout:
-    connect_s = min(_CONNECT_S_MAX, deadline_s)
-    return aiohttp.ClientTimeout(total=deadline_s, sock_connect=connect_s, sock_read=idle_s_max)
-
-
-def _kept_alive_socket(address: tuple[Any, ...]) -> socket.socket:
-    """As `keep_alive`, for aiohttp."""
-    family, kind, protocol, _, _ = address
-    made = socket.socket(family=family, type=kind, proto=protocol)
-    keep_alive(made)
-    return made
+        self._streams = StreamPool(credentials.ssl, self._headers)

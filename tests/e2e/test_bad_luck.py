@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -16,6 +17,7 @@ from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Daemon, configuration
 from tests.e2e.objects import HOSTNAME, node, nodes, pod, pods
 from tests.e2e.waiting import eventually
+from tests.relay import Relay
 
 pytestmark = pytest.mark.anyio
 
@@ -359,3 +361,24 @@ async def test_an_api_server_that_restarts_in_the_middle_of_work_loses_nothing(
     counts = await real_cluster.events_by_pod("Scheduled")
     assert set(counts.values()) == {1}
     assert daemon.is_running
+
+
+async def test_connections_that_a_balancer_has_lost_are_noticed_within_half_a_minute(
+    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path
+) -> None:
+    """Nobody closes them, and keepalives are answered."""
+    port = sandbox_cluster.sandbox.url.rpartition(":")[2]
+    await sandbox_cluster.create(*nodes(2))
+    async with Relay(int(port)) as relay:
+        kubeconfig = tmp_path / "by-the-balancer"
+        kubeconfig.write_text(sandbox_cluster.kubeconfig.read_text().replace(f":{port}", f":{relay.port}"))
+        daemon = await start(sandbox_cluster, kubeconfig=kubeconfig)
+        await sandbox_cluster.create(pod("before"))
+        await sandbox_cluster.wait_bound(["before"])
+        relay.swallow()
+        started_s = time.monotonic()
+        await sandbox_cluster.create(pod("after"))
+        await sandbox_cluster.wait_bound(["after"], within_s=60.0)
+        assert time.monotonic() - started_s < 35.0
+        assert await daemon.attempts("error") == 0
+        assert await daemon.stop() == 0

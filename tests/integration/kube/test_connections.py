@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import anyio
 import pytest
 
-from podium.kube.api_errors import ConnectionLost, Unreachable
+from podium.kube.api_errors import ConnectionLost, Silent, Unreachable
 from podium.kube.connections import Answer, ConnectionPool
 from podium.kube.resource_types import PODS
 from tests.integration.kube.fault_server import Fault, FaultServer, Request, Silence, reset, silence
@@ -247,6 +249,62 @@ async def test_an_answer_in_many_pieces_is_put_together(server: FaultServer, poo
     chunked = b"".join(b"1\r\n%c\r\n" % each for each in content)
     server.write_faults.append(raw(HEAD + CHUNKED + chunked + b"0\r\n\r\n"))
     assert (await post(pool)).body == content
+
+
+async def test_a_write_without_an_answer_is_left_to_the_server_and_its_connection_to_nobody(
+    server: FaultServer, pool: ConnectionPool
+) -> None:
+    """Closing the connection would make the server give up what it may be about to do."""
+    is_over, ended = anyio.Event(), anyio.Event()
+
+    async def slow(request: Request) -> None:
+        await is_over.wait()
+        await request.connection.answer(201, b"late")
+        with suppress(asyncio.IncompleteReadError, OSError):
+            await request.connection.read_request()
+        ended.set()
+
+    server.write_faults.append(slow)
+    with pytest.raises(Silent):
+        await post(pool, deadline_s=0.2)
+    assert (await post(pool)).body == GOOD
+    assert not ended.is_set()
+    is_over.set()
+    # An answer that nobody waits for closes it.
+    with anyio.fail_after(20):
+        await ended.wait()
+    assert connections_used(server) == 2
+
+
+async def test_connections_that_linger_are_closed_with_the_pool_and_are_not_too_many(server: FaultServer) -> None:
+    pool = pool_of(server, connections_max=2)
+    server.write_faults.extend([silence] * 5)
+    for _ in range(5):
+        with pytest.raises(Silent):
+            await post(pool, deadline_s=0.05)
+    assert len(pool._lingering) == 2
+    await pool.close()
+    assert not any(connection.is_lingering for connection in pool._lingering)
+
+
+async def test_a_request_without_an_answer_makes_idle_connections_suspect_and_not_those_used_since(
+    server: FaultServer, pool: ConnectionPool
+) -> None:
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(post, pool)
+    assert pool.idle == 3
+    server.write_faults.append(silence)
+    async with anyio.create_task_group() as tasks:
+
+        async def unanswered() -> None:
+            with pytest.raises(Silent):
+                await post(pool, deadline_s=0.5)
+
+        tasks.start_soon(unanswered)
+        await eventually(lambda: len(server.requests) == 4)
+        await get(pool)
+    assert pool.idle == 1
 
 
 async def test_a_request_that_finds_no_connection_in_time_was_not_sent(server: FaultServer) -> None:

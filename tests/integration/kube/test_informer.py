@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -36,14 +37,18 @@ from tests.integration.kube.fault_server import (
     status,
 )
 from tests.integration.kube.waiting import eventually
+from tests.relay import Relay
 
 pytestmark = pytest.mark.anyio
 
 QUICK = ReflectorSettings(
-    idle_s_max=20.0, list_s_max=20.0, backoff=BackoffPolicy(first_s=0.01, longest_s=0.05, refused_s=0.02)
+    idle_s_max=20.0,
+    list_s_max=20.0,
+    list_idle_s=20.0,
+    backoff=BackoffPolicy(first_s=0.01, longest_s=0.05, refused_s=0.02),
 )
 # For servers that go silent: with others it would be the machine's pauses that count.
-IMPATIENT = replace(QUICK, idle_s_max=0.5)
+IMPATIENT = replace(QUICK, idle_s_max=0.5, list_idle_s=0.5)
 
 
 def pod(name: str, **spec: Any) -> dict[str, Any]:
@@ -97,7 +102,7 @@ class Running:
 
 @asynccontextmanager
 async def reflecting(
-    server: FaultServer, settings: ReflectorSettings = QUICK, *, seed: int = 0
+    server: FaultServer | Relay, settings: ReflectorSettings = QUICK, *, seed: int = 0
 ) -> AsyncIterator[Running]:
     clock = SystemClock()
     credentials = await load(None, clock, master=f"http://127.0.0.1:{server.port}")
@@ -135,7 +140,7 @@ async def test_objects_are_listed_and_their_changes_followed(server: FaultServer
         assert listed.query == {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
         assert watched.query["fieldSelector"] == listed.query["fieldSelector"]
         assert watched.query["resourceVersion"] == "102"
-        assert 300 <= int(watched.query["timeoutSeconds"]) <= 600
+        assert 15 <= int(watched.query["timeoutSeconds"]) <= 20
 
 
 async def test_a_server_that_gives_only_pages_is_listed_page_by_page(server: FaultServer) -> None:
@@ -237,6 +242,83 @@ async def test_a_watch_that_breaks_is_resumed_where_it_was(server: FaultServer, 
         server.put(pod("c"))
         await equal(running, server)
         assert len(server.lists) == 1
+
+
+async def test_a_watch_lasts_only_while_it_brings_something(server: FaultServer) -> None:
+    """One that brings nothing is asked to end soon: its end is the sign of life."""
+    quiet, lively = range(15, 21), range(300, 601)
+    metadata = {"name": "x", "namespace": "default", "uid": "u", "resourceVersion": "150"}
+    change = line("ADDED", {"metadata": metadata, "spec": {}})
+    async with reflecting(server) as running:
+        await running.informers.wait_connected()
+        for content in (bookmark(150), change, change, bookmark(151)):
+            server.watch_faults.append(chunks(content, then="end"))
+        server.drop_watches()
+        await eventually(lambda: len(server.watches) >= 6)
+        asked = [int(each.query["timeoutSeconds"]) for each in server.watches[:6]]
+    assert [each in quiet for each in asked] == [True, True, True, False, False, True]
+    assert all(each in quiet or each in lively for each in asked)
+
+
+@pytest.mark.parametrize("brings_something", [False, True])
+async def test_a_watch_whose_connection_is_dead_is_resumed_on_another(
+    server: FaultServer, brings_something: bool
+) -> None:
+    settings = replace(QUICK, quiet_watch_s_min=1.0, quiet_watch_s_max=1.0, grace_s=0.2, idle_s_max=1.2)
+    async with Relay(server.port) as relay, reflecting(relay, settings) as running:
+        await running.informers.wait_synced()
+        await running.informers.wait_connected()
+        if brings_something:
+            server.put(pod("a"))
+            await equal(running, server)
+        relay.swallow()
+        server.put(pod("b"))
+        await equal(running, server)
+        assert len(server.lists) == 1
+        assert running.informers._reflectors[0].statistics.failures_total == 0
+
+
+async def test_a_list_that_is_slow_to_begin_gets_more_time_each_time(server: FaultServer) -> None:
+    server.put(pod("a"))
+
+    async def slow(request: Request) -> None:
+        await anyio.sleep(0.7)
+        await request.connection.answer(200, page("PodList", {"resourceVersion": "1"}, server.objects.values()))
+
+    server.list_faults.extend([slow] * 5)
+    async with reflecting(server, replace(QUICK, list_idle_s=0.2)) as running:
+        await running.informers.wait_synced()
+        assert running.versions() == held_by(server)
+        assert 2 <= len(server.lists) <= 4
+
+
+async def test_a_list_without_end_is_given_up(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podium.kube.reflector._ITEMS_MAX", 5000)
+    metadata = {"name": "x", "namespace": "default", "uid": "u", "resourceVersion": "7"}
+    item = json.dumps({"metadata": metadata, "spec": {}}, separators=(",", ":"))
+    sent = 0
+
+    async def endless(request: Request) -> None:
+        nonlocal sent
+        await request.connection.start_chunks()
+        await request.connection.chunk(
+            b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":['
+        )
+        while True:
+            await request.connection.chunk((item + ",").encode() * 1000)
+            sent += 1000
+
+    async def more(request: Request) -> None:
+        items = [json.loads(item)] * 500
+        await request.connection.answer(200, page("PodList", {"resourceVersion": "7", "continue": "more"}, items))
+
+    server.list_faults.extend([endless, *[more] * 11])
+    server.put(pod("a"))
+    async with reflecting(server) as running:
+        await running.informers.wait_synced()
+        assert running.versions() == held_by(server)
+    assert sent < 100_000
+    assert len(server.lists) == 1 + 11 + 1
 
 
 async def test_a_line_torn_by_a_reset_is_read_again_after_the_resume(server: FaultServer) -> None:
@@ -533,7 +615,7 @@ async def test_a_line_that_is_no_event_makes_a_new_list(server: FaultServer) -> 
 
 
 async def test_a_line_beyond_all_bounds_makes_a_new_list(server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.kube.session._LINE_BYTES_MAX", 10_000)
+    monkeypatch.setattr("podium.kube.streams._LINE_BYTES_MAX", 10_000)
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         server.watch_faults.append(chunks(*[b"x" * 1_000] * 20, then="silence"))

@@ -36,7 +36,8 @@ from podium.kube.api_errors import (
 )
 from podium.kube.credentials import Credentials, in_cluster, load
 from podium.kube.resource_types import PODS
-from podium.kube.session import MERGE_PATCH, ApiSession, Stream
+from podium.kube.session import MERGE_PATCH, ApiSession
+from podium.kube.streams import Stream
 from podium.lib.clock import ManualClock, SystemClock
 from tests.control_plane.processes import free_ports
 from tests.integration.kube.certificates import Authority

@@ -1,0 +1,87 @@
+"""Writing over connections that a balancer has lost without telling anybody."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from podium.binder import ApiClient
+from podium.kube.credentials import load
+from podium.kube.dispatcher import Dispatcher
+from podium.kube.objects import Pod
+from podium.kube.session import ApiSession
+from podium.lib.clock import SystemClock
+from podium.sandbox import Sandbox
+from tests.builders import pod
+from tests.relay import Relay
+
+pytestmark = pytest.mark.anyio
+
+ANSWER_S_MAX = 0.5
+
+
+class World:
+    """The embedded API server behind a relay, and our way of writing to it."""
+
+    def __init__(self, sandbox: Sandbox, relay: Relay, client: ApiClient) -> None:
+        self.sandbox, self.relay, self.client = sandbox, relay, client
+
+    def create(self, name: str) -> Pod:
+        made = self.sandbox.store.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {"containers": [{"name": "c", "image": "image"}]},
+            }
+        )
+        return pod(name, uid=made["metadata"]["uid"])
+
+    def node_of(self, name: str) -> str | None:
+        node: str | None = self.sandbox.store.get("pods", name)["spec"].get("nodeName")
+        return node
+
+
+@pytest.fixture
+async def world(anyio_backend: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+    monkeypatch.setattr("podium.kube.dispatcher._REQUEST_S_MAX", ANSWER_S_MAX)
+    clock = SystemClock()
+    async with Sandbox(kubelets=False) as sandbox, Relay(int(sandbox.url.rpartition(":")[2])) as relay:
+        credentials = await load(None, clock, master=f"http://127.0.0.1:{relay.port}")
+        async with ApiSession(credentials) as session:
+            yield World(sandbox, relay, ApiClient(Dispatcher(session, clock), clock))
+
+
+async def test_a_binding_on_a_dead_connection_is_looked_up_and_made_again_on_another(world: World) -> None:
+    await world.client.bind(world.create("a"), "n1")
+    world.relay.swallow()
+    with anyio.fail_after(20):
+        await world.client.bind(world.create("b"), "n1")
+    assert world.node_of("b") == "n1"
+    assert world.relay.accepted == 2
+
+
+async def test_one_dead_connection_is_enough_to_trust_none_that_was_idle_meanwhile(world: World) -> None:
+    async with anyio.create_task_group() as tasks:
+        for name in "abcde":
+            tasks.start_soon(world.client.bind, world.create(name), "n1")
+    world.relay.swallow()
+    started_s = anyio.current_time()
+    for name in "fgh":
+        await world.client.bind(world.create(name), "n1")
+    assert anyio.current_time() - started_s < 4 * ANSWER_S_MAX
+    assert world.node_of("h") == "n1"
+
+
+async def test_a_binding_that_a_slow_server_makes_after_the_deadline_is_one_binding(world: World) -> None:
+    binding = {"verb": "create", "resource": "pods", "subresource": "binding"}
+    world.sandbox.faults.latency(2 * ANSWER_S_MAX, times=1, **binding)
+    slow = world.create("slow")
+    version = world.sandbox.store.revision
+    await world.client.bind(slow, "n1")
+    await anyio.sleep(2 * ANSWER_S_MAX)
+    assert world.node_of("slow") == "n1"
+    assert world.sandbox.store.revision == version + 1
