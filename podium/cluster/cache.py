@@ -17,12 +17,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
+from msgspec.structs import replace
+
 from podium.cluster.closed_nodes import ITSELF, ClosedNodes, brief
 from podium.cluster.footprint import Footprint, footprint, footprint_without_requests, unread_part
 from podium.cluster.snapshot import Snapshot
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.requests import node_allocatable
+from podium.kube.unreadable import UnreadablePod, unread_field
 from podium.lib.error_words import Worded
 from podium.lib.state_table import InvalidTransition, StateTable
 from podium.telemetry import get_logger
@@ -137,14 +140,19 @@ class Cache:
         Cost: 1 us for a heartbeat, which changes nothing here.
         """
         known, name = self._nodes.get(node.name), node.name
-        if known is not None and _is_same_node(known, node):
+        error = unread_field(node)
+        if known is not None and error is None and type(known) is type(node) and _is_same_node(known, node):
             return not self._closed.has(name, ITSELF)
-        error: FieldError | None = None
+        if error is not None and known is not None:
+            # The pods on it stay in its zone, though its labels may be among what cannot be read.
+            labels = {**known.metadata.labels, **node.metadata.labels}
+            node = replace(node, metadata=replace(node.metadata, labels=labels))
         try:
             allocatable, allowed_pods = node_allocatable(node)
         except FieldError as unread:
-            self._report_once(name, node, unread)
             error, allocatable, allowed_pods = unread, {}, 0
+        if error is not None:
+            self._report_once(name, node, error)
         self._nodes[name] = node
         self._offers[name] = (allocatable, allowed_pods)
         self._change(lambda snapshot: snapshot.put_node(node, allocatable, allowed_pods))
@@ -350,7 +358,11 @@ class Cache:
     def _read(self, pod: Pod) -> tuple[Footprint, str]:
         """What the pod takes up, and what of that cannot be read."""
         try:
-            taken, unread = self._footprint_of(pod), unread_part(pod)
+            taken = self._footprint_of(pod)
+            # Looked at here, since an attempt comes by: of most pods there is no need to ask.
+            affinity = pod.spec.affinity
+            minds_others = affinity is not None and affinity.pod_anti_affinity is not None
+            unread = unread_part(pod) if minds_others or pod.__class__ is UnreadablePod else None
         except FieldError as error:
             taken, unread = footprint_without_requests(pod), error
         if unread is None:

@@ -14,6 +14,7 @@ from podium.cluster.affinity_terms import pod_terms
 from podium.kube.errors import FieldError
 from podium.kube.objects import Pod, PodSpec, once_per_spec
 from podium.kube.requests import PORTS_MAX, is_resized, nonzero_requests_on_node, requests_on_node
+from podium.kube.unreadable import unread_field
 
 
 class HostPort(NamedTuple):
@@ -76,7 +77,7 @@ def footprint_without_requests(pod: Pod) -> Footprint:
 
 def unread_part(pod: Pod) -> FieldError | None:
     """What else of a running pod, its requests aside, cannot be heeded though others depend on it."""
-    return pod_terms(pod).unheeded if pod.spec.affinity is not None else None
+    return unread_field(pod) or (pod_terms(pod).unheeded if pod.spec.affinity is not None else None)
 
 
 @once_per_spec

@@ -63,7 +63,7 @@ class _Measured:
         return seconds
 
     def on_broken(self, broken: BrokenObject) -> None:
-        """Report an object that does not decode; what was known of it before stays as it is."""
+        """Report an object of which nothing can be used; what was known of it before stays as it is."""
         self._metrics.count_broken_object(broken.kind)
         log.error(
             "Object cannot be read", kind=broken.kind, object=broken.key[:_KEY_LENGTH_SHOWN], detail=broken.detail
@@ -250,7 +250,7 @@ class PodHandler(_Measured):
         self._add_assigned(new)
         is_ours = self._is_ours(new)
         self._conflicts.bound(new, by_us=is_ours)
-        if is_ours:
+        if is_ours or self._is_ours(old):
             self._queue.delete(old)
 
     def _update_assigned(self, old: Pod, new: Pod) -> None:

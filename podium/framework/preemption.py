@@ -7,7 +7,9 @@ Source: kubernetes pkg/scheduler/framework/preemption/preemption.go, plugins/def
 pkg/scheduler/util/utils.go, v1.36.2.
 Differs: nodes are tried one after the other, in the order of the snapshot from a random one on, so the plan is the same
 whenever that start is. Where upstream leaves it to chance, here the first in that order wins: among pods of one
-priority and start time, and among nodes that are equally good. A pod that has not started counts as starting now.
+priority and start time, and among nodes that are equally good. A pod that has not started counts as starting now. Pods
+of a disruption budget that cannot be read are nobody's victims, and one with an invalid selector is violated by any pod
+of its namespace; upstream does not see such budgets.
 """
 
 from __future__ import annotations
@@ -18,15 +20,19 @@ from functools import lru_cache
 from math import inf
 from typing import Final
 
+from msgspec.structs import replace
+
 from podium.framework.status import Code, Status
 from podium.kube.errors import FieldError
 from podium.kube.objects import Pod
-from podium.kube.selectors import Selector, compile_selector
+from podium.kube.selectors import EVERYTHING, Selector, compile_selector
 from podium.kube.times import parse_time
-from podium.kube.workload_objects import PodDisruptionBudget
+from podium.kube.unreadable import UnreadableBudget
+from podium.kube.workload_objects import PodDisruptionBudget, PodDisruptionBudgetStatus
 
 _PRIORITY_OFFSET: Final = 1 << 31
 """Makes every priority count for something, so that more victims are never cheaper than fewer of the same priority."""
+_ALLOWS_NOTHING: Final = PodDisruptionBudgetStatus()
 _START_TIMES: Final = 1 << 16
 """How many start times are remembered: they are read again and again."""
 
@@ -101,8 +107,22 @@ class Budgets:
         self._budgets: dict[str, list[PodDisruptionBudget]] = {}
         for budget in self.all:
             self._budgets.setdefault(budget.metadata.namespace, []).append(budget)
+        self._unreadable: dict[str, list[Selector]] = {}
+        for budget in self.all:
+            if isinstance(budget, UnreadableBudget):
+                self._unreadable.setdefault(budget.metadata.namespace, []).append(_may_select(budget))
         self._compiled: dict[str, list[tuple[PodDisruptionBudget, Selector]]] = {}
         self._selecting: dict[tuple[str, frozenset[tuple[str, str]]], list[PodDisruptionBudget]] = {}
+
+    @property
+    def has_unreadable(self) -> bool:
+        """Whether there is a budget of which nobody knows what it allows."""
+        return bool(self._unreadable)
+
+    def forbid(self, pod: Pod) -> bool:
+        """Whether the pod may be one of those of a budget of which nobody knows what it allows."""
+        selectors = self._unreadable.get(pod.metadata.namespace, ())
+        return any(selector.matches(pod.metadata.labels) for selector in selectors)
 
     def split(self, pods: Sequence[Pod]) -> tuple[list[Pod], list[Pod]]:
         """Those whose going would violate a budget, given that those before them go too, and the others, in order."""
@@ -141,12 +161,21 @@ class Budgets:
         return selecting
 
 
+def _may_select(budget: UnreadableBudget) -> Selector:
+    """What selects every pod that the budget may be for."""
+    try:
+        return compile_selector(budget.spec.selector) if budget.is_selector_read else EVERYTHING
+    except FieldError:
+        return EVERYTHING
+
+
 def _with_selectors(budgets: Iterable[PodDisruptionBudget]) -> Iterator[tuple[PodDisruptionBudget, Selector]]:
-    """The budgets that select anything; an empty selector selects nothing here, nor does an invalid one."""
+    """The budgets that select anything: an empty selector selects nothing here, an invalid one may select any pod."""
     for budget in budgets:
         try:
             selector = compile_selector(budget.spec.selector)
         except FieldError:
+            yield replace(budget, status=_ALLOWS_NOTHING), EVERYTHING
             continue
         if not selector.everything and not selector.nothing:
             yield budget, selector

@@ -12,11 +12,15 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
+
+Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""What the API holds its numbers in: no API server has a larger one."""
 
 RawQuantity: TypeAlias = str | int | float
 """A quantity as it stands on the wire; `kube.quantity` gives it a value."""
@@ -50,7 +54,7 @@ class ObjectMeta(Value, frozen=True):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: Int64 = 0
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     owner_references: tuple[OwnerReference, ...] = ()
@@ -122,7 +126,7 @@ class NodeSelector(Value, frozen=True):
 class PreferredSchedulingTerm(Value, frozen=True):
     """A node selector term that adds its weight to a matching node's score."""
 
-    weight: int = 0
+    weight: Int32 = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
@@ -149,7 +153,7 @@ class PodAffinityTerm(Value, frozen=True):
 class WeightedPodAffinityTerm(Value, frozen=True):
     """A pod affinity term that adds its weight to the score."""
 
-    weight: int = 0
+    weight: Int32 = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
@@ -182,11 +186,11 @@ class Toleration(Value, frozen=True):
 class TopologySpreadConstraint(Value, frozen=True):
     """How evenly pods spread over the values of a node label."""
 
-    max_skew: int = 1
+    max_skew: Int32 = 1
     topology_key: str = ""
     when_unsatisfiable: str = ""
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: tuple[str, ...] = ()
@@ -201,8 +205,8 @@ class SchedulingGate(Value, frozen=True):
 class ContainerPort(Value, frozen=True):
     """A port of a container; only those with a host port matter here."""
 
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Int32 = 0
+    host_port: Int32 = 0
     host_ip: str = field(default="", name="hostIP")
     protocol: str = ""
 
@@ -371,7 +375,7 @@ class PodSpec(Value, frozen=True, gc=True, weakref=True, dict=True):
 
     wire_node_name: str = field(default="", name="nodeName")
     scheduler_name: str = "default-scheduler"
-    priority: int | None = None
+    priority: Int32 | None = None
     preemption_policy: str | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -442,7 +446,7 @@ class PodCondition(Value, frozen=True):
     reason: str = ""
     message: str = ""
     last_transition_time: str | None = None
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
 
 
 class ContainerStatus(Value, frozen=True):
@@ -544,7 +548,7 @@ class ContainerImage(Value, frozen=True):
     """An image that is present on the node."""
 
     names: tuple[str, ...] = ()
-    size_bytes: int = 0
+    size_bytes: Int64 = 0
 
 
 class NodeCondition(Value, frozen=True):

@@ -8,6 +8,7 @@ from podium.kube.objects import (
     CinderVolume,
     ClusterObject,
     GCEPersistentDiskVolume,
+    Int32,
     LabelSelector,
     NamespacedObject,
     NodeSelector,
@@ -128,7 +129,7 @@ class StorageClass(ClusterObject, frozen=True):
 class VolumeNodeResources(Value, frozen=True):
     """How many volumes of a driver a node takes."""
 
-    count: int | None = None
+    count: Int32 | None = None
 
 
 class CSINodeDriver(Value, frozen=True):

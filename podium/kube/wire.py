@@ -1,6 +1,7 @@
 """Bytes of lists and watches into typed objects.
 
-Owns the decoders. An object that does not decode becomes a `BrokenObject` and leaves its neighbours alone.
+Owns the decoders. An object that does not decode becomes a `BrokenObject`, or what is left of it if that must count
+(`kube.unreadable`), and leaves its neighbours alone.
 Never keeps anything.
 
 Cost: one decode straight into the typed object; only a line or page that fails it is looked at again.
@@ -19,6 +20,7 @@ from msgspec import Struct, field
 from podium.kube import api_errors
 from podium.kube.names import flaw, is_uid
 from podium.kube.resource_types import ObjectT, ResourceType
+from podium.kube.unreadable import is_in_part, readable_part, with_another_name
 from podium.kube.whole_objects import Keep
 
 ADDED = "ADDED"
@@ -145,6 +147,7 @@ class ObjectDecoder(Generic[ObjectT]):
 
     def __init__(self, resource: ResourceType[ObjectT], keep: Keep[ObjectT] | None = None) -> None:
         self._kind = resource.kind
+        self._type = resource.type
         self._list = _Typed(f"{resource.kind}List", resource.api_version)
         self._is_namespaced = resource.is_namespaced
         # msgspec understands a parametrised struct at run time; the type checker does not see that.
@@ -231,13 +234,17 @@ class ObjectDecoder(Generic[ObjectT]):
 
     def _named(self, items: list[ObjectT]) -> tuple[list[ObjectT], list[BrokenObject]]:
         """Keep apart what has a name, a namespace or a uid that no API server lets through."""
-        flaws = [(item, why) for item in items if (why := self._flaw(item))]
+        flaws = {id(item): self._unnamed(item, why) for item in items if (why := self._flaw(item))}
         if not flaws:
             return items, []
-        unnamed = {id(item) for item, _ in flaws}
-        return [item for item in items if id(item) not in unnamed], [self._unnamed(item, why) for item, why in flaws]
+        named = [flaws.get(id(item), item) for item in items]
+        broken = [item for item in named if isinstance(item, BrokenObject)]
+        return [item for item in named if not isinstance(item, BrokenObject)], broken
 
-    def _unnamed(self, item: ObjectT, why: str) -> BrokenObject:
+    def _unnamed(self, item: ObjectT, why: str) -> ObjectT | BrokenObject:
+        part: ObjectT | None = with_another_name(item)
+        if part is not None:
+            return part
         meta = item.metadata
         uid = meta.uid if is_uid(meta.uid) else ""
         return BrokenObject(self._kind, meta.namespace, meta.name, uid, meta.resource_version, why)
@@ -251,12 +258,12 @@ class ObjectDecoder(Generic[ObjectT]):
                 found = self._decode_object(raw)
             except NOT_DECODED:
                 found = self._second_try(raw)
+            if not isinstance(found, BrokenObject) and (why := self._flaw(found)):
+                found = self._unnamed(found, why)
             if isinstance(found, BrokenObject):
                 broken.append(found)
-            elif why := self._flaw(found):
-                broken.append(self._unnamed(found, why))
             else:
-                items.append(found if self._keep is None else self._keep(found, raw))
+                items.append(self._kept(found, raw))
         return items, broken
 
     def _decode_change_and_keep(self, line: bytes) -> Change[ObjectT]:
@@ -287,7 +294,10 @@ class ObjectDecoder(Generic[ObjectT]):
             if not found.name:
                 raise api_errors.Malformed(f"watch event of a {self._kind} without a name: {found.detail}")
             return BrokenChange(event.type, found)
-        return Change(event.type, found if self._keep is None else self._keep(found, event.object))
+        return Change(event.type, self._kept(found, event.object))
+
+    def _kept(self, item: ObjectT, raw: msgspec.Raw) -> ObjectT:
+        return item if self._keep is None or is_in_part(item) else self._keep(item, raw)
 
     def _second_try(self, raw: msgspec.Raw) -> ObjectT | BrokenObject:
         """Decode an object with more room, nulls taken for absent fields as Go does.
@@ -303,7 +313,8 @@ class ObjectDecoder(Generic[ObjectT]):
             kind = _kind_of(raw)
             if kind not in ("", self._kind):
                 raise api_errors.Malformed(f"a {kind} came where a {self._kind} was expected") from error
-            return _broken(self._kind, raw, str(error))
+            part: ObjectT | None = readable_part(self._type, raw, str(error))
+            return _broken(self._kind, raw, str(error)) if part is None else part
         except NOT_DECODED as error:
             raise _not_json(self._kind, error) from error
 

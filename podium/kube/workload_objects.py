@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.kube.objects import ClusterObject, LabelSelector, NamespacedObject, Value
+from podium.kube.objects import ClusterObject, Int32, LabelSelector, NamespacedObject, Value
 
 
 class Namespace(ClusterObject, frozen=True):
@@ -48,7 +48,7 @@ class StatefulSet(NamespacedObject, frozen=True):
 class PodDisruptionBudgetStatus(Value, frozen=True):
     """How many more pods may be disrupted, and which are being disrupted (pod name → since when)."""
 
-    disruptions_allowed: int = 0
+    disruptions_allowed: Int32 = 0
     disrupted_pods: dict[str, str] = {}
 
 

@@ -18,7 +18,7 @@ first: the daemon, which carries the preemption out from the result, leaves it w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -85,13 +85,14 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
         rows, held_back = self._held_back(pod, snapshot, rows)
         if not len(rows):
             return None, _HELD_BACK
-        importance = Importance(self._clock.now(), self._preemptions.spares)
+        budgets = Budgets(self._budgets.list())
+        importance = Importance(self._clock.now(), self._spares(budgets))
         tried = yield from dry_run(
             filtered,
             self._rotated(rows),
             self._wanted(len(rows)),
             pod,
-            Budgets(self._budgets.list()),
+            budgets,
             importance,
             self._known,
         )
@@ -103,6 +104,11 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
         if errors := errors_of(tried.rejected.values()):
             return None, error_status(_PREFIX + errors)
         return _not_helpful(snapshot, tried.rejected | dict.fromkeys(held_back.tolist(), _COME_BACK))
+
+    def _spares(self, budgets: Budgets) -> Callable[[Pod], bool]:
+        """Whether a pod must stay."""
+        spares = self._preemptions.spares
+        return (lambda victim: spares(victim) or budgets.forbid(victim)) if budgets.has_unreadable else spares
 
     def _held_back(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[Rows, Rows]:
         """The rows where the pod may preempt, and those where it would go on with a loop."""

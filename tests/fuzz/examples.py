@@ -79,6 +79,8 @@ def example(kind: type[Any]) -> Json:
 
 def _value(name: str, wanted: Any) -> Any:
     origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
+    if origin is typing.Annotated:
+        return _value(name, arguments[0])
     if origin in (typing.Union, types.UnionType):
         return _value(name, next(each for each in arguments if each is not type(None)))
     if isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):

@@ -28,6 +28,7 @@ from tests.fuzz.crowds import crowds
 from tests.fuzz.examples import HOSTNAME, NAMESPACE, SCHEDULER, ZONE, example
 from tests.fuzz.limits import MeasuringLoop, WorkingClock, stall_s
 from tests.fuzz.mutations import Json, Mutation, apply, encoded, mutations
+from tests.unit.binder.builders import Request, regular_answer
 
 _NODES: Final = 12
 _SETTLED_S: Final = 60.0
@@ -114,8 +115,8 @@ async def _suffer(versions: list[tuple[str, bytes, bytes]], loop: MeasuringLoop)
 class _Server:
     """Takes every request for good."""
 
-    async def request(self, *_: Any, **__: Any) -> bytes:
-        return b"{}"
+    async def request(self, method: str, path: str, body: bytes | None = None, **_: Any) -> bytes:
+        return encoded(regular_answer(Request(method, path, body)))
 
 
 class _Wired(App):

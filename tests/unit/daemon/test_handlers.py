@@ -21,6 +21,7 @@ from podium.framework.cluster_event import (
 )
 from podium.kube.objects import Pod
 from podium.kube.resource_types import NODES, PODS
+from podium.kube.unreadable import UnreadablePod
 from podium.kube.wire import BrokenObject
 from podium.lib.clock import ManualClock
 from podium.queues import Place
@@ -439,3 +440,13 @@ def test_a_node_with_a_pod_that_cannot_be_read_is_closed_and_its_opening_wakes_p
     world.delete(odd)
     assert not world.cache.snapshot().closed
     assert NODE_ADD.label in world.calls()
+
+
+def test_a_waiting_pod_that_is_seen_bound_but_cannot_be_read_leaves_the_queue_and_counts(world: Watched) -> None:
+    world.put(node("n1"))
+    world.put(OURS)
+    assert world.place(OURS) is Place.ACTIVE
+    world.put(UnreadablePod(metadata=OURS.metadata, node_name="n1", field="spec.containers", detail="Expected `array`"))
+    assert world.place(OURS) is Place.GONE
+    assert world.cache.state_of(OURS.uid) is PodState.ADDED
+    assert len(world.cache.snapshot().closed) == 1

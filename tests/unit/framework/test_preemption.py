@@ -8,6 +8,7 @@ import pytest
 from podium.framework import preemption
 from podium.framework.preemption import Budgets, Candidate, choose, errors_of
 from podium.framework.status import Status, error_status
+from podium.kube.unreadable import UnreadableBudget
 from podium.kube.workload_objects import PodDisruptionBudget
 from tests.unit.framework.rooms import DB, IMPORTANCE, TOO_FULL, budget, placed
 
@@ -37,7 +38,6 @@ def test_every_budget_of_a_pod_is_used_up():
     [
         budget("elsewhere", 0, namespace="other"),
         budget("empty", 0, selector={}),
-        budget("invalid", 0, selector={"matchExpressions": [{"key": "app", "operator": "Like", "values": ["db"]}]}),
         budget("not-mine", 0, selector={"matchLabels": {"app": "web"}}),
         budget("counted", 0, disrupted=("db",)),
     ],
@@ -45,6 +45,33 @@ def test_every_budget_of_a_pod_is_used_up():
 def test_budgets_that_do_not_protect_the_pod(other: PodDisruptionBudget):
     pods = [placed("db", **DB)]
     assert Budgets([other]).split(pods) == ([], pods)
+
+
+def test_a_budget_with_an_invalid_selector_is_violated_by_any_pod_of_its_namespace():
+    invalid = budget(
+        "invalid", 5, selector={"matchExpressions": [{"key": "app", "operator": "Like", "values": ["db"]}]}
+    )
+    pods = [placed("db", **DB), placed("web", labels={"app": "web"})]
+    assert Budgets([invalid]).split(pods) == (pods, [])
+
+
+@pytest.mark.parametrize(
+    ("selector", "is_selector_read", "forbidden"),
+    [
+        ({"matchLabels": {"app": "db"}}, True, ["db"]),
+        ({"matchLabels": {"app": "db"}}, False, ["db", "web"]),
+        ({"matchExpressions": [{"key": "app", "operator": "Like"}]}, True, ["db", "web"]),
+    ],
+)
+def test_a_budget_that_cannot_be_read_forbids_whatever_it_may_be_for(selector, is_selector_read, forbidden):
+    read = budget("odd", 5, selector=selector)
+    odd = UnreadableBudget(metadata=read.metadata, spec=read.spec, is_selector_read=is_selector_read)
+    pods = [placed("db", **DB), placed("web", labels={"app": "web"})]
+    budgets = Budgets([budget("b", 1), odd])
+    assert budgets.has_unreadable
+    assert [each.metadata.name for each in pods if budgets.forbid(each)] == forbidden
+    assert not budgets.forbid(placed("elsewhere", namespace="other", **DB))
+    assert not Budgets([read]).has_unreadable
 
 
 def test_a_selector_is_held_against_each_set_of_labels_once(monkeypatch):
