@@ -113,8 +113,9 @@ def serve(
     that wait in the member; the workload that Karmada names is looked up there for its pod template. Sets of components
     and unschedulable replicas are answered as in parity mode.
     """
-    from podium.estimator.server.tls13 import refuse_tls12
+    from podium.estimator.server.tls13 import keep_quiet, refuse_tls12
 
+    keep_quiet()
     refuse_tls12()
     try:
         from podium.estimator.server.app import EstimatorApp, ListenError, Options

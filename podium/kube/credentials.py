@@ -32,6 +32,7 @@ from podium.kube.server_address import Address, AddressError, base_url, host_nam
 from podium.kube.token_sources import FixedToken, LoadedToken, TokenFile, TokenSource
 from podium.lib.clock import Clock
 from podium.lib.error_words import Worded, words_of
+from podium.lib.private_file import SHARED_MEMORY
 
 log = structlog.get_logger(__name__)
 
@@ -41,7 +42,6 @@ _REFRESH_S_MAX = 30.0
 _EXEC_S_MAX = 25.0
 _LIMITED = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[2:], timeout=float(sys.argv[1])).returncode)"
 """Runs a command, and ends it after so many seconds."""
-_SHARED_MEMORY = "/dev/shm"
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -296,8 +296,8 @@ def _have_temporary_directory() -> None:
     try:
         tempfile.gettempdir()
     except FileNotFoundError:
-        if os.access(_SHARED_MEMORY, os.W_OK):
-            tempfile.tempdir = _SHARED_MEMORY
+        if os.access(SHARED_MEMORY, os.W_OK):
+            tempfile.tempdir = SHARED_MEMORY
 
 
 def _limit_exec_plugin(user: Any) -> None:

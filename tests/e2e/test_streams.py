@@ -5,14 +5,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
+import anyio
+import anyio.to_thread
 import pytest
 
+from tests.control_plane.processes import free_ports
 from tests.e2e.cluster import SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.objects import node, nodes, pods
+from tests.e2e.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -70,6 +77,46 @@ async def test_a_log_on_a_full_disk_holds_up_nothing(sandbox_cluster: SandboxClu
     os.close(full)
     await sandbox_cluster.wait_bound([f"web-{index}" for index in range(10)])
     assert await daemon.stop() == 0
+
+
+async def test_a_log_reader_that_has_stopped_holds_up_no_estimator(
+    sandbox_cluster: SandboxCluster, pipe: tuple[int, int]
+) -> None:
+    _, writer = pipe
+    grpc_port, health_port, metrics_port = free_ports(3)
+    serve = (
+        *(sys.executable, "-m", "podium", "estimator", "serve", "--kubeconfig", str(sandbox_cluster.kubeconfig), "-v"),
+        *("10", "--cluster-name", "m1", "--bind-address", "127.0.0.1", "--server-port", str(grpc_port)),
+        *("--health-probe-bind-address", f"127.0.0.1:{health_port}"),
+        *("--metrics-bind-address", f"127.0.0.1:{metrics_port}"),
+    )
+    async with await anyio.open_process(serve, stdin=subprocess.DEVNULL, stdout=None, stderr=writer) as process:
+        try:
+
+            async def is_healthy() -> bool:
+                return await anyio.to_thread.run_sync(_answer, health_port, b"GET /healthz HTTP/1.1\r\nHost: x") == 200
+
+            await eventually(is_healthy)
+            # Each is a line of more than a hundred bytes: more than a pipe holds.
+            for _ in range(800):
+                assert await anyio.to_thread.run_sync(_answer, metrics_port, b"nonsense") == 400
+            assert await is_healthy()
+            process.terminate()
+            with anyio.fail_after(30):
+                assert await process.wait() == 0
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+
+
+def _answer(port: int, request: bytes) -> int:
+    """The status that is answered; 0 while nobody listens."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+            connection.sendall(request + b"\r\n\r\n")
+            return int(connection.recv(4096).split()[1])
+    except ConnectionError:
+        return 0
 
 
 @pytest.mark.parametrize("closes", ["2>&-", "<&-", ">&- 2>&- <&-"])

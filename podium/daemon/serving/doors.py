@@ -99,6 +99,7 @@ async def open_doors(options: DoorOptions, own: Credentials, tls: ServingTls, cl
                 options.authorized_cache_s,
                 options.unauthorized_cache_s,
             ),
+            clock,
         )
         yield Doors(door, tls, authentication if looks_up else None)
 

@@ -14,11 +14,13 @@ from aiohttp.typedefs import Handler, Middleware
 
 from podium.daemon.serving.authentication import Authenticator, NotAuthenticated
 from podium.daemon.serving.authorization import Authorizer, NotDecided
+from podium.lib.clock import Clock
 from podium.telemetry import get_logger
 
 log = get_logger("serving")
 
 _PATH_SHOWN_MAX = 200
+_TOLD_EVERY_S = 10.0
 _REASONS = {
     HTTPStatus.UNAUTHORIZED: "Unauthorized",
     HTTPStatus.FORBIDDEN: "Forbidden",
@@ -26,8 +28,9 @@ _REASONS = {
 }
 
 
-def guard(authenticator: Authenticator, authorizer: Authorizer) -> Middleware:
+def guard(authenticator: Authenticator, authorizer: Authorizer, clock: Clock) -> Middleware:
     """The door, as a middleware."""
+    refusals = _Refusals(clock)
 
     @web.middleware
     async def let_through(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -38,7 +41,7 @@ def guard(authenticator: Authenticator, authorizer: Authorizer) -> Middleware:
             user = await authenticator.user_of(request)
             is_allowed = await authorizer.allows(user, verb, path)
         except NotAuthenticated as error:
-            log.info("Unable to authenticate the request", path=path[:_PATH_SHOWN_MAX], reason=str(error))
+            refusals.tell(path[:_PATH_SHOWN_MAX], str(error))
             refusal = _status(HTTPStatus.UNAUTHORIZED, "Unauthorized")
             # A certificate belongs to its connection: another one needs another connection.
             refusal.force_close()
@@ -51,6 +54,25 @@ def guard(authenticator: Authenticator, authorizer: Authorizer) -> Middleware:
         return await handler(request)
 
     return let_through
+
+
+class _Refusals:
+    """Logs refused credentials: anybody can have as many refused as they like, so one in ten seconds is shown."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._next_s = 0.0
+        self._untold = 0
+
+    def tell(self, path: str, reason: str) -> None:
+        """A request was refused."""
+        now_s = self._clock.monotonic()
+        is_shown = now_s >= self._next_s
+        show = log.info if is_shown else log.debug
+        show("Unable to authenticate the request", path=path, reason=reason, more_before=self._untold)
+        if is_shown:
+            self._next_s = now_s + _TOLD_EVERY_S
+        self._untold = 0 if is_shown else self._untold + 1
 
 
 def _status(code: HTTPStatus, message: str) -> web.Response:

@@ -20,17 +20,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-import anyio
 import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from podium.daemon.serving.health import Check, Endpoint, Health, Report, report_one
-from podium.daemon.serving.requests import RequestErrors, mark_begin, mark_end
+from podium.daemon.serving.requests import RequestLog
 from podium.daemon.serving.tls import ServingTls
 from podium.lib.descriptors import inbound_connections_max
+from podium.lib.endpoints import serving
 from podium.lib.error_words import Worded
-from podium.lib.inbound import InboundConnections
 from podium.telemetry import CONTENT_TYPE, Metrics, get_logger
 
 log = get_logger("serving")
@@ -41,12 +40,6 @@ Configz = Callable[[], Mapping[str, Any]]
 Pages = Mapping[str, Handler]
 """Path → what answers it."""
 
-_STOP_S_MAX = 5.0
-# Within it requests may end by themselves; what is left of the limit is for cancelling them.
-_DRAIN_S_MAX = 4.0
-# Upstream's deadline for the headers of a request; what has the same effect here is also that for the next request.
-_IDLE_S_MAX = 32.0
-_ANSWER_S_MAX = 120.0
 _PORT_MAX = 65535
 _BODY_BYTES_MAX = 64 * 1024
 _HEADERS = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
@@ -98,31 +91,11 @@ async def serve(
             return
         listener = _listen(bind_address, port)
     address, port = listener.getsockname()[:2]
-    connections = InboundConnections(
-        inbound_connections_max() if connections_max is None else connections_max,
-        idle_s_max=_IDLE_S_MAX,
-        busy_s_max=_ANSWER_S_MAX,
-        on_drop=metrics.count_dropped_connection,
-    )
-    runner = web.AppRunner(
-        application(health, metrics, configz, pages=pages, middlewares=[mark_begin(connections), *middlewares]),
-        access_log_class=mark_end(connections),
-        logger=RequestErrors(metrics),
-        keepalive_timeout=_IDLE_S_MAX,
-        shutdown_timeout=_DRAIN_S_MAX,
-    )
-    try:
-        await runner.setup()
-        assert runner.server is not None, "the runner has been set up"
-        async with anyio.create_task_group() as accepting:
-            accepting.start_soon(connections.serve, listener, runner.server, lambda: tls.context)
-            log.info("Serving securely", address=address, port=port)
-            yield Server(address, port, listener)
-            accepting.cancel_scope.cancel()
-    finally:
-        listener.close()
-        with anyio.move_on_after(_STOP_S_MAX, shield=True):
-            await runner.cleanup()
+    app = application(health, metrics, configz, pages=pages, middlewares=middlewares)
+    limit = inbound_connections_max() if connections_max is None else connections_max
+    async with serving(app, listener, RequestLog(metrics), connections_max=limit, tls=lambda: tls.context):
+        log.info("Serving securely", address=address, port=port)
+        yield Server(address, port, listener)
 
 
 def application(

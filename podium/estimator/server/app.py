@@ -10,6 +10,7 @@ Source: karmada cmd/scheduler-estimator/app, v1.18.
 from __future__ import annotations
 
 import signal
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ from podium.kube.outage import Outage
 from podium.kube.session import ApiSession
 from podium.lib import garbage
 from podium.lib.clock import Clock, SystemClock
+from podium.lib.descriptors import inbound_connections_max
+from podium.lib.endpoints import serving
 from podium.lib.error_words import Worded, words_of
 from podium.telemetry import CONTENT_TYPE, get_logger
 
@@ -160,12 +163,22 @@ class EstimatorApp:
                 self.stop()
 
 
+def _grpc_options() -> list[tuple[str, int]]:
+    """Limits for connections that anybody may open; further ones are closed at once."""
+    return [
+        ("grpc.so_reuseport", 0),
+        ("grpc.max_allowed_incoming_connections", inbound_connections_max()),
+        ("grpc.server_handshake_timeout_ms", 10_000),
+        ("grpc.max_connection_idle_ms", 300_000),
+    ]
+
+
 @asynccontextmanager
 async def _grpc_server(
     service: EstimatorService, address: str, credentials: grpc.ServerCredentials | None
 ) -> AsyncIterator[int]:
     """The gRPC server, and the port it listens on."""
-    server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
+    server = grpc.aio.server(options=_grpc_options())
     server.add_generic_rpc_handlers((service.handler(),))
     try:
         if credentials is None:
@@ -211,14 +224,35 @@ async def _endpoints(options: Options, members: Members, metrics: EstimatorMetri
 async def _http(host: str, port: int, routes: Sequence[web.RouteDef]) -> AsyncIterator[None]:
     app = web.Application()
     app.add_routes(routes)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_STOP_S_MAX)
-    await runner.setup()
     try:
-        try:
-            await web.TCPSite(runner, host or None, port).start()
-        except OSError as error:
-            raise ListenError(f"cannot listen on {host or 'any address'} port {port}: {error}") from error
+        listener = _listen(host, port)
+    except OSError as error:
+        raise ListenError(f"cannot listen on {host or 'any address'} port {port}: {error}") from error
+    async with serving(app, listener, _RequestLog(), connections_max=inbound_connections_max()):
         yield
-    finally:
-        with anyio.move_on_after(_STOP_S_MAX, shield=True):
-            await runner.cleanup()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A listening socket; without a host for every address there is. Raises: OSError."""
+    if not host:
+        has_both = socket.has_dualstack_ipv6()
+        family = socket.AF_INET6 if has_both else socket.AF_INET
+        return socket.create_server(("", port), family=family, dualstack_ipv6=has_both)
+    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return socket.create_server(address, family=family)
+
+
+class _RequestLog:
+    """As `lib.endpoints.RequestObserver`: anybody may send anything."""
+
+    def dropped(self, reason: str) -> None:
+        log.debug("Connection dropped", reason=reason)
+
+    def malformed(self, remote: object, kind: str) -> None:
+        log.debug("Malformed request", remote=remote, error=kind)
+
+    def failed(self, remote: object, error: object) -> None:
+        log.error("A request could not be answered", remote=remote, exc_info=error)
+
+    def answered(self, request: web.BaseRequest, response: web.StreamResponse, seconds: float) -> None:
+        del request, response, seconds

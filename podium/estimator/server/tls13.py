@@ -1,4 +1,4 @@
-"""TLS 1.3 and nothing older, for gRPC in this process.
+"""What gRPC reads from the environment: TLS 1.3 and nothing older, and no log of its own.
 
 Apart from `tls`, because it must be said before gRPC is imported.
 """
@@ -13,6 +13,13 @@ _ONLY_TLS13: Final = "ECDHE-PSK-CHACHA20-POLY1305"
 
 gRPC for Python cannot be told the least version.
 """
+
+
+def keep_quiet() -> None:
+    """Have gRPC's own core log nothing: it writes to standard error by itself, waits for its reader, and complains of
+    whatever anybody sends. What matters comes as an exception.
+    """
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 
 def refuse_tls12() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 import anyio
 import pytest
+from structlog.testing import capture_logs
 
 from podium.daemon.serving import (
     CertificateError,
@@ -228,3 +229,13 @@ def _status_and_session(
         assert stream.session_reused == (session is not None)
         stream.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         return int(stream.recv(65536).split()[1]), stream.session
+
+
+async def test_refused_tokens_do_not_fill_the_log(sandbox: Sandbox, tmp_path: Path) -> None:
+    async with served(sandbox, tmp_path) as port:
+        with capture_logs() as logs:
+            for number in range(20):
+                assert await status(port, "/metrics", f"wrong-{number}") == 401
+    told = [entry for entry in logs if entry["event"] == "Unable to authenticate the request"]
+    # One in ten seconds.
+    assert 1 <= sum(entry["log_level"] == "info" for entry in told) < 5

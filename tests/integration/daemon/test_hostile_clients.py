@@ -16,8 +16,7 @@ import pytest
 from anyio.streams.tls import TLSStream
 
 from podium.daemon.serving import Health, ServingTls, self_signed, serve
-from podium.daemon.serving import server as server_module
-from podium.lib import inbound
+from podium.lib import endpoints, inbound
 from podium.telemetry import Metrics, configure_logging, set_verbosity
 from tests.e2e.waiting import eventually
 
@@ -150,7 +149,7 @@ async def test_a_crowd_of_idle_connections_gives_way() -> None:
 
 
 async def test_idle_connections_and_slow_headers_have_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "_IDLE_S_MAX", 0.3)
+    monkeypatch.setattr(endpoints, "IDLE_S_MAX", 0.3)
     monkeypatch.setattr(inbound, "_LOOK_EVERY_S", 0.05)
     async with serving() as port, anyio.create_task_group() as tasks:
         silent = await anyio.connect_tcp("127.0.0.1", port)
@@ -174,7 +173,7 @@ async def test_idle_connections_and_slow_headers_have_a_deadline(monkeypatch: py
 
 
 async def test_a_request_under_way_is_not_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "_IDLE_S_MAX", 0.1)
+    monkeypatch.setattr(endpoints, "IDLE_S_MAX", 0.1)
     monkeypatch.setattr(inbound, "_LOOK_EVERY_S", 0.02)
 
     async def slow() -> None:

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from podium.daemon.serving import Health, ServingError, ServingTls, TlsLimits, self_signed, serve
-from podium.daemon.serving import server as server_module
+from podium.lib import endpoints
 from podium.telemetry import CONTENT_TYPE, Metrics
 from tests.control_plane.processes import free_ports
 from tests.patience import PATIENCE_S
@@ -196,19 +196,19 @@ async def test_stopping_lets_a_request_end_and_then_refuses_connections():
 
 
 async def test_idle_and_half_open_connections_do_not_hold_up_stopping(monkeypatch):
-    monkeypatch.setattr(server_module, "_DRAIN_S_MAX", PATIENCE_S)
-    monkeypatch.setattr(server_module, "_STOP_S_MAX", PATIENCE_S)
+    monkeypatch.setattr(endpoints, "_DRAIN_S_MAX", PATIENCE_S)
+    monkeypatch.setattr(endpoints, "_STOP_S_MAX", PATIENCE_S)
     async with serving() as server, client(server) as session:
         await get(session, "/healthz")
         silent = await anyio.connect_tcp("127.0.0.1", server.port)
         began_s = time.monotonic()
-    assert time.monotonic() - began_s < server_module._DRAIN_S_MAX
+    assert time.monotonic() - began_s < endpoints._DRAIN_S_MAX
     await silent.aclose()
 
 
 async def test_a_request_that_cannot_be_cancelled_does_not_hold_up_stopping(monkeypatch):
-    monkeypatch.setattr(server_module, "_DRAIN_S_MAX", 0.1)
-    monkeypatch.setattr(server_module, "_STOP_S_MAX", 0.3)
+    monkeypatch.setattr(endpoints, "_DRAIN_S_MAX", 0.1)
+    monkeypatch.setattr(endpoints, "_STOP_S_MAX", 0.3)
     started, stopped = anyio.Event(), anyio.Event()
 
     async def hangs():

@@ -1,0 +1,126 @@
+"""Serving HTTP to anybody: connections that do nothing are closed, and what is no request leaves no trace of its bytes.
+
+Owns aiohttp's server. Never logs: whoever serves is told what happens.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final, Protocol
+
+import anyio
+from aiohttp import web
+from aiohttp.abc import AbstractAccessLogger
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Handler, Middleware
+
+from podium.lib.inbound import InboundConnections
+
+# Upstream's deadline for the headers of a request; what has the same effect here is also that for the next request.
+IDLE_S_MAX: Final = 32.0
+_ANSWER_S_MAX: Final = 120.0
+_STOP_S_MAX: Final = 5.0
+# Within it requests may end by themselves; what is left of the limit is for cancelling them.
+_DRAIN_S_MAX: Final = 4.0
+_UNREAD = "UNKNOWN"
+
+
+class RequestObserver(Protocol):
+    """Is told what becomes of connections and requests; may do nothing that takes time."""
+
+    def dropped(self, reason: str, /) -> None:
+        """A connection was closed: it was `idle` for too long, or there were too many (`full`)."""
+
+    def malformed(self, remote: object, kind: str, /) -> None:
+        """What was sent is no request; `kind` says which rule it breaks."""
+
+    def failed(self, remote: object, error: object, /) -> None:
+        """A handler has failed."""
+
+    def answered(self, request: web.BaseRequest, response: web.StreamResponse, seconds: float, /) -> None:
+        """A request was answered, and the answer has been sent."""
+
+
+@asynccontextmanager
+async def serving(
+    app: web.Application,
+    listener: socket.socket,
+    observer: RequestObserver,
+    *,
+    connections_max: int,
+    tls: Callable[[], ssl.SSLContext] | None = None,
+) -> AsyncIterator[None]:
+    """Serve while the context is open; then close the listener and let requests end, for at most 5 s.
+
+    Args:
+        connections_max: further connections close those that are idle for longest.
+        tls: asked for each connection.
+    """
+    connections = InboundConnections(
+        connections_max, idle_s_max=IDLE_S_MAX, busy_s_max=_ANSWER_S_MAX, on_drop=observer.dropped
+    )
+    app.middlewares.insert(0, _mark_begin(connections))
+    runner = web.AppRunner(
+        app,
+        access_log_class=_mark_end(connections, observer),
+        logger=_RequestErrors(observer),
+        keepalive_timeout=IDLE_S_MAX,
+        shutdown_timeout=_DRAIN_S_MAX,
+    )
+    try:
+        await runner.setup()
+        assert runner.server is not None, "the runner has been set up"
+        async with anyio.create_task_group() as accepting:
+            accepting.start_soon(connections.serve, listener, runner.server, tls)
+            yield
+            accepting.cancel_scope.cancel()
+    finally:
+        listener.close()
+        with anyio.move_on_after(_STOP_S_MAX, shield=True):
+            await runner.cleanup()
+
+
+def _mark_begin(connections: InboundConnections) -> Middleware:
+    @web.middleware
+    async def begin(request: web.Request, handler: Handler) -> web.StreamResponse:
+        connections.begin(request.protocol)
+        return await handler(request)
+
+    return begin
+
+
+def _mark_end(connections: InboundConnections, observer: RequestObserver) -> type[AbstractAccessLogger]:
+    """An access log is told when an answer has been sent, which no middleware is."""
+
+    class AccessLog(AbstractAccessLogger):
+        def log(self, request: web.BaseRequest, response: web.StreamResponse, time: float) -> None:
+            connections.end(request.protocol)
+            if request.method != _UNREAD:
+                observer.answered(request, response, time)
+
+    return AccessLog
+
+
+class _RequestErrors(logging.Logger):
+    """What aiohttp complains to; it would quote requests, and show tracebacks of its parser."""
+
+    def __init__(self, observer: RequestObserver) -> None:
+        super().__init__("podium.endpoints")
+        self._observer = observer
+
+    def exception(self, msg: object, *args: object, exc_info: Any = True, **extra: Any) -> None:
+        del msg, extra
+        remote = args[0] if args else None
+        if isinstance(exc_info, HttpProcessingError):
+            self._observer.malformed(remote, type(exc_info).__name__)
+        else:
+            self._observer.failed(remote, exc_info)
+
+    def debug(self, msg: object, *args: object, exc_info: Any = None, **extra: Any) -> None:
+        del msg, extra
+        if isinstance(exc_info, HttpProcessingError):
+            self._observer.malformed(args[0] if args else None, type(exc_info).__name__)
