@@ -325,6 +325,7 @@ class App:
             dispatcher=dispatcher,
             recorder=recorder,
             statuses=StatusWrites(client, clock),
+            is_bound=client.is_bound,
             failures=FailureHandler(queue, pods.get, recorder, metrics, clock),
             conflicts=conflicts,
             metrics=metrics,
@@ -470,6 +471,7 @@ class App:
                 started()
                 start("stall watch", StallWatch(self._clock, self.metrics).run)
                 start("conflicts", parts.conflicts.run)
+                start("confirmations", loop.confirmations.run)
                 start("preemption loops", parts.preemption.wake_released)
                 start("scheduling loop", loop.run)
                 await self._stop.wait()

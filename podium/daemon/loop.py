@@ -11,7 +11,7 @@ is not decided on behind thousands of others' requests.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -29,6 +29,7 @@ from podium.binder import (
     deleting_pod_skipped,
 )
 from podium.cluster import Cache, CacheError
+from podium.daemon.confirmations import Confirmations
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.failures import Attempt, FailureHandler
 from podium.daemon.status_writes import StatusWrite, StatusWrites
@@ -81,6 +82,7 @@ class Collaborators:
     recorder: EventRecorder
     failures: FailureHandler
     statuses: StatusWrites
+    is_bound: Callable[[Pod, str], Awaitable[bool]]
     conflicts: Conflicts
     metrics: Metrics
     clock: Clock
@@ -113,6 +115,7 @@ class SchedulingLoop:
         self._progress = WakeUp()
         self._is_waiting_for_progress = False
         parts.conflicts.when_confirmed(self._tell_progress)
+        self.confirmations = Confirmations(parts.cache, parts.is_bound, self._take_back)
         self._rotation = Rotation()
         self._is_stopping = False
         self._bindings = 0
@@ -400,8 +403,20 @@ class SchedulingLoop:
             self._parts.cache.forget_pod(attempt.pod)
         self._parts.queue.done(attempt.pod.uid)
 
+    def _take_back(self, pod: Pod, node_name: str) -> None:
+        """Schedule a pod again whose binding was answered with success and has not happened."""
+        parts = self._parts
+        log.error("Pod is not bound though its binding was answered with success", pod=pod.key, node=node_name)
+        parts.conflicts.not_bound(pod)
+        parts.cache.forget_pod(pod)
+        current = parts.failures.waiting(pod)
+        if current is not None:
+            parts.queue.add(current)
+        parts.queue.move_all(ASSIGNED_POD_DELETE, pod.on_node(node_name), None)
+
     def _bound(self, attempt: Attempt, decision: Suggested, outcome: BindOutcome) -> None:
         parts, info = self._parts, attempt.info
+        self.confirmations.expect(attempt.pod, decision.node_name)
         seconds = outcome.ended_at_s - attempt.started_s
         parts.metrics.count_attempt("scheduled", attempt.framework.name, seconds)
         seconds_waited = parts.queue.seconds_since_first_attempt(info)

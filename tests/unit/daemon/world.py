@@ -195,6 +195,7 @@ class World:
             dispatcher=self.dispatcher,
             recorder=recorder,
             statuses=StatusWrites(self.client, self.clock),
+            is_bound=self.client.is_bound,
             failures=FailureHandler(self.queue, self.known.get, recorder, self.metrics, self.clock),
             conflicts=self.conflicts,
             metrics=self.metrics,

@@ -1,0 +1,74 @@
+"""Pods whose binding was answered with success, and that the watch does not show bound.
+
+Owns the question what has become of them. Never takes a pod back that the API server has on a node.
+
+Differs: upstream believes the answer for ever. A proxy that answers by itself, an extender or a plugin that binds
+nothing, and the pod is never scheduled again while its room stays taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import anyio
+
+from podium.cluster import Cache
+from podium.kube.api_errors import ApiError
+from podium.kube.objects import Pod
+from podium.telemetry import get_logger
+
+log = get_logger("scheduler")
+
+_PERIOD_S: Final = 15.0
+_LOOKED_UP_MAX: Final = 16
+
+
+class Confirmations:
+    """Looks pods up that are still assumed one to two periods after their binding.
+
+    Args:
+        is_bound: asks the API server.
+        take_back: called with a pod that is not bound, and the node where it is assumed.
+
+    Cost: below 0.2 us for each pod that is bound.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        is_bound: Callable[[Pod, str], Awaitable[bool]],
+        take_back: Callable[[Pod, str], None],
+    ) -> None:
+        self._cache = cache
+        self._is_bound = is_bound
+        self._take_back = take_back
+        self._recent: list[tuple[Pod, str]] = []
+        self._awaited: list[tuple[Pod, str]] = []
+
+    def expect(self, pod: Pod, node_name: str) -> None:
+        """The binding of the pod was answered with success."""
+        self._recent.append((pod, node_name))
+
+    async def run(self) -> None:
+        """Look up until cancelled."""
+        while True:
+            await anyio.sleep(_PERIOD_S)
+            due = [each for each in self._awaited if self._cache.is_assumed(each[0].uid)]
+            self._awaited, self._recent = self._recent, []
+            # Where the watch is far behind there may be thousands, and all of them bound.
+            for pod, node_name in due[:_LOOKED_UP_MAX]:
+                await self._look_up(pod, node_name)
+            self._awaited += due[_LOOKED_UP_MAX:]
+
+    async def _look_up(self, pod: Pod, node_name: str) -> None:
+        try:
+            is_bound = await self._is_bound(pod, node_name)
+        except ApiError as error:
+            # Gone or elsewhere: the watch will tell. Not readable: it is asked again.
+            log.debug("A pod that is not seen bound cannot be looked up", pod=pod.key, error=str(error))
+            is_bound = True
+        if is_bound:
+            self._awaited.append((pod, node_name))
+        elif self._cache.is_assumed(pod.uid):
+            self._take_back(pod, node_name)
