@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from podium.cli.plain_text import plain
+
 _WIDTH_PIPED = 200
 
 
@@ -40,5 +42,6 @@ def _nodes(nodes: list[Mapping[str, Any]]) -> Table:
     table.add_column("REPLICAS", justify="right")
     table.add_column("LIMITED BY", overflow="fold")
     for node in sorted(nodes, key=lambda node: (-node["replicas"], node["node"])):
-        table.add_row(node["node"], f"{node['replicas']:,}", node["limit"], style="" if node["replicas"] else "dim")
+        count, style = f"{node['replicas']:,}", "" if node["replicas"] else "dim"
+        table.add_row(plain(node["node"]), count, plain(node["limit"]), style=style)
     return table

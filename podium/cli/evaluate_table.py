@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from podium.cli.plain_text import plain
 from podium.framework.scoring import Scores
 from podium.whatif import PodAnswer
 
@@ -28,22 +29,24 @@ def print_table(answer: PodAnswer) -> None:
         console.print(rejected)
     console.print(verdict(answer))
     for gate in answer.gates:
-        console.print(Text(f"But it would not be tried yet: {gate.message} ({gate.plugin})", "yellow"))
+        console.print(plain(f"But it would not be tried yet: {gate.message} ({gate.plugin})", "yellow"))
 
 
 def verdict(answer: PodAnswer) -> Text:
     """One sentence: the node that the pod would go to, or why there is none."""
-    found, name = answer.found, answer.pod.key
+    found, name = answer.found, plain(answer.pod.key, "bold")
     if found.scores is not None:
         total = int(found.scores.total.max())
         fits = f"fits on {len(found.judged.rows)} of {len(answer.snapshot)} nodes and would go to "
-        return Text.assemble((name, "bold"), f" {fits}", (answer.winner or "", "bold green"), f" (total {total})")
+        return Text.assemble(name, f" {fits}", plain(answer.winner or "", "bold green"), f" (total {total})")
     as_json = answer.to_json()
-    parts = [Text.assemble((name, "bold"), (" fits on no node: ", "red"), as_json["message"])]
+    parts = [Text.assemble(name, (" fits on no node: ", "red"), plain(as_json["message"]))]
     if as_json.get("nominated"):
         victims = ", ".join(as_json["victims"])
         parts.append(
-            Text.assemble("It would be nominated to ", (as_json["nominated"], "bold"), f" after {victims} left")
+            Text.assemble(
+                "It would be nominated to ", plain(as_json["nominated"], "bold"), plain(f" after {victims} left")
+            )
         )
     return Text("\n").join(parts)
 
@@ -56,8 +59,8 @@ def _fitting(answer: PodAnswer, scores: Scores) -> Table:
     by_plugin = [each.tolist() for each in scores.plugins.values()]
     first = answer.found.winner
     for at in sorted(range(len(rows)), key=lambda at: (rows[at] != first, -totals[at], answer.snapshot.name(rows[at]))):
-        cells = [answer.snapshot.name(rows[at]), str(totals[at]), *(str(part[at]) for part in by_plugin)]
-        table.add_row(*cells, style="bold green" if rows[at] == first else "")
+        numbers = [str(totals[at]), *(str(part[at]) for part in by_plugin)]
+        table.add_row(plain(answer.snapshot.name(rows[at])), *numbers, style="bold green" if rows[at] == first else "")
     return table
 
 
@@ -73,7 +76,7 @@ def _rejected(answer: PodAnswer) -> Table:
                 statuses.setdefault(name, found.diagnosis.absent)
     for name in sorted(statuses):
         status = statuses[name]
-        table.add_row(name, status.plugin, status.message)
+        table.add_row(plain(name), status.plugin, plain(status.message))
     return table
 
 

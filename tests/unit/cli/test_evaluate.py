@@ -213,3 +213,16 @@ def test_broken_object_is_named_by_file_document_and_field(cluster, tmp_path):
     result = _run("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", {**POD, "spec": {"priority": "x"}}))
     assert result.exit_code == 1
     assert f"{tmp_path / 'pod.yaml'}: document 1: Pod default/web: spec.priority: expected int" in result.output
+
+
+def test_text_from_outside_is_neither_markup_nor_a_command_to_the_terminal(tmp_path):
+    taint = {"key": "[/red]", "value": "\x1b[2J", "effect": "NoSchedule"}
+    tainted = {**NODE, "spec": {"taints": [taint]}}
+    files = _written(tmp_path / "cluster.yaml", tainted), _written(tmp_path / "pod.yaml", POD)
+    result = _run("-f", files[0], "--pod", files[1])
+    assert "\x1b" not in result.output
+    assert "fits on no node" in " ".join(result.output.split())
+    named = ["estimate", "-f", str(files[0]), "--requests", "cpu=1", "--explain"]
+    result = CliRunner().invoke(main, named, catch_exceptions=False)
+    assert "\x1b" not in result.output
+    assert "[/red]=\\x1b[2J:NoSchedule" in "".join(result.output.split())
