@@ -76,6 +76,7 @@ from podium.daemon.serving import (
 )
 from podium.daemon.stall_watch import StallWatch
 from podium.daemon.status_writes import StatusWrites
+from podium.daemon.stray_pods import StrayPods
 from podium.daemon.wakeup import WakeUp
 from podium.daemon.watchdog import Watchdog
 from podium.framework.extenders import Extenders
@@ -162,6 +163,7 @@ class App:
         self._is_synced = False
         self._loop: SchedulingLoop | None = None
         self.metrics = Metrics()
+        self._strays = StrayPods(self._names, self._clock, self.metrics)
         self._watchdog = Watchdog(self.metrics) if is_watched else None
 
     def stop(self) -> None:
@@ -383,7 +385,8 @@ class App:
     ) -> None:
         nodes.add_handler(NodeHandler(cache, queue, self._clock, self.metrics))
         names = frameworks.keys()
-        pods.add_handler(PodHandler(cache, queue, waiting_pods, recorder, names, conflicts, self._clock, self.metrics))
+        clock, metrics, strays = self._clock, self.metrics, self._strays
+        pods.add_handler(PodHandler(cache, queue, waiting_pods, recorder, names, conflicts, clock, metrics, strays))
 
     def _read_gauges(self, cache: Cache, queue: SchedulingQueue) -> None:
         self.metrics.read_pending_pods(lambda: queue.statistics().pending_pods)
@@ -472,6 +475,7 @@ class App:
                 start("stall watch", StallWatch(self._clock, self.metrics).run)
                 start("conflicts", parts.conflicts.run)
                 start("confirmations", loop.confirmations.run)
+                start("stray pods", self._strays.run)
                 start("preemption loops", parts.preemption.wake_released)
                 start("scheduling loop", loop.run)
                 await self._stop.wait()

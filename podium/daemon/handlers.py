@@ -16,6 +16,7 @@ from podium.binder import EventRecorder, WaitingPods, failed_scheduling
 from podium.cluster import Cache, CacheError
 from podium.cluster.cache import PodState
 from podium.daemon.conflicts import Conflicts
+from podium.daemon.stray_pods import StrayPods
 from podium.framework.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -187,6 +188,7 @@ class PodHandler(_Measured):
 
     Args:
         scheduler_names: pods of other schedulers only count once they are bound.
+        strays: told of pods of other schedulers until they are.
     """
 
     def __init__(
@@ -199,10 +201,12 @@ class PodHandler(_Measured):
         conflicts: Conflicts,
         clock: Clock,
         metrics: Metrics,
+        strays: StrayPods | None = None,
     ) -> None:
         super().__init__(clock, metrics)
         self._cache = cache
         self._conflicts = conflicts
+        self._strays = strays
         self._queue = queue
         self._waiting_pods = waiting_pods
         self._recorder = recorder
@@ -232,13 +236,18 @@ class PodHandler(_Measured):
             self.measured("AssignedPodDelete", self._delete_assigned, old)
         elif self._is_ours(old):
             self.measured("UnschedulablePodDelete", self._delete_pending, old)
+        elif self._strays is not None:
+            self._strays.gone(old.uid)
 
     # ------------------------------------------------------------ bound pods
 
     def _add(self, pod: Pod) -> None:
         if pod.node_name:
             self._add_assigned(pod)
-        elif self._is_ours(pod) and self._is_readable(pod):
+        elif not self._is_ours(pod):
+            if self._strays is not None:
+                self._strays.seen(pod)
+        elif self._is_readable(pod):
             self._queue.add(pod)
 
     def _add_assigned(self, pod: Pod) -> None:
@@ -252,6 +261,8 @@ class PodHandler(_Measured):
         self._conflicts.bound(new, by_us=is_ours)
         if is_ours or self._is_ours(old):
             self._queue.delete(old)
+        elif self._strays is not None:
+            self._strays.gone(new.uid)
 
     def _update_assigned(self, old: Pod, new: Pod) -> None:
         started_s = self._clock.monotonic()

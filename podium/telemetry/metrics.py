@@ -146,6 +146,11 @@ class Metrics:
         )
         self._pending = ReadFamily("scheduler_pending_pods", "Pods waiting, by queue.", "queue")
         self._inflight = ReadFamily("scheduler_inflight_events", "Events kept for pods in flight.", "event")
+        self._stray_pods = ReadFamily(
+            "podium_stray_pods",
+            "Pods that have waited for 30 s for a scheduler whose name is similar to this profile's.",
+            "profile",
+        )
         self._cache_size = ReadFamily("scheduler_cache_size", "Nodes and pods in the cache.", "type")
 
         self._requests = counter("rest_client_requests_total", "Requests to the API server.", "code", "method", "host")
@@ -328,6 +333,10 @@ class Metrics:
     def read_pending_pods(self, read: ReadGauge) -> None:
         """Name who knows the waiting pods: active, backoff, unschedulable, gated → count."""
         self._pending.read_from(read)
+
+    def read_stray_pods(self, read: ReadGauge) -> None:
+        """Name who knows the pods that wait for a scheduler of a similar name: profile → count."""
+        self._stray_pods.read_from(read)
 
     def read_inflight_events(self, read: ReadGauge) -> None:
         """Name who knows the events in flight: event label → count."""

@@ -18,6 +18,7 @@ import orjson
 from podium.config import KubeSchedulerConfiguration
 from podium.daemon.doctor.findings import Report
 from podium.daemon.permissions import Needs, Permission, needs
+from podium.daemon.stray_pods import WAITING_S_MIN, similar_name
 from podium.framework.interface import Plugin
 from podium.framework.status import PluginError
 from podium.kube.advice import diagnosis_of
@@ -32,6 +33,7 @@ _DEADLINE_S = 10.0
 _AT_ONCE = 8
 _RECENT_S = 120.0
 _EVENTS_MAX = 500
+_PODS_MAX = 5000
 _ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
@@ -57,6 +59,7 @@ async def examine(
     await _rights(report, session, needed)
     await _lease(report, session, config, clock)
     await _others(report, session, config, clock)
+    await _strays(report, session, config, clock)
 
 
 # ------------------------------------------------------------ the server
@@ -277,6 +280,27 @@ async def _others(report: Report, session: ApiSession, config: KubeSchedulerConf
             report.warn("others", f"{', '.join(recent)} has bound pods as {name} in the last {_RECENT_S:g} s", advice)
         else:
             report.ok("others", f"nobody has bound pods as {name} lately")
+
+
+async def _strays(report: Report, session: ApiSession, config: KubeSchedulerConfiguration, clock: Clock) -> None:
+    """Whether pods wait under a name that may be one of ours, misspelt, as far as pods may be listed."""
+    names = {profile.scheduler_name for profile in config.profiles}
+    path = f"/api/v1/pods?limit={_PODS_MAX}&fieldSelector=spec.nodeName%3D%2Cstatus.phase%3DPending"
+    try:
+        pods = orjson.loads(await session.request("GET", path, deadline_s=_DEADLINE_S)).get("items") or []
+    except ApiError:
+        return
+    waiting: dict[tuple[str, str], list[str]] = {}
+    for pod in pods:
+        metadata, name = pod.get("metadata") or {}, (pod.get("spec") or {}).get("schedulerName") or ""
+        age_s = _age_s(metadata.get("creationTimestamp"), clock)
+        meant = similar_name(name, names)
+        if meant is not None and age_s is not None and age_s >= WAITING_S_MIN:
+            waiting.setdefault((name, meant), []).append(f"{metadata.get('namespace')}/{metadata.get('name')}")
+    for (name, meant), keys in waiting.items():
+        advice = f"correct spec.schedulerName where these pods come from, unless a scheduler named {name} is to run"
+        message = f"{len(keys)} wait for a scheduler named {name}, such as {keys[0]}; a profile here is named {meant}"
+        report.warn("pods", message, advice)
 
 
 def _age_s(time: object, clock: Clock) -> float | None:

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from podium.binder import failed_scheduling
 from podium.cluster.cache import PodState
 from podium.daemon.handlers import RESOURCE_EVENTS, ResourceHandler
+from podium.daemon.stray_pods import StrayPods
 from podium.framework.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -450,3 +451,16 @@ def test_a_waiting_pod_that_is_seen_bound_but_cannot_be_read_leaves_the_queue_an
     assert world.place(OURS) is Place.GONE
     assert world.cache.state_of(OURS.uid) is PodState.ADDED
     assert len(world.cache.snapshot().closed) == 1
+
+
+def test_pods_of_a_scheduler_of_a_similar_name_are_strays_until_they_are_bound_or_gone() -> None:
+    clock = ManualClock()
+    world = World(clock=clock)
+    strays = world.pods._strays = StrayPods({"podium"}, clock, world.metrics)
+    misspelt = [pod(name, scheduler="podum") for name in ("a", "b", "c")]
+    world.put(node("n1"), OTHERS, OURS, *misspelt)
+    clock.advance(60)
+    assert strays.counts() == {"podium": 3.0}
+    world.put(misspelt[0].on_node("n1"))
+    world.delete(misspelt[1])
+    assert strays.counts() == {"podium": 1.0}

@@ -34,6 +34,7 @@ class Server:
         self.denied: dict[tuple[str, str], bool] = {}
         self.lease: Any = None
         self.events: Any = []
+        self.pods: Any = []
         self.unserved: set[str] = set()
         self.asked: list[str] = []
 
@@ -64,6 +65,10 @@ class Server:
             if isinstance(self.events, ApiError):
                 raise self.events
             return orjson.dumps({"items": self.events})
+        if path.startswith("/api/v1/pods?"):
+            if isinstance(self.pods, ApiError):
+                raise self.pods
+            return orjson.dumps({"items": self.pods})
         names = [each.plural for each in ALL if each.path.startswith(f"{path}/")]
         return orjson.dumps({"resources": [{"name": name} for name in names if name not in self.unserved]})
 
@@ -230,6 +235,30 @@ async def test_where_events_may_not_be_listed_nobody_can_tell() -> None:
     server = Server()
     server.events = Forbidden("no")
     assert "others" not in [each.check for each in await findings(server)]
+
+
+async def test_pods_that_wait_under_a_misspelt_name_are_told() -> None:
+    server = Server()
+    names = {"a": ("default-schedular", 100.0), "b": ("default-schedular", 40.0), "c": ("default-schedular", 5.0)}
+    names |= {"d": ("volcano", 100.0), "e": ("default-scheduler", 100.0)}
+    server.pods = [
+        {
+            "metadata": {
+                "namespace": "shop",
+                "name": name,
+                "creationTimestamp": format_micro_time(server.clock.now() - age_s),
+            },
+            "spec": {"schedulerName": scheduler},
+        }
+        for name, (scheduler, age_s) in names.items()
+    ]
+    [(check, verdict, message)] = await not_ok(server)
+    assert (check, verdict) == ("pods", Verdict.WARNING)
+    assert message == (
+        "2 wait for a scheduler named default-schedular, such as shop/a; a profile here is named default-scheduler"
+    )
+    server.pods = Forbidden("no")
+    assert await not_ok(server) == []
 
 
 def test_a_report_is_good_with_warnings_and_bad_with_errors() -> None:

@@ -1,0 +1,118 @@
+"""Pods that nobody will schedule, because the name of their scheduler is misspelt.
+
+Owns which names are similar to one of ours, and telling of pods that wait under such a name. Never touches the pods:
+there may be a scheduler of that name.
+
+Differs: kube-scheduler says nothing of such pods.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+
+from podium.kube.objects import Pod
+from podium.lib.clock import Clock
+from podium.telemetry import Metrics, get_logger
+
+log = get_logger("stray pods")
+
+WAITING_S_MIN: Final = 30.0
+"""Pods of another scheduler that works have been bound by then, as a rule."""
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+_LOOK_EVERY_S: Final = 30.0
+_SAY_AGAIN_S: Final = 3600.0
+_SIMILAR: Final = 0.8
+_NAMES_MAX: Final = 256
+_NAME_SHOWN_MAX: Final = 100
+_PODS_MAX: Final = 10_000
+
+
+def similar_name(name: str, ours: Collection[str]) -> str | None:
+    """The name of ours that may have been meant; None for those of ours, and for what looks like none of them."""
+    if name in ours or name == DEFAULT_SCHEDULER:
+        return None
+    by_plain = {_plain(each): each for each in ours}
+    found = difflib.get_close_matches(_plain(name[:_NAME_SHOWN_MAX]), by_plain, n=1, cutoff=_SIMILAR)
+    return by_plain[found[0]] if found else None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_.]+", "-", name.strip().lower())
+
+
+@dataclass(frozen=True, slots=True)
+class _Stray:
+    pod: str
+    name: str
+    meant: str
+    since_s: float
+
+
+class StrayPods:
+    """Pods that wait for a scheduler whose name is similar to that of a profile.
+
+    Cost: a look-up for each pod of another scheduler; nothing for ours.
+    """
+
+    def __init__(self, ours: Collection[str], clock: Clock, metrics: Metrics) -> None:
+        self._ours = ours
+        self._clock = clock
+        self._meant: dict[str, str | None] = {}
+        self._waiting: dict[str, _Stray] = {}
+        self._say_again_s: dict[str, float] = {}
+        metrics.read_stray_pods(self.counts)
+
+    def seen(self, pod: Pod) -> None:
+        """A pod of another scheduler that is not bound."""
+        name = pod.spec.scheduler_name
+        if name not in self._meant:
+            if len(self._meant) >= _NAMES_MAX:
+                self._meant.clear()
+            self._meant[name] = similar_name(name, self._ours)
+        meant = self._meant[name]
+        if meant is not None and len(self._waiting) < _PODS_MAX:
+            self._waiting[pod.uid] = _Stray(pod.key, name, meant, self._clock.monotonic())
+
+    def gone(self, uid: str) -> None:
+        """The pod has been bound, or is no more."""
+        self._waiting.pop(uid, None)
+
+    def counts(self) -> Mapping[str, float]:
+        """How many have waited for long, by the name that may have been meant."""
+        return {name: float(count) for name, count in Counter(each.meant for each in self._late()).items()}
+
+    async def run(self) -> None:
+        """Say so, once for each name in an hour, until cancelled."""
+        while True:
+            await anyio.sleep(_LOOK_EVERY_S)
+            self.tell()
+
+    def tell(self) -> None:
+        """Say of each name that has not been told of lately how many pods wait under it."""
+        now_s = self._clock.monotonic()
+        late: dict[str, list[_Stray]] = {}
+        for each in self._late():
+            late.setdefault(each.name, []).append(each)
+        self._say_again_s = {name: at_s for name, at_s in self._say_again_s.items() if at_s > now_s}
+        for name, strays in late.items():
+            if name in self._say_again_s or len(self._say_again_s) >= _NAMES_MAX:
+                continue
+            self._say_again_s[name] = now_s + _SAY_AGAIN_S
+            log.warning(
+                "Pods wait for a scheduler of a similar name: is it misspelt?",
+                scheduler_name=name[:_NAME_SHOWN_MAX],
+                profile=strays[0].meant,
+                pods=len(strays),
+                one_of_them=strays[0].pod,
+            )
+
+    def _late(self) -> list[_Stray]:
+        before_s = self._clock.monotonic() - WAITING_S_MIN
+        return [each for each in self._waiting.values() if each.since_s <= before_s]
