@@ -11,7 +11,7 @@ from typing import Any
 from podium.binder import BINDING_CYCLE
 from podium.cluster.cache import POD_STATES
 from podium.daemon.election import LEASE
-from podium.kube.reflector import TRANSITIONS
+from podium.kube.reflector_states import TRANSITIONS
 from podium.lib.state_table import StateTable
 from podium.queues import PLACES
 

@@ -21,7 +21,7 @@ from podium.config import KubeSchedulerConfiguration
 from podium.daemon.app import App, Options
 from podium.framework.interface import Plugin
 from podium.kube.credentials import load
-from podium.kube.informer import InformerSet
+from podium.kube.informer_set import InformerSet
 from podium.kube.objects import Pod
 from podium.kube.resource_types import NODES, PODS
 from podium.kube.session import LIST_BYTES_MAX, ApiSession

@@ -85,8 +85,9 @@ from podium.framework.runtime import Framework
 from podium.framework.scoring import NearBest, choose
 from podium.kube.credentials import Credentials, load
 from podium.kube.dispatcher import IN_FLIGHT_MAX, Dispatcher
-from podium.kube.informer import Informer, InformerSet
-from podium.kube.objects import Node, Pod
+from podium.kube.informer import Informer
+from podium.kube.informer_set import InformerSet
+from podium.kube.objects import Pod
 from podium.kube.outage import Outage
 from podium.kube.rate_limit import TokenBucket
 from podium.kube.resource_types import NODES, PODS
@@ -249,7 +250,7 @@ class App:
         self, session: ApiSession, informers: InformerSet, requests: RequestMetrics
     ) -> tuple[Collaborators, WakeUp]:
         config, clock, metrics = self._config, self._clock, self.metrics
-        pods, nodes = informers.informer(PODS), informers.informer(NODES)
+        pods = informers.informer(PODS)
         connection = config.client_connection
         dispatcher = Dispatcher(
             session,
@@ -293,7 +294,7 @@ class App:
         conflicts = Conflicts(cache, clock, metrics, client.read_failure)
         if self._options.avoids_conflicts:
             client.bind_unless(conflicts.is_too_late)
-        self._handle_events(pods, nodes, cache, queue, waiting_pods, recorder, conflicts, frameworks)
+        self._handle_events(informers, cache, queue, waiting_pods, recorder, conflicts, frameworks)
         for resource in informers.resources:
             if (events := RESOURCE_EVENTS.get(resource)) is not None:
                 informers.informer(resource).add_handler(ResourceHandler(events, queue, clock, metrics))
@@ -374,8 +375,7 @@ class App:
 
     def _handle_events(
         self,
-        pods: Informer[Pod],
-        nodes: Informer[Node],
+        informers: InformerSet,
         cache: Cache,
         queue: SchedulingQueue,
         waiting_pods: WaitingPods,
@@ -383,10 +383,22 @@ class App:
         conflicts: Conflicts,
         frameworks: Mapping[str, Framework],
     ) -> None:
-        nodes.add_handler(NodeHandler(cache, queue, self._clock, self.metrics))
-        names = frameworks.keys()
-        clock, metrics, strays = self._clock, self.metrics, self._strays
-        pods.add_handler(PodHandler(cache, queue, waiting_pods, recorder, names, conflicts, clock, metrics, strays))
+        clock, metrics = self._clock, self.metrics
+        informers.informer(NODES).add_handler(NodeHandler(cache, queue, clock, metrics))
+        informers.informer(PODS).add_handler(
+            PodHandler(
+                cache,
+                queue,
+                waiting_pods,
+                recorder,
+                frameworks.keys(),
+                conflicts,
+                clock,
+                metrics,
+                strays=self._strays,
+                saw_unbound=informers.saw_unbound,
+            )
+        )
 
     def _read_gauges(self, cache: Cache, queue: SchedulingQueue) -> None:
         self.metrics.read_pending_pods(lambda: queue.statistics().pending_pods)

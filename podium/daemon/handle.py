@@ -9,7 +9,7 @@ from podium.binder import EventRecorder, WaitingPods
 from podium.binder.event import noted
 from podium.cluster import Cache, Snapshot
 from podium.framework.interface import ApiClient, Lister, Preemptions
-from podium.kube.informer import InformerSet
+from podium.kube.informer_set import InformerSet
 from podium.kube.objects import Pod
 from podium.kube.resource_types import ObjectT, ResourceType
 from podium.lib.clock import Clock

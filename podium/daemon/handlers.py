@@ -4,7 +4,7 @@ Handlers update state and wake the loop; they never schedule and never wait.
 
 Source: kubernetes pkg/scheduler/eventhandlers.go, v1.36.2.
 Differs: a pending pod with a field that cannot be read is not queued, but reported; it is looked at again when it
-changes.
+changes. A bound pod that is pending again, as after a restore of etcd, is scheduled again; upstream never looks at it.
 """
 
 from __future__ import annotations
@@ -189,6 +189,7 @@ class PodHandler(_Measured):
     Args:
         scheduler_names: pods of other schedulers only count once they are bound.
         strays: told of pods of other schedulers until they are.
+        saw_unbound: called when a pod has lost the node that it was bound to.
     """
 
     def __init__(
@@ -202,11 +203,13 @@ class PodHandler(_Measured):
         clock: Clock,
         metrics: Metrics,
         strays: StrayPods | None = None,
+        saw_unbound: Callable[[Pod], None] = lambda _: None,
     ) -> None:
         super().__init__(clock, metrics)
         self._cache = cache
         self._conflicts = conflicts
         self._strays = strays
+        self._saw_unbound = saw_unbound
         self._queue = queue
         self._waiting_pods = waiting_pods
         self._recorder = recorder
@@ -220,7 +223,9 @@ class PodHandler(_Measured):
 
     def on_update(self, old: Pod, new: Pod) -> None:
         """The pod has changed, perhaps by being bound."""
-        if old.node_name:
+        if old.node_name and old.node_name != new.node_name:
+            self.measured("AssignedPodDelete", self._unbound, old, new)
+        elif old.node_name:
             self.measured(_ASSIGNED_POD_UPDATE, self._update_assigned, old, new)
         elif new.node_name:
             self.measured("AssignedPodAdd", self._bound, old, new)
@@ -273,6 +278,14 @@ class PodHandler(_Measured):
                 self._queue.move_all(event, old, new)
             else:
                 self.measured(event.label, self._queue.move_all, event, old, new, before_s=before_s)
+
+    def _unbound(self, old: Pod, new: Pod) -> None:
+        """The pod was bound, and is pending again or bound elsewhere, which no API server allows: `kube.history`."""
+        log.warning("A bound pod has lost its node", pod=new.key, before=old.node_name, node=new.node_name)
+        self._to_cache(self._cache.remove_pod, old)
+        self._queue.move_all(ASSIGNED_POD_DELETE, old, None)
+        self._add(new)
+        self._saw_unbound(new)
 
     def _delete_assigned(self, pod: Pod) -> None:
         self._to_cache(self._cache.remove_pod, pod)

@@ -19,7 +19,7 @@ from podium.daemon.handlers import BrokenObjects
 from podium.framework.interface import Plugin
 from podium.framework.runtime import construct, constructed
 from podium.kube.dispatcher import Dispatcher
-from podium.kube.informer import InformerSet
+from podium.kube.informer_set import InformerSet
 from podium.kube.resource_types import NODES, PODS, ResourceType
 from podium.kube.session import ApiSession
 from podium.lib.clock import Clock

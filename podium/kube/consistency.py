@@ -67,7 +67,7 @@ class Consistency:
         """The resource has to be listed anew: what is known of it misses changes that no watch will bring."""
         if resource not in self._outdated:
             self._outdated[resource] = self._clock.monotonic()
-            log.info("Decisions wait for a new list", resource=resource, seconds_max=PATIENCE_S)
+            log.debug("decisions wait for a new list", resource=resource, seconds_max=PATIENCE_S)
 
     def current(self, resource: str) -> None:
         """The resource has been listed."""

@@ -13,19 +13,15 @@ updated.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from random import Random
-from typing import Any, Final, Generic, Protocol, TypeVar, cast
+from typing import Final, Generic, Protocol, TypeVar
 
 import anyio
 import structlog
 
 from podium.kube.consistency import Consistency
 from podium.kube.index import Index
-from podium.kube.reflector import Reflector, ReflectorSettings, ReflectorStatistics
-from podium.kube.resource_types import NODES, PODS, ObjectT, ResourceType
+from podium.kube.resource_types import KubeObject, ObjectT, ResourceType
 from podium.kube.resource_versions import is_older
-from podium.kube.session import ApiSession
-from podium.kube.whole_objects import Keep
 from podium.kube.wire import BrokenObject
 from podium.lib.change_log import ChangeLog
 from podium.lib.clock import Clock, SystemClock
@@ -154,15 +150,17 @@ class Informer(Generic[ObjectT]):
         elif known.metadata.uid != item.metadata.uid:
             self._remove(key, known)
             self._add(key, item)
-        elif is_older(known.metadata.resource_version, item.metadata.resource_version):
+        elif _is_earlier(known, item):
             self._update(key, known, item)
 
     def drop(self, item: ObjectT) -> None:
-        """Take a deletion."""
+        """Take a deletion; one of an earlier object of that name, or older than the known state, is left out."""
         key = item.key
         self._broken.pop(key, None)
         known = self._items.get(key)
-        if known is not None:
+        if known is None or known.metadata.uid != item.metadata.uid:
+            return
+        if not is_older(item.metadata.resource_version, known.metadata.resource_version):
             # The last state may differ from the known one; who has only seen the known one has to undo that.
             self._remove(key, known)
 
@@ -189,8 +187,12 @@ class Informer(Generic[ObjectT]):
             for item in items:
                 self._put_listed(item.key, item)
 
-    async def replace(self, items: Sequence[ObjectT], broken: Sequence[BrokenObject]) -> None:
-        """Take a whole list: what is missing in it was deleted. Lets others run from time to time, but no decisions."""
+    async def replace(self, items: Sequence[ObjectT], broken: Sequence[BrokenObject]) -> str:
+        """Take a whole list: what is missing in it was deleted. Lets others run from time to time, but no decisions.
+
+        Returns:
+            The first object that has gone back to an older state, and its version; empty if there is none.
+        """
         turns = Turns(self._clock)
         listed: dict[str, ObjectT] = {}
         for item in items:
@@ -198,9 +200,9 @@ class Informer(Generic[ObjectT]):
             if turns.is_over():
                 await turns.next()
         with self._consistency.changing():
-            await self._replace(listed, broken, turns)
+            return await self._replace(listed, broken, turns)
 
-    async def _replace(self, listed: Mapping[str, ObjectT], broken: Sequence[BrokenObject], turns: Turns) -> None:
+    async def _replace(self, listed: Mapping[str, ObjectT], broken: Sequence[BrokenObject], turns: Turns) -> str:
         defects = {item.key for item in broken}
         for key in [key for key in self._broken if key not in listed and key not in defects]:
             del self._broken[key]
@@ -210,12 +212,17 @@ class Informer(Generic[ObjectT]):
                 await turns.next()
         for defect in broken:
             self.mark_broken(defect, deleted=False)
+        older = ""
         for key, item in listed.items():
-            if self._items.get(key) is item:
+            known = self._items.get(key)
+            if known is item:
                 continue
+            if not older and known is not None and _is_earlier(item, known):
+                older = f"{key} at {item.metadata.resource_version}"
             self._put_listed(key, item)
             if turns.is_over():
                 await turns.next()
+        return older
 
     def set_synced(self) -> None:
         """The first list has been delivered."""
@@ -277,104 +284,7 @@ class Informer(Generic[ObjectT]):
                 self._on_handler_error(self.resource.plural, error)
 
 
-class InformerSet:
-    """The informers of one API server, one for each resource, run together.
-
-    Args:
-        on_handler_error: told the resource and the exception of each failed handler call, to count it.
-        keep: by the path of a resource, what is kept of its objects besides what podium reads.
-    """
-
-    def __init__(
-        self,
-        session: ApiSession,
-        *,
-        clock: Clock,
-        random: Random,
-        on_handler_error: Callable[[str, Exception], None] = lambda _resource, _error: None,
-        settings: ReflectorSettings | None = None,
-        keep: Mapping[str, Keep[Any]] | None = None,
-    ) -> None:
-        self.consistency = Consistency(clock)
-        self._session = session
-        self._clock = clock
-        self._random = random
-        self._on_handler_error = on_handler_error
-        self._settings = settings or ReflectorSettings()
-        self._keep = keep or {}
-        self._informers: dict[str, Informer[Any]] = {}
-        self._reflectors: list[Reflector[Any]] = []
-
-    def informer(self, resource: ResourceType[ObjectT]) -> Informer[ObjectT]:
-        """The informer of that resource; asked for the first time before `run`."""
-        known = self._informers.get(resource.path)
-        if known is not None:
-            return cast(Informer[ObjectT], known)
-        made = Informer(resource, self._on_handler_error, self._clock, self.consistency)
-        self._informers[resource.path] = made
-        self._reflectors.append(
-            Reflector(
-                resource,
-                self._session,
-                made,
-                clock=self._clock,
-                random=self._random,
-                on_listed=lambda: self._listed(made),
-                # An older API server does without; but one without pods or nodes is none.
-                on_absent=made.set_synced if resource.group else lambda: None,
-                on_outdated=lambda: self._outdated(resource),
-                settings=self._settings,
-                keep=self._keep.get(resource.path),
-            )
-        )
-        return made
-
-    def _listed(self, informer: Informer[Any]) -> None:
-        informer.set_synced()
-        self.consistency.current(informer.resource.plural)
-
-    def _outdated(self, resource: ResourceType[Any]) -> None:
-        """Decisions wait for new lists of what takes up room, and of where it is."""
-        if resource == NODES:
-            # New nodes would look empty until the pods on them are known.
-            for reflector in self._reflectors:
-                if reflector.resource == PODS:
-                    self.consistency.outdated(PODS.plural)
-                    reflector.list_again()
-        if resource in (PODS, NODES):
-            self.consistency.outdated(resource.plural)
-
-    @property
-    def resources(self) -> Sequence[ResourceType[Any]]:
-        """What has been asked for so far."""
-        return [informer.resource for informer in self._informers.values()]
-
-    async def run(self) -> None:
-        """Keep all informers current until cancelled."""
-        async with anyio.create_task_group() as group:
-            for reflector in self._reflectors:
-                group.start_soon(reflector.run, name=f"reflector of {reflector.resource.plural}")
-
-    @property
-    def synced(self) -> bool:
-        """Whether every informer is."""
-        return all(informer.synced for informer in self._informers.values())
-
-    async def wait_synced(self) -> None:
-        """Wait until every informer is."""
-        for informer in self._informers.values():
-            await informer.wait_synced()
-
-    @property
-    def unconnected(self) -> Sequence[str]:
-        """The resources whose changes do not arrive just now."""
-        return [each.resource.plural for each in self._reflectors if not each.is_connected and not each.is_absent]
-
-    async def wait_connected(self) -> None:
-        """Wait until the changes of every resource arrive."""
-        while self.unconnected:  # noqa: ASYNC110 - rare and short, and no reflector need tell of each connection
-            await anyio.sleep(_LOOK_AGAIN_S)
-
-    def statistics(self) -> dict[str, ReflectorStatistics]:
-        """Counters and the last error by resource, such as `pods`."""
-        return {reflector.resource.plural: reflector.statistics for reflector in self._reflectors}
+def _is_earlier(item: KubeObject, known: KubeObject) -> bool:
+    """Whether this is an earlier state of the same object."""
+    one, other = item.metadata, known.metadata
+    return one.uid == other.uid and is_older(one.resource_version, other.resource_version)

@@ -1,6 +1,7 @@
 """Keeps a store equal to what the API server holds of one resource.
 
-Owns listing, watching, and what to do when either fails; which step comes next is the table `TRANSITIONS`.
+Owns listing, watching, and what to do when either fails; which step comes next is the table
+`reflector_states.TRANSITIONS`.
 Never interprets an object, and never holds one: that is the store's.
 
 Source: client-go v0.36 tools/cache/reflector.go.
@@ -17,9 +18,9 @@ from __future__ import annotations
 
 import math
 import urllib.parse
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from random import Random
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -41,14 +42,16 @@ from podium.kube.api_errors import (
     Unreachable,
 )
 from podium.kube.backoff import Backoff, BackoffPolicy
+from podium.kube.history import WITNESSES
 from podium.kube.list_body import ListBody
+from podium.kube.reflector_states import TRANSITIONS, ReflectorEvent, ReflectorState
 from podium.kube.resource_types import ObjectT, ResourceType
+from podium.kube.resource_versions import is_older
 from podium.kube.session import LIST_BYTES_MAX, ApiSession
 from podium.kube.streams import Stream
 from podium.kube.whole_objects import Keep
 from podium.kube.wire import DELETED, Bookmark, BrokenObject, ObjectDecoder, Page
 from podium.lib.clock import Clock
-from podium.lib.state_table import StateTable
 from podium.lib.turns import Turns
 
 log = structlog.get_logger(__name__)
@@ -71,50 +74,6 @@ _ITEMS_MAX: Final = 2_000_000
 
 _UNWATCHABLE = (Malformed, BadRequest, Invalid)
 """What it makes no sense to watch on after: the version that the server has refused would be refused again."""
-
-
-class ReflectorState(Enum):
-    """What a reflector is at."""
-
-    IDLE = "idle"
-    STREAMING_LIST = "streaming list"
-    PAGING = "paging"
-    WATCHING = "watching"
-
-
-class ReflectorEvent(Enum):
-    """What has happened to a reflector."""
-
-    STARTED = "started"
-    LISTED = "listed"
-    REFUSED = "whole list refused"
-    FAILED = "failed"
-    ENDED = "watch ended"
-    EXPIRED = "version expired"
-    DISTRUSTED = "told to list again"
-
-
-_S, _E = ReflectorState, ReflectorEvent
-
-TRANSITIONS = StateTable(
-    "reflector",
-    {
-        (_S.IDLE, _E.STARTED): _S.STREAMING_LIST,
-        (_S.STREAMING_LIST, _E.LISTED): _S.WATCHING,
-        (_S.STREAMING_LIST, _E.REFUSED): _S.PAGING,
-        (_S.STREAMING_LIST, _E.FAILED): _S.STREAMING_LIST,
-        (_S.STREAMING_LIST, _E.EXPIRED): _S.STREAMING_LIST,
-        (_S.PAGING, _E.LISTED): _S.WATCHING,
-        (_S.PAGING, _E.FAILED): _S.PAGING,
-        (_S.PAGING, _E.EXPIRED): _S.PAGING,
-        (_S.WATCHING, _E.ENDED): _S.WATCHING,
-        (_S.WATCHING, _E.FAILED): _S.WATCHING,
-        (_S.WATCHING, _E.EXPIRED): _S.STREAMING_LIST,
-        (_S.STREAMING_LIST, _E.DISTRUSTED): _S.STREAMING_LIST,
-        (_S.PAGING, _E.DISTRUSTED): _S.STREAMING_LIST,
-        (_S.WATCHING, _E.DISTRUSTED): _S.STREAMING_LIST,
-    },
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +116,24 @@ class Sink(Protocol[SunkT_contra]):
         """These objects are in a list that goes on. A sink may leave them to `replace`, which comes at its end."""
         ...
 
-    async def replace(self, items: Sequence[SunkT_contra], broken: Sequence[BrokenObject]) -> None:
-        """These objects, and no others, are there now."""
+    async def replace(self, items: Sequence[SunkT_contra], broken: Sequence[BrokenObject]) -> str:
+        """These objects, and no others, are there now. Returns: one that is older than it was known, if any."""
+        ...
+
+
+class Doubts(Protocol):
+    """Where a reflector says that history may have gone back; see `kube.history`."""
+
+    def doubt(self) -> None:
+        """An old version was seen."""
+        ...
+
+    def resumed(self) -> None:
+        """A watch goes on that was broken."""
+        ...
+
+    def refute(self, why: str) -> None:
+        """A list is older than what was known."""
         ...
 
 
@@ -193,6 +168,7 @@ class Reflector(Generic[ObjectT]):
         on_listed: Callable[[], None] = lambda: None,
         on_absent: Callable[[], None] = lambda: None,
         on_outdated: Callable[[], None] = lambda: None,
+        doubts: Doubts,
         settings: ReflectorSettings,
         keep: Keep[ObjectT] | None = None,
     ) -> None:
@@ -206,6 +182,8 @@ class Reflector(Generic[ObjectT]):
         self._on_listed = on_listed
         self._on_absent = on_absent
         self._on_outdated = on_outdated
+        self._doubts = doubts
+        self.recent: deque[ObjectT] = deque(maxlen=WITNESSES)
         self._settings = settings
         self._decoder = ObjectDecoder(resource, keep)
         self._backoff = Backoff(settings.backoff, random, clock)
@@ -216,6 +194,7 @@ class Reflector(Generic[ObjectT]):
         self._is_quiet = True
         self._watching_since_s = clock.monotonic()
         self._listed_at_once_s = -math.inf
+        self._is_broken = False
         self._is_distrusted = False
         self._stepping: anyio.CancelScope | None = None
         self._steps = {
@@ -223,6 +202,11 @@ class Reflector(Generic[ObjectT]):
             ReflectorState.PAGING: self._list_pages,
             ReflectorState.WATCHING: self._watch,
         }
+
+    @property
+    def version(self) -> str:
+        """Up to where the resource's history is known; empty while it is listed because nothing is to be trusted."""
+        return self._resource_version
 
     @property
     def is_connected(self) -> bool:
@@ -250,6 +234,8 @@ class Reflector(Generic[ObjectT]):
         """
         if self.state is not ReflectorState.IDLE:
             self._is_distrusted = True
+            self._resource_version = ""
+            self.recent.clear()
             if self._stepping is not None:
                 self._stepping.cancel()
 
@@ -333,6 +319,9 @@ class Reflector(Generic[ObjectT]):
         events_before = self.statistics.events_total
         was_quiet, stream = self._is_quiet, await self._open_watch()
         self._is_quiet = True
+        if self._is_broken:
+            self._is_broken = False
+            self._doubts.resumed()
         try:
             while lines := await stream.read_lines():
                 await self._deliver(lines)
@@ -356,23 +345,32 @@ class Reflector(Generic[ObjectT]):
             event = decode(line)
             # The version moves on only after the sink has the change: a cancellation in between loses nothing.
             if isinstance(event, Bookmark):
-                self._resource_version = event.resource_version or self._resource_version
+                self._reach(event.resource_version)
                 continue
             item = event.object
             if isinstance(item, BrokenObject):
                 sink.mark_broken(item, deleted=event.type == DELETED)
-                self._resource_version = item.resource_version or self._resource_version
+                self._reach(item.resource_version)
             else:
                 if event.type == DELETED:
                     sink.drop(item)
                 else:
                     sink.put(item)
-                self._resource_version = item.metadata.resource_version or self._resource_version
+                    self.recent.append(item)
+                self._reach(item.metadata.resource_version)
             statistics.events_total += 1
             if turns.is_over():
                 await turns.next()
         # Only now: a stream that brings nothing but an error must not count as a success.
         self._backoff.reset()
+
+    def _reach(self, version: str) -> None:
+        """Note up to where the history is known: not less far than before."""
+        if is_older(version, self._resource_version):
+            if version:
+                self._doubts.doubt()
+        else:
+            self._resource_version = version
 
     async def _open_watch(self) -> Stream:
         settings = self._settings
@@ -417,9 +415,16 @@ class Reflector(Generic[ObjectT]):
         self, items: list[ObjectT], broken: list[BrokenObject], resource_version: str
     ) -> ReflectorEvent:
         self._stepping = None
-        await self._sink.replace(items, broken)
+        before, self._resource_version = self._resource_version, ""
+        self.recent.clear()
+        older = await self._sink.replace(items, broken)
+        self._is_broken = False
         self._resource_version = resource_version
         self._list_idle_s = self._settings.list_idle_s
+        if before and (older or is_older(resource_version, before)):
+            self._doubts.refute(
+                f"{self.resource.plural} were known up to version {before}; listed: {older or resource_version}"
+            )
         self.statistics.lists_total += 1
         self.statistics.last_error = None
         self._on_listed()
@@ -441,6 +446,7 @@ class Reflector(Generic[ObjectT]):
         """Wait as the error asks for; returns what it means."""
         self._close_stream()
         self.statistics.failures_total += 1
+        self._is_broken = True
         was_absent, self.statistics.last_error = self.is_absent, error
         self.statistics.is_failing = True
         expired = isinstance(error, Gone) or (isinstance(error, _UNWATCHABLE) and self.state is ReflectorState.WATCHING)

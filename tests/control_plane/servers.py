@@ -108,6 +108,32 @@ class ControlPlane:
         self.stop_apiserver()
         self.start_apiserver()
 
+    def back_up_etcd(self) -> Path:
+        """Kills etcd, copies its data, and starts it again; returns the copy. The API server waits meanwhile."""
+        self.etcd.kill()
+        copy = self.directory / f"backup-{next(self._numbers)}"
+        shutil.copytree(self._etcd_data, copy)
+        self._start_etcd()
+        return copy
+
+    def restore_etcd(self, backup: Path, *, restart_apiserver: bool) -> None:
+        """Puts a copy in the place of etcd's data, with the API server stopped for it, as it should be, or running."""
+        if restart_apiserver and self.apiserver is not None:
+            self.apiserver.kill()
+        self.etcd.kill()
+        shutil.rmtree(self._etcd_data)
+        shutil.copytree(backup, self._etcd_data)
+        self._start_etcd()
+        if restart_apiserver:
+            self.start_apiserver()
+
+    @property
+    def _etcd_data(self) -> Path:
+        return self.directory / "etcd"
+
+    def _start_etcd(self) -> None:
+        self.etcd = self._launch("etcd", self._etcd_flags(), self._environ)
+
     def start_scheduler(self, config: Mapping[str, Any] | None = None, *, verbosity: int = 0) -> Scheduler:
         """Starts the real kube-scheduler and returns when it is healthy; the caller stops its process.
 
@@ -149,7 +175,7 @@ class ControlPlane:
         client, peer = f"http://127.0.0.1:{self._etcd_port}", f"http://127.0.0.1:{self._peer_port}"
         return [
             "--name=test",
-            f"--data-dir={self.directory / 'etcd'}",
+            f"--data-dir={self._etcd_data}",
             f"--listen-client-urls={client}",
             f"--advertise-client-urls={client}",
             f"--listen-peer-urls={peer}",

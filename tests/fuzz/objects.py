@@ -21,7 +21,7 @@ from podium.daemon.app import App, Options
 from podium.daemon.loop import SchedulingLoop
 from podium.daemon.observers import RequestMetrics
 from podium.kube.errors import FieldError
-from podium.kube.informer import InformerSet
+from podium.kube.informer_set import InformerSet
 from podium.kube.resource_types import ALL, NODES, PODS
 from podium.kube.wire import BrokenObject, ObjectDecoder
 from tests.fuzz.crowds import crowds

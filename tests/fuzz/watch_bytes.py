@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 from hypothesis import strategies as st
 
@@ -180,7 +180,10 @@ async def _reflect(server: Any) -> list[str]:
     informer = Informer(PODS, lambda _, error: failures.append(error), WorkingClock())
     handler = _Ledger()
     informer.add_handler(handler)
-    reflector = Reflector(PODS, server, informer, clock=WorkingClock(), random=Random(1), settings=ReflectorSettings())
+    doubts: Any = Mock()
+    reflector = Reflector(
+        PODS, server, informer, clock=WorkingClock(), random=Random(1), doubts=doubts, settings=ReflectorSettings()
+    )
     running = asyncio.create_task(reflector.run())
     await asyncio.sleep(_RECOVERED_S)
     assert not running.done(), running.exception()

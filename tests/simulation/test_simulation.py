@@ -18,7 +18,8 @@ from podium.framework.runtime import Framework
 from podium.kube.api_errors import TooManyRequests
 from podium.kube.consistency import Consistency
 from podium.kube.dispatcher import Dispatcher
-from podium.kube.informer import Informer, InformerSet
+from podium.kube.informer import Informer
+from podium.kube.informer_set import InformerSet
 from podium.kube.wire import ObjectDecoder
 from podium.kube.write_lanes import Lane
 from podium.plugins.node_resources_fit import NodeResourcesFit

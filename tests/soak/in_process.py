@@ -17,7 +17,7 @@ from podium.config import load
 from podium.daemon.app import App, Options
 from podium.daemon.loop import SchedulingLoop
 from podium.daemon.observers import RequestMetrics
-from podium.kube.informer import InformerSet
+from podium.kube.informer_set import InformerSet
 from podium.kube.resource_types import NODES, PODS, ResourceType
 from podium.kube.wire import ObjectDecoder
 from podium.lib.clock import SystemClock

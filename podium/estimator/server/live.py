@@ -18,7 +18,7 @@ from podium.estimator.scheduler_view import SchedulerView
 from podium.estimator.server.members import Freshness
 from podium.estimator.workloads import DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFUL_SETS
 from podium.kube.errors import FieldError
-from podium.kube.informer import InformerSet
+from podium.kube.informer_set import InformerSet
 from podium.kube.objects import Node, Pod
 from podium.kube.resource_types import NODES, PODS, KubeObject, ResourceType
 from podium.kube.session import ApiSession

@@ -97,6 +97,8 @@ class FaultServer:
     watch_faults: deque[Fault | None] = field(default_factory=deque)
     write_faults: deque[Fault | None] = field(default_factory=deque)
     page_items_max: int = 1000
+    etcd: tuple[int, dict[str, Object]] | None = None
+    """What single objects are read from, where it is not what lists and watches show."""
     port: int = 0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -137,8 +139,24 @@ class FaultServer:
 
     @property
     def lists(self) -> list[Request]:
-        """The lists asked for so far, each page of one by itself."""
-        return [request for request in self.requests if request.method == "GET" and "watch" not in request.query]
+        """The lists asked for so far, each page of one by itself, but for those that are asked for their version."""
+        lists = [each for each in self.requests if each.path == self.path and "watch" not in each.query]
+        return [each for each in lists if each.query.get("limit") != "1"]
+
+    @property
+    def reads(self) -> list[Request]:
+        """The single objects asked for so far."""
+        return [each for each in self.requests if each.method == "GET" and each.path != self.path]
+
+    def back_up(self) -> tuple[int, dict[str, Object]]:
+        """Everything as it is now."""
+        return self.version, dict(self.objects)
+
+    def restore(self, backup: tuple[int, dict[str, Object]]) -> None:
+        """Go back; watches from versions that are yet to come are silent until then, as an API server's are."""
+        self.version, objects = backup
+        self.objects = dict(objects)
+        self.history = [entry for entry in self.history if entry[0] <= self.version]
 
     def _record(self, event: str, item: Object) -> None:
         self.history.append((self.version, event, item))
@@ -179,19 +197,28 @@ class FaultServer:
     async def _answer(self, request: Request) -> None:
         watching = "watch" in request.query
         faults = self.write_faults if request.method != "GET" else self.watch_faults if watching else self.list_faults
-        fault = faults.popleft() if faults else None
+        fault = faults.popleft() if faults and request not in self.reads else None
         if fault is not None:
             await fault(request)
         elif self.token is not None and request.headers.get("authorization") != f"Bearer {self.token}":
             await status(401, "Unauthorized")(request)
         elif request.method != "GET":
             await request.connection.answer(201, b'{"kind":"Status","status":"Success"}')
+        elif request.path.startswith(self.path.replace("/v1/", "/v1/namespaces/default/") + "/"):
+            await self._read(request)
         elif request.path != self.path:
             await status(404, "NotFound")(request)
         elif watching:
             await self._watch(request)
         else:
             await self._list(request)
+
+    async def _read(self, request: Request) -> None:
+        found = (self.objects if self.etcd is None else self.etcd[1]).get(request.path.rpartition("/")[2])
+        if found is None:
+            await status(404, "NotFound")(request)
+        else:
+            await request.connection.answer(200, json.dumps({"kind": self.kind, **found}).encode())
 
     async def _list(self, request: Request) -> None:
         token = request.query.get("continue")

@@ -16,7 +16,8 @@ import pytest
 
 from podium.kube import api_errors
 from podium.kube.credentials import load
-from podium.kube.informer import Informer, InformerSet
+from podium.kube.informer import Informer
+from podium.kube.informer_set import InformerSet
 from podium.kube.objects import Node, Pod
 from podium.kube.resource_types import NODES, PODS
 from podium.kube.session import STRATEGIC_MERGE_PATCH, ApiSession

@@ -16,7 +16,8 @@ from anyio.lowlevel import checkpoint
 
 from podium.kube.backoff import BackoffPolicy
 from podium.kube.credentials import load
-from podium.kube.informer import Informer, InformerSet
+from podium.kube.informer import Informer
+from podium.kube.informer_set import InformerSet
 from podium.kube.objects import Pod
 from podium.kube.reflector import ReflectorSettings
 from podium.kube.resource_types import PODS, REPLICA_SETS

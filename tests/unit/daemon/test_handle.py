@@ -7,7 +7,7 @@ from podium.binder import WaitingPods
 from podium.binder.event import noted
 from podium.cluster import Cache
 from podium.daemon.handle import PluginHandle
-from podium.kube.informer import InformerSet
+from podium.kube.informer_set import InformerSet
 from podium.kube.resource_types import NODES, PODS
 from podium.lib.clock import ManualClock
 from podium.queues import Nominator

@@ -464,3 +464,32 @@ def test_pods_of_a_scheduler_of_a_similar_name_are_strays_until_they_are_bound_o
     world.put(misspelt[0].on_node("n1"))
     world.delete(misspelt[1])
     assert strays.counts() == {"podium": 1.0}
+
+
+# ---------------------------------------------------------------- a history that went back
+
+
+def test_a_bound_pod_that_is_pending_again_waits_again_and_its_room_is_free(world: Watched) -> None:
+    world.put(node("n1"), pod("web-1", node="n1"))
+    world.calls()
+    world.put(pod("web-1"))
+    assert state(world, pod("web-1")) is PodState.UNKNOWN
+    assert world.place(pod("web-1")) is Place.ACTIVE
+    assert world.calls() == [ASSIGNED_POD_DELETE.label, "add"]
+    assert [each.key for each in world.unbound] == ["default/web-1"]
+
+
+def test_a_bound_pod_of_another_scheduler_that_is_pending_again_counts_nowhere(world: Watched) -> None:
+    world.put(node("n1"), pod("web-1", node="n1", scheduler="other"), pod("web-1", scheduler="other"))
+    assert world.cache.statistics()["pods"] == 0
+    assert world.place(pod("web-1")) is Place.GONE
+
+
+def test_a_bound_pod_that_is_bound_elsewhere_counts_there(world: Watched) -> None:
+    world.put(node("n1"), node("n2"), pod("web-1", node="n1"))
+    world.calls()
+    world.put(pod("web-1", node="n2"))
+    assert [each.key for each in world.cache.pods_on("n2")] == ["default/web-1"]
+    assert not world.cache.pods_on("n1")
+    assert world.calls() == [ASSIGNED_POD_DELETE.label, ASSIGNED_POD_ADD.label]
+    assert len(world.unbound) == 1

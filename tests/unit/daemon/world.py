@@ -127,6 +127,7 @@ class World:
         self.consistency = Consistency(self.clock)
         self.consistency.when_good(self.wake_up.ring)
         self.queue = self._queue()
+        self.unbound: list[Pod] = []
         recorder: Any = self.recorder
         self.pods = PodHandler(
             self.cache,
@@ -137,6 +138,7 @@ class World:
             self.conflicts,
             self.clock,
             self.metrics,
+            saw_unbound=self.unbound.append,
         )
         self.node_handler = NodeHandler(self.cache, self.queue, self.clock, self.metrics)
         if avoids_conflicts:

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from podium.kube.reflector import TRANSITIONS, ReflectorEvent, ReflectorState
+from podium.kube.reflector_states import TRANSITIONS, ReflectorEvent, ReflectorState
 from podium.lib.state_table import InvalidTransition
 
 

@@ -1,0 +1,115 @@
+"""A real etcd that is restored from a backup under a running podium."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from tests.control_plane.client import Client
+from tests.control_plane.locate import Binaries
+from tests.control_plane.servers import ControlPlane
+from tests.e2e.cluster import RealCluster
+from tests.e2e.conftest import StartDaemon
+from tests.e2e.objects import nodes, pods
+from tests.e2e.waiting import eventually
+
+pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
+
+NODES, CORES = 4, 4
+SECONDS_MAX = 30.0
+"""What a restore may hold pods up for, on a loaded machine; kube-scheduler takes a minute and more."""
+
+
+@pytest.fixture
+async def own_cluster(anyio_backend: object, control_plane_binaries: Binaries) -> AsyncIterator[RealCluster]:
+    """A control plane of its own: what its clients believe is not true any more in the end."""
+    plane = await anyio.to_thread.run_sync(ControlPlane.start, control_plane_binaries)
+    try:
+        async with Client(plane.url, token=plane.admin_token, tls=plane.ssl_context()) as admin:
+            yield RealCluster(admin, plane.kubeconfig(), plane)
+    finally:
+        await anyio.to_thread.run_sync(plane.stop)
+
+
+def names(count: int, prefix: str) -> set[str]:
+    return {f"{prefix}-{index}" for index in range(count)}
+
+
+GONE_BACK = "The API server's history has gone back, as when etcd is restored"
+
+
+@pytest.mark.parametrize("is_caught_up", [False, True], ids=["versions below", "versions caught up"])
+async def test_pods_whose_bindings_were_lost_are_bound_again_and_no_node_is_overfull(
+    own_cluster: RealCluster, start: StartDaemon, is_caught_up: bool
+) -> None:
+    await own_cluster.create(*nodes(NODES, cpu=str(CORES)))
+    # Half of the room is taken before, and the other half both before the restore, by some, and after it, by others.
+    await own_cluster.create(*pods(8, "before", cpu="1"))
+    daemon = await start(own_cluster)
+    await own_cluster.wait_bound(names(8, "before"))
+    await own_cluster.create(*pods(4, "rolled-back", cpu="1", schedulingGates=[{"name": "wait"}]))
+    backup = await anyio.to_thread.run_sync(own_cluster.plane.back_up_etcd)
+    for name in names(4, "rolled-back"):
+
+        async def let_go(name: str = name) -> object:
+            return await own_cluster.patch_pod(name, {"spec": {"schedulingGates": []}})
+
+        await eventually(let_go)
+    await own_cluster.create(*pods(4, "lost", cpu="1"))
+    await own_cluster.wait_bound(names(4, "rolled-back") | names(4, "lost"))
+    await daemon.wait_told_bound(names(4, "rolled-back") | names(4, "lost"))
+
+    def restore() -> None:
+        own_cluster.plane.restore_etcd(backup, restart_apiserver=True)
+
+    await anyio.to_thread.run_sync(restore)
+    restored_s = time.monotonic()
+    # etcd knows of eight bound pods and of four with gates.
+    assert (await own_cluster.placements()).keys() == names(8, "before")
+    if is_caught_up:
+        for number in range(60):
+            await own_cluster.patch_node("node-0", {"metadata": {"labels": {"number": str(number)}}})
+    for name in names(4, "rolled-back"):
+        await own_cluster.patch_pod(name, {"spec": {"schedulingGates": []}})
+    await own_cluster.create(*pods(4, "after", cpu="1"))
+    wanted = names(8, "before") | names(4, "rolled-back") | names(4, "after")
+    placements = await own_cluster.wait_bound(wanted, within_s=60.0)
+    assert time.monotonic() - restored_s < SECONDS_MAX
+    assert placements.keys() == wanted
+    assert Counter(placements.values()) == {f"node-{index}": CORES for index in range(NODES)}
+    assert daemon.log(GONE_BACK)
+    assert daemon.is_running
+
+
+async def test_an_api_server_that_was_not_restarted_with_its_etcd_is_complained_of_until_it_is(
+    own_cluster: RealCluster, start: StartDaemon
+) -> None:
+    await own_cluster.create(*nodes(1, cpu="2"))
+    daemon = await start(own_cluster)
+    await own_cluster.create(*pods(2, cpu="1", schedulingGates=[{"name": "wait"}]))
+    plane = own_cluster.plane
+    backup = await anyio.to_thread.run_sync(plane.back_up_etcd)
+    for name in names(2, "web"):
+
+        async def let_go(name: str = name) -> object:
+            return await own_cluster.patch_pod(name, {"spec": {"schedulingGates": []}})
+
+        await eventually(let_go)
+    await own_cluster.wait_bound(names(2, "web"))
+    await daemon.wait_told_bound(names(2, "web"))
+    await anyio.to_thread.run_sync(lambda: plane.restore_etcd(backup, restart_apiserver=False))
+
+    async def complains() -> bool:
+        return bool(daemon.log("The API server goes on showing what etcd has lost: it has to be restarted"))
+
+    await eventually(complains, within_s=90.0)
+    await anyio.to_thread.run_sync(plane.restart_apiserver)
+    assert await own_cluster.placements() == {}
+    for name in names(2, "web"):
+        await own_cluster.patch_pod(name, {"spec": {"schedulingGates": []}})
+    assert await own_cluster.wait_bound(names(2, "web"), within_s=60.0) == dict.fromkeys(names(2, "web"), "node-0")
