@@ -15,7 +15,7 @@ from podium.sandbox.pods import bind
 from tests.e2e.cluster import PODS, RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Daemon, configuration
-from tests.e2e.objects import HOSTNAME, node, nodes, pod, pods
+from tests.e2e.objects import HOSTNAME, condition, node, nodes, pod, pods
 from tests.e2e.waiting import eventually
 from tests.relay import Relay
 
@@ -106,6 +106,42 @@ async def test_objects_with_names_that_no_api_server_lets_through_are_reported_a
     [entry] = await told_of(daemon, "default/a b")
     assert "$.metadata.name" in entry["detail"]
     assert daemon.is_running
+
+
+async def test_what_runs_and_cannot_be_read_still_takes_its_room(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    put = sandbox_cluster.sandbox.store.put_raw
+    await sandbox_cluster.create(*nodes(3, cpu="4"))
+    crowded = pod("crowded", cpu="3", nodeName="node-0")
+    crowded["metadata"]["labels"] = {f"k{number}": "v" for number in range(10_001)}
+    put(crowded)
+    hidden = {**mistyped_pod(), "spec": {"nodeName": "node-1", "containers": 5}}
+    put(hidden)
+    tainted = node("node-2", cpu="4")
+    tainted["spec"] = {"taints": 5}
+    put(tainted)
+    daemon = await start(sandbox_cluster)
+    names = [f"web-{number}" for number in range(4)]
+    await sandbox_cluster.create(*(pod(name, cpu="900m") for name in names))
+
+    async def all_but_one_wait() -> bool:
+        told = [condition(await sandbox_cluster.pod(name)).get("message", "") for name in names]
+        waiting = [text for text in told if "1 node(s) closed to new pods: a pod there has a field" in text]
+        return len([text for text in waiting if "1 node(s) closed to new pods: the node has a field" in text]) == 3
+
+    await eventually(all_but_one_wait)
+    placed = await sandbox_cluster.placements()
+    assert [placed[name] for name in names if placed.get(name)] == ["node-0"]
+    assert {entry["node_closed"] for entry in daemon.log("Object has a field that cannot be read")} == {
+        "node-1",
+        "node-2",
+    }
+
+    put(node("node-2", cpu="4"))
+    await sandbox_cluster.wait_bound(names)
+    placed = await sandbox_cluster.placements()
+    assert sorted(placed[name] for name in names) == ["node-0", "node-2", "node-2", "node-2"]
 
 
 async def test_broken_objects_that_are_mended_take_part(sandbox_cluster: SandboxCluster, start: StartDaemon) -> None:
