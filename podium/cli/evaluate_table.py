@@ -69,6 +69,7 @@ def _rejected(answer: PodAnswer) -> Table:
     table = _table("NODE", "DOES NOT FIT", "WHY")
     found, snapshot = answer.found, answer.snapshot
     statuses = {snapshot.name(row): status for row, status in found.diagnosis.statuses().items()}
+    details = {snapshot.name(row): detail for row, detail in answer.details.items()}
     fitting = {snapshot.name(row) for row in found.judged.rows.tolist()}
     if found.judged.rejected is None:
         for row in snapshot.order.tolist():
@@ -76,7 +77,8 @@ def _rejected(answer: PodAnswer) -> Table:
                 statuses.setdefault(name, found.diagnosis.absent)
     for name in sorted(statuses):
         status = statuses[name]
-        table.add_row(plain(name), status.plugin, plain(status.message))
+        detail = f" ({details[name]})" if name in details else ""
+        table.add_row(plain(name), status.plugin, plain(f"{status.message}{detail}"))
     return table
 
 

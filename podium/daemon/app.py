@@ -77,6 +77,7 @@ from podium.daemon.serving import (
 from podium.daemon.stall_watch import StallWatch
 from podium.daemon.status_writes import StatusWrites
 from podium.daemon.stray_pods import StrayPods
+from podium.daemon.verdict_log import explainer_for
 from podium.daemon.wakeup import WakeUp
 from podium.daemon.watchdog import Watchdog
 from podium.framework.extenders import Extenders
@@ -98,7 +99,7 @@ from podium.lib.error_words import Worded, words_of
 from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.queues import Nominator, Place, PodBackoff, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
-from podium.telemetry import Metrics, flush_log, get_logger
+from podium.telemetry import Metrics, flush_log, get_logger, verbosity
 
 log = get_logger("daemon")
 
@@ -337,6 +338,7 @@ class App:
             extenders=extenders,
             extender_pool=extender_pool,
             consistency=informers.consistency,
+            explainer=explainer_for(verbosity()),
             avoids_conflicts=self._options.avoids_conflicts,
             pick=NearBest(self._random, _NEAR_BEST_MARGIN) if self._options.avoids_conflicts else choose,
         )
@@ -433,8 +435,12 @@ class App:
             self.metrics,
             lambda: effective_configuration(without_secrets(self._config)),
             middlewares=[doors.middleware],
-            pages={"/debug/queue": queue_page(queue.listing)},
+            pages={"/debug/queue": queue_page(queue.listing, self._leader)},
         )
+
+    def _leader(self) -> str | None:
+        """Who schedules in our place; None where this process does."""
+        return None if self._term is None or self._term.is_holding else self._term.holder
 
     def _check_synced(self) -> str | None:
         return None if self._is_synced else "handlers are not fully synchronized"

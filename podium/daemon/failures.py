@@ -88,7 +88,9 @@ class FailureHandler:
         result: Literal["unschedulable", "error"] = "unschedulable" if status.is_rejected else "error"
         seconds = self._clock.monotonic() - attempt.started_s
         self._metrics.count_attempt(result, attempt.framework.name, seconds)
-        self._log(attempt, result, message, seconds)
+        details = "" if error is None else error.details
+        info.last_failure, info.last_details = message, details
+        self._log(attempt, result, seconds)
         info.unschedulable_plugins.clear()
         info.pending_plugins.clear()
         info.gating_plugin = ""
@@ -124,7 +126,7 @@ class FailureHandler:
         return current
 
     @staticmethod
-    def _log(attempt: Attempt, result: str, message: str, seconds: float) -> None:
+    def _log(attempt: Attempt, result: str, seconds: float) -> None:
         """The canonical line of an attempt that failed."""
         tell = log.info if result == "unschedulable" else log.error
         tell(
@@ -135,5 +137,6 @@ class FailureHandler:
             result=result,
             attempt=attempt.info.attempts,
             seconds=round(seconds, 6),
-            reason=message,
+            reason=attempt.info.last_failure,
+            **({"details": attempt.info.last_details} if attempt.info.last_details else {}),
         )

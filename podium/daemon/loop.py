@@ -37,6 +37,7 @@ from podium.daemon.steps import advance, finish
 from podium.daemon.wakeup import WakeUp
 from podium.framework.cluster_event import ASSIGNED_POD_DELETE
 from podium.framework.cycle_state import CycleState
+from podium.framework.explainer import Explainer
 from podium.framework.extenders import Extenders, Pause, Question, Steps
 from podium.framework.promises import NominatedPods
 from podium.framework.queued_pod import QueuedPodInfo
@@ -92,6 +93,7 @@ class Collaborators:
     consistency: Consistency
     pick: Pick = choose
     avoids_conflicts: bool = False
+    explainer: Explainer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,8 @@ class SchedulingLoop:
         if framework is None or self._needs_no_attempt(pod):
             parts.queue.done(pod.uid)
             return None
+        if parts.explainer is not None:
+            parts.explainer.begun(pod)
         begun = Attempt(framework, info, pod, CycleState(), parts.clock.monotonic())
         steps = attempt(
             framework,
@@ -237,6 +241,7 @@ class SchedulingLoop:
             parts.percentage_of_nodes_to_score,
             parts.extenders,
             parts.pick,
+            parts.explainer,
         )
         try:
             return Unfinished(begun, steps, advance(steps, parts.clock, begun.started_s))

@@ -9,8 +9,8 @@ from podium.estimator.amounts import demands
 from podium.estimator.claims import Claims
 from podium.estimator.requirements import Requirements
 from podium.estimator.room import ClusterRoom, fitting
-from podium.kube.objects import Node, Taint, Toleration
-from podium.kube.tolerations import is_tolerated
+from podium.kube.objects import Node, Toleration
+from podium.kube.tolerations import is_tolerated, taint_text
 from podium.plugins.node_unschedulable import CORDONED
 from podium.plugins.taint_toleration import is_repelled
 
@@ -59,8 +59,4 @@ def explained(snapshot: Snapshot, claims: Claims, requirements: Requirements | N
 def _repelling(node: Node, tolerations: tuple[Toleration, ...]) -> str:
     if node.spec.unschedulable and not is_tolerated(tolerations, CORDONED):
         return "cordoned"
-    return next(f"taint {_text(taint)}" for taint in node.spec.taints if is_repelled(tolerations, (taint,)))
-
-
-def _text(taint: Taint) -> str:
-    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+    return next(f"taint {taint_text(taint)}" for taint in node.spec.taints if is_repelled(tolerations, (taint,)))

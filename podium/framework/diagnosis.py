@@ -206,11 +206,12 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class FitError:
-    """The pod fits on none of the nodes."""
+    """The pod fits on none of the nodes. `details` is for operators: no part of the message."""
 
     node_count: int
     diagnosis: Diagnosis
     post_filter_message: str = ""
+    details: str = ""
 
     @property
     def message(self) -> str:

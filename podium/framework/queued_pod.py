@@ -29,6 +29,11 @@ class QueuedPodInfo:
     unschedulable_plugins: set[str] = field(default_factory=set)
     pending_plugins: set[str] = field(default_factory=set)
     gating_plugin: str = ""
+    gate_reason: str = ""
+    """What the plugin that gates it, or has failed to decide, says."""
+    last_failure: str = ""
+    """Why the last attempt has not placed it."""
+    last_details: str = ""
     has_failed_at_gate: bool = False
     """Whether a PreEnqueue plugin has failed, so that it has to be asked again after the pod's backoff."""
     story: Story = field(default_factory=Story)

@@ -15,6 +15,7 @@ from podium.config import IN_TREE_PLUGINS, ExpandedPlugins, ExtensionPoint, expa
 from podium.config import Profile as ProfileConfiguration
 from podium.framework.class_cache import ClassCache
 from podium.framework.cycle_state import CycleState
+from podium.framework.details import Detailing
 from podium.framework.diagnosis import Diagnosis, FitError
 from podium.framework.forms import Filter, Scorer, filter_form, score_form
 from podium.framework.interface import (
@@ -152,6 +153,7 @@ class Framework:
         self.filters: Sequence[Filter] = [
             judge for each in self._at(plugins, ExtensionPoint.FILTER, Plugin) if (judge := filter_form(each))
         ]
+        self.detailing = {each.name: each.plugin for each in self.filters if isinstance(each.plugin, Detailing)}
         self.post_filter = self._at(plugins, ExtensionPoint.POST_FILTER, PostFilterPlugin)
         self.pre_score = self._at(plugins, ExtensionPoint.PRE_SCORE, PreScorePlugin)
         self.scorers: Sequence[tuple[Scorer, int]] = [

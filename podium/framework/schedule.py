@@ -16,7 +16,9 @@ from typing import TypeAlias
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.config import Extender
 from podium.framework.cycle_state import CycleState
+from podium.framework.details import details_of
 from podium.framework.diagnosis import Diagnosis, FitError
+from podium.framework.explainer import Explainer
 from podium.framework.extenders import (
     NO_EXTENDERS,
     Extenders,
@@ -29,7 +31,7 @@ from podium.framework.interface import PostFilterResult
 from podium.framework.post_filter import run_post_filter
 from podium.framework.promises import NominatedPods
 from podium.framework.runtime import Framework
-from podium.framework.scoring import Pick, choose, total_scores
+from podium.framework.scoring import Pick, choose, score_nodes, total_scores
 from podium.framework.search import Rotation, find_feasible
 from podium.framework.status import Code, ScheduleError, Status, error_status
 from podium.kube.objects import Pod
@@ -91,6 +93,7 @@ def attempt(
     percentage_of_nodes_to_score: int,
     extenders: Extenders = NO_EXTENDERS,
     pick: Pick = choose,
+    explainer: Explainer | None = None,
 ) -> Steps[Decision]:
     """Decide where the pod goes, asking the extenders that are interested in it.
 
@@ -99,6 +102,7 @@ def attempt(
         rotation: moved on by the number of nodes that were looked at.
         snapshot: has to stay as it is until the end.
         pick: chooses among the scores, where no extender has a say.
+        explainer: is told of every verdict and score, where somebody wants them.
     """
     if not len(snapshot):
         return Failed(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, error=ScheduleError(NO_NODES)))
@@ -109,12 +113,20 @@ def attempt(
         feasible = yield from find_feasible(
             framework, state, pod, snapshot, nominated, rotation, percentage, diagnosis, extenders
         )
+        if explainer is not None:
+            explainer.judged(framework, pod, snapshot, diagnosis)
         if len(feasible.rows) > 1:
             feasible.rows.setflags(write=False)
-            total, asked = total_scores(framework, state, pod, snapshot, feasible.rows), extenders.interested_in(pod)
-            if asked:
-                position = yield from _best(asked, pod, snapshot, feasible.rows, total, extenders.random)
+            if explainer is None:
+                total = total_scores(framework, state, pod, snapshot, feasible.rows)
             else:
+                total = _explained_scores(explainer, framework, state, pod, snapshot, feasible.rows)
+            asked = extenders.interested_in(pod)
+            if asked:
+                position = yield from _best(asked, pod, snapshot, feasible.rows, total, extenders.random, explainer)
+            else:
+                if explainer is not None:
+                    explainer.totalled(pod, snapshot, feasible.rows, total)
                 position = pick(total)
             row = int(feasible.rows[position])
         elif len(feasible.rows) == 1:
@@ -123,16 +135,33 @@ def attempt(
             helped, status = yield from run_post_filter(
                 framework, state, pod, snapshot, nominated, diagnosis, extenders.interested_in(pod)
             )
-            return DoesNotFit(FitError(len(snapshot), diagnosis, status.message if status else ""), helped)
+            details = details_of(framework, pod, snapshot, diagnosis)
+            return DoesNotFit(FitError(len(snapshot), diagnosis, status.message if status else "", details), helped)
     except ScheduleError as error:
         return Failed(error_status(error))
     return Suggested(snapshot.name(row), row, feasible.examined, len(feasible.rows))
 
 
+def _explained_scores(
+    explainer: Explainer, framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows
+) -> IntArray:
+    scores = score_nodes(framework, state, pod, snapshot, rows)
+    explainer.scored(pod, snapshot, rows, scores)
+    return scores.total
+
+
 def _best(
-    extenders: Sequence[Extender], pod: Pod, snapshot: Snapshot, rows: Rows, total: IntArray, random: Random
+    extenders: Sequence[Extender],
+    pod: Pod,
+    snapshot: Snapshot,
+    rows: Rows,
+    total: IntArray,
+    random: Random,
+    explainer: Explainer | None,
 ) -> Steps[int]:
     """The position of the node that wins with what extenders add."""
     total, is_scored = yield from score_by_extenders(extenders, pod, snapshot, rows, total)
+    if explainer is not None:
+        explainer.totalled(pod, snapshot, rows, total)
     position = choose_at_random(total, is_scored, random)
     return choose(total) if position is None else position

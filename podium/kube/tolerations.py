@@ -25,6 +25,11 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
     return toleration.operator == "Exists"
 
 
+def taint_text(taint: Taint) -> str:
+    """The taint as kubectl writes it."""
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+
+
 def is_tolerated(tolerations: Iterable[Toleration], taint: Taint) -> bool:
     """Whether any of the tolerations lets a pod bear the taint."""
     return any(tolerates(toleration, taint) for toleration in tolerations)

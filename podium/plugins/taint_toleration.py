@@ -9,7 +9,7 @@ Source: kubernetes pkg/scheduler/framework/plugins/tainttoleration/taint_tolerat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -28,13 +28,15 @@ from podium.framework.interface import (
 )
 from podium.framework.status import Status, unresolvable
 from podium.kube.objects import Node, Pod, PodSpec, Taint, Toleration, once_per_spec
-from podium.kube.tolerations import is_tolerated
+from podium.kube.tolerations import is_tolerated, taint_text
 from podium.plugins.hints import is_about, queue_if
 from podium.plugins.lookup import Lookup
 from podium.plugins.normalize import default_normalize
 
 _PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 _HARD_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
+_SETS_TOLD_MAX: Final = 100
+"""Of how many of the most frequent sets of taints a rejection is explained: with more, nobody reads it."""
 _REJECTED: Final = unresolvable("node(s) had untolerated taint(s)")
 
 _TaintLookup: TypeAlias = Lookup[tuple[Taint, ...], np.int64]
@@ -89,6 +91,18 @@ class TaintToleration(TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScor
         """Success, or UnschedulableAndUnresolvable."""
         del state
         return _REJECTED if is_repelled(pod.spec.tolerations, node.node.spec.taints) else None
+
+    def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
+        """The first taint of each node that the pod does not tolerate, as upstream logs it."""
+        tolerations, found = pod.spec.tolerations, dict[str, int]()
+        counts = np.bincount(snapshot.taint_set.take(rows))
+        for number in np.argsort(-counts, kind="stable")[:_SETS_TOLD_MAX].tolist():
+            count = int(counts[number])
+            taints = (each for each in snapshot.taint_sets[number] if is_repelled(tolerations, (each,)))
+            if count and (first := next(taints, None)) is not None:
+                text = f"untolerated taint {taint_text(first)}"
+                found[text] = found.get(text, 0) + count
+        return found
 
     def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
         """Never Skip: without soft taints every node gets the full score, and that counts."""

@@ -34,6 +34,7 @@ class Gatekeeper:
             status = self._answer(plugin, info)
             if status is None:
                 continue
+            info.gate_reason = status.message
             if status.is_rejected:
                 self._gate(info, plugin.name)
             else:

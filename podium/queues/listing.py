@@ -36,7 +36,12 @@ class NextTry:
 
 @dataclass(frozen=True, slots=True)
 class ListedPod:
-    """A pod that waits or is being tried, as it is now. Units: seconds since the epoch."""
+    """A pod that waits or is being tried, as it is now. Units: seconds since the epoch.
+
+    Attributes:
+        reason: why it waits: what the gating plugin says, or why the last attempt has not placed it.
+        details: what operators may want to know beyond that.
+    """
 
     pod: Pod
     place: Place
@@ -47,6 +52,8 @@ class ListedPod:
     unschedulable_plugins: tuple[str, ...]
     pending_plugins: tuple[str, ...]
     gating_plugin: str
+    reason: str
+    details: str
     next_try: NextTry | None
     story: tuple[Line, ...]
 
@@ -87,6 +94,7 @@ class QueueListing:
         """What there is to say of the pod."""
         place, wall_s = self.place(info), self._clock.wall_s
         first_s = info.initial_attempt_timestamp_s
+        is_held = bool(info.gating_plugin) or info.has_failed_at_gate
         return ListedPod(
             pod=info.pod,
             place=place,
@@ -97,6 +105,8 @@ class QueueListing:
             unschedulable_plugins=tuple(sorted(info.unschedulable_plugins)),
             pending_plugins=tuple(sorted(info.pending_plugins)),
             gating_plugin=info.gating_plugin,
+            reason=info.gate_reason if is_held else info.last_failure,
+            details="" if is_held else info.last_details,
             next_try=self._next_try(info, place),
             story=tuple(line._replace(at_s=wall_s(line.at_s)) for line in info.story.lines),
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from podium.cluster import CacheError, Snapshot
 from podium.config import KubeSchedulerConfiguration
+from podium.framework.details import detail_of_node
 from podium.framework.interface import Plugin
 from podium.framework.status import Status
 from podium.framework.survey import Survey
@@ -30,6 +31,7 @@ class PodAnswer:
     Attributes:
         gates: what holds the pod back from being tried at all.
         missed: the resources that the answer depends on and of which the cluster has no object.
+        details: by row, what there is to add to the reason why the node does not fit.
     """
 
     pod: Pod
@@ -37,6 +39,7 @@ class PodAnswer:
     snapshot: Snapshot
     gates: tuple[Status, ...] = ()
     missed: tuple[str, ...] = ()
+    details: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def winner(self) -> str | None:
@@ -46,11 +49,14 @@ class PodAnswer:
     def to_json(self) -> dict[str, Any]:
         """Everything, as JSON values.
 
-        `node` is where the pod would go, `preenqueue` what holds it back, `missing` what the cluster may lack.
+        `node` is where the pod would go, `preenqueue` what holds it back, `missing` what the cluster may lack,
+        `details` what there is to add to the reasons of some nodes.
         """
         more: dict[str, Any] = {"preenqueue": [as_status(gate) for gate in self.gates]} if self.gates else {}
         if self.missed:
             more["missing"] = list(self.missed)
+        if self.details:
+            more["details"] = {self.snapshot.name(row): detail for row, detail in self.details.items()}
         return {"pod": self.pod.key, "node": self.winner, **more, **as_answer(self.found, self.snapshot)}
 
 
@@ -109,7 +115,13 @@ class Question:
         missed = [resource.plural for resource in self.world.missed()]
         if self.lacks_class:
             missed.append("priorityclasses")
-        return PodAnswer(self.pod, found, cluster.cache.snapshot(), gates, tuple(sorted(missed)))
+        snapshot, framework = cluster.cache.snapshot(), cluster.framework_for(self.pod)
+        details = {
+            row: detail
+            for row, status in found.diagnosis.statuses().items()
+            if (detail := detail_of_node(framework, self.pod, snapshot, row, status))
+        }
+        return PodAnswer(self.pod, found, snapshot, gates, tuple(sorted(missed)), details)
 
 
 def _read_all(found: Iterable[Found], admission: Admission) -> Iterable[tuple[ResourceType[Any], Any]]:

@@ -71,6 +71,10 @@ async def test_one_of_two_replicas_schedules_and_the_other_takes_over_when_it_en
     lease = (await cluster.admin.get(LEASE))["spec"]
     assert (lease["leaseDurationSeconds"], lease["leaseTransitions"]) == (LONG_LEASE_S, 0)
     assert standby.bound() == []
+    await cluster.create(pod("huge", cpu="999"))
+    page = json.loads((await standby.get("/debug/queue"))[1])
+    assert page["leader"] == (await cluster.admin.get(LEASE))["spec"]["holderIdentity"]
+    assert "leader" not in json.loads((await leader.get("/debug/queue"))[1])
     # It is warm: what the leader has bound is in its cache.
     await standby.wait_metric(20, "scheduler_cache_size", type="pods")
     for endpoint in ("healthz", "readyz"):

@@ -60,9 +60,12 @@ async def test_endpoints_tell_what_was_done_and_with_which_configuration(cluster
     waiting = {each["name"]: each for each in json.loads(text)["pods"]}
     assert {name: each["queue"] for name, each in waiting.items()} == {"huge": "unschedulable", "gated": "gated"}
     assert (waiting["huge"]["attempts"], waiting["huge"]["unschedulablePlugins"]) == (1, ["NodeResourcesFit"])
+    assert waiting["huge"]["reason"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
     assert waiting["gated"]["gatingPlugin"] == "SchedulingGates"
+    assert waiting["gated"]["reason"].startswith("waiting for scheduling gates: [")
     status, table = await daemon.get("/debug/queue?output=table&pod=huge")
     assert (status, table.splitlines()[1].split()[:3]) == (200, ["default", "huge", "unschedulable"])
+    assert "    rejected by NodeResourcesFit: 0/1 nodes are available: 1 Insufficient cpu." in table
     assert "UnschedulablePodAdd: gone -> active" in table
 
     status, text = await daemon.get("/configz")

@@ -4,6 +4,8 @@ Query: `?namespace=`, `?pod=` (its name), `?queue=` (a place, such as `backoff`)
 `?continue=`, which an answer says where there are more pods, page; `?output=table`, or `Accept: text/plain`, makes a
 table. That of pods of one name has their stories as well.
 
+A replica that stands by tries no pod and knows no reasons: it names the one that leads.
+
 Pods come in the order of their keys. A page is put together in small pieces, between which the scheduler runs: it is no
 picture of one moment.
 
@@ -12,7 +14,8 @@ Source: none; upstream writes its queue to the log on SIGUSR2.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+import textwrap
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
@@ -35,18 +38,11 @@ _LOOKED_AT_MAX: Final = 1000
 _LISTED_MAX: Final = 50
 _BEHIND_ALL: Final = chr(0x10FFFF)
 _PLACES: Final = {place.value: place for place in Place if place is not Place.GONE}
-_COLUMNS: Final = (
-    "NAMESPACE",
-    "NAME",
-    "QUEUE",
-    "PRIORITY",
-    "ATTEMPTS",
-    "REJECTED BY",
-    "PENDING",
-    "GATED BY",
-    "NOMINATED",
-    "NEXT TRY",
-)
+_COLUMNS: Final = ("NAMESPACE", "NAME", "QUEUE", "PRIORITY", "ATTEMPTS", "NOMINATED", "NEXT TRY")
+_WIDTH: Final = 100
+_STANDBY: Final = "standby"
+_REASON_MAX: Final = 4000
+"""A plugin may say what it likes, as long as it likes."""
 
 _Json: TypeAlias = dict[str, Any]
 _Found: TypeAlias = tuple[str, QueuedPodInfo]
@@ -72,9 +68,9 @@ class _Question:
         if not (limit.isascii() and limit.isdecimal() and 0 < int(limit) <= _LIMIT_MAX):
             raise web.HTTPBadRequest(text=f"limit: a number from 1 to {_LIMIT_MAX}, not {limit!r}\n")
         output = query.get("output", "")
-        if output not in ("", "json", "table"):
+        if output not in ("", "json", "table", "text"):
             raise web.HTTPBadRequest(text=f"output: json or table, not {output!r}\n")
-        wants_table = output == "table" or (not output and "text/plain" in request.headers.get("Accept", ""))
+        wants_table = output in ("table", "text") or (not output and "text/plain" in request.headers.get("Accept", ""))
         return cls(
             query.get("namespace", ""),
             query.get("pod", ""),
@@ -94,7 +90,11 @@ class _Question:
         )
 
 
-def queue_page(listing: QueueListing) -> Handler:
+Leader: TypeAlias = Callable[[], str | None]
+"""Who schedules in our place, "" where nobody is known to; None where this process does."""
+
+
+def queue_page(listing: QueueListing, leader: Leader = lambda: None) -> Handler:
     """Answers GET /debug/queue."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -103,7 +103,7 @@ def queue_page(listing: QueueListing) -> Handler:
         shown = found[: question.limit]
         proceed = shown[-1][0] if len(found) > len(shown) else ""
         answer = _table if question.wants_table else _json
-        return await answer(_pieces(listing, shown), proceed, bool(question.name))
+        return await answer(_pieces(listing, shown), proceed, bool(question.name), leader())
 
     return handle
 
@@ -137,16 +137,19 @@ async def _pieces(listing: QueueListing, found: Sequence[_Found]) -> AsyncIterat
 # ---------------------------------------------------------------- JSON
 
 
-async def _json(pieces: AsyncIterator[list[ListedPod]], proceed: str, with_story: bool) -> web.Response:
+async def _json(
+    pieces: AsyncIterator[list[ListedPod]], proceed: str, with_story: bool, leader: str | None
+) -> web.Response:
     del with_story  # JSON has it always
-    pods = [orjson.dumps(_as_json(each)) async for piece in pieces for each in piece]
-    body = b'{"pods":[' + b",".join(pods) + b'],"continue":' + orjson.dumps(proceed) + b"}"
+    pods = [orjson.dumps(_as_json(each, leader), default=str) async for piece in pieces for each in piece]
+    who = b"" if leader is None else b'"leader":' + orjson.dumps(leader) + b","
+    body = b"{" + who + b'"pods":[' + b",".join(pods) + b'],"continue":' + orjson.dumps(proceed) + b"}"
     return web.Response(body=body, content_type="application/json")
 
 
-def _as_json(listed: ListedPod) -> _Json:
+def _as_json(listed: ListedPod, leader: str | None) -> _Json:
     meta, spec = listed.pod.metadata, listed.pod.spec
-    return {
+    told: _Json = {
         "namespace": meta.namespace,
         "name": meta.name,
         "uid": meta.uid,
@@ -160,9 +163,24 @@ def _as_json(listed: ListedPod) -> _Json:
         "unschedulablePlugins": listed.unschedulable_plugins,
         "pendingPlugins": listed.pending_plugins,
         "gatingPlugin": listed.gating_plugin,
+        "reason": _sendable(listed.reason),
+        "details": _sendable(listed.details),
         "nextTry": None if listed.next_try is None else _next_try_as_json(listed.next_try),
         "story": [_line_as_json(line) for line in listed.story],
     }
+    if leader is not None:
+        next_try: _Json = {"at": None, "mayBeSooner": False, "onEvents": {}, "text": _by(leader)}
+        told |= {"queue": _STANDBY, "attempts": None, "nextTry": next_try}
+    return told
+
+
+def _sendable(text: str) -> str:
+    """The text within limits, and such that it can be encoded."""
+    return text[:_REASON_MAX].encode(errors="backslashreplace").decode()
+
+
+def _by(leader: str) -> str:
+    return f"by the leader, {leader}" if leader else "by whoever comes to lead"
 
 
 def _next_try_as_json(next_try: NextTry) -> _Json:
@@ -197,30 +215,71 @@ def _in_words(next_try: NextTry) -> str:
 # ---------------------------------------------------------------- table
 
 
-async def _table(pieces: AsyncIterator[list[ListedPod]], proceed: str, with_story: bool) -> web.Response:
+async def _table(
+    pieces: AsyncIterator[list[ListedPod]], proceed: str, with_story: bool, leader: str | None
+) -> web.Response:
     rows: list[tuple[str, ...]] = [_COLUMNS]
+    below: list[list[str]] = [[]]
     stories: list[str] = []
     async for piece in pieces:
-        rows += [_row(each) for each in piece]
+        rows += [_row(each, leader) for each in piece]
+        below += [[] if leader is not None else list(_why(each)) for each in piece]
         if with_story:
             stories += ["", *(line for each in piece for line in _story(each))]
+    first = [] if leader is None else [_standing_by(leader), ""]
     more = ["", f"There are more: continue={proceed}"] if proceed else []
-    return web.Response(text="\n".join([*_aligned(rows), *stories, *more]) + "\n")
+    lines = [line for row, why in zip(_aligned(rows), below, strict=True) for line in (row, *why)]
+    return web.Response(text="\n".join([*first, *lines, *stories, *more]) + "\n")
 
 
-def _row(listed: ListedPod) -> tuple[str, ...]:
+def _standing_by(leader: str) -> str:
+    if not leader:
+        return "This replica stands by, and nobody is known to lead."
+    return f"This replica stands by; {leader} leads: ask it why a pod waits."
+
+
+def _row(listed: ListedPod, leader: str | None) -> tuple[str, ...]:
+    meta = listed.pod.metadata
+    first = (meta.namespace, meta.name)
+    if leader is not None:
+        return (*first, _STANDBY, str(listed.pod.priority), "", listed.nominated_node_name, _by(leader))
     return (
-        listed.pod.metadata.namespace,
-        listed.pod.metadata.name,
+        *first,
         listed.place.value,
         str(listed.pod.priority),
         str(listed.attempts),
-        ",".join(listed.unschedulable_plugins),
-        ",".join(listed.pending_plugins),
-        listed.gating_plugin,
         listed.nominated_node_name,
-        "being tried" if listed.next_try is None else _in_words(listed.next_try),
+        _briefly(listed.next_try),
     )
+
+
+def _briefly(next_try: NextTry | None) -> str:
+    """When the pod is tried, without the events that may bring it back sooner."""
+    if next_try is None:
+        return "being tried"
+    if next_try.at_s is None:
+        return "after an event"
+    return ("by " if next_try.events else "") + format_time(next_try.at_s)
+
+
+def _why(listed: ListedPod) -> Iterator[str]:
+    """The lines below a pod's row: who rejects it and why, and what wakes it."""
+    if listed.gating_plugin:
+        yield from _wrapped(f"gated by {listed.gating_plugin}: {listed.reason}")
+    elif listed.reason:
+        who = ", ".join(dict.fromkeys((*listed.unschedulable_plugins, *listed.pending_plugins)))
+        yield from _wrapped(f"rejected by {who}: {listed.reason}" if who else f"failed: {listed.reason}")
+    if listed.details:
+        yield from _wrapped(f"in detail: {listed.details}")
+    if listed.next_try is not None:
+        for plugin, events in listed.next_try.events.items():
+            yield from _wrapped(f"woken by an event of {plugin}: {' or '.join(events) or 'none'}")
+
+
+def _wrapped(text: str) -> list[str]:
+    """The text in lines of a readable width, with nothing in it that a terminal would obey."""
+    plain = "".join(char if char.isprintable() else " " for char in text[:_REASON_MAX])
+    return textwrap.wrap(plain, _WIDTH, initial_indent="    ", subsequent_indent="      ")
 
 
 def _story(listed: ListedPod) -> Iterator[str]:

@@ -48,6 +48,13 @@ def test_table_shows_the_winner_the_scores_and_why_others_do_not_fit(cluster, tm
     assert lines[-1].startswith("default/web fits on 1 of 2 nodes and would go to n1 (total ")
 
 
+def test_table_names_the_taints(tmp_path):
+    tainted = {**NODE, "spec": {"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]}}
+    result = _run("-f", _written(tmp_path / "c.yaml", tainted), "--pod", _written(tmp_path / "p.yaml", POD))
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "n1 TaintToleration node(s) had untolerated taint(s) (untolerated taint team=a:NoSchedule)" in lines
+
+
 def test_table_of_a_pod_that_fits_nowhere_ends_with_the_reason(cluster, tmp_path):
     result = _run("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", BIG))
     assert result.exit_code == 0

@@ -136,6 +136,47 @@ async def test_a_pod_that_does_not_fit_waits_and_everybody_is_told_why() -> None
     assert (line["log_level"], line["pod"], line["reason"]) == ("info", "default/web-1", message)
 
 
+async def test_what_a_filter_adds_to_its_reason_is_for_the_log_and_the_queue_page_alone() -> None:
+    def details(_self: Any, _pod: Pod, _snapshot: Any, rows: Any) -> dict[str, int]:
+        return {"untolerated taint team=a:NoSchedule": len(rows)}
+
+    rejects = fits(lambda name: unschedulable("too small"))
+    rejects.rejection_details = details
+    world = World(rejects)
+    world.put(node("n1"), node("n2"), pod("web-1"))
+    with capture_logs() as logs:
+        async with world.running():
+            assert world.recorder.told == [("FailedScheduling", "0/2 nodes are available: 2 too small.")]
+            (info,) = world.queue.listing.infos()
+            listed = world.queue.listing.listed(info)
+    told = "untolerated taint team=a:NoSchedule on 2 node(s)"
+    assert (listed.reason, listed.details) == ("0/2 nodes are available: 2 too small.", told)
+    (line,) = [each for each in logs if each["event"].startswith("Unable to schedule pod")]
+    assert line["details"] == told
+
+
+async def test_a_filter_that_cannot_add_anything_is_left_out() -> None:
+    def details(_self: Any, *_: Any) -> Any:
+        raise KeyError("team")
+
+    rejects = fits(lambda name: unschedulable("too small"))
+    rejects.rejection_details = details
+    world = World(rejects)
+    world.put(node("n1"), pod("web-1"))
+    async with world.running():
+        (info,) = world.queue.listing.infos()
+        assert world.queue.listing.listed(info).details == ""
+        assert world.place(pod("web-1")) is Place.UNSCHEDULABLE
+
+
+async def test_the_text_of_a_plugins_failure_is_on_the_queue_page() -> None:
+    world = World(fits(lambda name: error_status("out of order")))
+    world.put(node("n1"), pod("web-1"))
+    async with world.running():
+        (info,) = world.queue.listing.infos()
+        assert "out of order" in world.queue.listing.listed(info).reason
+
+
 async def test_without_nodes_the_pod_is_unschedulable_but_backs_off_as_after_an_error() -> None:
     world = World()
     world.put(pod("web-1"))

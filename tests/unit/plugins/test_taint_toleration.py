@@ -53,6 +53,25 @@ def test_taints_that_appear_later_are_held_against_the_same_spec() -> None:
     assert filtered(PLUGIN, web, snapshot) == {"n1": REJECTED}
 
 
+def test_the_taints_are_told_that_the_reason_leaves_out() -> None:
+    snapshot = snapshot_of(
+        node("one", taints=[taint("old", "PreferNoSchedule"), taint("team", value="a")]),
+        node("two", taints=[taint("team", value="a")]),
+        node("three", taints=[taint("down", "NoExecute")]),
+    )
+    assert PLUGIN.rejection_details(pod(), snapshot, snapshot.order) == {
+        "untolerated taint team=a:NoSchedule": 2,
+        "untolerated taint down:NoExecute": 1,
+    }
+    tolerating = pod(tolerations=[{"operator": "Exists", "effect": "NoExecute"}])
+    assert PLUGIN.rejection_details(tolerating, snapshot, snapshot.order) == {"untolerated taint team=a:NoSchedule": 2}
+
+
+def test_not_every_one_of_thousands_of_sets_of_taints_is_looked_at() -> None:
+    snapshot = snapshot_of(*(node(f"n{number}", taints=[taint(f"t{number}")]) for number in range(300)))
+    assert len(PLUGIN.rejection_details(pod(), snapshot, snapshot.order)) == 100
+
+
 def test_the_score_counts_soft_taints_and_fewer_are_better() -> None:
     snapshot = snapshot_of(
         node("none"),

@@ -149,6 +149,14 @@ def test_kinds_that_the_answer_depends_on_and_that_are_not_there_are_told(object
     assert tuple(answer.to_json().get("missing", ())) == missed
 
 
+def test_the_taints_that_reject_a_node_are_told_beside_upstreams_reason():
+    tainted = node("n1")
+    tainted["spec"] = {"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]}
+    as_json = _ask([_file(tainted, node("n2"))], _pod_file(pod("web"))).to_json()
+    assert as_json["filter"]["n1"]["reasons"] == ["node(s) had untolerated taint(s)"]
+    assert as_json["details"] == {"n1": "untolerated taint team=a:NoSchedule"}
+
+
 def test_nothing_is_missing_of_a_cluster_that_is_known_whole():
     question = _read([_file(node("n1"))], _pod_file(pod("web", priorityClassName="high")), resource_types.ALL)
     assert question.ask(default_configuration(), IN_TREE, any_scheduler=True).missed == ()

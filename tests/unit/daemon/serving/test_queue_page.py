@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -28,8 +28,8 @@ def anyio_backend() -> str:
 
 
 @asynccontextmanager
-async def asking(bench: Bench) -> AsyncIterator[TestClient[Any, Any]]:
-    pages = {"/debug/queue": queue_page(bench.queue.listing)}
+async def asking(bench: Bench, leader: Callable[[], str | None] = lambda: None) -> AsyncIterator[TestClient[Any, Any]]:
+    pages = {"/debug/queue": queue_page(bench.queue.listing, leader)}
     app = application(Health(), Metrics(), dict, pages=pages)
     async with TestClient(TestServer(app)) as client:
         yield client
@@ -43,7 +43,9 @@ def mixed() -> Bench:
     bench.queue.move_all(NODE_ADD)
     assert bench.reject(info, "Fit") is Place.BACKOFF
     bench.rejected(pod("failed", priority=9))
-    bench.rejected(pod("rejected", priority=9, nominated="n1"), "Fit")
+    info = bench.rejected(pod("rejected", priority=9, nominated="n1"), "Fit")
+    info.last_failure = "0/3 nodes are available: 3 node(s) had untolerated taint(s)."
+    info.last_details = "untolerated taint team=a:NoSchedule on 3 node(s)"
     bench.add(pod("gated", gates=["a"]), pod("active"), pod("tried", priority=9))
     bench.pop()
     return bench
@@ -76,6 +78,8 @@ async def test_every_pod_is_told_of_with_its_place_its_reasons_and_its_next_try(
         "unschedulablePlugins": ["Fit"],
         "pendingPlugins": [],
         "gatingPlugin": "",
+        "reason": "0/3 nodes are available: 3 node(s) had untolerated taint(s).",
+        "details": "untolerated taint team=a:NoSchedule on 3 node(s)",
         "nextTry": {
             "at": "1970-01-01T00:21:40.000000Z",
             "mayBeSooner": False,
@@ -98,6 +102,7 @@ async def test_every_pod_is_told_of_with_its_place_its_reasons_and_its_next_try(
         ],
     }
     assert pods["tried"]["nextTry"] is None
+    assert pods["gated"]["reason"] == "gated"
     assert pods["gated"]["nextTry"]["text"] == "when an event of Gates: none"
     assert pods["backoff"]["nextTry"]["text"] == "1970-01-01T00:16:42Z, or when no other pod waits"
 
@@ -108,15 +113,55 @@ async def test_every_pod_is_told_of_with_its_place_its_reasons_and_its_next_try(
 async def test_the_table_has_a_line_for_each_pod(path: str, headers: dict[str, str]) -> None:
     async with asking(mixed()) as client, client.get(f"/debug/queue{path}", headers=headers) as answer:
         lines = (await answer.text()).splitlines()
-    assert [line.split()[1] for line in lines] == ["NAME", "active", "backoff", "failed", "gated", "rejected", "tried"]
-    assert lines[1].split() == ["default", "active", "active", "0", "0", "-", "-", "-", "-", "1970-01-01T00:16:40Z"]
-    assert lines[6].endswith("being tried")
+    rows = [line for line in lines if not line.startswith("    ")]
+    assert [line.split()[1] for line in rows] == ["NAME", "active", "backoff", "failed", "gated", "rejected", "tried"]
+    assert rows[1].split() == ["default", "active", "active", "0", "0", "-", "1970-01-01T00:16:40Z"]
+    assert rows[5].endswith("by 1970-01-01T00:21:40Z")
+    assert rows[6].endswith("being tried")
+    assert lines[lines.index(rows[5]) + 1 : lines.index(rows[6])] == [
+        "    rejected by Fit: 0/3 nodes are available: 3 node(s) had untolerated taint(s).",
+        "    in detail: untolerated taint team=a:NoSchedule on 3 node(s)",
+        "    woken by an event of Fit: Node Add, UpdateNodeTaint",
+    ]
+
+
+async def test_no_line_of_the_table_is_wider_than_a_terminal_or_moves_its_cursor() -> None:
+    bench = Bench(FIT)
+    info = bench.rejected(pod("web"), "Fit")
+    info.last_failure = "\x1b[2J\n" + "word " * 5000
+    info.last_details = "x" * 5000
+    async with asking(bench) as client, client.get("/debug/queue?output=table") as answer:
+        lines = (await answer.text()).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert all(line.isprintable() for line in lines)
+    assert len(lines) < 150
+
+
+async def test_a_standby_names_the_leader_and_says_nothing_of_attempts() -> None:
+    async with asking(mixed(), lambda: "other_uid") as client:
+        async with client.get("/debug/queue?pod=rejected") as answer:
+            content = await answer.json()
+        async with client.get("/debug/queue?output=table") as answer:
+            lines = (await answer.text()).splitlines()
+    assert content["leader"] == "other_uid"
+    (rejected,) = content["pods"]
+    assert (rejected["queue"], rejected["attempts"]) == ("standby", None)
+    assert rejected["nextTry"] == {"at": None, "mayBeSooner": False, "onEvents": {}, "text": "by the leader, other_uid"}
+    assert lines[0] == "This replica stands by; other_uid leads: ask it why a pod waits."
+    assert [line.split()[2] for line in lines[3:]] == ["standby"] * 6
+    assert all(line.endswith("by the leader, other_uid") for line in lines[3:])
+
+
+async def test_a_standby_that_knows_no_leader_says_so() -> None:
+    async with asking(mixed(), lambda: "") as client, client.get("/debug/queue?output=table") as answer:
+        assert (await answer.text()).startswith("This replica stands by, and nobody is known to lead.\n")
 
 
 async def test_the_table_of_one_pod_has_its_story() -> None:
     async with asking(mixed()) as client, client.get("/debug/queue?output=table&pod=gated") as answer:
         lines = (await answer.text()).splitlines()
-    assert lines[3:] == [
+    assert lines[2:4] == ["    gated by Gates: gated", "    woken by an event of Gates: none"]
+    assert lines[5:] == [
         "default/gated, uid-gated:",
         "  1970-01-01T00:16:40.000000Z UnschedulablePodAdd: gone -> gated (Gates)",
     ]

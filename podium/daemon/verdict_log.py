@@ -1,0 +1,83 @@
+"""Each node's verdict and scores in the log, as kube-scheduler logs them, from the verbosities on where it does.
+
+Source: kubernetes pkg/scheduler/schedule_one.go (prioritizeNodes: V(10)), plugins/tainttoleration (V(4)), v1.36.2.
+Differs: "Plugin rejected node for pod", from 6 on, is podium's own: upstream has a line of its own for few plugins.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Final
+
+from podium.cluster import IntArray, Rows, Snapshot
+from podium.framework.details import detail_of_node
+from podium.framework.diagnosis import Diagnosis
+from podium.framework.explainer import Explainer
+from podium.framework.runtime import Framework
+from podium.framework.scoring import Scores
+from podium.kube.objects import Pod
+from podium.plugins.taint_toleration import TaintToleration
+from podium.telemetry import get_logger
+
+log = get_logger("scheduler")
+
+_ATTEMPTS_FROM: Final = 4
+_VERDICTS_FROM: Final = 6
+_SCORES_FROM: Final = 10
+_IN_DETAIL: Final = defaultdict(
+    lambda: "Plugin rejected node for pod", {TaintToleration.name: "node had untolerated taints"}
+)
+
+
+def explainer_for(verbosity: int) -> Explainer | None:
+    """What logs as much as that; None where there is nothing to log, so that attempts cost what they do without."""
+    return VerdictLog(verbosity) if verbosity >= _ATTEMPTS_FROM else None
+
+
+class VerdictLog:
+    """Implements `podium.framework.explainer.Explainer`. Cost: a line for each node, and for each score."""
+
+    def __init__(self, verbosity: int) -> None:
+        self._tells_verdicts = verbosity >= _VERDICTS_FROM
+        self._tells_scores = verbosity >= _SCORES_FROM
+
+    def begun(self, pod: Pod) -> None:
+        """Log which pod it is about."""
+        log.debug("Attempting to schedule pod", pod=pod.key)
+
+    def judged(self, framework: Framework, pod: Pod, snapshot: Snapshot, diagnosis: Diagnosis) -> None:
+        """Log what each rejected node lacks, and from 6 on every rejection."""
+        for row, status in diagnosis.statuses().items():
+            node = snapshot.name(row)
+            if self._tells_verdicts:
+                log.debug(
+                    "Plugin rejected node for pod",
+                    pod=pod.key,
+                    plugin=status.plugin,
+                    node=node,
+                    code=status.code.label,
+                    reason=status.message,
+                )
+            if detail := detail_of_node(framework, pod, snapshot, row, status):
+                log.debug(_IN_DETAIL[status.plugin], pod=pod.key, node=node, plugin=status.plugin, detail=detail)
+
+    def scored(self, pod: Pod, snapshot: Snapshot, rows: Rows, scores: Scores) -> None:
+        """Log each plugin's weighted score of each node, from 10 on."""
+        if not self._tells_scores:
+            return
+        for position, row in enumerate(rows.tolist()):
+            for plugin, of_nodes in scores.plugins.items():
+                log.debug(
+                    "Plugin scored node for pod",
+                    pod=pod.key,
+                    plugin=plugin,
+                    node=snapshot.name(row),
+                    score=int(of_nodes[position]),
+                )
+
+    def totalled(self, pod: Pod, snapshot: Snapshot, rows: Rows, total: IntArray) -> None:
+        """Log each node's final score, from 10 on."""
+        if not self._tells_scores:
+            return
+        for row, score in zip(rows.tolist(), total.tolist(), strict=True):
+            log.debug("Calculated node's final score for pod", pod=pod.key, node=snapshot.name(row), score=score)

@@ -1,0 +1,105 @@
+"""What -v 4, 6 and 10 show of an attempt, and that nothing is decided otherwise for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from podium.config import default_configuration
+from podium.daemon.verdict_log import explainer_for
+from podium.framework.cycle_state import CycleState
+from podium.framework.extenders import NO_EXTENDERS, run_unasked
+from podium.framework.schedule import Decision, attempt
+from podium.framework.scoring import choose
+from podium.framework.search import Rotation
+from podium.kube.resource_types import PODS
+from podium.plugins import IN_TREE
+from podium.whatif import StillCluster, World
+
+_TAINTS = [{"key": "team", "value": "a", "effect": "NoSchedule"}]
+
+
+def _node(name: str, cpu: str, **spec: Any) -> dict[str, Any]:
+    allocatable = {"cpu": cpu, "memory": "8Gi", "pods": "10"}
+    status = {"allocatable": allocatable}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": spec, "status": status}
+
+
+_POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web"},
+    "spec": {
+        "schedulerName": "default-scheduler",
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}],
+    },
+}
+
+
+def _decided(verbosity: int) -> tuple[Decision, list[Any]]:
+    nodes = [_node("small", "1"), _node("taken", "8", taints=_TAINTS), _node("a", "4"), _node("b", "8")]
+    world = World.of([*nodes, _POD])
+    cluster = StillCluster(default_configuration(), world, IN_TREE)
+    pod = world.objects(PODS)["default/web"]
+    steps = attempt(
+        cluster.framework_for(pod),
+        CycleState(),
+        pod,
+        cluster.cache.snapshot(),
+        cluster.nominated,
+        Rotation(),
+        100,
+        NO_EXTENDERS,
+        choose,
+        explainer_for(verbosity),
+    )
+    with capture_logs() as logs:
+        decision = run_unasked(steps)
+    return decision, logs
+
+
+def test_nothing_is_told_and_nothing_is_done_below_4() -> None:
+    assert explainer_for(3) is None
+
+
+def test_from_4_on_the_taints_are_told() -> None:
+    _, logs = _decided(4)
+    (line,) = logs
+    assert (line["event"], line["pod"], line["node"]) == ("node had untolerated taints", "default/web", "taken")
+    assert line["detail"] == "untolerated taint team=a:NoSchedule"
+
+
+def test_from_6_on_each_rejection_is_told() -> None:
+    _, logs = _decided(6)
+    rejected = {each["node"]: each for each in logs if each["event"] == "Plugin rejected node for pod"}
+    assert {name: each["plugin"] for name, each in rejected.items()} == {
+        "small": "NodeResourcesFit",
+        "taken": "TaintToleration",
+    }
+    assert rejected["small"]["reason"] == "Insufficient cpu"
+    assert not [each for each in logs if "score" in each]
+
+
+def test_from_10_on_each_score_is_told_and_the_decision_is_the_same() -> None:
+    decision, logs = _decided(10)
+    assert decision == _decided(0)[0]
+    by_plugin = [each for each in logs if each["event"] == "Plugin scored node for pod"]
+    final = {each["node"]: each["score"] for each in logs if each["event"] == "Calculated node's final score for pod"}
+    assert set(final) == {"a", "b"}
+    for node, total in final.items():
+        assert sum(each["score"] for each in by_plugin if each["node"] == node) == total
+    assert {each["plugin"] for each in by_plugin} >= {"NodeResourcesFit", "TaintToleration"}
+
+
+@pytest.mark.parametrize("verbosity", [4, 6, 10])
+def test_the_attempt_itself_is_told_first(verbosity: int) -> None:
+    explainer = explainer_for(verbosity)
+    assert explainer is not None
+    pod = World.of([_POD]).objects(PODS)["default/web"]
+    with capture_logs() as logs:
+        explainer.begun(pod)
+    assert logs == [
+        {"event": "Attempting to schedule pod", "pod": "default/web", "component": "scheduler", "log_level": "debug"}
+    ]
