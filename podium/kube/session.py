@@ -36,8 +36,9 @@ from podium.kube.api_errors import (
     Unreachable,
     from_response,
 )
-from podium.kube.connections import ERROR_BYTES_MAX, FLOW_SCHEMA, HELD_BACK, Answer, ConnectionPool, words
+from podium.kube.connections import HELD_BACK, ConnectionPool
 from podium.kube.credentials import Credentials
+from podium.kube.http_connection import ERROR_BYTES_MAX, FLOW_SCHEMA, Answer, words
 from podium.kube.outage import Outage
 from podium.kube.streams import BROKEN, NOT_SENT, Stream, StreamPool, read_body, timeouts
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import aiohttp
 
 from podium.kube.api_errors import ConnectionLost, Malformed, Silent
-from podium.kube.connections import ERROR_BYTES_MAX, keep_alive, words
+from podium.kube.http_connection import ERROR_BYTES_MAX, keep_alive, words
 
 _READ_BUFFER_BYTES: Final = 256 * 1024
 _LINE_BYTES_MAX: Final = 16 * 1024 * 1024

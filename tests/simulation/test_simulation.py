@@ -12,6 +12,7 @@ import structlog
 
 from podium.binder.api_client import ApiClient
 from podium.cluster import Cache
+from podium.daemon.confirmations import Confirmations
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.handlers import NodeHandler
 from podium.framework.runtime import Framework
@@ -124,6 +125,8 @@ def _believe_any_list(patch: pytest.MonkeyPatch) -> None:
 
 def _believe_any_answer(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("podium.binder.api_client.check_success", lambda *_: None)
+    # Which would look the pods up half a minute later.
+    patch.setattr(Confirmations, "expect", lambda *_: None)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import anyio
 import pytest
 
 from podium.kube.api_errors import ConnectionLost, Silent, Unreachable
-from podium.kube.connections import Answer, ConnectionPool
+from podium.kube.connections import ConnectionPool
+from podium.kube.http_connection import Answer
 from podium.kube.resource_types import PODS
 from tests.integration.kube.fault_server import Fault, FaultServer, Request, Silence, reset, silence
 from tests.integration.kube.waiting import eventually
