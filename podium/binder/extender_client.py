@@ -39,6 +39,7 @@ from podium.framework.extenders import (
     Preemptable,
 )
 from podium.kube.objects import Pod
+from podium.kube.streams import read_some
 
 T = TypeVar("T")
 
@@ -147,7 +148,7 @@ class ExtenderClient:
 async def _read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
     """The body, decompressed. Raises: `_TooLong`."""
     body = bytearray()
-    while chunk := await response.content.readany():
+    while chunk := await read_some(response):
         body += chunk
         if len(body) > bytes_max:
             raise _TooLong(f"the answer has more than {bytes_max} bytes")

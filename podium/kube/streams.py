@@ -84,7 +84,7 @@ class Stream:
         or the end has not come by its deadline.
         """
         try:
-            return await self._response.content.readany()
+            return await read_some(self._response)
         except TimeoutError as error:
             self._on_silent()
             raise Silent(words(error)) from error
@@ -120,12 +120,27 @@ class Stream:
             self._pool = None
 
 
+async def read_some(response: aiohttp.ClientResponse) -> bytes:
+    """What has arrived of a body, at least one byte; empty at its end.
+
+    Raises: an error of aiohttp's when the connection breaks. Where it does so after the end of a chunk has woken the
+    reader, and before the reader has run, aiohttp's own answer is a RuntimeError.
+    """
+    try:
+        return await response.content.readany()
+    except RuntimeError:
+        lost = response.content.exception()
+        if lost is None:
+            raise
+        raise lost from None
+
+
 async def read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
     """The body, or as much as is read of one that refuses. Raises: `ConnectionLost` for a longer one that does not."""
     refuses = response.status >= 400
     bytes_max = min(bytes_max, ERROR_BYTES_MAX) if refuses else bytes_max
     body = bytearray()
-    while chunk := await response.content.readany():
+    while chunk := await read_some(response):
         body += chunk
         if len(body) > bytes_max:
             response.close()
