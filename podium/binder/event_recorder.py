@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -45,7 +46,9 @@ _API_VERSION: Final = "events.k8s.io/v1"
 _KIND: Final = "Event"
 _QUEUE_MAX: Final = 20_000
 _SERIES_MAX: Final = 10_000
-_WORKERS: Final = 16
+_WORKERS: Final = 48
+_SHARE: Final = 2
+"""A namespace may have so many times fewer writers than there are idle ones: a third of all, where it is alone."""
 _TRIES_MAX: Final = 12
 _RETRY_S: Final = 10.0
 _SERIES_IDLE_S: Final = 6 * 60.0
@@ -120,13 +123,17 @@ class EventRecorder:
         self._workers = workers
         self._retry_s = retry_s
         self._is_muted = is_muted
-        self._queue: asyncio.Queue[_Series] = asyncio.Queue(queue_max)
+        self._queue: asyncio.Queue[_Series] = asyncio.Queue()
         self._series: dict[Hashable, _Series] = {}
         self._tasks: anyio.abc.TaskGroup | None = None
         self._is_closed = False
         self._last_ns = 0
         self._recorded_total = self._written_total = self._dropped_total = self._given_up_total = 0
         self._open = 0
+        self._queue_max = queue_max
+        self._idle_workers = workers
+        self._writers: Counter[str] = Counter()
+        self._held: dict[str, deque[_Series]] = {}
         self._reported: set[type[ApiError]] = set()
 
     def record(self, event: Event) -> None:
@@ -198,7 +205,7 @@ class EventRecorder:
         return _Series(event, name, regarding.namespace or "default", now_s, now_s, self._clock.monotonic())
 
     def _enqueue(self, series: _Series) -> bool:
-        if self._is_closed or self._queue.full():
+        if self._is_closed or self._open >= self._queue_max:
             self._dropped_total += 1
             return False
         series.is_queued = True
@@ -220,15 +227,42 @@ class EventRecorder:
     async def _work(self) -> None:
         while True:
             series = await self._queue.get()
+            namespace = series.namespace
+            if self._writers[namespace] * _SHARE >= self._idle_workers:
+                # Those who write for the namespace come to it: others are not to wait for slow answers there.
+                self._held.setdefault(namespace, deque()).append(series)
+                continue
+            self._writers[namespace] += 1
+            self._idle_workers -= 1
             try:
-                await self._write(series)
-                # A repetition that came while the first was being written has not been queued.
-                if series.written == 1 and series.count > 1:
-                    await self._write(series)
+                await self._write_for(namespace, series)
             finally:
-                series.is_queued = False
-                self._open -= 1
-                self._queue.task_done()
+                self._idle_workers += 1
+                self._writers[namespace] -= 1
+                if not self._writers[namespace]:
+                    del self._writers[namespace]
+
+    async def _write_for(self, namespace: str, series: _Series) -> None:
+        """Write a series, and then those of the namespace that were held back."""
+        while True:
+            await self._write_all_of(series)
+            held = self._held.get(namespace)
+            if held is None:
+                return
+            series = held.popleft()
+            if not held:
+                del self._held[namespace]
+
+    async def _write_all_of(self, series: _Series) -> None:
+        try:
+            await self._write(series)
+            # A repetition that came while the first was being written has not been queued.
+            if series.written == 1 and series.count > 1:
+                await self._write(series)
+        finally:
+            series.is_queued = False
+            self._open -= 1
+            self._queue.task_done()
 
     async def _write(self, series: _Series) -> None:
         """Write a series as it is now; try again as long as the server cannot be reached."""

@@ -10,6 +10,7 @@ import pytest
 from podium.binder import Event, EventRecorder, ObjectReference, failed_scheduling, preempted, scheduled
 from podium.kube.api_errors import AlreadyExists, ApiError, Forbidden, InternalError, NotFound, Unreachable
 from podium.kube.dispatcher import Dispatcher
+from podium.kube.objects import ObjectMeta, Pod
 from podium.kube.times import format_micro_time
 from podium.lib.clock import ManualClock
 from tests.unit.binder.builders import Request, Wire, pod
@@ -251,6 +252,30 @@ async def test_an_event_that_is_not_answered_by_itself_is_tried_again(senseless:
         await anyio.sleep(60.0)
         assert events.statistics().written_total == 1
     assert len(wire.requests) == 2
+
+
+async def test_events_of_a_namespace_that_is_slow_or_out_of_reach_hold_no_others_up() -> None:
+    def answer(request: Request) -> object:
+        if "/namespaces/lost/" in request.path:
+            raise Unreachable("down")
+        return {}
+
+    wire = Wire(answer)
+    wire.latency_of = lambda request: 60.0 if "/namespaces/slow/" in request.path else 0.0
+    async with running(recorder(wire)) as events:
+        for namespace in ("slow", "lost", "quick"):
+            for index in range(100):
+                events.record(scheduled(in_namespace(namespace, f"{namespace}-{index}"), "n1"))
+        await anyio.sleep(1.0)
+        assert events.statistics().written_total == 100
+        # All are written in the end, by a third of the writers where nobody else needs them.
+        await anyio.sleep(2000.0)
+        assert events.statistics().written_total == 200
+        assert events.statistics().open == 0
+
+
+def in_namespace(namespace: str, name: str) -> Pod:
+    return Pod(metadata=ObjectMeta(name=name, namespace=namespace, uid=name))
 
 
 async def test_a_full_queue_drops_and_counts() -> None:
