@@ -96,6 +96,7 @@ def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = 
 def noted(pod: Pod, reason: str, note: str, action: str, *, is_warning: bool) -> Event:
     """What a plugin has to say about the pod."""
     kind = _WARNING if is_warning else _NORMAL
+    reason, action = encodable(reason), encodable(action)
     return Event(pod.spec.scheduler_name, reference_to(pod), kind, reason, action, truncated(note))
 
 
@@ -110,11 +111,11 @@ def encodable(text: str) -> str:
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
-def truncated(note: str) -> str:
-    """The note, cut where it is longer than an Event may carry."""
-    if note.isascii() and len(note) <= NOTE_BYTES_MAX:
+def truncated(note: str, bytes_max: int = NOTE_BYTES_MAX) -> str:
+    """The note, cut where it is longer than an Event, or so many bytes, may carry."""
+    if note.isascii() and len(note) <= bytes_max:
         return note
     encoded = note.encode(errors="replace")
-    if len(encoded) > NOTE_BYTES_MAX:
-        return encoded[: NOTE_BYTES_MAX - len(_CUT)].decode(errors="ignore") + _CUT
+    if len(encoded) > bytes_max:
+        return encoded[: bytes_max - len(_CUT)].decode(errors="ignore") + _CUT
     return encoded.decode()

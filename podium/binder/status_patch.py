@@ -3,7 +3,8 @@
 Owns the choice of what has changed and the patch that says so. Never sends it.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (updatePod) and pkg/api/v1/pod/util.go (UpdatePodCondition), v1.36.2.
-Differs: the patch names the pod's uid, so that it cannot hit another pod of the same name.
+Differs: the patch names the pod's uid, so that it cannot hit another pod of the same name; a message is cut after
+256 KiB.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from podium.binder.event import encodable
+from podium.binder.event import truncated
 from podium.framework.status import Status
 from podium.kube.objects import Pod, PodCondition
 from podium.kube.times import format_time
@@ -20,6 +21,9 @@ from podium.kube.times import format_time
 POD_SCHEDULED = "PodScheduled"
 _UNSCHEDULABLE = "Unschedulable"
 _SCHEDULER_ERROR = "SchedulerError"
+
+MESSAGE_BYTES_MAX = 256 * 1024
+"""More would make a request that the API server refuses, however long the reasons that plugins give."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -30,7 +34,7 @@ def not_scheduled(pod: Pod, status: Status) -> PodCondition:
         type=POD_SCHEDULED,
         status="False",
         reason=_UNSCHEDULABLE if status.is_rejected else _SCHEDULER_ERROR,
-        message=encodable(status.message),
+        message=truncated(status.message, MESSAGE_BYTES_MAX),
         observed_generation=pod.metadata.generation,
     )
 

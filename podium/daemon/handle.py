@@ -39,5 +39,12 @@ class PluginHandle:
         return self.informers.informer(resource)
 
     def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:
-        """Put an Event about the pod on its way."""
+        """Put an Event about the pod on its way.
+
+        Raises:
+            TypeError: names what is not a text: the Event is written by somebody else, who could not tell whose it is.
+        """
+        for name, value in (("reason", reason), ("note", note), ("action", action)):
+            if not isinstance(value, str):
+                raise TypeError(f"record: {name} is not a text, but a {type(value).__name__}")
         self.recorder.record(noted(pod, reason, note, action, is_warning=is_warning))

@@ -115,7 +115,7 @@ class Watchdog:
         """The process has to end: from now on it has so long. At the second time, and stuck, it has no longer."""
         if self._stop_at_s is None:
             self._stop_at_s = time.monotonic() + self._stop_s_max
-            self._arm(self._stop_s_max + 2 * _LAST_WORDS_S)
+            self._arm(self._stop_s_max + _LAST_WORDS_S)
         elif self._is_stuck:
             self._stop_at_s = time.monotonic()
 

@@ -16,7 +16,9 @@ from tests.e2e.waiting import eventually
 pytestmark = pytest.mark.anyio
 
 HANGS = '''
+import asyncio
 import re
+import sys
 import time
 
 from podium.framework import *
@@ -48,6 +50,12 @@ class Hangs(PreEnqueuePlugin, FilterPlugin, ScorePlugin, PreBindPlugin):
 
     async def pre_bind(self, state, pod, node_name):
         self.at("prebind", pod)
+        while pod.metadata.name == "ignores":
+            try:
+                print("ignoring", file=sys.stderr, flush=True)
+                await asyncio.sleep(1)
+            except asyncio.CancelledError:
+                pass
 '''
 POINTS = {"preenqueue": "PreEnqueue", "filter": "Filter", "score": "Score", "prebind": "PreBind", "sleeps": "Filter"}
 GRACE_S = 20.0
@@ -124,6 +132,27 @@ async def test_sigterm_ends_a_process_whose_plugin_holds_the_interpreter(
         daemon.terminate()
         assert await daemon.wait_ended(2 * GRACE_S) == 1
         assert "hangs.py" in daemon.output()
+    finally:
+        daemon.kill()
+
+
+async def test_sigterm_ends_a_process_whose_plugin_ignores_that_it_is_cancelled(
+    sandbox_cluster: SandboxCluster, tmp_path: Path
+) -> None:
+    await sandbox_cluster.create(*nodes(2))
+    daemon = await started(sandbox_cluster, tmp_path)
+    try:
+        await sandbox_cluster.create(pod("ignores"), *pods(1))
+
+        async def is_at_work() -> bool:
+            return "ignoring" in daemon.output()
+
+        await eventually(is_at_work, 30.0)
+        assert (await daemon.get("/livez"))[0] == 200
+        daemon.terminate()
+        began_s = time.monotonic()
+        assert await daemon.wait_ended(2 * GRACE_S) == 1
+        assert time.monotonic() - began_s < GRACE_S
     finally:
         daemon.kill()
 

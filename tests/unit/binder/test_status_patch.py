@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 from podium.binder import not_scheduled, status_patch
+from podium.binder.status_patch import MESSAGE_BYTES_MAX
 from podium.framework.status import Status, error_status, unresolvable, unschedulable
 from podium.kube.objects import PodCondition
 from tests.unit.binder.builders import pod
@@ -105,3 +106,9 @@ def test_a_message_that_utf8_cannot_say_is_still_sent() -> None:
     patch = status_patch(pod(), NOW_S, condition=told)
     assert patch is not None
     assert json.loads(patch)["status"]["conditions"][0]["message"] == "no such file: ?"
+
+
+def test_a_message_without_end_is_cut() -> None:
+    told = not_scheduled(pod(), unschedulable("ä" * 10_000_000))
+    assert len(told.message.encode()) <= MESSAGE_BYTES_MAX
+    assert told.message.endswith("ä ...")

@@ -3,6 +3,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import pytest
+
 from podium.binder import WaitingPods
 from podium.binder.event import noted
 from podium.cluster import Cache
@@ -35,6 +37,20 @@ def test_what_a_plugin_has_to_say_of_a_pod_becomes_an_event() -> None:
     recorder = Recorder([])
     handle(recorder, None).record(pod("web-1"), "Waiting", "for two more", action="Gathering", is_warning=True)
     assert recorder.events == [noted(pod("web-1"), "Waiting", "for two more", "Gathering", is_warning=True)]
+
+
+@pytest.mark.parametrize(
+    ("junk", "field"),
+    [((42, "note"), "reason"), (("Reason", None), "note"), (("Reason", ["a"]), "note"), ((object(), "note"), "reason")],
+)
+def test_an_event_that_cannot_be_written_is_refused_where_it_is_made(junk: Any, field: str) -> None:
+    recorder = Recorder([])
+    with pytest.raises(TypeError, match=rf"^record: {field} is not a text"):
+        handle(recorder, None).record(pod("web-1"), *junk)
+    with pytest.raises(TypeError, match=r"^record: action is not a text"):
+        handle(recorder, None).record(pod("web-1"), "Reason", "note", action=3)  # type: ignore[arg-type]
+    handle(recorder, None).record(pod("web-1"), "\ud800", "\ud800")
+    assert [(event.reason, event.note) for event in recorder.events] == [("?", "?")]
 
 
 def test_the_snapshot_is_the_cache_as_it_is() -> None:
