@@ -10,6 +10,7 @@ bindings are under way at the same time.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
@@ -34,6 +35,7 @@ from podium.framework.extenders import (
 from podium.framework.status import SKIP, PluginError, Status, error_status
 from podium.kube.api_errors import ApiError
 from podium.kube.objects import Pod
+from podium.kube.write_lanes import SLOW_S, SLOW_WAITING_MAX
 
 log = structlog.get_logger(__name__)
 
@@ -57,8 +59,6 @@ class TaskCounter(Protocol):
 class ExtenderPool:
     """Asks extenders. Used as an asynchronous context manager, on the loop that asks.
 
-    `waiting_to_bind` is how many pods wait until their binding may be asked for.
-
     Raises:
         ConnectionConfigError: the TLS settings of one cannot be used.
     """
@@ -71,7 +71,9 @@ class ExtenderPool:
         *,
         may_bind: Callable[[], bool] = lambda: True,
     ) -> None:
-        self.waiting_to_bind = 0
+        self._waiting_to_bind = 0
+        self._was_slow = False
+        self._progress_s = 0.0
         self._extenders = extenders
         self._reader = reader
         self._may_bind = may_bind
@@ -173,17 +175,32 @@ class ExtenderPool:
         return SKIP
 
     async def _bind(self, client: ExtenderClient, pod: Pod, node_name: str) -> ExtenderFailed | None:
-        self.waiting_to_bind += 1
+        loop = asyncio.get_running_loop()
+        self._waiting_to_bind += 1
         try:
             await self._bindings.acquire()
         finally:
-            self.waiting_to_bind -= 1
+            self._waiting_to_bind -= 1
+        started_s = self._progress_s = loop.time()
         try:
             if not self._may_bind():
                 return ExtenderFailed(client.extender, "not asked to bind: this process does not lead any more")
             return await client.bind(pod, node_name)
         finally:
+            self._progress_s = loop.time()
+            self._was_slow = self._progress_s - started_s > SLOW_S
             self._bindings.release()
+
+    def backlog(self) -> int:
+        """How many pods wait until their binding may be asked for.
+
+        Where the extenders are slow, few of them count: pods that no extender binds are not to wait for those.
+        """
+        waiting = self._waiting_to_bind
+        if not waiting:
+            return 0
+        is_slow = self._was_slow or asyncio.get_running_loop().time() - self._progress_s > SLOW_S
+        return max(0, waiting - SLOW_WAITING_MAX) if is_slow else waiting
 
     async def _after_failure(self, failed: ExtenderFailed, pod: Pod, node_name: str) -> Status | None:
         """None where the pod is bound to the node for all that."""

@@ -196,7 +196,7 @@ class SchedulingLoop:
 
         Where conflicts are to be avoided, and there may be some, the watch has to catch up as well.
         """
-        waiting = self._parts.dispatcher.backlog() + self._parts.extender_pool.waiting_to_bind
+        waiting = self._parts.dispatcher.backlog() + self._parts.extender_pool.backlog()
         unconfirmed = self._unconfirmed()
         if unconfirmed is not None:
             waiting += unconfirmed

@@ -28,13 +28,12 @@ from typing import Final, Protocol, TypeAlias
 from podium.kube.api_errors import ApiError, TooManyRequests
 from podium.kube.rate_limit import TokenBucket
 from podium.kube.session import JSON, Method
-from podium.kube.write_lanes import SLOW_S, Lane
+from podium.kube.write_lanes import SLOW_S, SLOW_WAITING_MAX, Lane
 from podium.lib.clock import Clock
 
 IN_FLIGHT_MAX: Final = 160
 _SHARE: Final = 4
 _LANES_KEPT: Final = 1000
-_SLOW_WAITING_MAX: Final = 1000
 _RETRIES_MAX: Final = 10
 _REQUEST_S_MAX: Final = 15.0
 """How long a request may take, not counted the wait before it. The server may go on with a write, which is looked up on
@@ -181,7 +180,7 @@ class Dispatcher:
                     slow += len(lane.waiting)
                 else:
                     prompt += len(lane.waiting)
-        return prompt + max(0, slow - _SLOW_WAITING_MAX)
+        return prompt + max(0, slow - SLOW_WAITING_MAX)
 
     # ------------------------------------------------------------ one write
 

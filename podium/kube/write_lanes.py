@@ -13,6 +13,8 @@ from typing import Final
 
 SLOW_S: Final = 0.5
 """An answer that takes longer is slow; so is a lane with writes in flight and no answer for so long."""
+SLOW_WAITING_MAX: Final = 1000
+"""So many may wait for slow answers while decisions on others go on."""
 _FIRST_GAP_S: Final = 1.0
 _EARLY_S: Final = 0.001
 """A timer may go off so much too early."""

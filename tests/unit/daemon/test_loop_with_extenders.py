@@ -50,6 +50,9 @@ class Pool:
     async def bind(self, item: Pod, node_name: str) -> Status | None:
         return self._bound
 
+    def backlog(self) -> int:
+        return self.waiting_to_bind
+
 
 def world(pool: Pool, *classes: type[Any]) -> World:
     return World(*classes, extenders=Extenders([EXTENDER], Random(1)), pool=pool)
