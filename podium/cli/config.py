@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from podium.cli.configuration import (
+    EXIT_BAD_CONFIGURATION,
     BadConfiguration,
     feature_gates_option,
     found_plugins,
@@ -19,7 +20,7 @@ from podium.cli.configuration import (
     registry_of,
     usable,
 )
-from podium.cli.output import JSON, YAML, output_option, print_value
+from podium.cli.output import JSON, TEXT, YAML, output_option, print_value
 from podium.config import (
     ConfigError,
     ConfigGates,
@@ -42,8 +43,13 @@ def command() -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @plugin_option
 @feature_gates_option
-def check(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) -> None:
+@output_option()
+def check(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...], output: str) -> None:
     """Say whether FILE is a configuration that podium can run; exit 1 and every error where it is not."""
+    if output != TEXT:
+        verdict = _verdict(file, plugins, feature_gates)
+        print_value(verdict, output)
+        raise SystemExit(0 if verdict["ok"] else EXIT_BAD_CONFIGURATION)
     good = usable(file, plugins, feature_gates)
     for warning in good.warnings:
         click.echo(f"{file}: warning: {warning}", err=True)
@@ -53,6 +59,23 @@ def check(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) 
     click.echo(f"{file}: good, profiles: {names}")
     for extender in good.config.extenders:
         click.echo(f"{file}: extender {_described(extender)}")
+
+
+def _verdict(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) -> dict[str, Any]:
+    """What `check` says, for programs."""
+    try:
+        good = usable(file, plugins, feature_gates)
+    except BadConfiguration as refused:
+        return {"file": str(file), "ok": False, "errors": refused.message.splitlines(), "warnings": [], "profiles": []}
+    errors = [f"{file}: {problem}" for problem in not_constructed(good)]
+    profiles = [profile.scheduler_name for profile in good.config.profiles]
+    return {
+        "file": str(file),
+        "ok": not errors,
+        "errors": errors,
+        "warnings": list(good.warnings),
+        "profiles": profiles,
+    }
 
 
 def _described(extender: Extender) -> str:

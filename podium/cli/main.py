@@ -34,6 +34,7 @@ class _Commands(click.Group):
     def main(self, *args: Any, **extra: Any) -> Any:
         """As click's, and what ends any command unforeseen ends it in one line."""
         streams.reopen_closed()
+        streams.write_any_text()
         with endings.in_one_line():
             return super().main(*args, **extra)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -42,7 +43,11 @@ def print_value(value: Any, output: str) -> None:
     if output == JSON:
         import orjson
 
-        click.echo(orjson.dumps(value))
+        try:
+            click.echo(orjson.dumps(value))
+        except TypeError:
+            # Half a character, or an integer beyond 64 bits: from a hostile file.
+            click.echo(json.dumps(value))
         return
     import yaml
 

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
+
+
+def write_any_text() -> None:
+    """Have standard output take any text: what its encoding lacks, or is no character at all, is escaped."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def reopen_closed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections import Counter
 from pathlib import Path
@@ -19,6 +20,8 @@ from tests.e2e.objects import nodes, pods
 from tests.e2e.waiting import eventually
 
 pytestmark = pytest.mark.anyio
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 async def test_an_api_server_that_cannot_be_reached_is_waited_for(tmp_path: Path, start: StartDaemon) -> None:
@@ -110,7 +113,9 @@ async def test_no_credentials_are_told_however_much_is_logged(tmp_path: Path, st
         cluster = SandboxCluster(admin, kubeconfig, sandbox)
         connection = {"kubeconfig": str(kubeconfig)}
         daemon = await start(cluster, configuration() | {"clientConnection": connection}, flags=("-v", "10"))
-        await cluster.create(*nodes(2), *pods(5))
+        tainted = {**nodes(1)[0], "metadata": {"name": "tainted"}}
+        tainted["spec"] = {"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]}
+        await cluster.create(*nodes(2), tainted, *pods(5))
         await cluster.wait_bound(f"web-{index}" for index in range(5))
         for path in ("/metrics", "/configz", "/debug/queue"):
             status, text = await daemon.get(path)
@@ -125,6 +130,10 @@ async def test_no_credentials_are_told_however_much_is_logged(tmp_path: Path, st
 
         logged = await eventually(three_refusals)
         assert {"scheduler", "serving"} <= {component for component, _ in logged}
+        verbose = re.findall(r"^\| (?:4|6|10) \| (.*) \|$", (DOCS / "operations.md").read_text(), re.MULTILINE)
+        promised = {message for row in verbose for message in re.findall(r"`([^`]+)`", row)}
+        assert len(promised) == 5
+        assert promised <= {message for _, message in logged}
         assert token not in daemon.output()
         assert "another-secret" not in daemon.output()
 

@@ -18,6 +18,7 @@ apiVersion: v1
 kind: List
 items:
 - {apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: "4", pods: "110"}}}
+- {apiVersion: v1, kind: Service, metadata: {name: s}}
 - {apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: a, image: x}]}}
 """
 _SCENARIO = (
@@ -75,6 +76,19 @@ def test_a_reader_that_has_gone_away_ends_a_command_quietly(command: str, enviro
     finally:
         os.close(writer)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_half_a_character_of_a_hostile_file_is_written_escaped(environment: dict[str, str]) -> None:
+    config = '{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration",'
+    Path("config.json").write_text(config + '"profiles":[{"schedulerName":"\\ud800"}]}')
+    for command in (
+        "config effective config.json -o json",
+        "config check config.json",
+        "config check config.json -o json",
+    ):
+        done = _run(command, environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert "Traceback" not in done.stderr
+        assert "ud800" in done.stdout + done.stderr
 
 
 def test_an_input_beyond_the_memory_is_told_in_one_line(environment: dict[str, str]) -> None:

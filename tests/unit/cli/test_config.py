@@ -139,3 +139,27 @@ def test_every_plugin_that_cannot_be_constructed_is_named_and_nothing_is_called_
         assert "initializing plugin \"Failing\": KeyError: 'team'" in text
         assert 'initializing plugin "Leaving": SystemExit: 0' in text
         assert "plugin \"Odd\" for its events_to_register: answered 'NodeAdd'" in text
+
+
+def test_the_verdict_is_there_for_programs_in_every_format(tmp_path):
+    good, bad = _files(tmp_path)
+
+    def checked(file, output):
+        return CliRunner().invoke(main, ["config", "check", str(file), "-o", output], catch_exceptions=False)
+
+    result = checked(good, "json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    verdict = json.loads(result.stdout)
+    assert (verdict["ok"], verdict["errors"], verdict["profiles"]) == (True, [], ["default-scheduler"])
+    assert yaml.safe_load(checked(good, "yaml").stdout) == verdict
+    result = checked(bad, "json")
+    assert result.exit_code == 1
+    verdict = json.loads(result.stdout)
+    assert not verdict["ok"]
+    assert verdict["errors"][0].startswith(f"{bad}:3: parallelism: Invalid value: -1")
+
+
+def test_defaults_are_the_same_in_every_format():
+    printed = [CliRunner().invoke(main, ["config", "defaults", "-o", form]).stdout for form in ("yaml", "json", "text")]
+    assert yaml.safe_load(printed[0]) == json.loads(printed[1])
+    assert printed[2] == printed[0]

@@ -1,6 +1,7 @@
 import subprocess
 import sys
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -36,3 +37,25 @@ def test_checking_a_configuration_loads_no_http_stack() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
+
+
+def _answering(command, name=""):
+    """The commands that have `--output`, and those that have none, each by its name."""
+    if isinstance(command, click.Group):
+        for each in command.list_commands(click.Context(command)):
+            below = command.get_command(click.Context(command), each)
+            assert below is not None
+            yield from _answering(below, f"{name} {each}".strip())
+    else:
+        yield name, next((each for each in command.params if each.name == "output"), None)
+
+
+def test_every_command_that_answers_has_the_same_formats_under_the_same_option():
+    options = dict(_answering(main))
+    assert {name for name, option in options.items() if option is None} == {"estimator serve", "run", "sandbox"}
+    for name, option in options.items():
+        if option is not None:
+            assert option.opts == ["-o", "--output"], name
+            assert list(option.type.choices) == ["text", "json", "yaml"], name
+            assert option.type.convert("table", option, None) == "text"
+            assert option.type.convert("jsonl", option, None) == "json"
