@@ -140,7 +140,10 @@ class Informer(Generic[ObjectT]):
     # ------------------------------------------------------------ what the reflector calls
 
     def put(self, item: ObjectT) -> None:
-        """Take an added or modified object; one not newer than the known state is left out."""
+        """Take an added or modified object; one not newer than the known state is left out.
+
+        One without a version is as new as its place in the watch says.
+        """
         key = item.key
         known = self._items.get(key)
         if self._broken:
@@ -150,7 +153,7 @@ class Informer(Generic[ObjectT]):
         elif known.metadata.uid != item.metadata.uid:
             self._remove(key, known)
             self._add(key, item)
-        elif _is_earlier(known, item):
+        elif not item.metadata.resource_version or _is_earlier(known, item):
             self._update(key, known, item)
 
     def drop(self, item: ObjectT) -> None:
@@ -160,7 +163,8 @@ class Informer(Generic[ObjectT]):
         known = self._items.get(key)
         if known is None or known.metadata.uid != item.metadata.uid:
             return
-        if not is_older(item.metadata.resource_version, known.metadata.resource_version):
+        version = item.metadata.resource_version
+        if not version or not is_older(version, known.metadata.resource_version):
             # The last state may differ from the known one; who has only seen the known one has to undo that.
             self._remove(key, known)
 

@@ -22,6 +22,7 @@ from podium.kube.errors import FieldError
 from podium.kube.names import flaw
 from podium.kube.objects import Node, ObjectMeta, Pod
 from podium.kube.resource_types import KubeObject
+from podium.kube.storage_objects import CSINode
 from podium.kube.workload_objects import Namespace, PodDisruptionBudget
 
 
@@ -43,6 +44,10 @@ class UnreadableBudget(PodDisruptionBudget, frozen=True):
     """A budget of which it is not known what it allows. `is_selector_read`: whether it is known for which pods."""
 
     is_selector_read: bool = False
+
+
+class UnreadableCSINode(CSINode, frozen=True):
+    """What CSI drivers say of a node, of which not all is known: it may have no place for another volume."""
 
 
 def unread_field(item: Pod | Node) -> FieldError | None:
@@ -131,6 +136,15 @@ def _budget(budget: PodDisruptionBudget, unread: Sequence[FieldError]) -> PodDis
     return UnreadableBudget(metadata=meta, spec=budget.spec, status=budget.status, is_selector_read=is_selector_read)
 
 
+def _csi_node(csi_node: CSINode, unread: Sequence[FieldError]) -> CSINode | None:
+    meta = csi_node.metadata
+    if flaw(meta.name, meta.namespace, meta.uid, is_namespaced=False):
+        return None
+    if not any(each.path.startswith("spec") for each in unread):
+        return csi_node
+    return UnreadableCSINode(metadata=meta, spec=csi_node.spec)
+
+
 def _namespace(namespace: Namespace, unread: Sequence[FieldError]) -> Namespace | None:
     """Its labels as far as they can be read."""
     del unread
@@ -142,6 +156,7 @@ _MAKERS: Final[dict[type[Any], Callable[[Any, Sequence[FieldError]], Any]]] = {
     Pod: _pod,
     Node: _node,
     PodDisruptionBudget: _budget,
+    CSINode: _csi_node,
     Namespace: _namespace,
 }
 

@@ -7,6 +7,8 @@ volume is detached.
 Cost: nothing without claims and migrated volumes; else a few gathers, and for each node that may be near its limit the
 volumes of its pods.
 Source: kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, v1.36.2.
+Differs: a node whose CSINode cannot be read in full takes no volumes that it has not; upstream does not see such a
+CSINode, and knows no limit then.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from podium.framework.status import SKIP, Status, unresolvable, unschedulable
 from podium.kube import resource_types
 from podium.kube.objects import Pod, PodSpec
 from podium.kube.storage_objects import CSINode, PersistentVolumeClaim, VolumeAttachment
+from podium.kube.unreadable import UnreadableCSINode
 from podium.plugins.hints import holds_a_place, queue_if
 from podium.plugins.volumes.attachments import (
     AttachedVolume,
@@ -142,6 +145,8 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
 
     def _limit_on(self, driver: str, node_name: str) -> int:
         csi_node = self._csi_nodes.get(node_name)
+        if isinstance(csi_node, UnreadableCSINode):
+            return 0
         return _NO_LIMIT if csi_node is None else _limits(csi_node).get(driver, _NO_LIMIT)
 
     def _of_csi_nodes(self, number_of: Callable[[str], int]) -> NodeColumn[CSINode]:
@@ -154,7 +159,9 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         csi_node: CSINode,
         limits: Mapping[str, int],
     ) -> bool:
-        """Whether some driver would have more volumes on the node than it has places."""
+        """Whether some driver would have more volumes on the node than it has places, or may have."""
+        if isinstance(csi_node, UnreadableCSINode):
+            return bool(wanted - self._finder.of_pods(pods, csi_node))
         if not limits:
             return False
         used = self._finder.of_pods(pods, csi_node)
@@ -183,6 +190,8 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def after_csi_node_update(self, pod: Pod, old: CSINode, new: CSINode) -> QueueingHint:
         """Queue where some driver has more places than before; none where it does not say."""
         del pod
+        if isinstance(old, UnreadableCSINode):
+            return QueueingHint.QUEUE
         before = _limits(old)
         return queue_if(any(count > before.get(driver, 0) for driver, count in _limits(new).items()))
 

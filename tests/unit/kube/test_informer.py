@@ -129,6 +129,15 @@ def test_a_deletion_delivers_the_state_that_handlers_know(informer: Informer[Pod
     assert story.events[1:] == [("delete", "a@5")]
 
 
+def test_an_object_without_a_version_is_changed_and_deleted_all_the_same(informer: Informer[Pod], story: Story) -> None:
+    unversioned = Pod(metadata=ObjectMeta(name="a", namespace="ns", uid="u"))
+    informer.put(pod("a", 5))
+    informer.put(unversioned)
+    informer.put(pod("a", 6))
+    informer.drop(unversioned)
+    assert story.events[1:] == [("update", "a@5", "a@"), ("update", "a@", "a@6"), ("delete", "a@6")]
+
+
 async def test_a_broken_object_keeps_what_was_known_until_it_is_deleted_or_replaced(
     informer: Informer[Pod], story: Story
 ) -> None:

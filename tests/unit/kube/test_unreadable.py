@@ -6,8 +6,16 @@ import msgspec
 import pytest
 
 from podium.kube.objects import Node, Pod
-from podium.kube.resource_types import NAMESPACES, NODES, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, PODS
-from podium.kube.unreadable import UnreadableBudget, UnreadableNode, UnreadablePod, is_in_part, unread_field
+from podium.kube.resource_types import CSI_NODES, NAMESPACES, NODES, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, PODS
+from podium.kube.storage_objects import CSINode
+from podium.kube.unreadable import (
+    UnreadableBudget,
+    UnreadableCSINode,
+    UnreadableNode,
+    UnreadablePod,
+    is_in_part,
+    unread_field,
+)
 from podium.kube.whole_objects import WholePod, whole_pod
 from podium.kube.wire import BrokenObject, ObjectDecoder
 
@@ -151,6 +159,15 @@ def test_a_budget_says_whether_it_is_known_for_which_pods_it_is(budget: Any, is_
 def test_a_namespace_has_the_labels_that_can_be_read() -> None:
     found = event({"metadata": {"name": "a", "uid": "u", "labels": {"team": "x", "size": 5}}}, NAMESPACES)
     assert found.metadata.labels == {"team": "x"}
+
+
+def test_a_csi_node_is_read_as_far_as_it_can_be() -> None:
+    drivers = [{"name": "a", "allocatable": {"count": "many"}}, {"name": "b", "allocatable": {"count": 3}}]
+    found = event({"metadata": {"name": "n1", "uid": "u"}, "spec": {"drivers": drivers}}, CSI_NODES)
+    assert isinstance(found, UnreadableCSINode)
+    assert [each.name for each in found.spec.drivers] == ["a", "b"]
+    annotated = {"name": "n1", "uid": "u", "annotations": 5}
+    assert type(event({"metadata": annotated, "spec": {"drivers": []}}, CSI_NODES)) is CSINode
 
 
 def test_of_other_kinds_and_of_objects_without_a_name_nothing_is_left() -> None:

@@ -198,7 +198,7 @@ class World:
         objects: dict[Any, list[Any]] = {}
         placed: list[Any] = []
         for item in items:
-            resource = RESOURCES.get(type(item))
+            resource = next((RESOURCES[each] for each in type(item).__mro__ if each in RESOURCES), None)
             if resource is None:
                 placed.append(item)
             else:

@@ -13,6 +13,7 @@ from podium.framework.status import SKIP, PluginError, unresolvable, unschedulab
 from podium.kube.informer import Informer
 from podium.kube.resource_types import ResourceType
 from podium.kube.storage_objects import CSINode, VolumeAttachment
+from podium.kube.unreadable import UnreadableCSINode
 from podium.plugins.node_volume_limits import NodeVolumeLimits
 from tests.unit.plugins.clusters import StillHandle, filtered, filtered_one_by_one, node, pod
 from tests.unit.plugins.storage import (
@@ -50,6 +51,14 @@ def test_a_node_takes_volumes_up_to_its_limit() -> None:
     assert world(2, *made("a", "b"), using).filter(user("b")) == {}
     assert world(1, *made("a", "b"), using).filter(user("b")) == {"n1": FULL}
     assert world(2, *made("a", "b", "c"), using).filter(user("b", "c")) == {"n1": FULL}
+
+
+def test_a_node_whose_limits_cannot_be_read_takes_no_volume_that_it_has_not() -> None:
+    unreadable = UnreadableCSINode(metadata=csi_node("n1", {}).metadata)
+    using = user("a", name="other", on="n1")
+    there = World("NodeVolumeLimits", node("n1"), unreadable, *made("a", "b"), using)
+    assert there.filter(user("a")) == {}
+    assert there.filter(user("b")) == {"n1": FULL}
 
 
 def test_no_limit_and_limits_of_other_drivers_do_not_matter() -> None:
