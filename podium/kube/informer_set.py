@@ -110,7 +110,7 @@ class InformerSet:
         for reflector in self._reflectors:
             if reflector.resource in (PODS, NODES) or not reflector.statistics.is_failing:
                 self.consistency.outdated(reflector.resource.plural)
-            reflector.list_again()
+            reflector.list_again(from_scratch=True)
 
     def _reflector(self, resource: ResourceType[ObjectT]) -> Reflector[ObjectT]:
         return next(each for each in self._reflectors if each.resource == resource)

@@ -227,15 +227,17 @@ class Reflector(Generic[ObjectT]):
         finally:
             self._close_stream()
 
-    def list_again(self) -> None:
-        """Trust nothing that is known: list at once, whatever is under way, and a list that is, anew.
+    def list_again(self, *, from_scratch: bool = False) -> None:
+        """List at once, whatever is under way, and a list that is, anew; one that is being taken in is taken in first.
 
-        A list that is just being taken in is taken in as a whole before that.
+        Args:
+            from_scratch: what is known is not to be trusted, so nothing is wrong with a list that is older.
         """
         if self.state is not ReflectorState.IDLE:
             self._is_distrusted = True
-            self._resource_version = ""
-            self.recent.clear()
+            if from_scratch:
+                self._resource_version = ""
+                self.recent.clear()
             if self._stepping is not None:
                 self._stepping.cancel()
 

@@ -1,4 +1,4 @@
-"""A real etcd that is restored from a backup under a running podium."""
+"""An etcd that is restored from a backup under a running podium: a real one, and the sandbox's."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pytest
 from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
 from tests.control_plane.servers import ControlPlane
-from tests.e2e.cluster import RealCluster
+from tests.e2e.cluster import RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.objects import nodes, pods
 from tests.e2e.waiting import eventually
 
-pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
+pytestmark = pytest.mark.anyio
 
 NODES, CORES = 4, 4
 SECONDS_MAX = 30.0
@@ -40,9 +40,14 @@ def names(count: int, prefix: str) -> set[str]:
     return {f"{prefix}-{index}" for index in range(count)}
 
 
+def store_names(cluster: SandboxCluster) -> set[str]:
+    return {item["metadata"]["name"] for item in cluster.sandbox.store.list("pods")}
+
+
 GONE_BACK = "The API server's history has gone back, as when etcd is restored"
 
 
+@pytest.mark.control_plane
 @pytest.mark.parametrize("is_caught_up", [False, True], ids=["versions below", "versions caught up"])
 async def test_pods_whose_bindings_were_lost_are_bound_again_and_no_node_is_overfull(
     own_cluster: RealCluster, start: StartDaemon, is_caught_up: bool
@@ -86,6 +91,7 @@ async def test_pods_whose_bindings_were_lost_are_bound_again_and_no_node_is_over
     assert daemon.is_running
 
 
+@pytest.mark.control_plane
 async def test_an_api_server_that_was_not_restarted_with_its_etcd_is_complained_of_until_it_is(
     own_cluster: RealCluster, start: StartDaemon
 ) -> None:
@@ -113,3 +119,34 @@ async def test_an_api_server_that_was_not_restarted_with_its_etcd_is_complained_
     for name in names(2, "web"):
         await own_cluster.patch_pod(name, {"spec": {"schedulingGates": []}})
     assert await own_cluster.wait_bound(names(2, "web"), within_s=60.0) == dict.fromkeys(names(2, "web"), "node-0")
+
+
+@pytest.mark.parametrize("is_caught_up", [False, True], ids=["versions below", "versions caught up"])
+@pytest.mark.parametrize("lost", [0.0, 0.5], ids=["nodes as before", "nodes made later are gone"])
+async def test_a_sandbox_that_goes_back_has_all_pods_bound_again(
+    sandbox_cluster: SandboxCluster, start: StartDaemon, is_caught_up: bool, lost: float
+) -> None:
+    store, faults = sandbox_cluster.sandbox.store, sandbox_cluster.sandbox.faults
+    before = int(20 * (1 - lost))
+    sandbox_cluster.put(*nodes(before, cpu="2"))
+    daemon = await start(sandbox_cluster)
+    sandbox_cluster.put(*pods(10, "first", cpu="1"))
+    await sandbox_cluster.wait_bound(names(10, "first"))
+    # Pending in the backup, and bound by the time of the restore.
+    sandbox_cluster.put(*pods(10, "rolled-back", cpu="1"))
+    revision = store.revision
+    sandbox_cluster.put(*nodes(20, cpu="2")[before:], *pods(20, "lost", cpu="1"))
+    await sandbox_cluster.wait_bound(names(10, "rolled-back") | names(20, "lost"))
+    store.rewind(revision)
+    faults.refuse_connections(0.2)
+    restored_s = time.monotonic()
+    sandbox_cluster.put(*pods(2 * before - 20, "after", cpu="1"))
+    if is_caught_up:
+        for number in range(200):
+            store.patch("nodes", "node-0", {"metadata": {"labels": {"number": str(number)}}})
+    wanted = store_names(sandbox_cluster)
+    placements = await sandbox_cluster.wait_bound(wanted, within_s=60.0)
+    assert time.monotonic() - restored_s < SECONDS_MAX
+    assert placements.keys() == wanted
+    assert max(Counter(placements.values()).values()) <= 2
+    assert daemon.log(GONE_BACK)
