@@ -8,11 +8,14 @@ from typing import Any
 
 import click
 
+from podium.cli.endings import EXIT_FAILED
 from podium.telemetry import configure_logging, flush_log, get_logger
 from podium.telemetry.logging import Form
 
 log = get_logger("cli")
 
+_TOLD_ELSEWHERE = (click.exceptions.Exit, click.Abort, MemoryError, RecursionError, OSError)
+"""What is no error, and what `endings` says in one line."""
 _FORMS: dict[str | None, Form | None] = {"json": "json", "text": "console", None: None}
 
 
@@ -39,5 +42,12 @@ def logging_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 # The error goes to the same stream, and would wait for ever for whoever does not read it.
                 raise SystemExit(error.exit_code) from error
             raise
+        except _TOLD_ELSEWHERE:
+            raise
+        except Exception as error:
+            # The interpreter would write to the stream itself, before lines that wait, and wait for its reader.
+            log.critical("Unexpected error, exiting", exc_info=error)
+            flush_log()
+            raise SystemExit(EXIT_FAILED) from error
 
     return logging_first
