@@ -1,7 +1,8 @@
 """Recorded questions, one JSON object each, and their answers.
 
 A question holds a cluster's objects, a configuration or none, and one of: a pod (one attempt over all nodes), a queue
-of pods (where each goes), or a pod and an event (which plugins would try the pod again for it).
+of pods (where each goes), or a pod and an event (which plugins would try the pod again for it). Or it holds a device
+selector and one device.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from podium.config import (
 from podium.framework.interface import Plugin
 from podium.framework.runtime import points_of
 from podium.framework.status import PluginError, ScheduleError
+from podium.kube.device_objects import Device
 from podium.kube.errors import FieldError
 from podium.kube.objects import Pod
 from podium.kube.resource_types import PODS
@@ -33,6 +35,7 @@ from podium.whatif.cluster import StillCluster
 from podium.whatif.errors import ManifestError, WhatIfError
 from podium.whatif.events import Change, events_of, hints_for
 from podium.whatif.manifests import read_manifest, resource_of
+from podium.whatif.selectors import answer_selector
 from podium.whatif.sequence import place_in_turn
 from podium.whatif.world import World
 
@@ -58,6 +61,9 @@ class Scenario(Struct):
     pods: list[Any] | None = None
     config: dict[str, Any] | None = None
     event: RecordedChange | None = None
+    expression: str | None = None
+    driver: str = ""
+    device: Device = Device()
 
 
 class Evaluator:
@@ -98,6 +104,8 @@ class Evaluator:
         Raises:
             WhatIfError, ConfigError, PluginError, ScheduleError, CacheError, FieldError: there is none.
         """
+        if scenario.expression is not None:
+            return answer_selector(scenario.expression, scenario.driver, scenario.device)
         config = self._configuration(scenario.config)
         world = World.of(each for each in scenario.objects or () if isinstance(each, dict))
         if scenario.pods is not None:

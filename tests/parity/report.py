@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.plugins import IN_TREE
-from tests.parity.recorded import HINTS, SCENARIOS, SEQUENCES, Case, all_cases, cases, categories
+from tests.parity.recorded import HINTS, SCENARIOS, SELECTORS, SEQUENCES, Case, all_cases, cases, categories
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "parity.md"
@@ -43,6 +43,12 @@ Every `Differs:` of the code, by module.
 
 """
 
+_SETS = {
+    "one attempt": SCENARIOS,
+    "queue of pods": SEQUENCES,
+    "change of the cluster": HINTS,
+    "device selector": SELECTORS,
+}
 _PREEMPTION = "preemption: "
 
 
@@ -56,7 +62,7 @@ def page() -> str:
 
 def _sets() -> str:
     lines = ["", "| set | category | scenarios | alike |", "|---|---|--:|--:|"]
-    for title, name in (("one attempt", SCENARIOS), ("queue of pods", SEQUENCES), ("change of the cluster", HINTS)):
+    for title, name in _SETS.items():
         lines += [f"| {title} | {category} | {_count(cases(name, category))} |" for category in categories(name)]
         lines.append(f"| {title} | **all** | {_count(list(all_cases(name)))} |")
     placements = sum(len(case.expected["placements"]) for case in all_cases(SEQUENCES))

@@ -1,0 +1,142 @@
+"""Functions and their overloads: how they are written down, and which overload runs for which values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from podium.cel.errors import no_such_overload
+from podium.cel.types import Type, read_type
+from podium.cel.values import size_of, type_of
+
+Implementation: TypeAlias = Callable[..., Any]
+CallCost: TypeAlias = Callable[[tuple[Any, ...], Any], int]
+"""What a call costs, given its arguments and its result."""
+
+_ANY_LIST = read_type("list(dyn)")
+_SIGNATURE = re.compile(r"(?:(?P<target>[\w(), ]+?)\.)?(?P<name>[^\s(]+)\((?P<arguments>.*)\) -> (?P<result>.+)")
+
+
+def unit_cost(_arguments: tuple[Any, ...], _result: Any) -> int:
+    """The cost of a call that takes the same time whatever its arguments are."""
+    return 1
+
+
+class Overload:
+    """One signature of a function.
+
+    Args:
+        id: upstream's name of the overload.
+        signature: `target.name(argument, argument) -> result`, or without a target. `a::b` is the function `a.b`.
+        run: takes the values of the target and the arguments; raises EvaluationError.
+        cost: what a call costs.
+        loose: at run time any list will do where the signature says list of something.
+    """
+
+    __slots__ = ("arguments", "cost", "id", "is_member", "matchers", "name", "result", "run")
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002
+        signature: str,
+        run: Implementation,
+        cost: CallCost = unit_cost,
+        *,
+        loose: bool = False,
+    ) -> None:
+        match = _SIGNATURE.fullmatch(signature)
+        assert match is not None, signature
+        self.id = id
+        self.name = match["name"].replace("::", ".")
+        self.is_member = match["target"] is not None
+        written = ([match["target"]] if self.is_member else []) + _split(match["arguments"])
+        self.arguments: tuple[Type, ...] = tuple(map(read_type, written))
+        self.result = read_type(match["result"])
+        self.run = run
+        self.cost = cost
+        self.matchers = tuple(_matcher(_ANY_LIST if loose and each.kind == "list" else each) for each in self.arguments)
+
+    def accepts(self, values: tuple[Any, ...]) -> bool:
+        """Whether the overload is defined for these values."""
+        return len(values) == len(self.matchers) and all(
+            match is None or match(value) for match, value in zip(self.matchers, values, strict=True)
+        )
+
+
+class Function:
+    """All overloads of one name, in the order in which they are tried."""
+
+    __slots__ = ("by_id", "by_value", "name", "overloads")
+
+    def __init__(self, name: str, overloads: Iterable[Overload]) -> None:
+        self.name = name
+        self.overloads = tuple(overloads)
+        # Operators go by their values alone, whatever the checker has found.
+        self.by_value = name[0] in "_@!-" or name == "size"
+        self.by_id = {each.id: each for each in self.overloads}
+
+    def for_values(self, values: tuple[Any, ...]) -> Overload:
+        """The first overload that is defined for these values.
+
+        Raises: EvaluationError: none is.
+        """
+        for overload in self.overloads:
+            if overload.accepts(values):
+                return overload
+        raise no_such_overload(self.name)
+
+
+def table(overloads: Iterable[Overload]) -> dict[str, Function]:
+    """The functions by name."""
+    grouped: dict[str, list[Overload]] = {}
+    for overload in overloads:
+        grouped.setdefault(overload.name, []).append(overload)
+    return {name: Function(name, members) for name, members in grouped.items()}
+
+
+def _split(arguments: str) -> list[str]:
+    """The arguments of a signature: commas within parentheses belong to a type."""
+    parts, depth, start = [], 0, 0
+    for i, character in enumerate(arguments):
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            parts.append(arguments[start:i])
+            start = i + 1
+    return [each.strip() for each in [*parts, arguments[start:]] if each.strip()]
+
+
+def _matcher(expected: Type) -> Callable[[Any], bool] | None:
+    """Whether a value is of a type; None where all are. Lists and maps are judged by their first element."""
+    if expected.kind in ("dyn", "parameter"):
+        return None
+    name = expected.name
+    if expected.kind == "list":
+        element = _matcher(expected.parameters[0])
+        if element is None:
+            return lambda value: type(value) is list
+        return lambda value: type(value) is list and (not value or element(value[0]))
+    if expected.kind == "map":
+        return lambda value: isinstance(value, dict)
+    return lambda value: type_of(value).name == name
+
+
+def per_size(factor: float, *which: int) -> CallCost:
+    """The cost of a call that walks through some of its arguments.
+
+    Args:
+        factor: what a character or an element costs.
+        which: the arguments that are walked through.
+    """
+    (first, *others) = which
+
+    def cost(arguments: tuple[Any, ...], _result: Any) -> int:
+        total = size_of(arguments[first]) + sum(size_of(arguments[each]) for each in others)
+        return ceiling(total * factor)
+
+    return cost
+
+
+def ceiling(number: float) -> int:
+    """The number rounded up."""
+    return -int(-number // 1)

@@ -1,0 +1,1 @@
+"""The functions that selectors may call, a module for each subject. Each has a tuple `OVERLOADS`."""

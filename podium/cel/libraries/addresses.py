@@ -1,0 +1,205 @@
+"""IP addresses and networks.
+
+Source: k8s.io/apiserver/pkg/cel v0.36.2 and Go's net/netip.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Any, ClassVar, TypeAlias
+
+from podium.cel.errors import EvaluationError
+from podium.cel.functions import Overload, ceiling, per_size
+from podium.cel.types import CIDR, IP, Type
+from podium.cel.values import Opaque, size_of
+
+_ANY: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+_BITS = re.compile(r"0|[1-9][0-9]{0,2}")
+_LENGTH_MAX = 64
+_LINK_LOCAL_MULTICAST = (ipaddress.ip_network("224.0.0.0/24"), ipaddress.ip_network("ff02::/16"))
+_LINK_LOCAL = (ipaddress.ip_network("169.254.0.0/16"), ipaddress.ip_network("fe80::/10"))
+_BROADCAST = ipaddress.IPv4Address("255.255.255.255")
+
+
+class Address(Opaque):
+    """An IP address."""
+
+    __slots__ = ("address",)
+    TYPE: ClassVar[Type] = IP
+
+    def __init__(self, address: _ANY) -> None:
+        self.address = address
+
+    @property
+    def size(self) -> int:
+        """The number of its bytes."""
+        return self.address.max_prefixlen // 8
+
+    def equals(self, other: Address) -> bool:
+        """Whether both are the same."""
+        return self.address == other.address
+
+    def __str__(self) -> str:
+        return str(self.address)
+
+
+class Network(Opaque):
+    """An address and how many of its bits name the network. The other bits are kept."""
+
+    __slots__ = ("address", "bits")
+    TYPE: ClassVar[Type] = CIDR
+
+    def __init__(self, address: _ANY, bits: int) -> None:
+        self.address = address
+        self.bits = bits
+
+    @property
+    def size(self) -> int:
+        """The number of bytes that name the network."""
+        return -(-self.bits // 8)
+
+    def equals(self, other: Network) -> bool:
+        """Whether both are the same, address included."""
+        return self.address == other.address and self.bits == other.bits
+
+    def prefix(self, address: _ANY) -> int:
+        """The bits of an address that name a network of this size."""
+        return int(address) >> (address.max_prefixlen - self.bits)
+
+    def contains(self, address: _ANY) -> bool:
+        """Whether an address is in the network."""
+        return address.version == self.address.version and self.prefix(address) == self.prefix(self.address)
+
+    def __str__(self) -> str:
+        return f"{self.address}/{self.bits}"
+
+
+def _address(text: str) -> _ANY:
+    """Raises: EvaluationError: no address, one with a zone, or an IPv4 address in IPv6."""
+    try:
+        if len(text) > _LENGTH_MAX or "%" in text or "/" in text or not text.isascii():
+            raise ValueError(text)
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise EvaluationError(f"IP Address {text[:_LENGTH_MAX]!r} parse error during conversion from string") from None
+    if address.version == 6 and address.ipv4_mapped is not None:
+        raise EvaluationError(f"IPv4-mapped IPv6 address {text!r} is not allowed")
+    return address
+
+
+def parse_address(text: str) -> Address:
+    """The address that a text stands for.
+
+    Raises: EvaluationError.
+    """
+    return Address(_address(text))
+
+
+def parse_network(text: str) -> Network:
+    """The network that `10.0.0.0/8` stands for.
+
+    Raises: EvaluationError.
+    """
+    written, _, bits = text.rpartition("/")
+    address = _address(written)
+    if _BITS.fullmatch(bits) is None or int(bits) > address.max_prefixlen:
+        raise EvaluationError(f"network address parse error during conversion from string: {text[:_LENGTH_MAX]!r}")
+    return Network(address, int(bits))
+
+
+def _is_address(text: str) -> bool:
+    try:
+        _address(text)
+    except EvaluationError:
+        return False
+    return True
+
+
+def _is_network(text: str) -> bool:
+    try:
+        parse_network(text)
+    except EvaluationError:
+        return False
+    return True
+
+
+def _is_canonical(text: str) -> bool:
+    return str(_address(text)) == text
+
+
+def _is_global_unicast(held: Address) -> bool:
+    address = held.address
+    return not (
+        address == _BROADCAST
+        or address.is_unspecified
+        or address.is_loopback
+        or address.is_multicast
+        or _within(held, _LINK_LOCAL)
+    )
+
+
+def _within(held: Address, networks: tuple[Any, ...]) -> bool:
+    return any(held.address in network for network in networks)
+
+
+def _contains_address(network: Network, held: Address) -> bool:
+    return network.contains(held.address)
+
+
+def _contains_network(network: Network, other: Network) -> bool:
+    return network.bits <= other.bits and network.contains(other.address)
+
+
+def _masked(network: Network) -> Network:
+    spare = network.address.max_prefixlen - network.bits
+    return Network(type(network.address)(int(network.address) >> spare << spare), network.bits)
+
+
+def _contains_address_cost(arguments: tuple[Any, ...], _result: Any) -> int:
+    network, held = arguments
+    return ceiling(2 * network.size * 0.1) + (ceiling(size_of(held) * 0.1) if isinstance(held, str) else 0)
+
+
+def _contains_network_cost(arguments: tuple[Any, ...], _result: Any) -> int:
+    return _contains_address_cost(arguments, _result) + ceiling(arguments[0].size * 0.1) + 1
+
+
+_PARSING = per_size(0.1, 0)
+
+OVERLOADS = (
+    Overload("string_to_ip", "ip(string) -> IP", parse_address, _PARSING),
+    Overload("cidr_ip", "CIDR.ip() -> IP", lambda network: Address(network.address)),
+    Overload("ip_to_string", "string(IP) -> string", str),
+    Overload("cidr_to_string", "string(CIDR) -> string", str),
+    Overload("is_ip", "isIP(string) -> bool", _is_address, _PARSING),
+    Overload("ip_is_canonical", "ip::isCanonical(string) -> bool", _is_canonical, per_size(0.2, 0)),
+    Overload("ip_family", "IP.family() -> int", lambda held: held.address.version),
+    Overload("ip_is_unspecified", "IP.isUnspecified() -> bool", lambda held: held.address.is_unspecified),
+    Overload("ip_is_loopback", "IP.isLoopback() -> bool", lambda held: held.address.is_loopback),
+    Overload(
+        "ip_is_link_local_multicast",
+        "IP.isLinkLocalMulticast() -> bool",
+        lambda held: _within(held, _LINK_LOCAL_MULTICAST),
+    ),
+    Overload("ip_is_link_local_unicast", "IP.isLinkLocalUnicast() -> bool", lambda held: _within(held, _LINK_LOCAL)),
+    Overload("ip_is_global_unicast", "IP.isGlobalUnicast() -> bool", _is_global_unicast),
+    Overload("string_to_cidr", "cidr(string) -> CIDR", parse_network, _PARSING),
+    Overload("is_cidr", "isCIDR(string) -> bool", _is_network, _PARSING),
+    Overload("cidr_contains_ip_ip", "CIDR.containsIP(IP) -> bool", _contains_address, _contains_address_cost),
+    Overload(
+        "cidr_contains_ip_string",
+        "CIDR.containsIP(string) -> bool",
+        lambda network, text: _contains_address(network, parse_address(text)),
+        _contains_address_cost,
+    ),
+    Overload("cidr_contains_cidr", "CIDR.containsCIDR(CIDR) -> bool", _contains_network, _contains_network_cost),
+    Overload(
+        "cidr_contains_cidr_string",
+        "CIDR.containsCIDR(string) -> bool",
+        lambda network, text: _contains_network(network, parse_network(text)),
+        _contains_network_cost,
+    ),
+    Overload("cidr_masked", "CIDR.masked() -> CIDR", _masked),
+    Overload("cidr_prefix_length", "CIDR.prefixLength() -> int", lambda network: network.bits),
+)

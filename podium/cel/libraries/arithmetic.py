@@ -1,0 +1,113 @@
+"""`+`, `-`, `*`, `/` and `%`. Integers have 64 bits and overflow into an error, never into another number."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from podium.cel.errors import EvaluationError
+from podium.cel.functions import Overload, per_size
+from podium.cel.values import Duration, Timestamp, UInt, bounded, duration, int64, timestamp, uint64
+
+
+def _divide_int(left: int, right: int) -> int:
+    if right == 0:
+        raise EvaluationError("division by zero")
+    return int64(_quotient(left, right))
+
+
+def _quotient(left: int, right: int) -> int:
+    magnitude = abs(left) // abs(right)
+    return magnitude if (left < 0) == (right < 0) else -magnitude
+
+
+def _modulo_int(left: int, right: int) -> int:
+    if right == 0:
+        raise EvaluationError("modulus by zero")
+    int64(_quotient(left, right))
+    return left - right * _quotient(left, right)
+
+
+def _divide_uint(left: int, right: int) -> UInt:
+    if right == 0:
+        raise EvaluationError("division by zero")
+    return UInt(left // right)
+
+
+def _modulo_uint(left: int, right: int) -> UInt:
+    if right == 0:
+        raise EvaluationError("modulus by zero")
+    return UInt(left % right)
+
+
+def _divide_double(left: float, right: float) -> float:
+    if right:
+        return left / right
+    if not left or math.isnan(left):
+        return math.nan
+    return math.copysign(math.inf, math.copysign(1, left) * math.copysign(1, right))
+
+
+def _times(left: float, right: float) -> float:
+    return left * right
+
+
+def _add_int(left: int, right: int) -> int:
+    return int64(left + right)
+
+
+def _add_uint(left: int, right: int) -> UInt:
+    return uint64(left + right)
+
+
+def _add_double(left: float, right: float) -> float:
+    return left + right
+
+
+def _concatenate(left: Any, right: Any) -> Any:
+    return bounded(left + right)
+
+
+def _add_durations(left: Duration, right: Duration) -> Duration:
+    return duration(left.ns + right.ns)
+
+
+def _later(moment: Timestamp, length: Duration) -> Timestamp:
+    return timestamp(moment.ns + length.ns, moment.offset_s)
+
+
+def _earlier(moment: Timestamp, length: Duration) -> Timestamp:
+    return timestamp(moment.ns - length.ns, moment.offset_s)
+
+
+_TRAVERSAL = per_size(0.1, 0, 1)
+
+OVERLOADS = (
+    Overload("add_bytes", "_+_(bytes, bytes) -> bytes", _concatenate, _TRAVERSAL),
+    Overload("add_double", "_+_(double, double) -> double", _add_double),
+    Overload("add_duration_duration", "_+_(duration, duration) -> duration", _add_durations),
+    Overload("add_duration_timestamp", "_+_(duration, timestamp) -> timestamp", lambda d, t: _later(t, d)),
+    Overload("add_timestamp_duration", "_+_(timestamp, duration) -> timestamp", _later),
+    Overload("add_int64", "_+_(int, int) -> int", _add_int),
+    Overload("add_list", "_+_(list(A), list(A)) -> list(A)", _concatenate),
+    Overload("add_string", "_+_(string, string) -> string", _concatenate, _TRAVERSAL),
+    Overload("add_uint64", "_+_(uint, uint) -> uint", _add_uint),
+    Overload("subtract_double", "_-_(double, double) -> double", lambda a, b: a - b),
+    Overload("subtract_duration_duration", "_-_(duration, duration) -> duration", lambda a, b: duration(a.ns - b.ns)),
+    Overload("subtract_int64", "_-_(int, int) -> int", lambda a, b: int64(a - b)),
+    Overload("subtract_timestamp_duration", "_-_(timestamp, duration) -> timestamp", _earlier),
+    Overload(
+        "subtract_timestamp_timestamp", "_-_(timestamp, timestamp) -> duration", lambda a, b: duration(a.ns - b.ns)
+    ),
+    Overload("subtract_uint64", "_-_(uint, uint) -> uint", lambda a, b: uint64(a - b)),
+    Overload("multiply_double", "_*_(double, double) -> double", _times),
+    Overload("multiply_int64", "_*_(int, int) -> int", lambda a, b: int64(a * b)),
+    Overload("multiply_uint64", "_*_(uint, uint) -> uint", lambda a, b: uint64(a * b)),
+    Overload("divide_double", "_/_(double, double) -> double", _divide_double),
+    Overload("divide_int64", "_/_(int, int) -> int", _divide_int),
+    Overload("divide_uint64", "_/_(uint, uint) -> uint", _divide_uint),
+    Overload("modulo_int64", "_%_(int, int) -> int", _modulo_int),
+    Overload("modulo_uint64", "_%_(uint, uint) -> uint", _modulo_uint),
+    Overload("negate_double", "-_(double) -> double", lambda a: -a),
+    Overload("negate_int64", "-_(int) -> int", lambda a: int64(-a)),
+)

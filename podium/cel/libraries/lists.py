@@ -1,0 +1,206 @@
+"""Lists and sets, and the sizes of all that has one.
+
+Source: the lists extension of cel-go 0.26.0, version 3; its sets; Kubernetes' lists library.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from podium.cel.errors import EvaluationError
+from podium.cel.functions import Overload
+from podium.cel.libraries.arithmetic import OVERLOADS as _ARITHMETIC
+from podium.cel.libraries.comparisons import compare, compare_leniently
+from podium.cel.libraries.strings import traversing
+from podium.cel.values import NONE, SIZE_MAX, Duration, Optional, UInt, equals
+
+_COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
+_SORTABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
+_ZEROS: dict[str, Any] = {"int": 0, "uint": UInt(0), "double": 0.0, "duration": Duration(0)}
+_ADDITIONS = {each.arguments: each.run for each in _ARITHMETIC if each.name == "_+_"}
+_PROTO_NAMES = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp"}
+
+
+def _slice(values: list[Any], start: int, end: int) -> list[Any]:
+    if start < 0 or end < 0:
+        raise EvaluationError(f"cannot slice({start}, {end}), negative indexes not supported")
+    if start > end:
+        raise EvaluationError(f"cannot slice({start}, {end}), start index must be less than or equal to end index")
+    if end > len(values):
+        raise EvaluationError(f"cannot slice({start}, {end}), list is length {len(values)}")
+    return values[start:end]
+
+
+def _flatten(values: list[Any], depth: int = 1) -> list[Any]:
+    if depth < 0:
+        raise EvaluationError("level must be non-negative")
+    for _ in range(min(depth, _DEPTH_MAX)):
+        if not any(type(each) is list for each in values):
+            break
+        values = [inner for each in values for inner in (each if type(each) is list else (each,))]
+    return values
+
+
+_DEPTH_MAX = 10_000
+
+
+def _range(count: int) -> list[int]:
+    if count > SIZE_MAX:
+        raise EvaluationError(f"lists.range({count}) is larger than the limit of {SIZE_MAX}")
+    return list(range(count))
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    kept: list[Any] = []
+    for value in values:
+        if not any(equals(value, each) is True for each in kept):
+            kept.append(value)
+    return kept
+
+
+def _sort_by(values: list[Any], keys: list[Any]) -> list[Any]:
+    if len(values) != len(keys):
+        raise EvaluationError("@sortByAssociatedKeys() expected a list of the same size as the associated keys list")
+    if len(keys) > 1 and any(type(each) is not type(keys[0]) for each in keys):
+        raise EvaluationError("list elements must have the same type")
+    if keys:
+        compare(keys[0], keys[0])
+    by_key = functools.cmp_to_key(compare_leniently)
+    return [values[i] for i in sorted(range(len(keys)), key=lambda i: by_key(keys[i]))]
+
+
+def _sort(values: list[Any]) -> list[Any]:
+    return _sort_by(values, values)
+
+
+def _first(values: list[Any]) -> Optional:
+    return Optional(values[0]) if values else NONE
+
+
+def _last(values: list[Any]) -> Optional:
+    return Optional(values[-1]) if values else NONE
+
+
+def _index_of(values: list[Any], wanted: Any) -> int:
+    return next((i for i, each in enumerate(values) if equals(each, wanted) is True), -1)
+
+
+def _last_index_of(values: list[Any], wanted: Any) -> int:
+    return next((i for i in range(len(values) - 1, -1, -1) if equals(values[i], wanted) is True), -1)
+
+
+def _is_sorted(values: list[Any]) -> bool:
+    return all(compare_leniently(values[i], values[i + 1]) <= 0 for i in range(len(values) - 1))
+
+
+def _extreme(name: str, wanted: int) -> Callable[[list[Any]], Any]:
+    def run(values: list[Any]) -> Any:
+        if not values:
+            raise EvaluationError(f"{name} called on empty list")
+        best = values[0]
+        for value in values[1:]:
+            if compare_leniently(best, value) == wanted:
+                best = value
+        return best
+
+    return run
+
+
+def _sum(kind: str) -> Callable[[list[Any]], Any]:
+    zero = _ZEROS[kind]
+
+    def run(values: list[Any]) -> Any:
+        total = zero
+        for value in values:
+            if type(value) is not type(zero):
+                raise EvaluationError("no such overload")
+            total = add(total, value)
+        return total
+
+    (add,) = (run for arguments, run in _ADDITIONS.items() if _is_of(arguments, kind))
+    return run
+
+
+def _is_of(arguments: tuple[Any, ...], kind: str) -> bool:
+    return [each.kind for each in arguments] == [kind, kind]
+
+
+def _contains_all(values: list[Any], wanted: list[Any]) -> bool:
+    return all(any(equals(each, value) is True for value in values) for each in wanted)
+
+
+def _intersects(left: list[Any], right: list[Any]) -> bool:
+    return any(equals(each, value) is True for each in left for value in right)
+
+
+def _equivalent(left: list[Any], right: list[Any]) -> bool:
+    return _contains_all(left, right) and _contains_all(right, left)
+
+
+def _pairs_cost(factor: int) -> Callable[[tuple[Any, ...], Any], int]:
+    def cost(arguments: tuple[Any, ...], _result: Any) -> int:
+        return factor * len(arguments[0]) * len(arguments[1]) + 1
+
+    return cost
+
+
+def _built(_arguments: tuple[Any, ...], result: Any) -> int:
+    """The cost of a call that builds a list."""
+    return len(result) + 11
+
+
+def _flattened(arguments: tuple[Any, ...], _result: Any) -> int:
+    depth = arguments[1] if len(arguments) == 2 else 1
+    return len(arguments[0]) * depth + 11
+
+
+def _squared(arguments: tuple[Any, ...], _result: Any) -> int:
+    """The cost of comparing all elements with each other."""
+    values = arguments[-1]
+    factor = 2.1 if values and isinstance(values[0], (str, bytes)) else 2.0
+    return int(len(values) ** 2 * factor) + 11
+
+
+def _templates() -> Iterator[Overload]:
+    for kind in _COMPARABLE:
+        yield Overload(f"list_{kind}_is_sorted_bool", f"list({kind}).isSorted() -> bool", _is_sorted, traversing)
+        yield Overload(f"list_{kind}_max_{kind}", f"list({kind}).max() -> {kind}", _extreme("max", -1), traversing)
+        yield Overload(f"list_{kind}_min_{kind}", f"list({kind}).min() -> {kind}", _extreme("min", 1), traversing)
+    for kind in _ZEROS:
+        yield Overload(f"list_{kind}_sum_{kind}", f"list({kind}).sum() -> {kind}", _sum(kind), traversing)
+    for kind in _SORTABLE:
+        name = _PROTO_NAMES.get(kind, kind)
+        yield Overload(f"list_{name}_sort", f"list({kind}).sort() -> list({kind})", _sort, _squared)
+        yield Overload(
+            f"list_{name}_sortByAssociatedKeys",
+            f"list(T).@sortByAssociatedKeys(list({kind})) -> list(T)",
+            _sort_by,
+            _squared,
+        )
+
+
+def _sizes() -> Iterator[Overload]:
+    for kind, argument in (("bytes", "bytes"), ("list", "list(A)"), ("map", "map(A, B)"), ("string", "string")):
+        yield Overload(f"size_{kind}", f"size({argument}) -> int", len)
+        yield Overload(f"{kind}_size", f"{argument}.size() -> int", len)
+
+
+OVERLOADS = (
+    *_templates(),
+    *_sizes(),
+    Overload("list_slice", "list(T).slice(int, int) -> list(T)", _slice, _built),
+    Overload("list_flatten", "list(list(T)).flatten() -> list(T)", _flatten, _flattened, loose=True),
+    Overload("list_flatten_int", "list(dyn).flatten(int) -> list(dyn)", _flatten, _flattened),
+    Overload("lists_range", "lists::range(int) -> list(int)", _range, _built),
+    Overload("list_reverse", "list(T).reverse() -> list(T)", lambda values: values[::-1], _built),
+    Overload("list_distinct", "list(T).distinct() -> list(T)", _distinct, _squared),
+    Overload("list_first", "list(V).first() -> optional(V)", _first),
+    Overload("list_last", "list(V).last() -> optional(V)", _last),
+    Overload("list_a_index_of_int", "list(A).indexOf(A) -> int", _index_of, traversing),
+    Overload("list_a_last_index_of_int", "list(A).lastIndexOf(A) -> int", _last_index_of, traversing),
+    Overload("list_sets_contains_list", "sets::contains(list(T), list(T)) -> bool", _contains_all, _pairs_cost(1)),
+    Overload("list_sets_intersects_list", "sets::intersects(list(T), list(T)) -> bool", _intersects, _pairs_cost(1)),
+    Overload("list_sets_equivalent_list", "sets::equivalent(list(T), list(T)) -> bool", _equivalent, _pairs_cost(2)),
+)

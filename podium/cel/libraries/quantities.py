@@ -1,0 +1,113 @@
+"""Kubernetes quantities.
+
+Source: k8s.io/apiserver/pkg/cel v0.36.2. A sum is no quantity to an equality on whose right side it stands: there it
+is an error, as upstream.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from podium.cel.errors import EvaluationError
+from podium.cel.functions import Overload, per_size
+from podium.cel.types import QUANTITY, Type
+from podium.cel.values import INT_MAX, INT_MIN, Opaque
+from podium.kube import quantity
+
+_WHOLE_EXPONENT_MAX = 18
+
+
+class Quantity(Opaque):
+    """A quantity as expressions see it."""
+
+    __slots__ = ("amount", "is_sum")
+    TYPE: ClassVar[Type] = QUANTITY
+
+    def __init__(self, amount: quantity.Quantity, *, is_sum: bool = False) -> None:
+        self.amount = amount
+        self.is_sum = is_sum
+
+    def equals(self, other: Quantity) -> bool:
+        """Whether both stand for the same number."""
+        return _compare(self, other) == 0
+
+
+def parse(text: str) -> Quantity:
+    """The quantity that a text stands for.
+
+    Raises: EvaluationError.
+    """
+    try:
+        return Quantity(quantity.parse(text))
+    except quantity.QuantityError as error:
+        raise EvaluationError(str(error)) from None
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        quantity.parse(text)
+    except quantity.QuantityError:
+        return False
+    return True
+
+
+def _compare(left: Quantity, right: Quantity) -> int:
+    return (left.amount > right.amount) - (right.amount > left.amount)
+
+
+def _sum(left: Quantity, right: Quantity) -> Quantity:
+    return Quantity(left.amount + right.amount, is_sum=True)
+
+
+def _difference(left: Quantity, right: Quantity) -> Quantity:
+    amount = right.amount
+    # The negative of the least int64 is that number itself, upstream.
+    unscaled = amount.unscaled if amount.unscaled == INT_MIN and not amount.wide else -amount.unscaled
+    negative = quantity.Quantity(unscaled, amount.exponent, amount.wide)
+    return Quantity(left.amount + negative, is_sum=True)
+
+
+def _of(number: int) -> Quantity:
+    return Quantity(quantity.Quantity(number, 0, wide=False))
+
+
+def _as_int(held: Quantity) -> int | None:
+    """The integer, if the quantity is written as one: `1k` is, `1.0` and `0.1Ki` are not."""
+    amount = held.amount
+    if amount.wide or not 0 <= amount.exponent <= _WHOLE_EXPONENT_MAX:
+        return None
+    number = amount.unscaled * 10**amount.exponent
+    return int(number) if INT_MIN <= number <= INT_MAX else None
+
+
+def _as_integer(held: Quantity) -> int:
+    number = _as_int(held)
+    if number is None:
+        raise EvaluationError("cannot convert value to integer")
+    return number
+
+
+def _as_float(held: Quantity) -> float:
+    try:
+        return float(held.amount.unscaled) * 10.0**held.amount.exponent
+    except OverflowError:
+        return float("inf") if held.amount.unscaled > 0 else float("-inf")
+
+
+_PARSING = per_size(0.1, 0)
+
+OVERLOADS = (
+    Overload("string_to_quantity", "quantity(string) -> Quantity", parse, _PARSING),
+    Overload("is_quantity_string", "isQuantity(string) -> bool", _is_quantity, _PARSING),
+    Overload("quantity_sign", "sign(Quantity) -> int", lambda held: _compare(held, _of(0))),
+    Overload("quantity_is_greater_than", "Quantity.isGreaterThan(Quantity) -> bool", lambda a, b: _compare(a, b) > 0),
+    Overload("quantity_is_less_than", "Quantity.isLessThan(Quantity) -> bool", lambda a, b: _compare(a, b) < 0),
+    Overload("quantity_compare_to", "Quantity.compareTo(Quantity) -> int", _compare),
+    Overload("quantity_get_float", "Quantity.asApproximateFloat() -> double", _as_float),
+    Overload("quantity_get_int", "Quantity.asInteger() -> int", _as_integer),
+    Overload("quantity_is_integer", "Quantity.isInteger() -> bool", lambda held: _as_int(held) is not None),
+    Overload("quantity_add", "Quantity.add(Quantity) -> Quantity", _sum),
+    Overload("quantity_add_int", "Quantity.add(int) -> Quantity", lambda held, number: _sum(held, _of(number))),
+    Overload("quantity_sub", "Quantity.sub(Quantity) -> Quantity", _difference),
+    Overload("quantity_sub_int", "Quantity.sub(int) -> Quantity", lambda held, number: _difference(held, _of(number))),
+)

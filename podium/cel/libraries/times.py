@@ -1,0 +1,183 @@
+"""Timestamps and durations: reading and writing them, and their parts.
+
+Differs: time zones by name come from this machine's data; a name that it does not know is an error.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import re
+import zoneinfo
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from podium.cel.errors import EvaluationError
+from podium.cel.functions import Overload
+from podium.cel.libraries.floats import format_plain
+from podium.cel.values import NANOSECONDS, Duration, Timestamp, duration, timestamp
+
+_TIMESTAMP = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)T(\d{1,2}):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
+)
+_DURATION_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
+_UNITS_NS = {
+    "ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": NANOSECONDS, "m": 60 * NANOSECONDS,
+    "h": 3600 * NANOSECONDS,
+}  # fmt: skip
+_DIGITS_MAX = 19
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_OFFSET = re.compile(r"([+-]?[0-9]+):([+-]?[0-9]+)")
+
+
+def parse_timestamp(text: str) -> Timestamp:
+    """A moment in RFC 3339.
+
+    Raises: EvaluationError.
+    """
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None:
+        raise EvaluationError("type conversion error from 'string' to 'google.protobuf.Timestamp'")
+    *numbers, fraction, sign, hours, minutes = match.groups()
+    offset_s = (int(hours or 0) * 3600 + int(minutes or 0) * 60) * (-1 if sign == "-" else 1)
+    try:
+        if int(hours or 0) > 24 or int(minutes or 0) > 60:
+            raise ValueError("offset out of range")
+        year, month, day, hour, minute, second = map(int, numbers)
+        # Year 0 is a date to Go, and out of range once it is a timestamp; datetime begins with year 1.
+        moment = dt.datetime(year, month, day, hour, minute, second, tzinfo=dt.UTC)
+    except ValueError:
+        raise EvaluationError("type conversion error from 'string' to 'google.protobuf.Timestamp'") from None
+    seconds = (moment - _EPOCH) // dt.timedelta(seconds=1) - offset_s
+    return timestamp(seconds * NANOSECONDS + int((fraction or "")[:9].ljust(9, "0")), offset_s)
+
+
+def format_timestamp(moment: Timestamp) -> str:
+    """RFC 3339 with the offset it was read with, and as many digits as there are."""
+    seconds, ns = divmod(moment.ns, NANOSECONDS)
+    try:
+        whole = _EPOCH + dt.timedelta(seconds=seconds + moment.offset_s)
+    except OverflowError:
+        raise EvaluationError("timestamp overflow") from None
+    fraction = f".{ns:09d}".rstrip("0") if ns else ""
+    minutes = abs(moment.offset_s) // 60
+    sign = "-" if moment.offset_s < 0 else "+"
+    offset = f"{sign}{minutes // 60:02d}:{minutes % 60:02d}" if moment.offset_s else "Z"
+    return f"{whole.year:04d}-{whole:%m-%dT%H:%M:%S}{fraction}{offset}"
+
+
+def parse_duration(text: str) -> Duration:
+    """A duration such as `1h30m` or `-1.5s`.
+
+    Raises: EvaluationError.
+    """
+    rest = text[1:] if text[:1] in ("-", "+") else text
+    if rest == "0":
+        return Duration(0)
+    total, position = 0, 0
+    while position < len(rest):
+        match = _DURATION_PART.match(rest, position)
+        if match is None or not (match[1] or match[2]) or len(match[1].lstrip("0")) > _DIGITS_MAX:
+            break
+        unit = _UNITS_NS[match[3]]
+        fraction = (match[2] or "")[:18]
+        total += int(match[1] or 0) * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
+        position = match.end()
+    if position == 0 or position < len(rest):
+        raise EvaluationError("type conversion error from 'string' to 'google.protobuf.Duration'")
+    return duration(-total if text[0] == "-" else total)
+
+
+def format_duration(length: Duration) -> str:
+    """The duration in seconds."""
+    seconds, ns = divmod(abs(length.ns), NANOSECONDS)
+    number = seconds + ns / NANOSECONDS
+    return format_plain(-number if length.ns < 0 else number) + "s"
+
+
+@functools.lru_cache(maxsize=64)
+def _zone(name: str) -> dt.tzinfo:
+    if name in ("", "UTC"):
+        return dt.UTC
+    if ":" in name:
+        match = _OFFSET.fullmatch(name)
+        if match is None or len(name) > 16:
+            raise EvaluationError(f"invalid time zone offset: {name!r}")
+        hours, minutes = int(match[1]), int(match[2])
+        offset = hours * 60 - minutes if name[0] == "-" else hours * 60 + minutes
+        return _fixed(offset)
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise EvaluationError(f"unknown time zone {name}") from None
+
+
+def _fixed(offset_minutes: int) -> dt.tzinfo:
+    try:
+        return dt.timezone(dt.timedelta(minutes=offset_minutes))
+    except (ValueError, OverflowError):
+        raise EvaluationError("the time zone offset is a day or more") from None
+
+
+def _at(moment: Timestamp, zone: str) -> dt.datetime:
+    try:
+        whole = _EPOCH + dt.timedelta(seconds=moment.ns // NANOSECONDS)
+        return whole.astimezone(_zone(zone))
+    except OverflowError:
+        raise EvaluationError("timestamp overflow") from None
+
+
+_PARTS: tuple[tuple[str, str, str, Callable[[dt.datetime], int]], ...] = (
+    ("getFullYear", "timestamp_to_year", "_with_tz", lambda at: at.year),
+    ("getMonth", "timestamp_to_month", "_with_tz", lambda at: at.month - 1),
+    ("getDayOfYear", "timestamp_to_day_of_year", "_with_tz", lambda at: at.timetuple().tm_yday - 1),
+    ("getDayOfMonth", "timestamp_to_day_of_month", "_with_tz", lambda at: at.day - 1),
+    ("getDate", "timestamp_to_day_of_month_1_based", "_with_tz", lambda at: at.day),
+    ("getDayOfWeek", "timestamp_to_day_of_week", "_with_tz", lambda at: at.isoweekday() % 7),
+    ("getHours", "timestamp_to_hours", "_with_tz", lambda at: at.hour),
+    ("getMinutes", "timestamp_to_minutes", "_with_tz", lambda at: at.minute),
+    ("getSeconds", "timestamp_to_seconds", "_tz", lambda at: at.second),
+)
+_DURATION_PARTS = (
+    ("getHours", "duration_to_hours", 3600 * NANOSECONDS),
+    ("getMinutes", "duration_to_minutes", 60 * NANOSECONDS),
+    ("getSeconds", "duration_to_seconds", NANOSECONDS),
+    ("getMilliseconds", "duration_to_milliseconds", 10**6),
+)
+
+
+def _milliseconds(moment: Timestamp) -> int:
+    return moment.ns % NANOSECONDS // 10**6
+
+
+def _milliseconds_in(moment: Timestamp, zone: str) -> int:
+    _zone(zone)
+    return _milliseconds(moment)
+
+
+def _overloads() -> Iterator[Overload]:
+    for name, overload, suffix, part in _PARTS:
+        yield Overload(overload, f"timestamp.{name}() -> int", _part(part))
+        yield Overload(overload + suffix, f"timestamp.{name}(string) -> int", _part(part))
+    yield Overload("timestamp_to_milliseconds", "timestamp.getMilliseconds() -> int", _milliseconds)
+    yield Overload("timestamp_to_milliseconds_with_tz", "timestamp.getMilliseconds(string) -> int", _milliseconds_in)
+    for name, overload, unit in _DURATION_PARTS:
+        yield Overload(overload, f"duration.{name}() -> int", _whole_units(unit))
+
+
+def _part(part: Callable[[dt.datetime], int]) -> Callable[..., int]:
+    def run(moment: Timestamp, zone: str = "") -> int:
+        return part(_at(moment, zone))
+
+    return run
+
+
+def _whole_units(unit: int) -> Callable[[Any], int]:
+    def run(length: Duration) -> int:
+        whole = abs(length.ns) // unit
+        return whole if length.ns >= 0 else -whole
+
+    return run
+
+
+OVERLOADS = tuple(_overloads())

@@ -1,0 +1,101 @@
+"""What is wrong with an expression beyond its types: literals of mixed types, and constants that cannot be read.
+
+Source: the validators that Kubernetes' environments use, and those of the strings extension of cel-go 0.26.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from podium.cel.checker import Checker
+from podium.cel.errors import CompileError, EvaluationError
+from podium.cel.lexer import place
+from podium.cel.libraries import regexes, times
+from podium.cel.libraries.string_format import clauses, takes
+from podium.cel.syntax import Call, Expr, ListLiteral, Literal, MapLiteral, children
+from podium.cel.types import Type, is_optional
+
+_READERS: dict[str, Callable[[str], object]] = {"duration": times.parse_duration, "timestamp": times.parse_timestamp}
+
+
+def check_literals(root: Expr, checker: Checker, text: str) -> None:
+    """Check a whole expression, after its types.
+
+    Raises: CompileError.
+    """
+    pending = [(root, False)]
+    while pending:
+        node, in_format = pending.pop()
+        try:
+            _check(node, checker, in_format=in_format)
+        except EvaluationError as error:
+            raise CompileError(f"{place(text, node.position)}: {error}") from error
+        in_format = in_format or _is_format(node)
+        pending.extend((each, in_format) for each in children(node))
+
+
+def _check(node: Expr, checker: Checker, *, in_format: bool) -> None:
+    match node:
+        case ListLiteral() if not in_format:
+            _check_alike(
+                _element_type(checker, each, optional=i in node.optional) for i, each in enumerate(node.elements)
+            )
+        case MapLiteral() if not in_format:
+            _check_alike(checker.resolved(entry.key) for entry in node.entries)
+            _check_alike(_element_type(checker, entry.value, optional=entry.optional) for entry in node.entries)
+        case Call():
+            _check_call(node, checker)
+
+
+def _check_call(node: Call, checker: Checker) -> None:
+    values = ([] if node.target is None else [node.target]) + node.arguments
+    constants = [each.value if isinstance(each, Literal) else None for each in values]
+    if node.function in _READERS and len(values) == 1 and isinstance(constants[0], str):
+        _READERS[node.function](constants[0])
+    elif node.function == "matches" and node.target is None and isinstance(constants[0], str):
+        # Upstream takes the text for the pattern here, and the pattern for the pattern later on.
+        regexes.pattern(constants[0])
+    if node.function in regexes.PATTERN_ARGUMENT and len(values) > 1 and isinstance(constants[1], str):
+        regexes.pattern(constants[1])
+    elif _is_format(node) and isinstance(constants[0], str) and isinstance(node.arguments[0], ListLiteral):
+        _check_format(constants[0], node.arguments[0].elements, checker)
+
+
+def _is_format(node: Expr) -> bool:
+    return isinstance(node, Call) and node.function == "format" and node.target is not None and len(node.arguments) == 1
+
+
+def _element_type(checker: Checker, element: Expr, *, optional: bool) -> Type:
+    found = checker.resolved(element)
+    return found.parameters[0] if optional and is_optional(found) else found
+
+
+def _check_alike(types: Iterable[Type]) -> None:
+    first: Type | None = None
+    for found in types:
+        first = first or found
+        if found != first:
+            raise EvaluationError(f"expected type '{first}' but found '{found}'")
+
+
+def _check_format(template: str, arguments: list[Expr], checker: Checker) -> None:
+    verbs = [clause.verb for clause in clauses(template) if clause.verb]
+    for verb, argument in zip(verbs, arguments, strict=False):
+        refused = _refused(verb, argument, checker)
+        if refused is not None:
+            raise EvaluationError(f"error during formatting: %{verb} does not take {refused}")
+    if len(verbs) != len(arguments):
+        raise EvaluationError(f"string.format takes {len(verbs)} arguments here, got {len(arguments)}")
+
+
+def _refused(verb: str, argument: Expr, checker: Checker) -> Type | None:
+    """The type that a verb cannot stand for; %s looks into literals."""
+    found = checker.resolved(argument)
+    if not takes(verb, found):
+        return found
+    if verb == "s" and isinstance(argument, (ListLiteral, MapLiteral)):
+        for each in children(argument):
+            refused = _refused(verb, each, checker)
+            if refused is not None:
+                return refused
+    return None

@@ -1,0 +1,288 @@
+"""Reads the text of an expression into its syntax tree. Macros are expanded on the way.
+
+Differs: upstream counts the depth of each rule of its grammar; here the limit is on nested expressions and on the
+chain of operators and members, which differs for expressions more than 100 levels deep.
+Source: the grammar of cel-go 0.26.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from podium.cel.errors import CompileError
+from podium.cel.lexer import END, Token, place, tokens
+from podium.cel.literals import LiteralError, read_bytes, read_float, read_int, read_string, read_uint
+from podium.cel.macros import MacroError, expanded
+from podium.cel.syntax import Call, Entry, Expr, Ident, ListLiteral, Literal, MapLiteral, MessageLiteral, Select
+
+DEPTH_MAX = 250
+LENGTH_MAX = 100_000
+_RESERVED = frozenset(
+    {
+        *("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package"),
+        *("namespace", "return", "var", "void", "while"),
+    }
+)
+_CONSTANTS = {"true": True, "false": False, "null": None}
+_RELATIONS = ("<", "<=", ">=", ">", "==", "!=", "in")
+_PRECEDENCE = {"||": 1, "&&": 2, **dict.fromkeys(_RELATIONS, 3), "+": 4, "-": 4, "*": 5, "/": 5, "%": 5}
+_LOGICAL = frozenset({"&&", "||"})
+_READERS: dict[str, Callable[[str], object]] = {
+    "int": read_int,
+    "uint": read_uint,
+    "float": read_float,
+    "string": read_string,
+    "bytes": read_bytes,
+}
+
+
+def parse(text: str) -> Expr:
+    """The syntax tree of an expression.
+
+    Raises: CompileError.
+    """
+    if len(text) > LENGTH_MAX:
+        raise CompileError(f"the expression has {len(text)} characters, more than the limit of {LENGTH_MAX}")
+    parser = _Parser(text)
+    tree = parser.expression()
+    parser.expect(END)
+    return tree
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = tokens(text)
+        self._next = 0
+        self._depth = 0
+        self._negative = False
+
+    def expression(self) -> Expr:
+        """`a ? b : c` and everything that binds tighter."""
+        self._enter()
+        tree = self._binary(1)
+        if self._peek().kind == "?":
+            position = self._take().position
+            when_true = self._binary(1)
+            self.expect(":")
+            tree = Call(position, "_?_:_", None, [tree, when_true, self.expression()])
+        self._depth -= 1
+        return tree
+
+    def expect(self, kind: str) -> Token:
+        """The next token.
+
+        Raises: CompileError: it is another one.
+        """
+        token = self._take()
+        if token.kind != kind:
+            raise self._fail(token.position, f"expected {kind}, found {token.text or END}")
+        return token
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > DEPTH_MAX:
+            raise CompileError(f"expression recursion limit exceeded: {DEPTH_MAX}")
+
+    def _fail(self, position: int, problem: str) -> CompileError:
+        return CompileError(f"{place(self._text, position)}: Syntax error: {problem}")
+
+    def _peek(self) -> Token:
+        return self._tokens[self._next]
+
+    def _take(self) -> Token:
+        token = self._tokens[self._next]
+        self._next += token.kind != END
+        return token
+
+    def _accept(self, kind: str) -> bool:
+        if self._peek().kind != kind:
+            return False
+        self._next += 1
+        return True
+
+    def _binary(self, lowest: int) -> Expr:
+        """Operators that bind at least as tightly as `lowest`, all of them from left to right."""
+        tree = self._operand()
+        chained = 0
+        while True:
+            token = self._peek()
+            precedence = _PRECEDENCE.get(token.kind, 0)
+            if precedence < lowest or not precedence:
+                return tree
+            self._next += 1
+            right = self._binary(precedence + 1)
+            if token.kind in _LOGICAL:
+                tree = self._logical(token, tree, right, continued=chained == precedence)
+                chained = precedence
+                continue
+            chained = 0
+            self._deepen(tree, token)
+            name = "@in" if token.kind == "in" else f"_{token.kind}_"
+            tree = Call(token.position, name, None, [tree, right])
+
+    def _logical(self, token: Token, left: Expr, right: Expr, *, continued: bool) -> Expr:
+        """`a && b && c` is one call, so that its length is not its depth."""
+        if continued and isinstance(left, Call):
+            left.arguments.append(right)
+            return left
+        return Call(token.position, f"_{token.kind}_", None, [left, right])
+
+    def _deepen(self, tree: Expr, token: Token) -> None:
+        """Refuse chains of operators that nest too deeply to the left."""
+        depth = 0
+        node: Expr | None = tree
+        while isinstance(node, (Call, Select)):
+            depth += 1
+            node = _leftmost(node)
+        if depth >= DEPTH_MAX:
+            raise self._fail(token.position, f"max recursion depth exceeded: {DEPTH_MAX}")
+
+    def _operand(self) -> Expr:
+        """An expression without operators. Parentheses are read here: each costs few levels of Python's stack."""
+        token = self._peek()
+        if token.kind in ("!", "-"):
+            return self._signed(token)
+        if self._accept("("):
+            tree = self.expression()
+            self.expect(")")
+        else:
+            tree = self._primary()
+        length = 0
+        while (token := self._peek()).kind in (".", "["):
+            length += 1
+            if length >= DEPTH_MAX:
+                raise self._fail(token.position, f"max recursion depth exceeded: {DEPTH_MAX}")
+            self._next += 1
+            tree = self._index(tree, token) if token.kind == "[" else self._selection(tree, token)
+        return tree
+
+    def _signed(self, sign: Token) -> Expr:
+        """`!!a` and `--1`: pairs of signs cancel out, and the last minus belongs to the number."""
+        count = 0
+        while self._accept(sign.kind):
+            count += 1
+        if self._peek().kind in ("!", "-"):
+            raise self._fail(self._peek().position, f"unexpected {self._peek().text}")
+        if sign.kind == "-" and self._peek().kind in ("int", "float"):
+            count -= 1
+            self._negative = True
+        tree = self._operand()
+        return Call(sign.position, f"{sign.kind}_", None, [tree]) if count % 2 else tree
+
+    def _index(self, operand: Expr, bracket: Token) -> Expr:
+        name = "_[?_]" if self._accept("?") else "_[_]"
+        key = self.expression()
+        self.expect("]")
+        return Call(bracket.position, name, None, [operand, key])
+
+    def _selection(self, operand: Expr, dot: Token) -> Expr:
+        if self._accept("?"):
+            field = self.expect("name")
+            return Call(dot.position, "_?._", None, [operand, Literal(field.position, field.text)])
+        field = self.expect("name")
+        if self._peek().kind == "(":
+            return self._call(self._take().position, field.text, operand)
+        return Select(dot.position, operand, field.text)
+
+    def _call(self, position: int, name: str, target: Expr | None) -> Expr:
+        call = Call(position, name, target, self._expressions(")"))
+        try:
+            return expanded(call)
+        except MacroError as error:
+            raise self._fail(error.position, str(error)) from error
+
+    def _expressions(self, closing: str) -> list[Expr]:
+        found: list[Expr] = []
+        if self._accept(closing):
+            return found
+        while True:
+            found.append(self.expression())
+            if not self._accept(","):
+                self.expect(closing)
+                return found
+
+    def _primary(self) -> Expr:
+        token = self._take()
+        kind = token.kind
+        if kind in _READERS:
+            return self._literal(token)
+        if kind in _CONSTANTS:
+            return Literal(token.position, _CONSTANTS[kind])
+        if kind == "name" or (kind == "." and self._peek().kind == "name"):
+            return self._named(token)
+        if kind == "[":
+            return self._list(token)
+        if kind == "{":
+            return self._map(token)
+        raise self._fail(token.position, f"expected an expression, found {token.text or END}")
+
+    def _literal(self, token: Token) -> Literal:
+        sign, self._negative = "-" if self._negative else "", False
+        try:
+            return Literal(token.position - len(sign), _READERS[token.kind](sign + token.text))
+        except LiteralError as error:
+            raise self._fail(token.position, str(error)) from error
+
+    def _named(self, token: Token) -> Expr:
+        dot = "." if token.kind == "." else ""
+        name = self._take() if dot else token
+        if self._is_message():
+            return self._message(token, name)
+        if name.text in _RESERVED:
+            raise self._fail(name.position, f"reserved identifier: {name.text}")
+        if self._peek().kind == "(":
+            return self._call(self._take().position, dot + name.text, None)
+        return Ident(token.position, dot + name.text)
+
+    def _is_message(self) -> bool:
+        """Whether a name goes on as `.b.c{`."""
+        ahead = self._next
+        while self._tokens[ahead].kind == "." and self._tokens[ahead + 1].kind == "name":
+            ahead += 2
+        return self._tokens[ahead].kind == "{"
+
+    def _message(self, token: Token, name: Token) -> Expr:
+        parts = [name.text]
+        while self._accept("."):
+            parts.append(self._take().text)
+        self.expect("{")
+        while not self._accept("}"):
+            self._accept("?")
+            self.expect("name")
+            self.expect(":")
+            self.expression()
+            if not self._accept(","):
+                self.expect("}")
+                break
+        return MessageLiteral(token.position, ".".join(parts))
+
+    def _list(self, bracket: Token) -> Expr:
+        elements: list[Expr] = []
+        optional = set()
+        while not self._accept("]"):
+            if self._accept("?"):
+                optional.add(len(elements))
+            elements.append(self.expression())
+            if not self._accept(","):
+                self.expect("]")
+                break
+        return ListLiteral(bracket.position, elements, frozenset(optional))
+
+    def _map(self, brace: Token) -> Expr:
+        entries: list[Entry] = []
+        while not self._accept("}"):
+            optional = self._accept("?")
+            key = self.expression()
+            self.expect(":")
+            entries.append(Entry(key, self.expression(), optional))
+            if not self._accept(","):
+                self.expect("}")
+                break
+        return MapLiteral(brace.position, entries)
+
+
+def _leftmost(node: Call | Select) -> Expr | None:
+    if isinstance(node, Select):
+        return node.operand
+    return node.target or (node.arguments[0] if node.arguments else None)

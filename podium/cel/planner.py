@@ -1,0 +1,310 @@
+"""Turns a checked syntax tree into closures.
+
+A planner tracks costs or does not; without, an expression runs about twice as fast.
+Source: what costs how much is cel-go 0.26.0's cost tracker as Kubernetes configures it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.cel import comprehensions, operators
+from podium.cel.access import as_read, is_present, select, select_optional
+from podium.cel.environment import FUNCTIONS
+from podium.cel.errors import EvaluationError
+from podium.cel.frame import DEVICE_SLOT, FIRST_SLOT, Frame, Run, charge
+from podium.cel.syntax import (
+    TARGET,
+    UNUSED,
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Select,
+)  # fmt: skip
+from podium.cel.types import Type, is_optional
+from podium.cel.unification import is_dynamic
+from podium.cel.values import Optional
+
+_LIST_COST, _MAP_COST = 10, 30
+_ATTRIBUTES = frozenset({"_[_]", "_[?_]", "_?._", "_?_:_"})
+_DYNAMIC = frozenset({"dyn", "any", "parameter", "error"})
+_DEVICE_PATH_MAX = 3
+
+
+class Planner:
+    """Plans one expression.
+
+    Args:
+        tracked: the closures count costs.
+        distrusts: values may be of other types than the checker has found.
+    """
+
+    def __init__(self, *, tracked: bool, distrusts: bool) -> None:
+        self._tracked = tracked
+        self._distrusts = distrusts
+        self._scope: dict[str, Run] = {"device": _DEVICE}
+        self._next_slot = FIRST_SLOT
+        self.slots = FIRST_SLOT
+
+    def plan(self, node: Expr) -> Run:
+        """The expression as a closure."""
+        match node:
+            case Literal(value=value):
+                return lambda _frame: value
+            case Ident():
+                return self._charged(self._name(node), 0 if node.name == TARGET else 1)
+            case Select():
+                return self._select(node)
+            case Call():
+                return self._call(node)
+            case ListLiteral():
+                elements = [self.plan(each) for each in node.elements]
+                return self._charged(operators.list_literal(elements, node.optional), _LIST_COST)
+            case MapLiteral():
+                entries = [(self.plan(each.key), self.plan(each.value), each.optional) for each in node.entries]
+                return self._charged(operators.map_literal(entries), _MAP_COST)
+            case Comprehension():
+                return self._comprehension(node)
+        raise AssertionError(node)
+
+    def _name(self, node: Ident) -> Run:
+        run = self._scope[node.name.removeprefix(".")]
+        if node.name == TARGET or not (is_optional(node.type) or is_dynamic(node.type)):
+            return run
+        return lambda frame: as_read(run(frame))
+
+    def _charged(self, run: Run, cost: int) -> Run:
+        if not self._tracked or not cost:
+            return run
+
+        def tracked(frame: Frame) -> Any:
+            value = run(frame)
+            charge(frame, cost)
+            return value
+
+        return tracked
+
+    def _select(self, node: Select) -> Run:
+        path = None if self._tracked else _device_path(node, self._scope)
+        if path is not None:
+            return _device_value(*path)
+        operand, field = self.plan(node.operand), node.name
+        relative = 0 if _is_attribute(node.operand) else 1
+        if node.test_only:
+            return self._charged(lambda frame: is_present(operand(frame), field), relative)
+        run = self._charged(_selection(operand, field), relative)
+        return self._charged_if_present(run, node.type)
+
+    def _call(self, node: Call) -> Run:
+        special = self._special(node)
+        if special is not None:
+            return special
+        values = ([] if node.target is None else [node.target]) + node.arguments
+        arguments = [self.plan(each) for each in values]
+        if node.overloads == ["in_list"] and isinstance(values[1], Literal):
+            member = operators.is_member(arguments[0], values[1].value)
+            if member is not None:
+                return member
+        known = not self._distrusts and all(map(_is_known, (each.type for each in values)))
+        return operators.call(FUNCTIONS[node.function], node.overloads, arguments, known=known, tracked=self._tracked)
+
+    def _special(self, node: Call) -> Run | None:
+        """Calls that do not evaluate all of their arguments, or not in the way of others."""
+        name = node.function
+        if name in ("_&&_", "_||_"):
+            return operators.logical([self.plan(each) for each in node.arguments], name == "_||_")
+        if name == "_?_:_":
+            condition, *branches = node.arguments
+            return operators.conditional(self.plan(condition), *(self._branch(each) for each in branches))
+        if name in ("_==_", "_!=_"):
+            return self._equality(node)
+        if name in ("_[_]", "_[?_]", "_?._"):
+            return self._index(node)
+        if name in ("or", "orValue") and node.target is not None:
+            held, other = self.plan(node.target), self.plan(node.arguments[0])
+            return self._charged(operators.optional_or(held, other, unwrap=name == "orValue"), 0)
+        return None
+
+    def _branch(self, node: Expr) -> Run:
+        """A branch of a choice. A name there is not charged for itself."""
+        run = self.plan(node)
+        return self._charged(run, -1) if _is_attribute(node) and not _is_choice(node) else run
+
+    def _equality(self, node: Call) -> Run:
+        left, right = (self.plan(each) for each in node.arguments)
+        if node.function == "_!=_":
+            return operators.not_equal(left, right, tracked=self._tracked)
+        second = node.arguments[1]
+        constant = second.value if isinstance(second, Literal) else None
+        return operators.equal(left, right, constant, tracked=self._tracked)
+
+    def _index(self, node: Call) -> Run:
+        path = None if self._tracked else _device_path(node, self._scope)
+        if path is not None:
+            return _device_value(*path)
+        operand, key = node.arguments
+        cost = 0 if _is_attribute(operand) else 1
+        cost -= 1 if _is_attribute(key) else 0
+        held = self.plan(operand)
+        place = self.plan(key)
+        run: Run
+        if isinstance(key, Literal) and type(key.value) is str and node.function == "_[_]":
+            run = _selection(held, key.value)
+        elif node.function == "_[_]":
+            run = lambda frame: select(held(frame), place(frame))  # noqa: E731
+        else:
+            run = lambda frame: select_optional(held(frame), place(frame))  # noqa: E731
+        return self._charged_if_present(self._charged(run, cost), node.type)
+
+    def _charged_if_present(self, run: Run, of_type: Type) -> Run:
+        """A step into a value is charged for, unless it is optional and there is nothing."""
+        if not self._tracked or not is_optional(of_type):
+            return self._charged(run, 1)
+
+        def tracked(frame: Frame) -> Any:
+            value = run(frame)
+            if type(value) is not Optional or value.present:
+                charge(frame, 1)
+            return value
+
+        return tracked
+
+    def _slot(self) -> int:
+        slot = self._next_slot
+        self._next_slot += 1
+        self.slots = max(self.slots, self._next_slot)
+        return slot
+
+    def _comprehension(self, node: Comprehension) -> Run:
+        outer, first_slot = self._scope, self._next_slot
+        try:
+            if node.variable == UNUSED:
+                return self._binding(node)
+            iterated = self.plan(node.iterated)
+            self._scope = dict(outer)
+            first = self._slot()
+            self._scope[node.variable] = _variable(first)
+            second = None
+            if node.second_variable is not None:
+                second = self._slot()
+                self._scope[node.second_variable] = _variable(second)
+            return self._loop(node, comprehensions.Loop(iterated, first, second, tracked=self._tracked))
+        finally:
+            self._scope, self._next_slot = outer, first_slot
+
+    def _binding(self, node: Comprehension) -> Run:
+        value = self.plan(node.initial)
+        slot = self._slot()
+        named = comprehensions.repeated_name if node.accumulator == TARGET else comprehensions.bound_name
+        self._scope = {**self._scope, node.accumulator: named(slot, value)}
+        return comprehensions.bound(slot, self.plan(node.result))
+
+    def _loop(self, node: Comprehension, loop: comprehensions.Loop) -> Run:
+        """The loop of a macro, recognized by how it computes its accumulator."""
+        step = node.step
+        assert isinstance(step, Call)
+        if step.function in ("_&&_", "_||_"):
+            return comprehensions.quantifier(loop, self.plan(step.arguments[1]), step.function == "_||_")
+        predicate: Expr | None = None
+        if step.function == "_?_:_":
+            predicate, chosen, _ = step.arguments
+            assert isinstance(chosen, Call)
+            step = chosen
+        test = self.plan(predicate) if predicate is not None else None
+        if step.function == "cel.@mapInsert":
+            added = [self.plan(each) for each in step.arguments[1:]]
+            if len(added) == 1:
+                return self._charged(comprehensions.inserted_maps(loop, test, *added), 1)
+            return self._charged(comprehensions.inserted_entries(loop, test, *added), 1)
+        if isinstance(node.result, Call):
+            assert test is not None
+            return self._charged(comprehensions.exactly_one(loop, test), 2)
+        element, cost = self._element(step.arguments[1])
+        return self._charged(comprehensions.collected(loop, test, element, cost), 1)
+
+    def _element(self, appended: Expr) -> tuple[Run, int]:
+        """What a turn appends to a list, and what appending costs."""
+        if isinstance(appended, ListLiteral):
+            return self.plan(appended.elements[0]), _LIST_COST + 2
+        assert isinstance(appended, Literal)
+        (value,) = appended.value
+        return (lambda _frame: value), 2
+
+
+def _variable(slot: int) -> Run:
+    return lambda frame: frame[slot]
+
+
+def _selection(operand: Run, field: str) -> Run:
+    def run(frame: Frame) -> Any:
+        held = operand(frame)
+        try:
+            return held[field]
+        except (KeyError, TypeError, IndexError):
+            return select(held, field)
+
+    return run
+
+
+def _is_attribute(node: Expr) -> bool:
+    """Whether it is a name, or a part of something: those are charged for as one."""
+    match node:
+        case Ident():
+            return True
+        case Select():
+            return not node.test_only
+        case Call():
+            return node.function in _ATTRIBUTES
+    return False
+
+
+def _is_choice(node: Expr) -> bool:
+    return isinstance(node, Call) and node.function == "_?_:_"
+
+
+def _is_known(found: Type) -> bool:
+    """Whether all values of the type are of that very type."""
+    return found.kind not in _DYNAMIC and all(map(_is_known, found.parameters))
+
+
+def _device_path(node: Expr, scope: dict[str, Run]) -> tuple[str, ...] | None:
+    """The keys of `device.attributes["domain"].name`; None for anything else."""
+    keys: list[str] = []
+    while len(keys) <= _DEVICE_PATH_MAX:
+        match node:
+            case Select(test_only=False):
+                keys.append(node.name)
+                node = node.operand
+            case Call(function="_[_]", arguments=[operand, Literal(value=str() as key)]):
+                keys.append(key)
+                node = operand
+            case Ident(name="device" | ".device") if scope["device"] is _DEVICE and keys:
+                return tuple(reversed(keys))
+            case _:
+                return None
+    return None
+
+
+def _device_value(*keys: str) -> Run:
+    match keys:
+        case (field,):
+            return lambda frame: frame[DEVICE_SLOT][field]
+        case (field, domain):
+            return lambda frame: frame[DEVICE_SLOT][field][domain]
+        case field, domain, name:
+
+            def run(frame: Frame) -> Any:
+                try:
+                    return frame[DEVICE_SLOT][field][domain][name]
+                except KeyError:
+                    raise EvaluationError(f"no such key: {name}") from None
+
+            return run
+    raise AssertionError(keys)
+
+
+_DEVICE = _variable(DEVICE_SLOT)

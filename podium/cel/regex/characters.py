@@ -1,0 +1,94 @@
+"""Sets of characters: ranges, Unicode categories, and what case-insensitive matching adds to them."""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+from collections.abc import Iterable
+from typing import NamedTuple
+
+CODE_MAX = 0x10FFFF
+_CATEGORIES = frozenset(
+    {
+        *("C", "Cc", "Cf", "Co", "Cs", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No"),
+        *("P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs"),
+    }
+)
+_CASED_BLOCKS = (
+    (0x41, 0x587), (0x10A0, 0x10FF), (0x13A0, 0x13FF), (0x1C80, 0x1CBF), (0x1D79, 0x1D8E), (0x1E00, 0x1FFF),
+    (0x2126, 0x2188), (0x24B6, 0x24E9), (0x2C00, 0x2D2D), (0xA640, 0xA7FF), (0xAB53, 0xABBF), (0xFF21, 0xFF5A),
+    (0x10400, 0x104FB), (0x10570, 0x105BC), (0x10C80, 0x10CF2), (0x118A0, 0x118DF), (0x16E40, 0x16E7F),
+    (0x1E900, 0x1E943),
+)  # fmt: skip
+
+
+class Category(NamedTuple):
+    """A Unicode category: one or two letters, or empty for any character."""
+
+    name: str
+    negated: bool
+
+    def holds(self, character: str) -> bool:
+        """Whether a character belongs to it."""
+        return unicodedata.category(character).startswith(self.name) != self.negated
+
+
+class Characters(NamedTuple):
+    """A set of characters: those in a range or a category, or those in none if it is negated."""
+
+    ranges: tuple[tuple[int, int], ...]
+    categories: tuple[Category, ...] = ()
+    negated: bool = False
+
+    def contains(self, character: str) -> bool:
+        """Whether a character is in the set."""
+        code = ord(character)
+        found = any(low <= code <= high for low, high in self.ranges) or any(
+            category.holds(character) for category in self.categories
+        )
+        return found != self.negated
+
+
+def single(character: str, *, fold: bool) -> Characters:
+    """The set of one character, and those that differ from it by case only."""
+    ranges = ((ord(character), ord(character)),)
+    return Characters(folded(ranges) if fold else ranges)
+
+
+def category(name: str, *, negated: bool) -> Category | None:
+    """A category by its name in a pattern; None if there is no such category."""
+    if name == "Any":
+        return Category("", negated)
+    return Category(name, negated) if name in _CATEGORIES else None
+
+
+def inverted(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The ranges of all other characters."""
+    gaps, start = [], 0
+    for low, high in sorted(ranges):
+        if low > start:
+            gaps.append((start, low - 1))
+        start = max(start, high + 1)
+    return tuple([*gaps, (start, CODE_MAX)] if start <= CODE_MAX else gaps)
+
+
+def folded(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """The ranges, and every character that differs from one of theirs by case only."""
+    added: set[int] = set()
+    for members in _orbits():
+        if any(low <= code <= high for low, high in ranges for code in members):
+            added |= members
+    return ranges + tuple((code, code) for code in sorted(added))
+
+
+@functools.cache
+def _orbits() -> tuple[frozenset[int], ...]:
+    """The groups of characters that differ by case only."""
+    groups: dict[str, set[int]] = {}
+    for first, last in _CASED_BLOCKS:
+        for code in range(first, last + 1):
+            character = chr(code)
+            key = character.upper().lower() if len(character.upper()) == 1 else character.lower()
+            if len(key) == 1:
+                groups.setdefault(key, set()).add(code)
+    return tuple(frozenset(members) for members in groups.values() if len(members) > 1)

@@ -1,0 +1,225 @@
+"""Runs the instructions of a pattern over a text.
+
+`search` keeps a set of instructions per character and remembers the sets that follow one another (a DFA built as it
+is needed); `find` keeps the instructions in order of preference, each with where its match began.
+Safe for threads: what is remembered is only ever added to or replaced whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from podium.cel.errors import EvaluationError
+from podium.cel.regex.program import Assert, Instruction, Match, Split, Step, instructions
+from podium.cel.regex.syntax import Reader
+
+_TRANSITIONS_MAX = 20_000
+_STEPS_MAX = 250_000
+"""More instructions than this in one search are an error; it is about a tenth of a second."""
+_EDGE, _NEWLINE, _WORD, _OTHER = "edge", "newline", "word", "other"
+_WORD_CHARACTERS = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")
+
+Span: TypeAlias = tuple[int, int]
+
+
+class _State:
+    """Where a search may be after a character: the instructions to follow, and the kind of that character."""
+
+    __slots__ = ("at_end", "before", "following", "pending")
+
+    def __init__(self, pending: frozenset[int], before: str) -> None:
+        self.pending = pending
+        self.before = before
+        self.following: dict[str, _State | None] = {}
+        self.at_end: bool | None = None
+
+
+class Pattern:
+    """A compiled pattern."""
+
+    def __init__(self, code: tuple[Instruction, ...], start: int) -> None:
+        self._code = code
+        self._start = start
+        self._upkeep = 1 + len(code) // 8  # instructions that are passed through on the way to others
+        self._reset()
+
+    def _reset(self) -> None:
+        self._states: dict[tuple[frozenset[int], str], _State] = {}
+        self._transitions = 0
+        self._initial = self._state(frozenset(), _EDGE)
+
+    def search(self, text: str) -> bool:
+        """Whether the pattern matches anywhere.
+
+        Raises: EvaluationError: it takes too long to know.
+        """
+        state = self._initial
+        steps = 0
+        for character in text:
+            following = state.following.get(character, state)
+            if following is state and character not in state.following:
+                steps += len(state.pending) + self._upkeep
+                if steps > _STEPS_MAX:
+                    raise _too_long()
+                following = self._follow(state, character)
+            if following is None:
+                return True
+            state = following
+        if state.at_end is None:
+            reached = self._closure((*state.pending, self._start), _assertions(state.before, _EDGE))
+            state.at_end = any(type(self._code[each]) is Match for each in reached)
+        return state.at_end
+
+    def _follow(self, state: _State, character: str) -> _State | None:
+        """The state after a character; None if the pattern has matched before it."""
+        after = _kind(character)
+        pending = set()
+        found: _State | None = None
+        for each in self._closure((*state.pending, self._start), _assertions(state.before, after)):
+            instruction = self._code[each]
+            if type(instruction) is Match:
+                break
+            if type(instruction) is Step and instruction.characters.contains(character):
+                pending.add(instruction.then)
+        else:
+            found = self._state(frozenset(pending), after)
+        self._transitions += 1
+        if self._transitions > _TRANSITIONS_MAX:
+            self._reset()
+        state.following[character] = found
+        return found
+
+    def _state(self, pending: frozenset[int], before: str) -> _State:
+        key = (pending, before)
+        found = self._states.get(key)
+        if found is None:
+            found = self._states[key] = _State(pending, before)
+        return found
+
+    def _closure(self, starts: Iterable[int], assertions: frozenset[str]) -> list[int]:
+        """The instructions that wait for a character or have matched, in order of preference."""
+        reached, seen = [], set()
+        stack = [*starts][::-1]
+        while stack:
+            at = stack.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            instruction = self._code[at]
+            if type(instruction) is Split:
+                stack.append(instruction.second)
+                stack.append(instruction.first)
+            elif type(instruction) is Assert:
+                if instruction.assertion in assertions:
+                    stack.append(instruction.then)
+            else:
+                reached.append(at)
+        return reached
+
+    def find(self, text: str, start: int = 0) -> Span | None:
+        """Where the pattern first matches: of all matches that begin there the one that it prefers.
+
+        Raises: EvaluationError: it takes too long to know.
+        """
+        return self._find(text, start, [0])
+
+    def find_all(self, text: str, limit: int = -1) -> Iterator[Span]:
+        """Where the pattern matches one after the other; not empty right after another match.
+
+        Raises: EvaluationError: it takes too long to know.
+        """
+        at, last_end, steps = 0, -1, [0]
+        while at <= len(text) and limit != 0:
+            span = self._find(text, at, steps)
+            if span is None:
+                return
+            if span[1] != at or span[0] != last_end:
+                limit -= 1
+                yield span
+            at = span[1] if span[1] > at else at + 1
+            last_end = span[1]
+
+    def _find(self, text: str, start: int, steps: list[int]) -> Span | None:
+        threads: list[tuple[int, int]] = []
+        found: Span | None = None
+        before = _kind(text[start - 1]) if start else _EDGE
+        for at in range(start, len(text) + 1):
+            if found is None:
+                threads.append((self._start, at))
+            elif not threads:
+                break
+            character = text[at] if at < len(text) else ""
+            after = _kind(character) if character else _EDGE
+            steps[0] += len(threads) + self._upkeep
+            if steps[0] > _STEPS_MAX:
+                raise _too_long()
+            threads, matched = self._advance(threads, _assertions(before, after), character)
+            if matched is not None:
+                found = (matched, at)
+            before = after
+        return found
+
+    def _advance(
+        self, threads: list[tuple[int, int]], assertions: frozenset[str], character: str
+    ) -> tuple[list[tuple[int, int]], int | None]:
+        """The threads after a character, and where a match began that ends before it. It ends those after it."""
+        following: list[tuple[int, int]] = []
+        seen: set[int] = set()
+        for start, began in threads:
+            stack = [start]
+            while stack:
+                at = stack.pop()
+                if at in seen:
+                    continue
+                seen.add(at)
+                instruction = self._code[at]
+                if type(instruction) is Split:
+                    stack.append(instruction.second)
+                    stack.append(instruction.first)
+                elif type(instruction) is Assert:
+                    if instruction.assertion in assertions:
+                        stack.append(instruction.then)
+                elif type(instruction) is Match:
+                    return following, began
+                elif type(instruction) is Step and character and instruction.characters.contains(character):
+                    following.append((instruction.then, began))
+        return following, None
+
+
+def compile_pattern(text: str) -> Pattern:
+    """The pattern that a text stands for.
+
+    Raises: PatternError.
+    """
+    return Pattern(*instructions(Reader(text).read()))
+
+
+def _too_long() -> EvaluationError:
+    return EvaluationError("the regular expression takes too long on this text")
+
+
+def _kind(character: str) -> str:
+    if character in _WORD_CHARACTERS:
+        return _WORD
+    return _NEWLINE if character == "\n" else _OTHER
+
+
+def _assertions(before: str, after: str) -> frozenset[str]:
+    return _HOLDING[before, after]
+
+
+def _holding(before: str, after: str) -> Iterator[str]:
+    if before == _EDGE:
+        yield "begin"
+    if before in (_EDGE, _NEWLINE):
+        yield "begin of line"
+    if after == _EDGE:
+        yield "end"
+    if after in (_EDGE, _NEWLINE):
+        yield "end of line"
+    yield "word boundary" if (before == _WORD) != (after == _WORD) else "no word boundary"
+
+
+_KINDS = (_EDGE, _NEWLINE, _WORD, _OTHER)
+_HOLDING = {(before, after): frozenset(_holding(before, after)) for before in _KINDS for after in _KINDS}

@@ -1,0 +1,159 @@
+"""Device selectors: compiling an expression once, and asking it about devices.
+
+Differs: an expression compiles in any number of threads at once; upstream lets one thread wait for the other. What a
+single value may hold is bounded, see `values.SIZE_MAX`; upstream allocates what an expression asks for.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from podium.cel.checker import Checker
+from podium.cel.devices import BoundDevice
+from podium.cel.errors import CompileError, CostLimitError, EvaluationError
+from podium.cel.folding import folded
+from podium.cel.frame import COST_SLOT, Run, new_frame
+from podium.cel.literal_checks import check_literals
+from podium.cel.parser import parse
+from podium.cel.planner import Planner
+from podium.cel.syntax import UNUSED, Call, Comprehension, Expr, walk
+from podium.cel.types import ANY, BOOL, DOUBLE, INT, UINT, is_optional
+from podium.cel.values import type_name
+
+COST_LIMIT = 1_000_000
+_CACHED_MAX = 1024
+_NODES_MAX = 200
+_GROWING = frozenset({"replace", "join", "format", "lists.range"})
+_NUMBERS = frozenset({INT, UINT, DOUBLE})
+
+
+class Selector:
+    """A compiled expression. Safe to use from any number of threads.
+
+    Args:
+        text: the expression.
+    Raises: CompileError.
+    """
+
+    __slots__ = ("_dear", "_planned", "_tree", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._tree = _compiled(text)
+        self._dear = _may_be_dear(self._tree)
+        self._planned: dict[bool, tuple[Run, int]] = {}
+        try:
+            self._plan(tracked=self._dear)
+        except RecursionError:
+            raise CompileError("the expression nests too deeply") from None
+
+    def _plan(self, *, tracked: bool) -> tuple[Run, int]:
+        """The expression as a closure that counts costs or does not, and the size of its frames."""
+        found = self._planned.get(tracked)
+        if found is None:
+            found = self._planned[tracked] = _planned(self._tree, tracked=tracked)
+        return found
+
+    def matches(self, device: BoundDevice) -> bool:
+        """Whether the selector chooses a device.
+
+        Raises: EvaluationError: the expression has no value for it, one that is no bool, or costs too much.
+        """
+        if self._dear or not device.is_small:
+            return self.evaluate(device)[0]
+        try:
+            run, slots = self._plan(tracked=False)
+            value = run(new_frame(device.variables, 0, slots))
+        except RecursionError:
+            raise _too_deep() from None
+        if value is True or value is False:
+            return bool(value)
+        raise _no_bool(value)
+
+    def evaluate(self, device: BoundDevice, cost_limit: int = COST_LIMIT) -> tuple[bool, int]:
+        """Whether the selector chooses a device, and what that has cost.
+
+        Raises: EvaluationError.
+        """
+        try:
+            run, slots = self._plan(tracked=True)
+            frame = new_frame(device.variables, cost_limit, slots)
+            value = run(frame)
+        except CostLimitError as error:
+            raise EvaluationError(str(error)) from None
+        except RecursionError:
+            raise _too_deep() from None
+        if value is True or value is False:
+            return bool(value), frame[COST_SLOT]
+        raise _no_bool(value)
+
+
+@functools.lru_cache(maxsize=_CACHED_MAX)
+def compile_selector(text: str) -> Selector:
+    """The selector that a text stands for, compiled once.
+
+    Raises: CompileError: it is not remembered.
+    """
+    return Selector(text)
+
+
+def _compiled(text: str) -> Expr:
+    if not text.isascii():
+        # What is no character in JSON (half of a pair of surrogates) is the replacement character to upstream.
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    try:
+        tree = parse(text)
+        checker = Checker(text)
+        checker.check(tree)
+        check_literals(tree, checker, text)
+        result = checker.resolved(tree)
+        for node in walk(tree):
+            node.type = checker.resolved(node)
+        if result not in (BOOL, ANY):
+            raise CompileError(f"must evaluate to bool or the unknown type, not {result}")
+        return folded(tree)
+    except RecursionError:
+        raise CompileError("the expression nests too deeply") from None
+
+
+def _planned(tree: Expr, *, tracked: bool) -> tuple[Run, int]:
+    planner = Planner(tracked=tracked, distrusts=any(map(_may_lie, walk(tree))))
+    run = planner.plan(tree)
+    return run, planner.slots
+
+
+def _may_lie(node: Expr) -> bool:
+    """Whether the value may be of another type than the checker has found.
+
+    `dyn(1).orValue("a")` is 1, and an optional of an optional loses one of them when it is read from a variable.
+    """
+    if is_optional(node.type) and is_optional(node.type.parameters[0]):
+        return True
+    if not isinstance(node, Call) or node.function not in ("or", "orValue") or node.target is None:
+        return False
+    return not is_optional(node.target.type) or (node.function == "or" and not is_optional(node.arguments[0].type))
+
+
+def _may_be_dear(tree: Expr) -> bool:
+    """Whether an evaluation may reach the cost limit with a device as the API allows it."""
+    nodes = walk(tree)
+    return len(nodes) > _NODES_MAX or any(map(_repeats_or_grows, nodes))
+
+
+def _repeats_or_grows(node: Expr) -> bool:
+    match node:
+        case Comprehension():
+            return node.variable != UNUSED
+        case Call(function="_+_"):
+            return node.type not in _NUMBERS
+        case Call():
+            return node.function in _GROWING
+    return False
+
+
+def _too_deep() -> EvaluationError:
+    return EvaluationError("the expression nests too deeply")
+
+
+def _no_bool(value: object) -> EvaluationError:
+    return EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool")

@@ -1,0 +1,135 @@
+"""The syntax tree of an expression. The type checker fills in `type`, `overloads` and resolved names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from podium.cel.types import ERROR, Type
+
+ACCUMULATOR = "@result"
+UNUSED = "#unused"
+"""The iteration variable of a loop that only binds its accumulator."""
+TARGET = "@target"
+"""What `optMap` was called on. No expression can name any of these."""
+
+
+@dataclass(slots=True)
+class Node:
+    """What all expressions have. `position` counts code points from the start of the text."""
+
+    position: int
+    type: Type = field(default=ERROR, init=False)
+
+
+@dataclass(slots=True)
+class Literal(Node):
+    """A constant: None, bool, int, UInt, float, str or bytes; after constant folding also a list or a map."""
+
+    value: Any
+
+
+@dataclass(slots=True)
+class Ident(Node):
+    """A name. `constant` is set by the checker where the name stands for a type."""
+
+    name: str
+    constant: Any = field(default=None, init=False)
+
+
+@dataclass(slots=True)
+class Select(Node):
+    """`operand.name`, or `has(operand.name)` if it only tests for presence."""
+
+    operand: Expr
+    name: str
+    test_only: bool = False
+    constant: Any = field(default=None, init=False)
+
+
+@dataclass(slots=True)
+class Call(Node):
+    """A function call; operators are functions. `overloads` are the ids that may apply."""
+
+    function: str
+    target: Expr | None
+    arguments: list[Expr]
+    overloads: list[str] = field(default_factory=list, init=False)
+
+
+@dataclass(slots=True)
+class ListLiteral(Node):
+    """`[a, ?b]`."""
+
+    elements: list[Expr]
+    optional: frozenset[int]
+
+
+@dataclass(slots=True)
+class Entry:
+    """`key: value` or `?key: value` of a map."""
+
+    key: Expr
+    value: Expr
+    optional: bool
+
+
+@dataclass(slots=True)
+class MapLiteral(Node):
+    """`{key: value, ?key: value}`."""
+
+    entries: list[Entry]
+
+
+@dataclass(slots=True)
+class MessageLiteral(Node):
+    """`Name{field: value}`."""
+
+    name: str
+
+
+@dataclass(slots=True)
+class Comprehension(Node):
+    """A loop: what the macros `all`, `exists`, `map`, `filter` and others stand for.
+
+    While `condition` holds, `step` gives the next value of the accumulator, which `result` reads in the end.
+    """
+
+    iterated: Expr
+    variable: str
+    second_variable: str | None
+    accumulator: str
+    initial: Expr
+    condition: Expr
+    step: Expr
+    result: Expr
+
+
+Expr: TypeAlias = Literal | Ident | Select | Call | ListLiteral | MapLiteral | MessageLiteral | Comprehension
+
+
+def children(node: Expr) -> list[Expr]:
+    """The expressions right below a node, in order of evaluation."""
+    match node:
+        case Select():
+            return [node.operand]
+        case Call():
+            return [*([node.target] if node.target is not None else ()), *node.arguments]
+        case ListLiteral():
+            return node.elements
+        case MapLiteral():
+            return [part for entry in node.entries for part in (entry.key, entry.value)]
+        case Comprehension():
+            return [node.iterated, node.initial, node.condition, node.step, node.result]
+        case _:
+            return []
+
+
+def walk(root: Expr) -> list[Expr]:
+    """The node and everything below it, parents first."""
+    found, pending = [], [root]
+    while pending:
+        node = pending.pop()
+        found.append(node)
+        pending.extend(reversed(children(node)))
+    return found

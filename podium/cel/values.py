@@ -1,0 +1,298 @@
+"""The values of CEL, and when two of them are equal.
+
+bool, int, float, str, bytes, None, list and dict are themselves; a dict keeps its bool keys as `BoolKey`. Whoever
+holds a value must not change it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from podium.cel.errors import EvaluationError
+from podium.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    INT,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    UINT,
+    Type,
+    read_type,
+)  # fmt: skip
+
+INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
+NANOSECONDS = 10**9
+SIZE_MAX = 10_000_000
+"""The largest string or list that an expression may build: looking at it once would exceed the cost limit."""
+
+
+class UInt(int):
+    """An unsigned integer of 64 bits."""
+
+    __slots__ = ()
+
+
+class BoolKey:
+    """A bool as the key of a dict, where True and 1 would be one key."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: bool) -> None:
+        self.value = value
+
+
+TRUE_KEY, FALSE_KEY = BoolKey(True), BoolKey(False)
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """A moment, in nanoseconds since 1970. The offset from UTC shows only when it is written."""
+
+    ns: int
+    offset_s: int = field(default=0, compare=False)
+    TYPE: ClassVar[Type] = TIMESTAMP
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time."""
+
+    ns: int
+    TYPE: ClassVar[Type] = DURATION
+
+
+@dataclass(frozen=True, slots=True)
+class TypeValue:
+    """A type as a value: what `type(x)` gives."""
+
+    named: Type
+    TYPE: ClassVar[Type] = TYPE
+
+
+class Optional:
+    """A value that may be absent."""
+
+    __slots__ = ("present", "value")
+    TYPE: ClassVar[Type] = read_type("optional(dyn)")
+
+    def __init__(self, value: Any, *, present: bool = True) -> None:
+        self.value = value
+        self.present = present
+
+
+NONE = Optional(None, present=False)
+
+
+class NativeMap(dict[Any, Any]):
+    """A map of the device, not of the expression. Its keys are strings; no other key is in it, whatever its type."""
+
+    __slots__ = ()
+
+
+class Opaque:
+    """A value of one of Kubernetes' own types. Compared with any other type on its right, it is an error."""
+
+    __slots__ = ()
+    TYPE: ClassVar[Type]
+    IS_HASHABLE: ClassVar[bool] = True
+    """Whether upstream can look it up in a map."""
+    IS_NATIVE: ClassVar[bool] = False
+    """Whether an optional value of the type survives being read from a variable upstream."""
+
+    def equals(self, other: Any) -> bool:
+        """Whether a value of the same class is equal to this one."""
+        return bool(self == other)
+
+
+_TYPES: dict[type, Type] = {
+    bool: BOOL, int: INT, UInt: UINT, float: DOUBLE, str: STRING, bytes: BYTES, type(None): NULL,
+    list: read_type("list(dyn)"),
+}  # fmt: skip
+_MAP_TYPE = read_type("map(dyn, dyn)")
+
+
+def type_of(value: Any) -> Type:
+    """The type of a value; of lists, maps and optionals without what they hold."""
+    found = _TYPES.get(type(value))
+    if found is not None:
+        return found
+    return _MAP_TYPE if isinstance(value, dict) else value.TYPE
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type, for errors."""
+    return type_of(value).name
+
+
+def equals(left: Any, right: Any) -> bool | None:
+    """Whether two values are equal; None if their types do not define it. Values of other types differ."""
+    kind = type(left)
+    if kind is str or kind is bool or kind is bytes or kind is Timestamp or kind is Duration:
+        return type(right) is kind and bool(left == right)
+    if left is None or right is None:
+        return left is right
+    if kind is int or kind is UInt or kind is float:
+        return equal_numbers(left, right)
+    if kind is list:
+        return type(right) is list and _equal_lists(left, right)
+    if isinstance(left, dict):
+        return isinstance(right, dict) and _equal_maps(left, right)
+    if kind is Optional:
+        return _equal_optionals(left, right)
+    if kind is TypeValue:
+        return type(right) is TypeValue and left.named.name == right.named.name
+    if type(right) is not kind or getattr(right, "is_sum", False):
+        return None
+    return bool(left.equals(right))
+
+
+def equal_numbers(left: float, right: Any) -> bool:
+    """Whether a number equals a value. Integers are compared with doubles as doubles."""
+    if type(right) is float:
+        return bool(right == left) if type(left) is float else float(left) == right
+    if type(right) is int or type(right) is UInt:
+        return bool(left == right) if type(left) is not float else left == float(right)
+    return False
+
+
+def _equal_lists(left: list[Any], right: list[Any]) -> bool:
+    return len(left) == len(right) and all(equals(a, b) is not False for a, b in zip(left, right, strict=True))
+
+
+def _equal_maps(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
+    if len(left) != len(right):
+        return False
+    return all(key in right and equals(value, right[key]) is not False for key, value in left.items())
+
+
+def _equal_optionals(left: Optional, right: Any) -> bool | None:
+    if type(right) is not Optional or left.present != right.present:
+        return False
+    return not left.present or equals(left.value, right.value)
+
+
+def key_of(value: Any) -> Any:
+    """A value as the key of a dict; None if it cannot be one."""
+    kind = type(value)
+    if kind is str or kind is int or kind is UInt:
+        return value
+    if kind is bool:
+        return TRUE_KEY if value else FALSE_KEY
+    return int(value) if kind is float and value.is_integer() else None
+
+
+def has_key(held: dict[Any, Any], value: Any) -> bool:
+    """Whether a map has a key.
+
+    Raises: EvaluationError: upstream cannot look for values of this type.
+    """
+    place = key_of(value)
+    if place is not None:
+        return place in held
+    if held and not isinstance(held, NativeMap):
+        assert_hashable(value)
+    return False
+
+
+def assert_hashable(value: Any) -> None:
+    """Refuse what upstream cannot look up in a map or a set.
+
+    Raises: EvaluationError.
+    """
+    if type(value) is bytes or (isinstance(value, Opaque) and not value.IS_HASHABLE):
+        raise EvaluationError(f"hash of unhashable type {type_name(value)}")
+
+
+def from_key(key: Any) -> Any:
+    """The value that the key of a dict stands for."""
+    return key.value if type(key) is BoolKey else key
+
+
+def is_zero(value: Any) -> bool:
+    """Whether it is the value of its type that `optional.ofNonZeroValue` takes for absent."""
+    kind = type(value)
+    if kind is Timestamp:
+        return bool(value.ns == YEAR_ONE_S * NANOSECONDS)
+    if kind is Duration:
+        return bool(value.ns == 0)
+    if kind is Optional:
+        return not value.present or is_zero(value.value)
+    return value is None or (isinstance(value, (bool, int, float, str, bytes, list, dict)) and not value)
+
+
+def size_of(value: Any) -> int:
+    """What the cost of functions goes by: the length of what has one, 1 otherwise."""
+    if isinstance(value, (str, bytes, list, dict)):
+        return len(value)
+    if type(value) is Optional and value.present:
+        return size_of(value.value)
+    return int(getattr(value, "size", 1))
+
+
+def int64(number: int) -> int:
+    """The number, if it is an int.
+
+    Raises: EvaluationError.
+    """
+    if INT_MIN <= number <= INT_MAX:
+        return number
+    raise EvaluationError("integer overflow")
+
+
+def uint64(number: int) -> UInt:
+    """The number as a uint.
+
+    Raises: EvaluationError.
+    """
+    if 0 <= number <= UINT_MAX:
+        return UInt(number)
+    raise EvaluationError("unsigned integer overflow")
+
+
+YEAR_ONE_S, YEAR_9999_S = -62135596800, 253402300799
+
+
+def timestamp(ns: int, offset_s: int = 0) -> Timestamp:
+    """A moment of the years 1 to 9999.
+
+    Raises: EvaluationError.
+    """
+    if YEAR_ONE_S <= ns // NANOSECONDS <= YEAR_9999_S:
+        return Timestamp(ns, offset_s)
+    raise EvaluationError("timestamp overflow")
+
+
+def duration(ns: int) -> Duration:
+    """A length of time of at most 2^63 nanoseconds.
+
+    Raises: EvaluationError.
+    """
+    if INT_MIN <= ns <= INT_MAX:
+        return Duration(ns)
+    raise EvaluationError("duration overflow")
+
+
+def double_to_int(number: float) -> int:
+    """The integer part of a double.
+
+    Raises: EvaluationError.
+    """
+    if not math.isfinite(number) or not float(INT_MIN) < number < float(INT_MAX):
+        raise EvaluationError("integer overflow")
+    return int(number)
+
+
+def bounded(value: Any) -> Any:
+    """A string or list that an expression has built.
+
+    Raises: EvaluationError: it is larger than any that may be looked at.
+    """
+    if len(value) > SIZE_MAX:
+        raise EvaluationError(f"a value of size {len(value)} is larger than the limit of {SIZE_MAX}")
+    return value

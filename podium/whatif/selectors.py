@@ -1,0 +1,18 @@
+"""Recorded device selectors: does an expression choose a device?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.cel import BoundDevice, CompileError, EvaluationError, compile_selector
+from podium.kube.device_objects import Device
+
+
+def answer_selector(expression: str, driver: str, device: Device) -> dict[str, Any]:
+    """Whether the expression chooses the device of the driver, or the error that it ends with."""
+    try:
+        return {"matches": compile_selector(expression).matches(BoundDevice(driver, device))}
+    except CompileError as error:
+        return {"error": f"CEL compile error: {error}"}
+    except EvaluationError as error:
+        return {"error": f"CEL runtime error: {error}"}

@@ -1,0 +1,33 @@
+"""A device to ask selectors about."""
+
+import msgspec
+
+from podium.cel import BoundDevice, compile_selector
+from podium.kube.device_objects import Device
+
+GPU = {
+    "name": "gpu-0",
+    "attributes": {
+        "model": {"string": "a100"},
+        "index": {"int": 3},
+        "healthy": {"bool": True},
+        "driverVersion": {"version": "1.2.3"},
+        "vendor.example.com/uuid": {"string": "GPU-0"},
+    },
+    "capacity": {"memory": {"value": "40Gi"}, "cores": {"value": "108"}},
+}
+ATTRIBUTES = 'device.attributes["gpu.example.com"]'
+CAPACITY = 'device.capacity["gpu.example.com"]'
+
+
+def bound(driver="gpu.example.com", **changes):
+    return BoundDevice(driver, msgspec.convert({**GPU, **changes}, Device))
+
+
+def holds(expression, **changes):
+    """Whether the expression chooses the device, the same with costs and without."""
+    selector = compile_selector(expression)
+    device = bound(**changes)
+    found = selector.matches(device)
+    assert selector.evaluate(device)[0] is found
+    return found
