@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import aiohttp
 import anyio
 import pytest
+import structlog
 from anyio.streams.tls import TLSStream
 
 from podium.daemon.serving import Health, ServingTls, self_signed, serve
@@ -55,11 +57,16 @@ def anyio_backend(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def log() -> Iterator[io.BytesIO]:
-    """What is logged."""
+    """What is logged; the process's logging is as before afterwards."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
     stream = io.BytesIO()
     configure_logging(form="json", stream=stream)
     yield stream
     set_verbosity(2)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
 
 
 @contextlib.asynccontextmanager
@@ -198,3 +205,22 @@ def _accepted_by(port: int) -> int:
         local, state, inode = line.split()[1], line.split()[3], line.split()[9]
         count += int(local.rpartition(":")[2], 16) == port and state in ("01", "08") and inode != "0"
     return count
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"GET / HTTP/1.1\r\n\r\n", SECRET, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"]
+)
+async def test_a_handshake_that_is_none_ends_without_a_word(
+    content: bytes, log: io.BytesIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbound, "_HANDSHAKE_S_MAX", 0.3)
+    async with serving() as port:
+        before = log.tell()
+        with anyio.fail_after(20):
+            for _ in range(3):
+                async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+                    if content:
+                        await stream.send(content)
+                    await ended(stream)
+        assert await is_live(port)
+        assert log.getvalue()[before:] == b""
