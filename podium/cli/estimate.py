@@ -12,6 +12,7 @@ import orjson
 
 from podium.cli import files
 from podium.cli.amounts import amounts_of
+from podium.cli.interrupts import ending_at_once
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 from podium.estimator.errors import EstimateError
 
@@ -87,6 +88,7 @@ def command(
 
     answers recorded cases: a member cluster's objects, and a question in the shapes of work.karmada.io.
     """  # noqa: D301
+    click.get_current_context().with_resource(ending_at_once())
     from podium.whatif import WhatIfError
 
     if workload is not None and requests is not None:

@@ -171,6 +171,7 @@ class EventRegistration:
             TypeError: names the field.
         """
         for field, value, kind in (
+            ("event", self.event, ClusterEvent),
             ("event.resource", getattr(self.event, "resource", None), EventResource),
             ("event.action", getattr(self.event, "action", None), ActionType),
             ("sees", self.sees, Sees),

@@ -26,7 +26,9 @@ from tests.patience import PATIENCE_S
 
 Json = dict[str, Any]
 
-MACHINE_IS_BUSY = frozenset({"The event loop stood still", "Slow plugin"})
+MACHINE_IS_BUSY = frozenset(
+    {"The event loop stood still", "Slow plugin", "The event loop is stuck", "The event loop goes on"}
+)
 """What podium complains of by the clock on the wall, though nothing need be wrong with it."""
 _SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')

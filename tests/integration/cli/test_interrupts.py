@@ -6,7 +6,8 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.integration.cli.conftest import DEADLINE_S, PODIUM
+from tests.integration.cli.conftest import PODIUM
+from tests.patience import PATIENCE_S
 
 _HANGS = """
 import sys
@@ -46,4 +47,4 @@ def test_control_c_ends_evaluate_inside_a_plugin_that_never_returns(tmp_path: Pa
         assert process.stderr is not None
         assert process.stderr.readline() == b"here\n"
         process.send_signal(signal.SIGINT)
-        assert process.wait(DEADLINE_S) == -signal.SIGINT
+        assert process.wait(PATIENCE_S) == -signal.SIGINT

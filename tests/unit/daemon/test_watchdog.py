@@ -15,9 +15,9 @@ from structlog.testing import capture_logs
 from podium.daemon import watchdog
 from podium.daemon.watchdog import Watchdog
 from podium.telemetry import Metrics
+from tests.patience import PATIENCE_S
 
 SOON_S = 0.05
-DEADLINE_S = 30.0
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def watched(ended: Ended, metrics: Metrics, stuck_s: float = SOON_S, stop_s_max:
 
 def block_until(happened: Callable[[], object]) -> None:
     """Keep the loop, as a plugin might that never returns."""
-    ends_s = time.monotonic() + DEADLINE_S
+    ends_s = time.monotonic() + PATIENCE_S
     while not happened():
         assert time.monotonic() < ends_s, "nothing has happened"
         time.sleep(0.001)
@@ -53,7 +53,7 @@ def block_until(happened: Callable[[], object]) -> None:
 
 async def until(happened: Callable[[], object]) -> None:
     """Let the loop go on until it has."""
-    ends_s = time.monotonic() + DEADLINE_S
+    ends_s = time.monotonic() + PATIENCE_S
     while not happened():
         assert time.monotonic() < ends_s, "nothing has happened"
         await asyncio.sleep(0.001)
@@ -135,7 +135,7 @@ def test_a_process_that_stops_in_time_is_left_alone() -> None:
     time.sleep(0)
     for thread in threading.enumerate():
         if thread.name == "watchdog":
-            thread.join(DEADLINE_S)
+            thread.join(PATIENCE_S)
     assert ended.status is None
 
 

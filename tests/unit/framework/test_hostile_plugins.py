@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podium.framework.cluster_event import ClusterEvent, EventRegistration
+from podium.framework.cluster_event import ActionType, ClusterEvent, EventRegistration, EventResource
 from podium.framework.cycle_state import CycleState
 from podium.framework.extenders import AskingPostFilterPlugin
 from podium.framework.interface import FilterPlugin, Plugin, PreFilterExtensions, Scope
@@ -178,7 +178,13 @@ def test_events_that_are_none_are_refused_by_the_name_of_their_plugin(answer: An
         build_hint_map(made.plugins.values())
 
 
-@pytest.mark.parametrize("fields", [{"event": "NodeAdd"}, {"event": ClusterEvent("Node", 1)}])  # type: ignore[arg-type]
+class DuckEvent:
+    """Has what an event has, but for what it does."""
+
+    resource, action, custom_label = EventResource.NODE, ActionType.ADD, ""
+
+
+@pytest.mark.parametrize("fields", [{"event": "NodeAdd"}, {"event": DuckEvent()}, {"event": ClusterEvent("Node", 1)}])  # type: ignore[arg-type]
 def test_a_registration_of_something_else_cannot_be_made(fields: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="EventRegistration"):
         EventRegistration(**fields)
