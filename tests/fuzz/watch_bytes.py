@@ -12,6 +12,7 @@ import urllib.parse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from types import SimpleNamespace
 from typing import Any, Final
 from unittest.mock import Mock, patch
 
@@ -278,7 +279,8 @@ class _Response:
 
 def _stream(pieces: Sequence[bytes], *, lasts: bool) -> Stream:
     response: Any = _Response(pieces, lasts)
-    return Stream(response)
+    pool: Any = SimpleNamespace(users=0)
+    return Stream(response, pool, lambda: None)
 
 
 def _pod(name: str, uid: str, version: str) -> Json:
