@@ -20,6 +20,8 @@ from podium.sandbox.store import Store
 
 _HEAD = {kind: b'{"type":"' + kind.encode() + b'","object":' for kind in (ADDED, MODIFIED, DELETED)}
 
+_BOOKMARK_BEFORE_END_S = 2.0
+
 
 class Watch:
     """Streams the changes of one selection to one client until time, the client or a fault ends it."""
@@ -61,7 +63,7 @@ class Watch:
         """Write events until the watch is over."""
         loop = asyncio.get_running_loop()
         end_at = loop.time() + self._options.timeout_s
-        bookmark_at = loop.time() + self._bookmark_interval_s if self._options.bookmarks else end_at
+        bookmark_at = self._next_bookmark(loop.time(), end_at) if self._options.bookmarks else end_at
         self._collection.listeners[self._wake.set] = None
         try:
             if self._initial:
@@ -73,7 +75,7 @@ class Watch:
                 # A bookmark vouches for all changes up to its revision, so no await may come between the two.
                 if bookmark_at <= loop.time():
                     lines += self._bookmark()
-                    bookmark_at = loop.time() + self._bookmark_interval_s
+                    bookmark_at = self._next_bookmark(loop.time(), end_at)
                 if lines:
                     await response.write(lines)
                 self._alarm = self._alarm or loop.call_at(min(end_at, bookmark_at), self._ring)
@@ -88,6 +90,11 @@ class Watch:
             self._collection.listeners.pop(self._wake.set, None)
             if self._alarm is not None:
                 self._alarm.cancel()
+
+    def _next_bookmark(self, now: float, end_at: float) -> float:
+        """Once in each interval, and shortly before the end, so that the next watch begins there."""
+        regular_at, last_at = now + self._bookmark_interval_s, end_at - _BOOKMARK_BEFORE_END_S
+        return min(regular_at, last_at) if last_at > now else regular_at
 
     def _ring(self) -> None:
         # The loop's clock may still be a little before the hour (uvloop's counts milliseconds): then it is set again.

@@ -111,6 +111,14 @@ async def test_a_bookmark_never_runs_ahead_of_the_events(rest, sandbox):
     assert bookmarks
 
 
+async def test_a_bookmark_comes_shortly_before_the_end_of_a_watch():
+    async with Sandbox(kubelets=False, bookmark_interval_s=60.0) as sandbox, aiohttp.ClientSession() as session:
+        query = f"watch=1&allowWatchBookmarks=true&timeoutSeconds=3&resourceVersion={sandbox.store.revision}"
+        async with session.get(f"{sandbox.url}{PODS}?{query}") as response:
+            events = [orjson.loads(line)["type"] async for line in response.content]
+    assert events == ["BOOKMARK"]
+
+
 async def test_an_idle_watch_without_bookmarks_sleeps(rest, sandbox):
     await rest.watch(f"{PODS}?watch=1")
     spent = time.process_time()
