@@ -54,6 +54,8 @@ _OBJECT_BYTES_MAX = 4 * 1024 * 1024
 LIST_BYTES_MAX = 256 * 1024 * 1024
 """For a list, or a page of one, that is read in one piece."""
 _CLOSE_S_MAX = 2.0
+# Pools of two earlier sets of certificates: what is under way on older ones has had its time.
+_RETIRED_MAX = 4
 _DEADLINE_S = 30.0
 _SURELY_ALIVE_S = 10.0
 """For so long after its last answer a connection is taken to be alive when another one has gone silent."""
@@ -322,6 +324,9 @@ class ApiSession:
             self._direct.retire()
             self._retired += (self._direct, self._streams)
             self._open()
+            with anyio.move_on_after(_CLOSE_S_MAX):
+                while len(self._retired) > _RETIRED_MAX:
+                    await self._retired.pop(0).close()
         return header
 
     def _is_mended(self, error: Unreachable) -> bool:

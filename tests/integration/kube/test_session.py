@@ -638,3 +638,17 @@ async def test_bodies_have_limits_behind_a_proxy_too(server: FaultServer, tmp_pa
             await session.post(BINDING, b"{}")
         with pytest.raises(api_errors.Conflict):
             await session.post("/refused", b"{}")
+
+
+async def test_pools_of_old_certificates_are_closed_after_some_more(anyio_backend: object, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    async with tls_server(authority, ip="127.0.0.1") as server:
+        cluster = {"server": f"https://127.0.0.1:{server.port}", "certificate-authority": str(authority.file)}
+        clock = ManualClock()
+        async with ApiSession(await load(kubeconfig(tmp_path, cluster), clock)) as session:
+            for _ in range(6):
+                await session.request("GET", PODS.path)
+                authority.file.write_bytes(authority.file.read_bytes() + b"\n")
+                clock.advance(61)
+            await session.request("GET", PODS.path)
+            assert len(session._retired) == 4
