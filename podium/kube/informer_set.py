@@ -15,6 +15,7 @@ import anyio
 from podium.kube.consistency import Consistency
 from podium.kube.history import History
 from podium.kube.informer import Informer
+from podium.kube.list_failures import ListFailures
 from podium.kube.objects import Pod
 from podium.kube.reflector import Reflector, ReflectorSettings, ReflectorStatistics
 from podium.kube.resource_types import NODES, PODS, ObjectT, ResourceType
@@ -53,6 +54,7 @@ class InformerSet:
         self._informers: dict[str, Informer[Any]] = {}
         self._reflectors: list[Reflector[Any]] = []
         self._history: History[Pod] | None = None
+        self._failures = ListFailures(clock)
 
     def informer(self, resource: ResourceType[ObjectT]) -> Informer[ObjectT]:
         """The informer of that resource; asked for the first time before `run`."""
@@ -75,6 +77,7 @@ class InformerSet:
                 doubts=self,
                 settings=self._settings,
                 keep=self._keep.get(resource.path),
+                failures=self._failures,
             )
         )
         return made

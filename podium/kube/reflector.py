@@ -39,11 +39,11 @@ from podium.kube.api_errors import (
     ServerTimeout,
     Silent,
     Unauthorized,
-    Unreachable,
 )
 from podium.kube.backoff import Backoff, BackoffPolicy
 from podium.kube.history import WITNESSES
 from podium.kube.list_body import ListBody
+from podium.kube.list_failures import ListFailures
 from podium.kube.reflector_states import TRANSITIONS, ReflectorEvent, ReflectorState
 from podium.kube.resource_types import ObjectT, ResourceType
 from podium.kube.resource_versions import is_older
@@ -57,12 +57,6 @@ from podium.lib.turns import Turns
 log = structlog.get_logger(__name__)
 
 SunkT_contra = TypeVar("SunkT_contra", contravariant=True)
-_HINTS: dict[type[ApiError], str] = {
-    Forbidden: "not allowed to list and watch: the role needs both verbs on this resource",
-    NotFound: "the API server does not serve this resource",
-}
-
-
 _REFUSALS = (BadRequest, Invalid, Malformed, ServerTimeout)
 """What a request for everything may meet where one for a page does not."""
 
@@ -171,6 +165,7 @@ class Reflector(Generic[ObjectT]):
         doubts: Doubts,
         settings: ReflectorSettings,
         keep: Keep[ObjectT] | None = None,
+        failures: ListFailures | None = None,
     ) -> None:
         self.state = ReflectorState.IDLE
         self.statistics = ReflectorStatistics()
@@ -183,6 +178,7 @@ class Reflector(Generic[ObjectT]):
         self._on_absent = on_absent
         self._on_outdated = on_outdated
         self._doubts = doubts
+        self._failures = failures or ListFailures(clock)
         self.recent: deque[ObjectT] = deque(maxlen=WITNESSES)
         self._settings = settings
         self._decoder = ObjectDecoder(resource, keep)
@@ -433,7 +429,7 @@ class Reflector(Generic[ObjectT]):
         return ReflectorEvent.LISTED
 
     def _refuse(self, why: str) -> ReflectorEvent:
-        log.info("no list in one piece, listing pages", resource=self.resource.plural, why=why)
+        log.debug("no list in one piece, listing pages", resource=self.resource.plural, why=why)
         self._close_stream()
         return ReflectorEvent.REFUSED
 
@@ -458,15 +454,8 @@ class Reflector(Generic[ObjectT]):
         if isinstance(error, NotFound):
             self._on_absent()
         delay_s = self._delay_s(error, expired=expired)
-        # The session tells what concerns every kind, once for all.
-        tell = log.debug if was_absent or isinstance(error, (Unreachable, Unauthorized)) else log.warning
-        tell(
-            _HINTS.get(type(error), "list or watch failed"),
-            resource=self.resource.plural,
-            during=self.state.value,
-            error=str(error),
-            retry_s=round(delay_s, 3),
-        )
+        if not was_absent:
+            self._failures.tell(self.resource.plural, error, self.state.value, delay_s)
         await anyio.sleep(delay_s)
         return ReflectorEvent.EXPIRED if expired else ReflectorEvent.FAILED
 
