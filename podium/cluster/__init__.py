@@ -4,9 +4,10 @@ Owns which pods count on which node (assume, confirm, forget), the columns and i
 Never knows plugins, never does I/O, never reads a clock.
 """
 
-from podium.cluster.cache import Cache, CacheError
+from podium.cluster.cache import Cache
 from podium.cluster.footprint import Footprint, HostPort, footprint, host_ports
 from podium.cluster.node_info import NodeInfo
+from podium.cluster.pod_states import CacheError
 from podium.cluster.snapshot import IntArray, Rows, Snapshot
 
 __all__ = [

@@ -10,7 +10,6 @@ far as it can be read, and its node takes no new pods; upstream counts what it c
 
 from __future__ import annotations
 
-import enum
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,13 +20,12 @@ from msgspec.structs import replace
 
 from podium.cluster.closed_nodes import ITSELF, ClosedNodes, brief
 from podium.cluster.footprint import Footprint, footprint, footprint_without_requests, unread_part
+from podium.cluster.pod_states import PodEvent, PodState, next_state
 from podium.cluster.snapshot import Snapshot
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.requests import node_allocatable
 from podium.kube.unreadable import UnreadablePod, unread_field
-from podium.lib.error_words import Worded
-from podium.lib.state_table import InvalidTransition, StateTable
 from podium.telemetry import get_logger
 
 log = get_logger("cache")
@@ -38,52 +36,6 @@ never asks for one."""
 
 ReportBroken: TypeAlias = Callable[[Node | Pod, FieldError], None]
 """Told of each object that cannot be read in full, once per object and fault."""
-
-
-class PodState(enum.Enum):
-    """Where a pod stands in the cache."""
-
-    UNKNOWN = enum.auto()
-    ASSUMED = enum.auto()
-    ADDED = enum.auto()
-
-
-class PodEvent(enum.Enum):
-    """What happens to a pod in the cache."""
-
-    ASSUME = enum.auto()
-    FORGET = enum.auto()
-    ADD = enum.auto()
-    UPDATE = enum.auto()
-    REMOVE = enum.auto()
-
-
-POD_STATES: Final = StateTable(
-    "pod in the cache",
-    {
-        (PodState.UNKNOWN, PodEvent.ASSUME): PodState.ASSUMED,
-        (PodState.UNKNOWN, PodEvent.ADD): PodState.ADDED,
-        (PodState.UNKNOWN, PodEvent.FORGET): PodState.UNKNOWN,
-        (PodState.ASSUMED, PodEvent.ADD): PodState.ADDED,
-        (PodState.ASSUMED, PodEvent.FORGET): PodState.UNKNOWN,
-        (PodState.ASSUMED, PodEvent.REMOVE): PodState.UNKNOWN,
-        (PodState.ADDED, PodEvent.UPDATE): PodState.ADDED,
-        (PodState.ADDED, PodEvent.REMOVE): PodState.UNKNOWN,
-    },
-)
-
-
-class CacheError(Worded):
-    """An operation that the pod's state does not allow; the cache is unchanged."""
-
-
-_REFUSALS: Final = {
-    PodEvent.ASSUME: "pod {pod} is in the cache, so can't be assumed",
-    PodEvent.FORGET: "pod {pod} wasn't assumed so cannot be forgotten",
-    PodEvent.ADD: "pod {pod} was already in added state",
-    PodEvent.UPDATE: "pod {pod} is not in added state, so cannot be updated",
-    PodEvent.REMOVE: "pod {pod} is not found in scheduler cache, so cannot be removed from it",
-}
 
 
 @dataclass(slots=True)
@@ -187,7 +139,7 @@ class Cache:
         Raises:
             CacheError: it counts on a node already.
         """
-        self._next(pod, PodEvent.ASSUME)
+        next_state(self.state_of(pod.uid), PodEvent.ASSUME, pod)
         self._insert(PodState.ASSUMED, pod.on_node(node_name))
         self._assumed.add(pod.uid)
 
@@ -200,7 +152,7 @@ class Cache:
         Raises:
             CacheError: the API server has confirmed it meanwhile.
         """
-        self._next(pod, PodEvent.FORGET)
+        next_state(self.state_of(pod.uid), PodEvent.FORGET, pod)
         if pod.uid not in self._assumed:
             return False
         self._delete(pod.uid)
@@ -212,7 +164,7 @@ class Cache:
         Raises:
             CacheError: it was added before.
         """
-        state = self._next(pod, PodEvent.ADD)
+        state = next_state(self.state_of(pod.uid), PodEvent.ADD, pod)
         cached = self._pods.get(pod.uid)
         if cached is None:
             self._insert(state, pod)
@@ -227,7 +179,7 @@ class Cache:
         Raises:
             CacheError: it is not added, or only assumed.
         """
-        self._next(pod, PodEvent.UPDATE)
+        next_state(self.state_of(pod.uid), PodEvent.UPDATE, pod)
         self._replace(self._pods[pod.uid], pod)
 
     def remove_pod(self, pod: Pod) -> None:
@@ -236,7 +188,7 @@ class Cache:
         Raises:
             CacheError: it is not known.
         """
-        self._next(pod, PodEvent.REMOVE)
+        next_state(self.state_of(pod.uid), PodEvent.REMOVE, pod)
         self._delete(pod.uid)
 
     def put_pod(self, pod: Pod) -> None:
@@ -348,12 +300,6 @@ class Cache:
         return [*self._nodes, *(name for name, pods in self._on_node.items() if pods and name not in self._nodes)]
 
     # ------------------------------------------------------------ inside
-
-    def _next(self, pod: Pod, event: PodEvent) -> PodState:
-        try:
-            return POD_STATES.next(self.state_of(pod.uid), event)
-        except InvalidTransition:
-            raise CacheError(_REFUSALS[event].format(pod=f"{pod.uid}({pod.key})")) from None
 
     def _read(self, pod: Pod) -> tuple[Footprint, str]:
         """What the pod takes up, and what of that cannot be read."""

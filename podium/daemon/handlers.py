@@ -14,7 +14,7 @@ from typing import Any
 
 from podium.binder import EventRecorder, WaitingPods, failed_scheduling
 from podium.cluster import Cache, CacheError
-from podium.cluster.cache import PodState
+from podium.cluster.pod_states import PodState
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.stray_pods import StrayPods
 from podium.framework.cluster_event import (

@@ -9,8 +9,9 @@ import pytest
 
 from tests.e2e.cluster import PODS, Cluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
-from tests.e2e.objects import nodes, pod, pods
+from tests.e2e.objects import HOSTNAME, condition, nodes, pod, pods
 from tests.e2e.priorities import create_priorities, high, missing, running
+from tests.e2e.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -136,3 +137,29 @@ async def test_one_refused_binding_delays_no_others_of_its_namespace(
     await sandbox_cluster.create(*pods(10))
     await sandbox_cluster.wait_bound([f"web-{index}" for index in range(10)])
     assert "refused" not in await sandbox_cluster.placements()
+
+
+async def test_pods_of_any_size_that_others_have_bound_take_their_room(cluster: Cluster, start: StartDaemon) -> None:
+    labelled = pod("labelled", cpu="3", nodeName="node-0", scheduler=OTHERS)
+    labelled["metadata"]["labels"] = {f"k{number}": "v" for number in range(10_001)}
+    minding = pod("minding", cpu="1", nodeName="node-1", scheduler=OTHERS)
+    apart = [
+        {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": app}}}
+        for app in (*(f"other-{number}" for number in range(1_200)), "web")
+    ]
+    minding["spec"]["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": apart}}
+    await cluster.create(*nodes(2, cpu="4"), labelled, minding)
+    await start(cluster)
+    names = [f"web-{number}" for number in range(4)]
+    web = [pod(name, cpu="900m") for name in names]
+    for each in web:
+        each["metadata"]["labels"] = {"app": "web"}
+    await cluster.create(*web)
+
+    async def all_but_one_wait() -> bool:
+        told = [condition(await cluster.pod(name)).get("message", "") for name in names]
+        return sum("1 Insufficient cpu" in each and "existing pods anti-affinity rules" in each for each in told) == 3
+
+    await eventually(all_but_one_wait)
+    placed = await cluster.placements()
+    assert [placed[name] for name in names if placed.get(name)] == ["node-0"]

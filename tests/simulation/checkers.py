@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.cluster.cache import PodState
+from podium.cluster.pod_states import PodState
 from podium.queues.places import Place
 from podium.sandbox.journal import Change
 from podium.whatif.evaluate import Evaluator, Scenario

@@ -5,7 +5,8 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from podium.cluster import Cache, CacheError, HostPort
-from podium.cluster.cache import CHANGES_WAITING_MAX, POD_STATES, PodEvent, PodState
+from podium.cluster.cache import CHANGES_WAITING_MAX
+from podium.cluster.pod_states import POD_STATES, PodEvent, PodState
 from podium.kube.objects import Container, OwnerReference, PodSpec
 from podium.kube.requests import CONTAINERS_MAX
 from podium.lib.state_table import InvalidTransition

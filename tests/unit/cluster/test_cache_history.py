@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster import Cache, HostPort, Snapshot, footprint
-from podium.cluster.cache import PodState
+from podium.cluster.pod_states import PodState
 from tests.builders import node, pod
 
 NODES = [f"n{index}" for index in range(20)]

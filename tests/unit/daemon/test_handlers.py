@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from podium.binder import failed_scheduling
-from podium.cluster.cache import PodState
+from podium.cluster.pod_states import PodState
 from podium.daemon.handlers import RESOURCE_EVENTS, ResourceHandler
 from podium.daemon.stray_pods import StrayPods
 from podium.framework.cluster_event import (

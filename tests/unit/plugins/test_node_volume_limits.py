@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.cluster import Cache, Snapshot
-from podium.cluster.cache import PodState
+from podium.cluster.pod_states import PodState
 from podium.framework.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
 from podium.framework.status import SKIP, PluginError, unresolvable, unschedulable
 from podium.kube.informer import Informer

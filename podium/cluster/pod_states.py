@@ -1,0 +1,71 @@
+"""Where a pod stands in the cache, as a table.
+
+Source: kubernetes pkg/scheduler/backend/cache/interface.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+from podium.kube.objects import Pod
+from podium.lib.error_words import Worded
+from podium.lib.state_table import InvalidTransition, StateTable
+
+
+class PodState(enum.Enum):
+    """Where a pod stands in the cache."""
+
+    UNKNOWN = enum.auto()
+    ASSUMED = enum.auto()
+    ADDED = enum.auto()
+
+
+class PodEvent(enum.Enum):
+    """What happens to a pod in the cache."""
+
+    ASSUME = enum.auto()
+    FORGET = enum.auto()
+    ADD = enum.auto()
+    UPDATE = enum.auto()
+    REMOVE = enum.auto()
+
+
+POD_STATES: Final = StateTable(
+    "pod in the cache",
+    {
+        (PodState.UNKNOWN, PodEvent.ASSUME): PodState.ASSUMED,
+        (PodState.UNKNOWN, PodEvent.ADD): PodState.ADDED,
+        (PodState.UNKNOWN, PodEvent.FORGET): PodState.UNKNOWN,
+        (PodState.ASSUMED, PodEvent.ADD): PodState.ADDED,
+        (PodState.ASSUMED, PodEvent.FORGET): PodState.UNKNOWN,
+        (PodState.ASSUMED, PodEvent.REMOVE): PodState.UNKNOWN,
+        (PodState.ADDED, PodEvent.UPDATE): PodState.ADDED,
+        (PodState.ADDED, PodEvent.REMOVE): PodState.UNKNOWN,
+    },
+)
+
+
+class CacheError(Worded):
+    """An operation that the pod's state does not allow; the cache is unchanged."""
+
+
+_REFUSALS: Final = {
+    PodEvent.ASSUME: "pod {pod} is in the cache, so can't be assumed",
+    PodEvent.FORGET: "pod {pod} wasn't assumed so cannot be forgotten",
+    PodEvent.ADD: "pod {pod} was already in added state",
+    PodEvent.UPDATE: "pod {pod} is not in added state, so cannot be updated",
+    PodEvent.REMOVE: "pod {pod} is not found in scheduler cache, so cannot be removed from it",
+}
+
+
+def next_state(state: PodState, event: PodEvent, pod: Pod) -> PodState:
+    """Where the pod stands after the event.
+
+    Raises:
+        CacheError: there is no such event in that state.
+    """
+    try:
+        return POD_STATES.next(state, event)
+    except InvalidTransition:
+        raise CacheError(_REFUSALS[event].format(pod=f"{pod.uid}({pod.key})")) from None
