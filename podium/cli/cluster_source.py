@@ -59,7 +59,8 @@ def objects_of_cluster(
     try:
         return event_loop.run(fetch)
     except ConnectionConfigError as error:
-        raise click.ClickException(str(error)) from error
+        instead = "" if kubeconfig else "; give one with --kubeconfig, or the cluster's objects with -f"
+        raise click.ClickException(f"{error}{instead}") from error
 
 
 async def _listed(session: ApiSession, resource: ResourceType[Any]) -> list[Manifest]:

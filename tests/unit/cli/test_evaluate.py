@@ -201,6 +201,30 @@ def test_half_a_question_is_a_usage_error(arguments, text):
     assert text in " ".join(result.output.split())
 
 
+def test_without_any_cluster_both_ways_to_give_one_are_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    result = _run("--pod", _written(tmp_path / "pod.yaml", POD))
+    assert result.exit_code == 1
+    assert "no kubeconfig was given" in result.stderr
+    assert result.stderr.endswith("; give one with --kubeconfig, or the cluster's objects with -f\n")
+
+
+@pytest.mark.parametrize(("content", "text"), [(None, "this is a directory, not a kubeconfig file"), ("", "is empty")])
+def test_a_kubeconfig_that_is_none_is_told_in_plain_words(content, text, tmp_path):
+    path = tmp_path / "kubeconfig"
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_text(content)
+    result = _run("--kubeconfig", path, "--pod", _written(tmp_path / "pod.yaml", POD))
+    assert (result.exit_code, result.stdout) == (1, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"Error: kubeconfig {path}: ")
+    assert line.endswith(text)
+
+
 def test_file_that_is_not_there_is_named(tmp_path):
     for arguments in (["nowhere"], ["-f", "nowhere", "--pod", "nowhere"]):
         result = _run(*arguments)
