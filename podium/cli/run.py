@@ -17,6 +17,7 @@ from podium.cli.leader_election import leader_election_options, with_options
 from podium.cli.logs import logging_options
 from podium.config import ConfigError
 from podium.lib import garbage
+from podium.lib.error_words import words_of
 from podium.telemetry import get_logger
 
 
@@ -148,6 +149,10 @@ def command(
     )
     ends = (ConnectionConfigError, ServingError, CertificateError, PluginError, ConfigError, PartFailed, LeadershipLost)
     try:
-        event_loop.run(App(good.config, options, is_watched=True).run)
+        try:
+            event_loop.run(App(good.config, options, is_watched=True).run)
+        except SystemExit as error:
+            # Nothing of podium's exits, but a task that a plugin has started may: that is no orderly end.
+            raise PartFailed(f"a task of a plugin has ended the event loop: {words_of(error)}") from error
     except* ends as group:
         raise click.ClickException("\n".join(event_loop.messages(group))) from None

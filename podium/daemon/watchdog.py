@@ -125,8 +125,8 @@ class Watchdog:
         looked_s = time.monotonic()
         while not self._is_over.wait(_LOOK_EVERY_S):
             now_s = time.monotonic()
-            if now_s - looked_s > self._stuck_s and self._asked_s is not None:
-                self._asked_s = now_s  # This thread has not run either: the process was stopped, or the machine.
+            if now_s - looked_s > self._stuck_s:
+                self._asked_s = None  # This thread has not run either: the process was stopped, or the machine.
             looked_s = now_s
             if self._stop_at_s is not None and now_s >= self._stop_at_s:
                 self._give_up(main)

@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from podium.daemon.watchdog import STOP_S_MAX
 from tests.e2e.cluster import SandboxCluster
 from tests.e2e.daemon import Daemon, Json, configuration
 from tests.e2e.objects import nodes, pod, pods
@@ -60,6 +61,8 @@ class Hangs(PreEnqueuePlugin, FilterPlugin, ScorePlugin, PreBindPlugin):
 POINTS = {"preenqueue": "PreEnqueue", "filter": "Filter", "score": "Score", "prebind": "PreBind", "sleeps": "Filter"}
 GRACE_S = 20.0
 """As in deploy/."""
+BUSY_MACHINE = 1.5
+"""By so much the test's own clock may be late."""
 
 
 async def started(cluster: SandboxCluster, directory: Path) -> Daemon:
@@ -80,7 +83,7 @@ async def stuck(daemon: Daemon) -> Json:
         assert lines
         return lines[0]
 
-    return await eventually(told, 30.0)
+    return await eventually(told)
 
 
 @pytest.mark.parametrize("name", POINTS)
@@ -107,8 +110,8 @@ async def test_a_plugin_that_never_returns_is_named_and_sigterm_ends_the_process
         if name != "prebind":
             await anyio.sleep(0.1)  # signals of one kind that come at once are one
             daemon.terminate()
-        assert await daemon.wait_ended(2 * GRACE_S) == 1
-        assert time.monotonic() - began_s < (GRACE_S if name == "prebind" else GRACE_S / 2)
+        assert await daemon.wait_ended() == 1
+        assert time.monotonic() - began_s < (BUSY_MACHINE * GRACE_S if name == "prebind" else STOP_S_MAX)
         (last,) = daemon.log("Told to stop, and still running: exiting")
         assert (last["plugin"], last["extension_point"], last["pod"]) == ("Hangs", POINTS[name], f"default/{name}")
     finally:
@@ -130,7 +133,7 @@ async def test_sigterm_ends_a_process_whose_plugin_holds_the_interpreter(
 
         await eventually(is_deaf)
         daemon.terminate()
-        assert await daemon.wait_ended(2 * GRACE_S) == 1
+        assert await daemon.wait_ended() == 1
         assert "hangs.py" in daemon.output()
     finally:
         daemon.kill()
@@ -147,12 +150,12 @@ async def test_sigterm_ends_a_process_whose_plugin_ignores_that_it_is_cancelled(
         async def is_at_work() -> bool:
             return "ignoring" in daemon.output()
 
-        await eventually(is_at_work, 30.0)
+        await eventually(is_at_work)
         assert (await daemon.get("/livez"))[0] == 200
         daemon.terminate()
         began_s = time.monotonic()
-        assert await daemon.wait_ended(2 * GRACE_S) == 1
-        assert time.monotonic() - began_s < GRACE_S
+        assert await daemon.wait_ended() == 1
+        assert time.monotonic() - began_s < BUSY_MACHINE * GRACE_S
     finally:
         daemon.kill()
 

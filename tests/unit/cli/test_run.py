@@ -173,6 +173,15 @@ def test_what_stops_the_daemon_is_told_in_a_line_and_ends_it_with_1(
     assert (result.exit_code, result.stderr) == (1, f"Error: {error}\n")
 
 
+def test_an_exit_by_a_task_of_a_plugin_is_no_orderly_end(started: Started) -> None:
+    started.error = SystemExit(0)
+    result = invoke("--logging-format", "text")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Error: a task of a plugin has ended the event loop: SystemExit: 0\n",
+    )
+
+
 def test_any_other_error_is_not_swallowed(started: Started) -> None:
     started.error = KeyError("mistake")
     result = invoke()

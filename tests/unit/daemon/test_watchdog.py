@@ -161,3 +161,28 @@ def test_probes_are_answered_by_the_stand_in_while_the_loop_is_stuck() -> None:
             await until(stand_in.is_done.is_set)
 
     asyncio.run(main())
+
+
+def test_a_process_that_stood_still_as_a_whole_is_not_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+    later_s = 0.0
+
+    class Jumping:
+        """The clock of a process that was stopped, and continued much later."""
+
+        @staticmethod
+        def monotonic() -> float:
+            return time.monotonic() + later_s
+
+    monkeypatch.setattr(watchdog, "time", Jumping)
+
+    async def main() -> None:
+        nonlocal later_s
+        with capture_logs() as logs, watched(Ended(), Metrics(), stuck_s=1000.0) as dog:
+            for _ in range(20):
+                # In the midst of a question that the loop has not come to answer.
+                block_until(lambda: dog._asked_s is not None)
+                later_s += 5000.0
+                await until(lambda: dog._asked_s is None)
+        assert not logs
+
+    asyncio.run(main())
