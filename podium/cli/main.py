@@ -31,6 +31,18 @@ class _Commands(click.Group):
         command: click.Command = module.command
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what an error quotes from outside is shown as it is, not obeyed by the terminal."""
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            from podium.telemetry.log_text import printable, without_user_info
+
+            shown = "\n".join(printable(without_user_info(line)) for line in error.message.split("\n"))
+            # Final for type checkers only; an error of another class would be shown otherwise.
+            vars(error)["message"] = shown
+            raise
+
     def main(self, *args: Any, **extra: Any) -> Any:
         """As click's, and what ends any command unforeseen ends it in one line."""
         streams.reopen_closed()

@@ -59,3 +59,11 @@ def test_every_command_that_answers_has_the_same_formats_under_the_same_option()
             assert list(option.type.choices) == ["text", "json", "yaml"], name
             assert option.type.convert("table", option, None) == "text"
             assert option.type.convert("jsonl", option, None) == "json"
+
+
+def test_what_an_error_quotes_is_not_obeyed_by_the_terminal() -> None:
+    for file in ("\x1b[2J", "\x9b2J\u202e"):
+        result = CliRunner().invoke(main, ["evaluate", "-f", "cluster.yaml", "--pod", f"/no/such/{file}"])
+        assert result.exit_code != 0
+        assert f"/no/such/{file.encode('unicode_escape').decode()}" in result.output
+        assert file not in result.output
