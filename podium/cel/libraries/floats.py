@@ -10,6 +10,7 @@ from podium.cel.errors import EvaluationError
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
 _SPECIAL = re.compile(r"[+-]?(?:inf|infinity)|nan", re.IGNORECASE)
+_UNDERSCORE = re.compile(r"(?<=[0-9])_(?=[0-9])")
 _LENGTH_MAX = 4096
 
 
@@ -19,6 +20,7 @@ def parse_double(text: str) -> float:
     Raises: EvaluationError.
     """
     number = math.nan
+    text = _UNDERSCORE.sub("", text)
     if len(text) > _LENGTH_MAX:
         raise EvaluationError("type conversion error from 'string' to 'double'")
     if _SPECIAL.fullmatch(text):

@@ -27,10 +27,12 @@ class Category(NamedTuple):
 
     name: str
     negated: bool
+    fold: bool
 
     def holds(self, character: str) -> bool:
-        """Whether a character belongs to it."""
-        return unicodedata.category(character).startswith(self.name) != self.negated
+        """Whether a character belongs to it, or one that differs from it by case only."""
+        forms = {character, *character.lower(), *character.upper()} if self.fold else character
+        return any(unicodedata.category(each).startswith(self.name) for each in forms) != self.negated
 
 
 class Characters(NamedTuple):
@@ -55,11 +57,11 @@ def single(character: str, *, fold: bool) -> Characters:
     return Characters(folded(ranges) if fold else ranges)
 
 
-def category(name: str, *, negated: bool) -> Category | None:
+def category(name: str, *, negated: bool, fold: bool) -> Category | None:
     """A category by its name in a pattern; None if there is no such category."""
     if name == "Any":
-        return Category("", negated)
-    return Category(name, negated) if name in _CATEGORIES else None
+        return Category("", negated, fold)
+    return Category(name, negated, fold) if name in _CATEGORIES else None
 
 
 def inverted(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

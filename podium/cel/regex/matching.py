@@ -41,7 +41,7 @@ class Pattern:
     def __init__(self, code: tuple[Instruction, ...], start: int) -> None:
         self._code = code
         self._start = start
-        self._upkeep = 1 + len(code) // 8  # instructions that are passed through on the way to others
+        self._upkeep = 1 + len(code) // 2  # instructions that are passed through on the way to others
         self._reset()
 
     def _reset(self) -> None:

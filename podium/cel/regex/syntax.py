@@ -63,7 +63,7 @@ _CONTROL = {"a": 7, "f": 12, "t": 9, "n": 10, "r": 13, "v": 11}
 _ASSERTIONS = {"A": "begin", "z": "end", "b": "word boundary", "B": "no word boundary"}
 _COUNT = re.compile(r"\{(\d+)(,(\d*))?\}", re.ASCII)
 _GROUP = re.compile(r"\(\?(?:P?<(?P<name>[A-Za-z0-9_]+)>|(?P<on>[imsU]*)(?P<off>-[imsU]+)?(?P<end>[:)]))")
-_POSIX_CLASS = re.compile(r"\[:(\^?)(\w+):\]", re.ASCII)
+_POSIX_CLASS = re.compile(r"\[:(\^?)(.*?):\]", re.DOTALL)
 _HEX = re.compile(r"x(?:([0-9A-Fa-f]{2})|\{([0-9A-Fa-f]+)\})")
 _OCTAL = re.compile(r"0[0-7]{0,2}|[1-7][0-7]{1,2}")
 _UNICODE = re.compile(r"([pP])(?:\{(\^?)([^}]*)\}|(.))", re.DOTALL)
@@ -87,7 +87,6 @@ class Reader:
         self._at = 0
         self._flags = ""
         self._open = [_Group([], [], "")]
-        self._names: set[str] = set()
 
     def read(self) -> Pattern:
         """The tree.
@@ -136,14 +135,12 @@ class Reader:
             raise PatternError(f"invalid or unsupported Perl syntax: {self._text[self._at : self._at + 4]!r}")
         self._at = match.end()
         if match["name"]:
-            if match["name"] in self._names:
-                raise PatternError(f"duplicate capture group name {match['name']!r}")
-            self._names.add(match["name"])
             self._push(self._flags)
             return
         flags = "".join(sorted((set(self._flags) | set(match["on"])) - set(match["off"] or "")))
         if match["end"] == ":":
             self._push(self._flags)
+        self._open[-1].repeated = False
         self._flags = flags
 
     def _push(self, flags: str) -> None:
@@ -224,7 +221,8 @@ class Reader:
         if match is None:
             raise PatternError("invalid character class range")
         self._at = match.end()
-        found = category(match[3] if match[3] is not None else match[4], negated=(match[1] == "P") != bool(match[2]))
+        name = match[3] if match[3] is not None else match[4]
+        found = category(name, negated=(match[1] == "P") != bool(match[2]), fold="i" in self._flags)
         if found is None:
             raise PatternError(f"unknown or unsupported character class: \\{match[0]}")
         return Characters((), (found,))
@@ -262,12 +260,12 @@ class Reader:
         while first or not self._text.startswith("]", self._at):
             if self._at >= len(self._text):
                 raise PatternError("missing closing ]")
-            self._class_item(ranges, categories, first=first)
+            self._class_item(ranges, categories)
             first = False
         self._at += 1
         return Characters(tuple(ranges), tuple(categories), negated)
 
-    def _class_item(self, ranges: list[tuple[int, int]], categories: list[Category], *, first: bool) -> None:
+    def _class_item(self, ranges: list[tuple[int, int]], categories: list[Category]) -> None:
         if match := _POSIX_CLASS.match(self._text, self._at):
             if match[2] not in _POSIX:
                 raise PatternError(f"invalid character class range: {match[0]}")
@@ -283,9 +281,6 @@ class Reader:
                 categories.extend(shared.categories)
                 return
             self._at -= 1
-        elif self._text.startswith("-", self._at) and not first and not self._text.startswith(("-]", "--"), self._at):
-            # Perl takes such a dash for itself.
-            raise PatternError("invalid character class range")
         low = high = self._class_code()
         if self._text.startswith("-", self._at) and not self._text.startswith("-]", self._at):
             self._at += 1

@@ -159,3 +159,22 @@ def test_line_that_is_no_question_is_named_by_its_place(line):
     answer = Evaluator().answer_line(line, "file:7")
     assert answer["id"] == "file:7"
     assert answer["error"].startswith("not a scenario: ")
+
+
+@pytest.mark.parametrize(
+    ("expression", "answer"),
+    [
+        ('device.attributes["gpu.example.com"].index > 2', {"matches": True}),
+        ('device.capacity["gpu.example.com"].memory == quantity("1")', {"matches": False}),
+        ("device.nope", {"error": "CEL compile error: 1:7: undefined field 'nope'"}),
+        ('device.attributes["gpu.example.com"].nope', {"error": "CEL runtime error: no such key: nope"}),
+    ],
+)
+def test_selector_is_asked_about_a_device(expression, answer):
+    device = {"name": "d", "attributes": {"index": {"int": 3}}, "capacity": {"memory": {"value": "1Gi"}}}
+    assert _answer(expression=expression, driver="gpu.example.com", device=device) == {"id": "s-1", **answer}
+
+
+def test_device_that_cannot_be_read_is_an_error_that_names_the_attribute():
+    answer = _answer(expression="true", driver="d", device={"attributes": {"odd": {}}})
+    assert answer["error"] == "CEL runtime error: attribute odd: unsupported attribute value"

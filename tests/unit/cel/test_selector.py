@@ -1,0 +1,96 @@
+import threading
+
+import pytest
+
+from podium.cel import COST_LIMIT, CompileError, EvaluationError, compile_selector
+from podium.cel.selector import Selector
+from tests.unit.cel.devices import ATTRIBUTES, CAPACITY, bound, holds
+
+
+@pytest.mark.parametrize(
+    ("expression", "cost"),
+    [
+        ("true", 0),
+        ('device.driver == "gpu.example.com"', 4),
+        (f"has({ATTRIBUTES}.model) && {ATTRIBUTES}.index == 3", 8),
+        (f"{CAPACITY}.memory.isGreaterThan(quantity('1'))", 6),
+        (f"{CAPACITY}.?memory.optMap(m, m.isGreaterThan(quantity('1'))).orValue(false)", 14),
+        ("[1, 2, 3].exists(x, x > 1)", 16),
+        ("[1, 2, 3].all(x, x > 0)", 16),
+        ("[1, 2, 3].map(x, x > 1, x * 2) == [4, 6]", 36),
+        ("[1, 2, 3].filter(x, x > 1).size() == 2", 35),
+        ("[1, 2, 3].exists_one(x, x > 2)", 10),
+        (f"{ATTRIBUTES}.model.matches('^a')", 5),
+        ("'a'.replace('a', 'b') == 'b'", 2),
+        (f"true ? {ATTRIBUTES}.healthy : false", 3),
+        ("1 in [1, 2]", 0),
+    ],
+)
+def test_costs_are_upstreams(expression, cost):
+    assert compile_selector(expression).evaluate(bound())[1] == cost
+
+
+DEAR = "lists.range(1000).all(x, lists.range(1000).all(y, x + y >= 0))"
+
+
+def test_selector_that_costs_too_much_is_an_error_that_nothing_absorbs():
+    for expression in (DEAR, f"{DEAR} || true", f"true && {DEAR}", f"[1].exists(x, {DEAR})"):
+        with pytest.raises(EvaluationError, match="cost limit exceeded"):
+            compile_selector(expression).evaluate(bound(), cost_limit=10_000)
+    with pytest.raises(EvaluationError, match="cost limit exceeded"):
+        compile_selector("[1, 2, 3].all(x, x > 0)").evaluate(bound(), cost_limit=15)
+    assert compile_selector("[1, 2, 3].all(x, x > 0)").evaluate(bound(), cost_limit=16) == (True, 16)
+    assert COST_LIMIT == 1_000_000
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "lists.range(9223372036854775807).size() > 0",
+        "lists.range(100000000).size() > 0",
+        f"cel.bind(a, 'x'.replace('', '{'y' * 2000}'), cel.bind(b, a.replace('', a), b.replace('', b) == b))",
+        "cel.bind(a, lists.range(3000000), (a + a + a + a).size() > 0)",
+        "['" + "x" * 5000 + "'].map(x, x.split('').join(x)).map(x, x.split('').join(x))[0].size() > 0",
+    ],
+)
+def test_value_that_grows_without_bounds_is_an_error(expression):
+    with pytest.raises(EvaluationError):
+        holds(expression)
+
+
+@pytest.mark.parametrize("expression", [f"{ATTRIBUTES}.model", f"{ATTRIBUTES}.index", f"{ATTRIBUTES}.driverVersion"])
+def test_answer_that_is_no_bool_is_an_error(expression):
+    with pytest.raises(EvaluationError, match="could not be converted to bool"):
+        holds(expression)
+
+
+def test_expression_is_compiled_once():
+    assert compile_selector("device.driver == 'a'") is compile_selector("device.driver == 'a'")
+
+
+def test_value_of_another_type_than_was_inferred_does_no_harm():
+    for expression in ("dyn(1).orValue(ip('::1')).isLoopback()", "optional.none().or(dyn(1)).hasValue()"):
+        with pytest.raises(EvaluationError, match="no such overload"):
+            holds(expression)
+
+
+def test_deeply_nested_macros_are_a_compile_error():
+    with pytest.raises(CompileError, match="nests too deeply"):
+        Selector("[1].all(x, " * 240 + "true" + ")" * 240)
+    assert Selector("[1].all(x, " * 40 + "true" + ")" * 40).matches(bound())
+
+
+def test_threads_share_a_selector():
+    selector = Selector(f"{ATTRIBUTES}.model.matches('^[a-h]+[0-9]*$') && [1, 2, 3].exists(x, x == {ATTRIBUTES}.index)")
+    devices = [bound(attributes={"model": {"string": f"{'a' * i}1"}, "index": {"int": i % 5}}) for i in range(1, 40)]
+    expected = [selector.matches(each) for each in devices]
+    answers = []
+    threads = [
+        threading.Thread(target=lambda: answers.append([Selector.matches(selector, each) for each in devices]))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [expected] * 4
