@@ -21,6 +21,8 @@ from podium.kube.consistency import Consistency
 from podium.kube.dispatcher import Dispatcher
 from podium.kube.informer import Informer
 from podium.kube.informer_set import InformerSet
+from podium.kube.reflector import Reflector
+from podium.kube.streams import Stream
 from podium.kube.wire import ObjectDecoder
 from podium.kube.write_lanes import Lane
 from podium.plugins.node_resources_fit import NodeResourcesFit
@@ -179,11 +181,26 @@ def _decide_amid_lists(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Consistency, "wait_s", lambda *_: 0.0)
 
 
+def _wait_long_for_silent_watches(patch: pytest.MonkeyPatch) -> None:
+    open_stream = Reflector._open_stream
+
+    async def open_patiently(reflector: Reflector[Any], query: str, *_: float) -> Stream:
+        return await open_stream(reflector, query, 600.0, 180.0)
+
+    patch.setattr(Reflector, "_open_stream", open_patiently)
+
+
+def _never_start_over(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(InformerSet, "_start_over", lambda *_: None)
+
+
 TRIALS: dict[str, tuple[Plant, str]] = {
     "a slow namespace": (_put_all_namespaces_in_one_lane, "bounded"),
     "a namespace that is refused": (_let_each_429_concern_everybody, "bounded"),
     "Events that are refused": (_let_each_429_concern_everybody, "bounded"),
     "a list that is none": (_believe_any_list, "overfull"),
+    "connections that go silent": (_wait_long_for_silent_watches, "bounded"),
+    "an older state of etcd": (_never_start_over, "bounded"),
     "a list amid attempts": (_decide_amid_lists, "overfull"),
 }
 

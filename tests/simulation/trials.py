@@ -26,7 +26,10 @@ _TICK_S = 0.1
 _SLOW_S, _SLOW_PODS = 12.0, 45
 # A binding takes two transits of a millisecond; the rest is for the client's rate limit and the first gaps after a 429.
 _UNDISTURBED_S = 2.0
+_HALF_OPEN_S = 30.0
+_RESTORED_S = 30.0
 _TAKEN_IN_S = 45.0
+_BOOKMARKED_S = 12.0
 
 
 class Trials:
@@ -46,8 +49,10 @@ class Trials:
             "a slow namespace": self.slow_namespace,
             "a namespace that is refused": self.refused_namespace,
             "Events that are refused": self.refused_events,
+            "connections that go silent": self.silent_connections,
             "a list amid attempts": self.list_amid_attempts,
             "a list that is none": self.senseless_list,
+            "an older state of etcd": self.older_state,
         }
 
     async def run(self, name: str) -> None:
@@ -93,6 +98,13 @@ class Trials:
         await self._pause(1.0)
         await self._bound_within(_UNDISTURBED_S, self._create(5, manifests.NAMESPACES[0]), "while Events are refused")
 
+    async def silent_connections(self) -> None:
+        """A balancer swallows what comes on the connections that are open, and says nothing."""
+        self._add_node(pods=20)
+        await self._pause(1.0)
+        self._network.silence_connections()
+        await self._bound_within(_HALF_OPEN_S, self._create(2, manifests.NAMESPACES[0]), "over silent connections")
+
     async def list_amid_attempts(self) -> None:
         """What happened in a gap of all watches comes slowly, in pieces: a node first, later a pod that fills it."""
         names = self._create(4, manifests.NAMESPACES[0], cpu_milli=1500)
@@ -119,6 +131,20 @@ class Trials:
         await self._one_fits_within(
             _TAKEN_IN_S, self._create(4, manifests.NAMESPACES[0], cpu_milli=1500), node, "by a list"
         )
+
+    async def older_state(self) -> None:
+        """etcd is restored: what was bound is pending again, and versions start below those that were seen."""
+        self._add_node(pods=20)
+        await self._pause(1.0)
+        names = self._create(3, manifests.NAMESPACES[0])
+        revision = self._store.revision
+        await self._bound_within(_UNDISTURBED_S, names, "on a cluster at rest")
+        # Until bookmarks have brought all watches beyond what will be the present.
+        await self._pause(_BOOKMARKED_S)
+        self._faults.refuse_connections(0.5)
+        self._store.rewind(revision)
+        await self._pause(1.0)
+        await self._bound_within(_RESTORED_S, names, "after etcd was restored")
 
     # ------------------------------------------------------------ means
 
