@@ -22,6 +22,7 @@ log = get_logger("scheduler")
 
 _PERIOD_S: Final = 15.0
 _LOOKED_UP_MAX: Final = 16
+_KEPT_MIN: Final = 1000
 
 
 class Confirmations:
@@ -31,7 +32,7 @@ class Confirmations:
         is_bound: asks the API server.
         take_back: called with a pod that is not bound, and the node where it is assumed.
 
-    Cost: below 0.2 us for each pod that is bound.
+    Cost: below 0.5 us for each pod that is bound. Kept are about twice as many as are assumed.
     """
 
     def __init__(
@@ -45,21 +46,28 @@ class Confirmations:
         self._take_back = take_back
         self._recent: list[tuple[Pod, str]] = []
         self._awaited: list[tuple[Pod, str]] = []
+        self._sifted_at = _KEPT_MIN
 
     def expect(self, pod: Pod, node_name: str) -> None:
         """The binding of the pod was answered with success."""
         self._recent.append((pod, node_name))
+        if len(self._recent) >= self._sifted_at:
+            self._recent = self._still_assumed(self._recent)
+            self._sifted_at = 2 * len(self._recent) + _KEPT_MIN
 
     async def run(self) -> None:
         """Look up until cancelled."""
         while True:
             await anyio.sleep(_PERIOD_S)
-            due = [each for each in self._awaited if self._cache.is_assumed(each[0].uid)]
-            self._awaited, self._recent = self._recent, []
+            due = self._still_assumed(self._awaited)
+            self._awaited, self._recent = self._still_assumed(self._recent), []
             # Where the watch is far behind there may be thousands, and all of them bound.
             for pod, node_name in due[:_LOOKED_UP_MAX]:
                 await self._look_up(pod, node_name)
             self._awaited += due[_LOOKED_UP_MAX:]
+
+    def _still_assumed(self, bound: list[tuple[Pod, str]]) -> list[tuple[Pod, str]]:
+        return [each for each in bound if self._cache.is_assumed(each[0].uid)]
 
     async def _look_up(self, pod: Pod, node_name: str) -> None:
         try:

@@ -83,6 +83,7 @@ async def run(count: int, every: int, tell: Callable[[Sample], None]) -> list[Sa
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(app.loop.run())
         tasks.create_task(app.parts.recorder.run())
+        confirming = tasks.create_task(app.loop.confirmations.run())
         churn = _Churn(app)
         while churn.made < count:
             await churn.some(every)
@@ -92,6 +93,7 @@ async def run(count: int, every: int, tell: Callable[[Sample], None]) -> list[Sa
             tell(samples[-1])
         app.loop.stop()
         await app.loop.wait_ended()
+        confirming.cancel()
         await app.parts.recorder.aclose(1.0)
     return samples
 

@@ -12,7 +12,7 @@ from podium.kube.objects import Pod
 from podium.queues import Place
 from tests.builders import node, pod
 from tests.unit.binder.builders import Request
-from tests.unit.daemon.world import World
+from tests.unit.daemon.world import World, settled
 from tests.virtual_time import VIRTUAL_TIME
 
 pytestmark = pytest.mark.anyio
@@ -105,3 +105,15 @@ async def test_few_are_looked_up_where_the_watch_is_far_behind() -> None:
         await anyio.sleep(31.0)
         assert len(world.bindings) == 500
         assert len(world.sent("GET")) == 16
+
+
+async def test_pods_that_are_seen_bound_are_not_kept() -> None:
+    world = World()
+    world.put(node("n1", pods=10_000, cpu="10000"))
+    async with confirming(world):
+        for index in range(3000):
+            item = pod(f"web-{index}")
+            world.put(item)
+            await settled()
+            world.put(item.on_node("n1"))
+        assert len(world.loop.confirmations._recent) <= 1001
