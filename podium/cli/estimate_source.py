@@ -17,6 +17,7 @@ from podium.estimator.scheduler_view import SchedulerView
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.resource_types import PODS, ResourceType
+from podium.kube.unreadable import kind_of
 from podium.lib.clock import SystemClock
 from podium.plugins import IN_TREE
 from podium.whatif import Manifest, ManifestError, StillCluster, World, read_manifest
@@ -107,4 +108,4 @@ def _kind_of(manifest: Any) -> ResourceType[Any] | None:
 
 
 def _refuse_broken(item: Node | Pod, error: FieldError) -> None:
-    raise EstimateError(f"{type(item).__name__} {item.key}: {error}") from error
+    raise EstimateError(f"{kind_of(item)} {item.key}: {error}") from error

@@ -34,6 +34,7 @@ from podium.kube.pod_limits import excess
 from podium.kube.requests import filter_requests
 from podium.kube.resource_types import KubeObject, ResourceType
 from podium.kube.selectors import compile_node_selector
+from podium.kube.unreadable import kind_of
 from podium.kube.wire import BrokenObject
 from podium.lib.clock import Clock
 from podium.queues import SchedulingQueue, node_changes, pod_changes
@@ -79,7 +80,7 @@ class BrokenObjects:
 
     def __call__(self, item: Node | Pod, error: FieldError) -> None:
         """Say it once."""
-        kind = "Pod" if isinstance(item, Pod) else "Node"
+        kind = kind_of(item)
         closed = item.node_name if isinstance(item, Pod) else item.name
         self._metrics.count_broken_object(kind)
         log.error(

@@ -55,6 +55,11 @@ def unread_field(item: Pod | Node) -> FieldError | None:
     return FieldError(item.field, item.detail) if isinstance(item, (UnreadablePod, UnreadableNode)) else None
 
 
+def kind_of(item: Pod | Node) -> str:
+    """The kind, whether or not the object could be read in full."""
+    return "Pod" if isinstance(item, Pod) else "Node"
+
+
 def is_in_part(item: KubeObject) -> bool:
     """Whether this is what could be read of an object."""
     return isinstance(item, (UnreadablePod, UnreadableNode, UnreadableBudget))

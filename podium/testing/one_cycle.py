@@ -27,6 +27,7 @@ from podium.framework.survey import Survey, survey
 from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.resource_types import KubeObject
+from podium.kube.unreadable import kind_of
 from podium.plugins import IN_TREE
 from podium.testing.builders import node
 from podium.testing.handle import StillHandle
@@ -138,7 +139,7 @@ def snapshot_of(*objects: Node | Pod) -> Snapshot:
 
 
 def _refuse(item: Node | Pod, error: FieldError) -> NoReturn:
-    raise ValueError(f"{type(item).__name__} {item.key}: {error}") from error
+    raise ValueError(f"{kind_of(item)} {item.key}: {error}") from error
 
 
 def _default(plugins: Iterable[type[Plugin]], pod: Pod) -> KubeSchedulerConfiguration:

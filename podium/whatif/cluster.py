@@ -21,6 +21,7 @@ from podium.kube.errors import FieldError
 from podium.kube.objects import Node, Pod
 from podium.kube.requests import filter_requests
 from podium.kube.resource_types import NODES, PODS
+from podium.kube.unreadable import kind_of
 from podium.lib.clock import ManualClock
 from podium.lib.error_words import words_of
 from podium.queues import Nominator
@@ -114,4 +115,4 @@ def _refuse_broken_nodes(item: Node | Pod, error: FieldError) -> None:
     """A pod with such a field closes its node, and the answer says so."""
     if isinstance(item, Pod):
         return
-    raise ManifestError(f"{type(item).__name__} {item.key}: {error}") from error
+    raise ManifestError(f"{kind_of(item)} {item.key}: {error}") from error

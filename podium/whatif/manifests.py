@@ -14,6 +14,7 @@ import msgspec
 from podium.kube import resource_types
 from podium.kube.objects import NamespacedObject, Pod
 from podium.kube.resource_types import KubeObject, ResourceType
+from podium.kube.unreadable import readable_part
 from podium.kube.wire import without_nulls
 from podium.whatif.errors import ManifestError
 
@@ -38,7 +39,7 @@ def resource_of(manifest: Manifest) -> ResourceType[Any] | None:
 
 
 def read_manifest(manifest: object, resource: ResourceType[ObjectT]) -> ObjectT:
-    """The typed object.
+    """The typed object; of a running pod, a node or a budget what can be read of it, as a scheduler has to count it.
 
     Raises:
         ManifestError: a field has a value of a wrong type, or the object has no name.
@@ -61,6 +62,9 @@ def read_manifest(manifest: object, resource: ResourceType[ObjectT]) -> ObjectT:
     try:
         return msgspec.convert(without_nulls(whole), resource.type)
     except msgspec.ValidationError as error:
+        part: ObjectT | None = readable_part(resource.type, msgspec.Raw(msgspec.json.encode(whole)), str(error))
+        if part is not None:
+            return part
         raise ManifestError(f"{resource.kind} {key}: {_field_first(str(error))}") from None
 
 

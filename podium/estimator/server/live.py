@@ -22,6 +22,7 @@ from podium.kube.informer_set import InformerSet
 from podium.kube.objects import Node, Pod
 from podium.kube.resource_types import NODES, PODS, KubeObject, ResourceType
 from podium.kube.session import ApiSession
+from podium.kube.unreadable import kind_of
 from podium.kube.wire import BrokenObject
 from podium.lib import garbage
 from podium.lib.clock import Clock
@@ -117,7 +118,7 @@ class LiveMember:
         self._informers.informer(resource).add_handler(_Follow(put, drop, self._name))
 
     def _report_broken(self, item: Node | Pod, error: FieldError) -> None:
-        kind = type(item).__name__
+        kind = kind_of(item)
         log.error("Object cannot be read in full", cluster=self._name, kind=kind, object=item.key, error=str(error))
 
 
