@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# Tests of processes wait for them half of the time.
+WAITING := $(shell expr 2 \* $(CORES))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 SEEDS ?= 200
@@ -36,7 +38,7 @@ test: $(VENV)/.dev-stamp  ## Everything: checks, unit, parity, integration, and 
 	@echo "== Karmada's own estimator client (built once, about two minutes)"
 	@$(BIN)/python -m tests.karmada client || [ -z "$$PODIUM_REQUIRE_CONTROL_PLANE" ]
 	@echo "== integration tests, and tests against the real control plane"
-	@$(BIN)/pytest -q -n $(CORES) --dist loadfile tests --ignore tests/unit
+	@$(BIN)/pytest -q -n $(WAITING) --dist loadfile tests --ignore tests/unit
 
 check: $(VENV)/.dev-stamp  ## Fast: format, lint, strict types, import layers, unit tests
 	@echo "== format, lint, types, layers"
