@@ -8,12 +8,15 @@ from typing import Any, TypeAlias
 
 from podium.cel.errors import no_such_overload
 from podium.cel.types import Type, read_type
-from podium.cel.values import size_of, type_of
+from podium.cel.values import UInt, size_of, type_of
 
 Implementation: TypeAlias = Callable[..., Any]
+Matcher: TypeAlias = Callable[[Any], bool] | None
+"""Whether a value is of a type; None if all are."""
 CallCost: TypeAlias = Callable[[tuple[Any, ...], Any], int]
 """What a call costs, given its arguments and its result."""
 
+_CLASSES = {"bool": bool, "int": int, "uint": UInt, "double": float, "string": str, "bytes": bytes}
 _ANY_LIST = read_type("list(dyn)")
 _SIGNATURE = re.compile(r"(?:(?P<target>[\w(), ]+?)\.)?(?P<name>[^\s(]+)\((?P<arguments>.*)\) -> (?P<result>.+)")
 
@@ -106,11 +109,16 @@ def _split(arguments: str) -> list[str]:
     return [each.strip() for each in [*parts, arguments[start:]] if each.strip()]
 
 
-def _matcher(expected: Type) -> Callable[[Any], bool] | None:
+def _matcher(expected: Type) -> Matcher:
     """Whether a value is of a type; None where all are. Lists and maps are judged by their first element."""
     if expected.kind in ("dyn", "parameter"):
         return None
     name = expected.name
+    if name in _CLASSES:
+        wanted = _CLASSES[name]
+        return lambda value: type(value) is wanted
+    if expected.kind == "struct":
+        return lambda value: getattr(value, "TYPE", None) is expected
     if expected.kind == "list":
         element = _matcher(expected.parameters[0])
         if element is None:

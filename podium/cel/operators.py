@@ -8,7 +8,7 @@ from typing import Any
 from podium.cel.access import as_read, read_value
 from podium.cel.errors import EvaluationError, no_such_overload
 from podium.cel.frame import Frame, Run, charge
-from podium.cel.functions import Function, Overload
+from podium.cel.functions import Function, Matcher, Overload
 from podium.cel.libraries.comparisons import smaller_size
 from podium.cel.values import Opaque, Optional, UInt, assert_hashable, equals, key_of
 
@@ -139,20 +139,23 @@ def optional_or(held: Run, other: Run, *, unwrap: bool) -> Run:
     return run
 
 
-def call(function: Function, ids: list[str], arguments: list[Run], *, known: bool, tracked: bool) -> Run:
+def call(function: Function, ids: list[str], arguments: list[Run], known: list[bool], *, tracked: bool) -> Run:
     """A call.
 
     Args:
         ids: the overloads that the types leave open.
-        known: the types leave no doubt that the one overload there is applies.
+        known: for each argument whether its type leaves no doubt about its value.
         tracked: the cost of the call counts.
     """
-    overload = function.by_id[ids[0]] if len(ids) == 1 and (known or not function.by_value) else None
+    overload = function.by_id[ids[0]] if len(ids) == 1 and (all(known) or not function.by_value) else None
     if tracked:
         return _tracked_call(function, overload, arguments)
-    if overload is None or not known:
+    if overload is None or len(arguments) > 2:
         return _checked_call(function, overload, arguments)
-    return _plain_call(overload.run, arguments)
+    if all(known):
+        return _plain_call(overload.run, arguments)
+    matchers = [None if sure else match for sure, match in zip(known, overload.matchers, strict=True)]
+    return _matched_call(overload, arguments, matchers)
 
 
 def _plain_call(run: Callable[..., Any], arguments: list[Run]) -> Run:
@@ -162,6 +165,32 @@ def _plain_call(run: Callable[..., Any], arguments: list[Run]) -> Run:
         case [first, second]:
             return lambda frame: run(first(frame), second(frame))
     return lambda frame: run(*[each(frame) for each in arguments])
+
+
+def _matched_call(overload: Overload, arguments: list[Run], matchers: list[Matcher]) -> Run:
+    """A call with one or two arguments, of which only those with a matcher are looked at."""
+    first, *others = arguments
+    match_first, *other_matchers = matchers
+    run, name = overload.run, overload.name
+
+    def run_one(frame: Frame) -> Any:
+        value = first(frame)
+        if match_first is None or match_first(value):
+            return run(value)
+        raise no_such_overload(name)
+
+    if not others:
+        return run_one
+    (second,) = others
+    (match_second,) = other_matchers
+
+    def run_two(frame: Frame) -> Any:
+        left, right = first(frame), second(frame)
+        if (match_first is None or match_first(left)) and (match_second is None or match_second(right)):
+            return run(left, right)
+        raise no_such_overload(name)
+
+    return run_two
 
 
 def _applicable(function: Function, overload: Overload | None, values: tuple[Any, ...]) -> Overload:

@@ -11,8 +11,9 @@ from typing import Any
 from podium.cel import comprehensions, operators
 from podium.cel.access import as_read, is_present, select, select_optional
 from podium.cel.environment import FUNCTIONS
-from podium.cel.errors import EvaluationError
+from podium.cel.errors import EvaluationError, no_such_overload
 from podium.cel.frame import DEVICE_SLOT, FIRST_SLOT, Frame, Run, charge
+from podium.cel.libraries import regexes
 from podium.cel.syntax import (
     TARGET,
     UNUSED,
@@ -30,6 +31,7 @@ from podium.cel.unification import is_dynamic
 from podium.cel.values import Optional
 
 _LIST_COST, _MAP_COST = 10, 30
+_CONSTRUCTORS = frozenset({"quantity", "semver", "ip", "cidr", "url"})
 _ATTRIBUTES = frozenset({"_[_]", "_[?_]", "_?._", "_?_:_"})
 _DYNAMIC = frozenset({"dyn", "any", "parameter", "error"})
 _DEVICE_PATH_MAX = 3
@@ -100,7 +102,7 @@ class Planner:
         return self._charged_if_present(run, node.type)
 
     def _call(self, node: Call) -> Run:
-        special = self._special(node)
+        special = self._special(node) or self._constant(node) or self._search(node)
         if special is not None:
             return special
         values = ([] if node.target is None else [node.target]) + node.arguments
@@ -109,8 +111,38 @@ class Planner:
             member = operators.is_member(arguments[0], values[1].value)
             if member is not None:
                 return member
-        known = not self._distrusts and all(map(_is_known, (each.type for each in values)))
-        return operators.call(FUNCTIONS[node.function], node.overloads, arguments, known=known, tracked=self._tracked)
+        known = [not self._distrusts and _is_known(each.type) for each in values]
+        return operators.call(FUNCTIONS[node.function], node.overloads, arguments, known, tracked=self._tracked)
+
+    def _constant(self, node: Call) -> Run | None:
+        """A call that always gives the same, made once: `quantity("1Gi")`. One that fails is made where it stands."""
+        if self._tracked or node.function not in _CONSTRUCTORS or node.target is not None:
+            return None
+        values = tuple(each.value for each in node.arguments if isinstance(each, Literal))
+        if len(values) < len(node.arguments):
+            return None
+        try:
+            value = FUNCTIONS[node.function].for_values(values).run(*values)
+        except EvaluationError:
+            return None
+        return lambda _frame: value
+
+    def _search(self, node: Call) -> Run | None:
+        """`text.matches("pattern")` with the pattern compiled once."""
+        if self._tracked or node.function != "matches" or node.target is None:
+            return None
+        (pattern,) = node.arguments
+        if not isinstance(pattern, Literal) or type(pattern.value) is not str:
+            return None
+        text, search = self.plan(node.target), regexes.pattern(pattern.value).search
+
+        def run(frame: Frame) -> bool:
+            held = text(frame)
+            if type(held) is str:
+                return search(held)
+            raise no_such_overload("matches")
+
+        return run
 
     def _special(self, node: Call) -> Run | None:
         """Calls that do not evaluate all of their arguments, or not in the way of others."""

@@ -52,7 +52,10 @@ def _is_quantity(text: str) -> bool:
 
 
 def _compare(left: Quantity, right: Quantity) -> int:
-    return (left.amount > right.amount) - (right.amount > left.amount)
+    one, other = left.amount, right.amount
+    if one.exponent == other.exponent:
+        return (one.unscaled > other.unscaled) - (one.unscaled < other.unscaled)
+    return (one > other) - (other > one)
 
 
 def _sum(left: Quantity, right: Quantity) -> Quantity:
