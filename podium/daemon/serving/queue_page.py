@@ -103,7 +103,8 @@ def queue_page(listing: QueueListing, leader: Leader = lambda: None) -> Handler:
         shown = found[: question.limit]
         proceed = shown[-1][0] if len(found) > len(shown) else ""
         answer = _table if question.wants_table else _json
-        return await answer(_pieces(listing, shown), proceed, bool(question.name), leader())
+        who = leader()
+        return await answer(_pieces(listing, shown), proceed, bool(question.name), who and _printable(who))
 
     return handle
 
@@ -276,10 +277,14 @@ def _why(listed: ListedPod) -> Iterator[str]:
             yield from _wrapped(f"woken by an event of {plugin}: {' or '.join(events) or 'none'}")
 
 
+def _printable(text: str) -> str:
+    """The text within limits, with nothing in it that a terminal would obey."""
+    return "".join(char if char.isprintable() else " " for char in text[:_REASON_MAX])
+
+
 def _wrapped(text: str) -> list[str]:
-    """The text in lines of a readable width, with nothing in it that a terminal would obey."""
-    plain = "".join(char if char.isprintable() else " " for char in text[:_REASON_MAX])
-    return textwrap.wrap(plain, _WIDTH, initial_indent="    ", subsequent_indent="      ")
+    """The text in lines of a readable width."""
+    return textwrap.wrap(_printable(text), _WIDTH, initial_indent="    ", subsequent_indent="      ")
 
 
 def _story(listed: ListedPod) -> Iterator[str]:

@@ -152,6 +152,13 @@ async def test_a_standby_names_the_leader_and_says_nothing_of_attempts() -> None
     assert all(line.endswith("by the leader, other_uid") for line in lines[3:])
 
 
+async def test_a_leader_with_a_hostile_name_moves_no_cursor() -> None:
+    async with asking(mixed(), lambda: "\x1b[2Jother\n") as client, client.get("/debug/queue?output=table") as answer:
+        lines = (await answer.text()).splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert " [2Jother  leads" in lines[0]
+
+
 async def test_a_standby_that_knows_no_leader_says_so() -> None:
     async with asking(mixed(), lambda: "") as client, client.get("/debug/queue?output=table") as answer:
         assert (await answer.text()).startswith("This replica stands by, and nobody is known to lead.\n")
