@@ -146,7 +146,8 @@ class FaultServer:
     @property
     def reads(self) -> list[Request]:
         """The single objects asked for so far."""
-        return [each for each in self.requests if each.method == "GET" and each.path != self.path]
+        gets = [each for each in self.requests if each.method == "GET" and "watch" not in each.query]
+        return [each for each in gets if each.path != self.path]
 
     def back_up(self) -> tuple[int, dict[str, Object]]:
         """Everything as it is now."""
