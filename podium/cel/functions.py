@@ -34,10 +34,12 @@ class Overload:
         signature: `target.name(argument, argument) -> result`, or without a target. `a::b` is the function `a.b`.
         run: takes the values of the target and the arguments; raises EvaluationError.
         cost: what a call costs.
+        postpaid: the cost depends on the result. Other calls are charged for before they run, so that none runs that
+            costs too much.
         loose: at run time any list will do where the signature says list of something.
     """
 
-    __slots__ = ("arguments", "cost", "id", "is_member", "matchers", "name", "result", "run")
+    __slots__ = ("arguments", "cost", "id", "is_member", "matchers", "name", "postpaid", "result", "run")
 
     def __init__(
         self,
@@ -46,6 +48,7 @@ class Overload:
         run: Implementation,
         cost: CallCost = unit_cost,
         *,
+        postpaid: bool = False,
         loose: bool = False,
     ) -> None:
         match = _SIGNATURE.fullmatch(signature)
@@ -58,6 +61,7 @@ class Overload:
         self.result = read_type(match["result"])
         self.run = run
         self.cost = cost
+        self.postpaid = postpaid
         self.matchers = tuple(_matcher(_ANY_LIST if loose and each.kind == "list" else each) for each in self.arguments)
 
     def accepts(self, values: tuple[Any, ...]) -> bool:

@@ -213,6 +213,9 @@ def _tracked_call(function: Function, overload: Overload | None, arguments: list
     def run(frame: Frame) -> Any:
         values = tuple([each(frame) for each in arguments])
         found = _applicable(function, overload, values)
+        if not found.postpaid:
+            charge(frame, found.cost(values, None))
+            return found.run(*values)
         result = found.run(*values)
         charge(frame, found.cost(values, result))
         return result

@@ -16,13 +16,13 @@ from podium.cel.frame import COST_SLOT, Run, new_frame
 from podium.cel.literal_checks import check_literals
 from podium.cel.parser import parse
 from podium.cel.planner import Planner
-from podium.cel.syntax import UNUSED, Call, Comprehension, Expr, walk
+from podium.cel.syntax import UNUSED, Call, Comprehension, Expr, Literal, walk
 from podium.cel.types import ANY, BOOL, DOUBLE, INT, UINT, is_optional
 from podium.cel.values import type_name
 
 COST_LIMIT = 1_000_000
 _CACHED_MAX = 1024
-_NODES_MAX = 200
+_WEIGHT_MAX, _TEXT_WEIGHT = 200, 64
 _GROWING = frozenset({"replace", "join", "format", "lists.range"})
 _NUMBERS = frozenset({INT, UINT, DOUBLE})
 
@@ -61,31 +61,27 @@ class Selector:
         """
         if self._dear or not device.is_small:
             return self.evaluate(device)[0]
-        try:
-            run, slots = self._plan(tracked=False)
-            value = run(new_frame(device.variables, 0, slots))
-        except RecursionError:
-            raise _too_deep() from None
-        if value is True or value is False:
-            return bool(value)
-        raise _no_bool(value)
+        return self._run(device, 0, tracked=False)[0]
 
     def evaluate(self, device: BoundDevice, cost_limit: int = COST_LIMIT) -> tuple[bool, int]:
         """Whether the selector chooses a device, and what that has cost.
 
         Raises: EvaluationError.
         """
+        return self._run(device, cost_limit, tracked=True)
+
+    def _run(self, device: BoundDevice, cost_limit: int, *, tracked: bool) -> tuple[bool, int]:
         try:
-            run, slots = self._plan(tracked=True)
+            run, slots = self._plan(tracked=tracked)
             frame = new_frame(device.variables, cost_limit, slots)
             value = run(frame)
         except CostLimitError as error:
             raise EvaluationError(str(error)) from None
         except RecursionError:
-            raise _too_deep() from None
+            raise EvaluationError("the expression nests too deeply") from None
         if value is True or value is False:
             return bool(value), frame[COST_SLOT]
-        raise _no_bool(value)
+        raise EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool")
 
 
 @functools.lru_cache(maxsize=_CACHED_MAX)
@@ -137,7 +133,20 @@ def _may_lie(node: Expr) -> bool:
 def _may_be_dear(tree: Expr) -> bool:
     """Whether an evaluation may reach the cost limit with a device as the API allows it."""
     nodes = walk(tree)
-    return len(nodes) > _NODES_MAX or any(map(_repeats_or_grows, nodes))
+    return sum(map(_weight, nodes)) > _WEIGHT_MAX or any(map(_repeats_or_grows, nodes))
+
+
+def _weight(node: Expr) -> int:
+    """How much there is to look at in a part of the expression: 1, and more for large constants."""
+    if not isinstance(node, Literal):
+        return 1
+    return 1 + (len(node.value) // _TEXT_WEIGHT if isinstance(node.value, (str, bytes)) else _held(node.value))
+
+
+def _held(value: object) -> int:
+    """The number of values in a constant list or map."""
+    held = value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
+    return sum(1 + _held(each) for each in held)
 
 
 def _repeats_or_grows(node: Expr) -> bool:
@@ -149,11 +158,3 @@ def _repeats_or_grows(node: Expr) -> bool:
         case Call():
             return node.function in _GROWING
     return False
-
-
-def _too_deep() -> EvaluationError:
-    return EvaluationError("the expression nests too deeply")
-
-
-def _no_bool(value: object) -> EvaluationError:
-    return EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool")

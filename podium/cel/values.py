@@ -28,8 +28,8 @@ from podium.cel.types import (
 
 INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 NANOSECONDS = 10**9
-SIZE_MAX = 10_000_000
-"""The largest string or list that an expression may build: looking at it once would exceed the cost limit."""
+SIZE_MAX = 1_000_000
+"""The largest string or list that an expression may build."""
 
 
 class UInt(int):

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from podium.cel.errors import EvaluationError
+from podium.cel.errors import CostLimitError, EvaluationError
 from podium.cel.functions import Overload
 from podium.cel.libraries.arithmetic import OVERLOADS as _ARITHMETIC
 from podium.cel.libraries.comparisons import compare, compare_leniently
@@ -48,7 +48,8 @@ _DEPTH_MAX = 10_000
 
 def _range(count: int) -> list[int]:
     if count > SIZE_MAX:
-        raise EvaluationError(f"lists.range({count}) is larger than the limit of {SIZE_MAX}")
+        # It would cost more than any selector may.
+        raise CostLimitError(f"lists.range({count}) exceeds the limit of {SIZE_MAX}")
     return list(range(count))
 
 
@@ -190,11 +191,11 @@ def _sizes() -> Iterator[Overload]:
 OVERLOADS = (
     *_templates(),
     *_sizes(),
-    Overload("list_slice", "list(T).slice(int, int) -> list(T)", _slice, _built),
+    Overload("list_slice", "list(T).slice(int, int) -> list(T)", _slice, _built, postpaid=True),
     Overload("list_flatten", "list(list(T)).flatten() -> list(T)", _flatten, _flattened, loose=True),
     Overload("list_flatten_int", "list(dyn).flatten(int) -> list(dyn)", _flatten, _flattened),
-    Overload("lists_range", "lists::range(int) -> list(int)", _range, _built),
-    Overload("list_reverse", "list(T).reverse() -> list(T)", lambda values: values[::-1], _built),
+    Overload("lists_range", "lists::range(int) -> list(int)", _range, _built, postpaid=True),
+    Overload("list_reverse", "list(T).reverse() -> list(T)", lambda values: values[::-1], _built, postpaid=True),
     Overload("list_distinct", "list(T).distinct() -> list(T)", _distinct, _squared),
     Overload("list_first", "list(V).first() -> optional(V)", _first),
     Overload("list_last", "list(V).last() -> optional(V)", _last),

@@ -148,8 +148,8 @@ OVERLOADS = (
     Overload("string_substring_int", "string.substring(int) -> string", _substring, _ONCE),
     Overload("string_substring_int_int", "string.substring(int, int) -> string", _substring_range, _ONCE),
     Overload("string_trim", "string.trim() -> string", lambda text: text.strip(_SPACE), _ONCE),
-    Overload("list_join", "list(string).join() -> string", _join, _join_cost),
-    Overload("list_join_string", "list(string).join(string) -> string", _join, _join_cost),
+    Overload("list_join", "list(string).join() -> string", _join, _join_cost, postpaid=True),
+    Overload("list_join_string", "list(string).join(string) -> string", _join, _join_cost, postpaid=True),
     Overload("strings_quote", "strings::quote(string) -> string", _quote, _ONCE),
     Overload("string_format", "string.format(list(dyn)) -> string", format_string, _ONCE),
 )

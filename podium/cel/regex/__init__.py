@@ -1,7 +1,7 @@
 """Regular expressions with RE2's syntax, in time linear in the text: no pattern backtracks.
 
 Differs from RE2: names of scripts such as Greek are refused (Python has no data for them), and so are patterns of more
-than 20,000 instructions or more than 250 nested groups. A search that takes too many steps is an error.
+than 5,000 instructions or more than 250 nested groups. A search that takes too many steps ends the evaluation.
 Source: Go's regexp/syntax 1.26 for what patterns mean.
 """
 

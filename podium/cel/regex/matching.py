@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from podium.cel.errors import EvaluationError
+from podium.cel.errors import CostLimitError
 from podium.cel.regex.program import Assert, Instruction, Match, Split, Step, instructions
 from podium.cel.regex.syntax import Reader
 
 _TRANSITIONS_MAX = 20_000
-_STEPS_MAX = 250_000
-"""More instructions than this in one search are an error; it is about a tenth of a second."""
+_STEPS_MAX = 100_000
+"""More instructions than this in one search end the evaluation; it is some hundredths of a second."""
 _EDGE, _NEWLINE, _WORD, _OTHER = "edge", "newline", "word", "other"
 _WORD_CHARACTERS = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")
 
@@ -52,7 +52,7 @@ class Pattern:
     def search(self, text: str) -> bool:
         """Whether the pattern matches anywhere.
 
-        Raises: EvaluationError: it takes too long to know.
+        Raises: CostLimitError: it takes too long to know.
         """
         state = self._initial
         steps = 0
@@ -120,14 +120,14 @@ class Pattern:
     def find(self, text: str, start: int = 0) -> Span | None:
         """Where the pattern first matches: of all matches that begin there the one that it prefers.
 
-        Raises: EvaluationError: it takes too long to know.
+        Raises: CostLimitError: it takes too long to know.
         """
         return self._find(text, start, [0])
 
     def find_all(self, text: str, limit: int = -1) -> Iterator[Span]:
         """Where the pattern matches one after the other; not empty right after another match.
 
-        Raises: EvaluationError: it takes too long to know.
+        Raises: CostLimitError: it takes too long to know.
         """
         at, last_end, steps = 0, -1, [0]
         while at <= len(text) and limit != 0:
@@ -195,8 +195,8 @@ def compile_pattern(text: str) -> Pattern:
     return Pattern(*instructions(Reader(text).read()))
 
 
-def _too_long() -> EvaluationError:
-    return EvaluationError("the regular expression takes too long on this text")
+def _too_long() -> CostLimitError:
+    return CostLimitError("the regular expression takes too long on this text")
 
 
 def _kind(character: str) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from podium.cel.regex.characters import Characters
 from podium.cel.regex.syntax import Choice, Empty, Pattern, PatternError, Repeat, Sequence
 
-INSTRUCTIONS_MAX = 20_000
+INSTRUCTIONS_MAX = 5_000
 
 
 class Step(NamedTuple):

@@ -1,3 +1,4 @@
+import string
 import threading
 
 import pytest
@@ -55,6 +56,22 @@ def test_selector_that_costs_too_much_is_an_error_that_nothing_absorbs():
 )
 def test_value_that_grows_without_bounds_is_an_error(expression):
     with pytest.raises(EvaluationError):
+        holds(expression)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "lists.range(400000).distinct().size() > 0",
+        "lists.range(400000).sort().size() > 0",
+        "sets.contains(lists.range(400000), lists.range(400000))",
+        f"[{', '.join(map(str, range(15_000)))}].distinct().size() > 0",
+        f"'{string.ascii_letters}'.matches('(.?){{999}}(.?){{999}}!') || true",
+        "'" + "ab" * 20_000 + "'.findAll('(a?){500}(b?){500}c').size() > 0 || true",
+    ],
+)
+def test_call_that_would_take_long_does_not_run(expression):
+    with pytest.raises(EvaluationError, match=r"cost limit exceeded|takes too long"):
         holds(expression)
 
 
