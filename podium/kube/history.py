@@ -23,12 +23,15 @@ from typing import Final, Generic, Protocol, TypeVar
 import anyio
 import msgspec
 import structlog
+from msgspec import Struct
 
+from podium.kube.answers import check_object
 from podium.kube.api_errors import ApiError, Forbidden, NotFound
+from podium.kube.objects import ObjectMeta
 from podium.kube.resource_types import KubeObject, ObjectT, ResourceType
 from podium.kube.resource_versions import is_older
 from podium.kube.session import Method
-from podium.kube.wire import NOT_DECODED, ObjectDecoder
+from podium.kube.wire import ObjectDecoder
 from podium.lib.clock import Clock
 
 log = structlog.get_logger(__name__)
@@ -44,7 +47,7 @@ _RESUMED_S_MIN: Final = 10.0
 _LAG_S_MAX: Final = 3.0
 _LOOK_AGAIN_S: Final = 0.1
 _REQUEST_S_MAX: Final = 10.0
-_ASK_AGAIN_S: Final = 1.0
+_ASK_AGAIN_S: Final = 2.0
 _FORGIVEN_AFTER_S: Final = 300.0
 
 
@@ -80,6 +83,10 @@ class Known(Protocol[ObjectT_co]):
     def list(self) -> Iterable[ObjectT_co]:
         """All objects."""
         ...
+
+
+class _Object(Struct):
+    metadata: ObjectMeta
 
 
 class Pause:
@@ -125,7 +132,7 @@ class History(Generic[ObjectT]):
     ) -> None:
         self._session = session
         self._resource = resource
-        self._decode = msgspec.json.Decoder(resource.type).decode
+        self._decode = msgspec.json.Decoder(_Object).decode
         self._page = ObjectDecoder(resource).page
         self._followed = followed
         self._known = known
@@ -188,6 +195,7 @@ class History(Generic[ObjectT]):
         self._doubts.shorten(_DOUBT_S_MIN)
 
     async def _find_out(self) -> None:
+        again_s = _ASK_AGAIN_S
         try:
             # A list that is under way comes first.
             if self._followed.version:
@@ -197,7 +205,8 @@ class History(Generic[ObjectT]):
                 return
         except ApiError as error:
             log.debug("cannot find out whether history has gone back", error=str(error))
-        await anyio.sleep(_ASK_AGAIN_S)
+            again_s = max(again_s, error.retry_after_s or 0.0)
+        await anyio.sleep(again_s)
         self._doubts.shorten(_ASK_AGAIN_S)
         self._awake.set()
 
@@ -214,7 +223,8 @@ class History(Generic[ObjectT]):
                 break
             was = item.metadata.resource_version
             if now == was:
-                return True
+                changed.clear()
+                break
             if now and is_older(now, was):
                 self.refute(f"{self._resource.kind} {item.key} was at version {was} and is at {now}")
                 return False
@@ -232,12 +242,20 @@ class History(Generic[ObjectT]):
         return current[::-1]
 
     async def _version_of(self, item: ObjectT) -> str:
-        """The version of the very object by now; empty where it is gone."""
+        """The version of the very object by now; empty where it is gone.
+
+        Raises: an `ApiError`, also for an answer that is not about the object.
+        """
+        resource, meta = self._resource, item.metadata
         try:
-            now = self._decode(await self._get(self._resource.object_path(item)))
-        except (NotFound, *NOT_DECODED):
+            answer = await self._get(resource.object_path(item))
+        except NotFound as error:
+            if error.reason != "NotFound":
+                raise
             return ""
-        return now.metadata.resource_version if now.metadata.uid == item.metadata.uid else ""
+        check_object(answer, resource.api_version, resource.kind, ObjectMeta(name=meta.name, namespace=meta.namespace))
+        now = self._decode(answer).metadata
+        return now.resource_version if now.uid == meta.uid else ""
 
     async def _is_told(self, changed: list[tuple[ObjectT, str]]) -> bool:
         """Whether the watch tells of these changes."""

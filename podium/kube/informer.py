@@ -29,6 +29,9 @@ from podium.lib.turns import Turns
 
 log = structlog.get_logger(__name__)
 
+_GONE_KEPT: Final = 10_000
+"""Of so many objects it is remembered at which version they were deleted: an old event must not bring them back."""
+
 _STATES_KEPT: Final = 4096
 """How many states of objects a change log remembers at least."""
 
@@ -80,6 +83,7 @@ class Informer(Generic[ObjectT]):
         self._indexes: list[Index[ObjectT]] = []
         self._change_log: ChangeLog[ObjectT] | None = None
         self._broken: dict[str, BrokenObject] = {}
+        self._gone: dict[str, str] = {}
         self._on_add: list[Callable[[ObjectT], None]] = []
         self._on_update: list[Callable[[ObjectT, ObjectT], None]] = []
         self._on_delete: list[Callable[[ObjectT], None]] = []
@@ -140,26 +144,31 @@ class Informer(Generic[ObjectT]):
     # ------------------------------------------------------------ what the reflector calls
 
     def put(self, item: ObjectT) -> None:
-        """Take an added or modified object; one not newer than the known state is left out.
+        """Take an added or modified object; one not newer than the known state, or than its deletion, is left out.
 
         One without a version is as new as its place in the watch says.
         """
-        key = item.key
+        key, version = item.key, item.metadata.resource_version
+        gone = self._gone.get(item.metadata.uid)
+        if gone and version and not is_older(gone, version):
+            return
         known = self._items.get(key)
         if self._broken:
             self._broken.pop(key, None)
         if known is None:
             self._add(key, item)
         elif known.metadata.uid != item.metadata.uid:
+            self._note_gone(known.metadata.uid, known.metadata.resource_version)
             self._remove(key, known)
             self._add(key, item)
-        elif not item.metadata.resource_version or _is_earlier(known, item):
+        elif not version or _is_earlier(known, item):
             self._update(key, known, item)
 
     def drop(self, item: ObjectT) -> None:
         """Take a deletion; one of an earlier object of that name, or older than the known state, is left out."""
         key = item.key
         self._broken.pop(key, None)
+        self._note_gone(item.metadata.uid, item.metadata.resource_version)
         known = self._items.get(key)
         if known is None or known.metadata.uid != item.metadata.uid:
             return
@@ -237,11 +246,17 @@ class Informer(Generic[ObjectT]):
     def _put_listed(self, key: str, item: ObjectT) -> None:
         """As `put`, but a list is always right: versions go back when a cluster is restored from a backup."""
         known = self._items.get(key)
+        self._gone.pop(item.metadata.uid, None)
         if known is None or known.metadata.uid != item.metadata.uid:
             self.put(item)
         elif known.metadata.resource_version != item.metadata.resource_version:
             self._broken.pop(key, None)
             self._update(key, known, item)
+
+    def _note_gone(self, uid: str, version: str) -> None:
+        self._gone[uid] = version
+        if len(self._gone) > _GONE_KEPT:
+            del self._gone[next(iter(self._gone))]
 
     def _add(self, key: str, new: ObjectT) -> None:
         self._set(key, new)

@@ -183,7 +183,7 @@ class Reflector(Generic[ObjectT]):
         self._settings = settings
         self._decoder = ObjectDecoder(resource, keep)
         self._backoff = Backoff(settings.backoff, random, clock)
-        self._resource_version = ""
+        self._resource_version = self._seen = ""
         self._stream: Stream | None = None
         self._page_items = settings.page_items
         self._list_idle_s = settings.list_idle_s
@@ -202,7 +202,7 @@ class Reflector(Generic[ObjectT]):
     @property
     def version(self) -> str:
         """Up to where the resource's history is known; empty while it is listed because nothing is to be trusted."""
-        return self._resource_version
+        return self._seen
 
     @property
     def is_connected(self) -> bool:
@@ -232,7 +232,7 @@ class Reflector(Generic[ObjectT]):
         if self.state is not ReflectorState.IDLE:
             self._is_distrusted = True
             if from_scratch:
-                self._resource_version = ""
+                self._seen = ""
                 self.recent.clear()
             if self._stepping is not None:
                 self._stepping.cancel()
@@ -363,12 +363,14 @@ class Reflector(Generic[ObjectT]):
         self._backoff.reset()
 
     def _reach(self, version: str) -> None:
-        """Note up to where the history is known: not less far than before."""
-        if is_older(version, self._resource_version):
-            if version:
-                self._doubts.doubt()
+        """Note from where the watch is to be resumed: where the server is, even if it has been further."""
+        if not version:
+            return
+        self._resource_version = version
+        if is_older(version, self._seen):
+            self._doubts.doubt()
         else:
-            self._resource_version = version
+            self._seen = version
 
     async def _open_watch(self) -> Stream:
         settings = self._settings
@@ -413,11 +415,11 @@ class Reflector(Generic[ObjectT]):
         self, items: list[ObjectT], broken: list[BrokenObject], resource_version: str
     ) -> ReflectorEvent:
         self._stepping = None
-        before, self._resource_version = self._resource_version, ""
+        before, self._seen = self._seen, ""
         self.recent.clear()
         older = await self._sink.replace(items, broken)
         self._is_broken = False
-        self._resource_version = resource_version
+        self._resource_version = self._seen = resource_version
         self._list_idle_s = self._settings.list_idle_s
         if before and (older or is_older(resource_version, before)):
             self._doubts.refute(

@@ -219,7 +219,7 @@ class FaultServer:
         if found is None:
             await status(404, "NotFound")(request)
         else:
-            await request.connection.answer(200, json.dumps({"kind": self.kind, **found}).encode())
+            await request.connection.answer(200, json.dumps({"kind": self.kind, "apiVersion": "v1", **found}).encode())
 
     async def _list(self, request: Request) -> None:
         token = request.query.get("continue")

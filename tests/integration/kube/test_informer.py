@@ -234,12 +234,12 @@ async def test_a_watch_that_breaks_is_resumed_where_it_was(server: FaultServer, 
         await running.informers.wait_synced()
         server.put(pod("b"))
         await equal(running, server)
+        server.version = 150
         server.watch_faults.append(chunks(bookmark(150), then=end))
         server.drop_watches()
         await eventually(lambda: len(server.watches) >= 3)
         assert server.watches[1].query["resourceVersion"] == "102"
         assert server.watches[2].query["resourceVersion"] == "150"
-        server.version = 150
         server.put(pod("c"))
         await equal(running, server)
         assert len(server.lists) == 1

@@ -20,6 +20,7 @@ from tests.virtual_time import VIRTUAL_TIME, LoopClock
 pytestmark = pytest.mark.anyio
 
 HOUR_S = 3600.0
+GONE = NotFound("gone", code=404, reason="NotFound")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ class World:
 
     def __init__(self, *pods: Pod) -> None:
         self.items = {item.key: item for item in pods}
-        self.served: dict[str, Pod | ApiError] = {item.metadata.name: item for item in pods}
+        self.served: dict[str, Pod | ApiError | bytes] = {item.metadata.name: item for item in pods}
         self.version = self.current = "100"
         self.recent: deque[Pod] = deque(maxlen=4)
         self.asked: list[str] = []
@@ -55,12 +56,14 @@ class World:
         if path.endswith("?limit=1"):
             content: Any = {"kind": "PodList", "apiVersion": "v1", "items": []}
             return json.dumps({**content, "metadata": {"resourceVersion": self.current}}).encode()
-        found = self.served.get(path.rpartition("/")[2], NotFound("gone"))
+        found = self.served.get(path.rpartition("/")[2], GONE)
         if isinstance(found, ApiError):
             raise found
+        if isinstance(found, bytes):
+            return found
         meta = found.metadata
         metadata = {"name": meta.name, "namespace": "ns", "uid": meta.uid, "resourceVersion": meta.resource_version}
-        return json.dumps({"kind": "Pod", "metadata": metadata}).encode()
+        return json.dumps({"kind": "Pod", "apiVersion": "v1", "metadata": metadata}).encode()
 
     def _start_over(self) -> None:
         self.started_over_s.append(self.clock.monotonic())
@@ -79,8 +82,8 @@ async def test_the_pod_that_changed_last_is_looked_at_now_and_then() -> None:
     async with world.running():
         assert not world.asked
         await anyio.sleep(HOUR_S)
-    assert set(world.asked) == {"/api/v1/namespaces/ns/pods/new"}
-    assert len(world.asked) == pytest.approx(HOUR_S / LOOK_EVERY_S, abs=2)
+    assert set(world.asked) == {"/api/v1/namespaces/ns/pods/new", "/api/v1/pods?limit=1"}
+    assert len(world.asked) / 2 == pytest.approx(HOUR_S / LOOK_EVERY_S, abs=2)
     assert not world.started_over_s
 
 
@@ -100,7 +103,7 @@ async def test_doubts_that_come_to_nothing_are_followed_up_ever_more_rarely() ->
         for _ in range(int(HOUR_S)):
             world.history.doubt()
             await anyio.sleep(1.0)
-    assert len(world.asked) < 80
+    assert len(world.asked) < 160
     assert not world.started_over_s
 
 
@@ -127,7 +130,7 @@ async def test_the_states_before_a_watch_was_resumed_are_what_is_asked_about() -
 @pytest.mark.parametrize("now", [pod("a", 60), None, pod("a", 60, "another")], ids=["changed", "gone", "made anew"])
 async def test_a_change_that_the_watch_does_not_tell_of_refutes(now: Pod | None) -> None:
     world = World(pod("a", 50))
-    world.served["a"] = NotFound("gone") if now is None else now
+    world.served["a"] = GONE if now is None else now
     async with world.running():
         world.history.doubt()
         await anyio.sleep(2.0)
@@ -139,7 +142,7 @@ async def test_a_change_that_the_watch_does_not_tell_of_refutes(now: Pod | None)
 @pytest.mark.parametrize("now", [pod("a", 60), None, pod("a", 60, "another")], ids=["changed", "gone", "made anew"])
 async def test_a_change_that_the_watch_tells_of_a_little_later_is_none_to_worry_about(now: Pod | None) -> None:
     world = World(pod("a", 50))
-    world.served["a"] = NotFound("gone") if now is None else now
+    world.served["a"] = GONE if now is None else now
     async with world.running():
         world.history.doubt()
         await anyio.sleep(2.0)
@@ -162,13 +165,44 @@ async def test_the_version_of_a_list_is_asked_for_where_no_pod_can_be(pods: list
         assert len(world.started_over_s) == 1
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"<html>Please log in</html>",
+        b"{}",
+        b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}',
+        b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b","namespace":"ns","uid":"u","resourceVersion":"1"}}',
+        NotFound("no such route", code=404),
+    ],
+)
+async def test_an_answer_that_is_not_about_the_pod_says_nothing(answer: bytes | ApiError) -> None:
+    world = World(pod("a", 50))
+    world.served["a"] = answer
+    async with world.running():
+        world.history.doubt()
+        await anyio.sleep(600.0)
+        assert not world.started_over_s
+        world.served["a"] = pod("a", 40)
+        await anyio.sleep(5.0)
+        assert len(world.started_over_s) == 1
+
+
+async def test_a_version_that_no_list_has_is_no_place_to_stay() -> None:
+    world = World(pod("a", 50))
+    world.current = "60"
+    async with world.running():
+        world.history.doubt()
+        await anyio.sleep(5.0)
+        assert len(world.started_over_s) == 1
+
+
 async def test_an_api_server_that_does_not_answer_is_asked_until_it_does() -> None:
     world = World(pod("a", 50))
     world.served["a"] = Unreachable("away")
     async with world.running():
         world.history.resumed()
         await anyio.sleep(60.0)
-        assert len(world.asked) > 20
+        assert len(world.asked) > 10
         world.served["a"] = pod("a", 40)
         await anyio.sleep(3.0)
         assert len(world.started_over_s) == 1

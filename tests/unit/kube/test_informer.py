@@ -122,6 +122,30 @@ def test_an_object_of_another_uid_is_another_object(informer: Informer[Pod], sto
     assert story.events[1:] == [("delete", "a@5"), ("add", "a@9")]
 
 
+def test_old_events_bring_nothing_back_and_take_nothing_away(informer: Informer[Pod], story: Story) -> None:
+    informer.put(pod("a", 5, "first"))
+    informer.drop(pod("a", 9, "first"))
+    for version_of_old in (5, 9):
+        informer.put(pod("a", version_of_old, "first"))
+    assert story.events == [("add", "a@5"), ("delete", "a@5")]
+    informer.put(pod("a", 12, "second"))
+    informer.put(pod("a", 5, "first"))
+    informer.drop(pod("a", 9, "first"))
+    informer.drop(pod("a", 11, "second"))
+    assert story.events[2:] == [("add", "a@12")]
+    informer.drop(pod("b", 14))
+    informer.put(pod("b", 13))
+    assert story.events[3:] == []
+
+
+async def test_a_list_brings_back_what_was_deleted(informer: Informer[Pod], story: Story) -> None:
+    informer.put(pod("a", 5))
+    informer.drop(pod("a", 9))
+    await informer.replace([pod("a", 5)], [])
+    informer.put(pod("a", 6))
+    assert story.events[2:] == [("add", "a@5"), ("update", "a@5", "a@6")]
+
+
 def test_a_deletion_delivers_the_state_that_handlers_know(informer: Informer[Pod], story: Story) -> None:
     informer.put(pod("a", 5))
     informer.drop(pod("a", 9))
