@@ -23,7 +23,7 @@ from podium.cel.values import type_name
 COST_LIMIT = 1_000_000
 _CACHED_MAX = 1024
 _WEIGHT_MAX, _TEXT_WEIGHT = 200, 64
-_GROWING = frozenset({"replace", "join", "format", "lists.range"})
+_GROWING = frozenset({"replace", "join", "format", "lists.range", "flatten"})
 _NUMBERS = frozenset({INT, UINT, DOUBLE})
 
 
