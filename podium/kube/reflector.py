@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic
 
 import anyio
 import structlog
@@ -48,6 +48,7 @@ from podium.kube.reflector_states import TRANSITIONS, ReflectorEvent, ReflectorS
 from podium.kube.resource_types import ObjectT, ResourceType
 from podium.kube.resource_versions import is_older
 from podium.kube.session import LIST_BYTES_MAX, ApiSession
+from podium.kube.sink import Doubts, Sink
 from podium.kube.streams import Stream
 from podium.kube.whole_objects import Keep
 from podium.kube.wire import DELETED, Bookmark, BrokenObject, ObjectDecoder, Page
@@ -56,7 +57,6 @@ from podium.lib.turns import Turns
 
 log = structlog.get_logger(__name__)
 
-SunkT_contra = TypeVar("SunkT_contra", contravariant=True)
 _REFUSALS = (BadRequest, Invalid, Malformed, ServerTimeout)
 """What a request for everything may meet where one for a page does not."""
 
@@ -89,46 +89,6 @@ class ReflectorSettings:
     list_idle_s: float = 30.0
     short_watch_s: float = 1.0
     backoff: BackoffPolicy = field(default_factory=BackoffPolicy)
-
-
-class Sink(Protocol[SunkT_contra]):
-    """Where a reflector delivers; each call leaves the sink consistent."""
-
-    def put(self, item: SunkT_contra) -> None:
-        """The object is so now."""
-        ...
-
-    def drop(self, item: SunkT_contra) -> None:
-        """The object was deleted; this was its last state."""
-        ...
-
-    def mark_broken(self, broken: BrokenObject, *, deleted: bool) -> None:
-        """The object has changed into something that cannot be understood, or was deleted as such."""
-        ...
-
-    def take_early(self, items: Sequence[SunkT_contra]) -> None:
-        """These objects are in a list that goes on. A sink may leave them to `replace`, which comes at its end."""
-        ...
-
-    async def replace(self, items: Sequence[SunkT_contra], broken: Sequence[BrokenObject]) -> str:
-        """These objects, and no others, are there now. Returns: one that is older than it was known, if any."""
-        ...
-
-
-class Doubts(Protocol):
-    """Where a reflector says that history may have gone back; see `kube.history`."""
-
-    def doubt(self) -> None:
-        """An old version was seen."""
-        ...
-
-    def resumed(self) -> None:
-        """A watch goes on that was broken."""
-        ...
-
-    def refute(self, why: str) -> None:
-        """A list is older than what was known."""
-        ...
 
 
 @dataclass(slots=True)
