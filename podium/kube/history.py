@@ -44,7 +44,8 @@ START_OVER_EVERY_S: Final = 30.0
 _START_OVER_S_MAX: Final = 120.0
 _DOUBT_S_MIN, _DOUBT_S_MAX = 1.0, 60.0
 _RESUMED_S_MIN: Final = 10.0
-_LAG_S_MAX: Final = 3.0
+_SILENCE_S_MAX: Final = 3.0
+_LAG_S_MAX: Final = 30.0
 _LOOK_AGAIN_S: Final = 0.1
 _REQUEST_S_MAX: Final = 10.0
 _ASK_AGAIN_S: Final = 2.0
@@ -258,14 +259,18 @@ class History(Generic[ObjectT]):
         return now.resource_version if now.uid == meta.uid else ""
 
     async def _is_told(self, changed: list[tuple[ObjectT, str]]) -> bool:
-        """Whether the watch tells of these changes."""
-        with anyio.move_on_after(_LAG_S_MAX):
-            while untold := [item for item, now in changed if not self._knows(item, now)]:  # noqa: ASYNC110
-                await anyio.sleep(_LOOK_AGAIN_S)
-            return True
-        if self._followed.version:
+        """Whether the watch tells of these changes. One that is behind, and goes on, is waited for longer."""
+        version, since_s, waited_s = self._followed.version, 0.0, 0.0
+        while untold := [item for item, now in changed if not self._knows(item, now)]:
+            if version != self._followed.version:
+                version, since_s = self._followed.version, waited_s
+            if waited_s - since_s >= _SILENCE_S_MAX or waited_s >= _LAG_S_MAX:
+                break
+            await anyio.sleep(_LOOK_AGAIN_S)
+            waited_s += _LOOK_AGAIN_S
+        if untold and self._followed.version:
             self.refute(f"the watch does not say that {self._resource.kind} {untold[0].key} has changed or gone")
-        return False
+        return not untold
 
     def _knows(self, item: ObjectT, now: str) -> bool:
         known = self._known.get(item.key)

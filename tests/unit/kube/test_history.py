@@ -151,6 +151,21 @@ async def test_a_change_that_the_watch_tells_of_a_little_later_is_none_to_worry_
         assert not world.started_over_s
 
 
+async def test_a_watch_that_is_behind_but_goes_on_is_waited_for_longer() -> None:
+    world = World(pod("a", 50))
+    world.served["a"] = GONE
+    world.current = "200"
+    async with world.running():
+        world.history.doubt()
+        for version in range(101, 121):
+            world.version = str(version)
+            await anyio.sleep(1.0)
+        assert not world.started_over_s
+        world.items = {}
+        await anyio.sleep(20.0)
+        assert not world.started_over_s
+
+
 @pytest.mark.parametrize("pods", [[], [pod("a", 50)]], ids=["no pods", "pods that may not be read"])
 async def test_the_version_of_a_list_is_asked_for_where_no_pod_can_be(pods: list[Pod]) -> None:
     world = World(*pods)
