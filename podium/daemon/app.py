@@ -16,7 +16,7 @@ import platform
 import signal
 import socket
 import urllib.parse
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 from random import Random
@@ -271,6 +271,7 @@ class App:
         )
         cache = Cache(BrokenObjects(metrics))
         waiting_pods, pods_in_pre_bind = WaitingPods(clock), PodsInPreBind()
+        binding_cycles: set[str] = set()
         preemptions = PreemptionsUnderWay(
             pods.get,
             metrics,
@@ -295,7 +296,7 @@ class App:
         conflicts = Conflicts(cache, clock, metrics, client.read_failure)
         if self._options.avoids_conflicts:
             client.bind_unless(conflicts.is_too_late)
-        self._handle_events(informers, cache, queue, waiting_pods, recorder, conflicts, frameworks)
+        self._handle_events(informers, cache, queue, waiting_pods, binding_cycles, recorder, conflicts, frameworks)
         for resource in informers.resources:
             if (events := RESOURCE_EVENTS.get(resource)) is not None:
                 informers.informer(resource).add_handler(ResourceHandler(events, queue, clock, metrics))
@@ -337,6 +338,7 @@ class App:
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
             extenders=extenders,
             extender_pool=extender_pool,
+            binding_cycles=binding_cycles,
             consistency=informers.consistency,
             explainer=explainer_for(verbosity()),
             avoids_conflicts=self._options.avoids_conflicts,
@@ -381,6 +383,7 @@ class App:
         cache: Cache,
         queue: SchedulingQueue,
         waiting_pods: WaitingPods,
+        binding_cycles: Container[str],
         recorder: EventRecorder,
         conflicts: Conflicts,
         frameworks: Mapping[str, Framework],
@@ -399,6 +402,7 @@ class App:
                 metrics,
                 strays=self._strays,
                 saw_unbound=informers.saw_unbound,
+                binding_cycles=binding_cycles,
             )
         )
 

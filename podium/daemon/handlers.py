@@ -191,6 +191,7 @@ class PodHandler(_Measured):
         scheduler_names: pods of other schedulers only count once they are bound.
         strays: told of pods of other schedulers until they are.
         saw_unbound: called when a pod has lost the node that it was bound to.
+        binding_cycles: the uids of the pods whose binding cycles are under way.
     """
 
     def __init__(
@@ -205,12 +206,14 @@ class PodHandler(_Measured):
         metrics: Metrics,
         strays: StrayPods | None = None,
         saw_unbound: Callable[[Pod], None] = lambda _: None,
+        binding_cycles: Container[str] = (),
     ) -> None:
         super().__init__(clock, metrics)
         self._cache = cache
         self._conflicts = conflicts
         self._strays = strays
         self._saw_unbound = saw_unbound
+        self._binding_cycles = binding_cycles
         self._queue = queue
         self._waiting_pods = waiting_pods
         self._recorder = recorder
@@ -284,8 +287,12 @@ class PodHandler(_Measured):
         """The pod was bound, and is pending again or bound elsewhere, which no API server allows: `kube.history`."""
         log.warning("A bound pod has lost its node", pod=new.key, before=old.node_name, node=new.node_name)
         self._to_cache(self._cache.remove_pod, old)
-        self._queue.move_all(ASSIGNED_POD_DELETE, old, None)
-        self._add(new)
+        if new.uid in self._binding_cycles and not new.node_name:
+            # Its binding cycle may make the binding again, so it counts there until that has ended.
+            self._to_cache(lambda pod: self._cache.assume_pod(pod, old.node_name), new)
+        else:
+            self._queue.move_all(ASSIGNED_POD_DELETE, old, None)
+            self._add(new)
         self._saw_unbound(new)
 
     def _delete_assigned(self, pod: Pod) -> None:

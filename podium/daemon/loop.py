@@ -90,6 +90,7 @@ class Collaborators:
     percentage_of_nodes_to_score: int
     extenders: Extenders
     extender_pool: ExtenderPool
+    binding_cycles: set[str]
     consistency: Consistency
     pick: Pick = choose
     avoids_conflicts: bool = False
@@ -120,14 +121,13 @@ class SchedulingLoop:
         self.confirmations = Confirmations(parts.cache, parts.is_bound, self._take_back)
         self._rotation = Rotation()
         self._is_stopping = False
-        self._bindings = 0
         self._finishing: anyio.CancelScope | None = None
         self._ended: anyio.Event | None = None
 
     @property
     def bindings(self) -> int:
         """How many binding cycles are under way."""
-        return self._bindings
+        return len(self._parts.binding_cycles)
 
     def stop(self) -> None:
         """Decide on no more pods; `run` ends when the binding cycles under way have ended.
@@ -334,7 +334,8 @@ class SchedulingLoop:
             self._parts.recorder.record(deleting_pod_skipped(pod))
             log.info("Skip schedule deleting pod", pod=pod.key)
             return True
-        return self._parts.cache.is_assumed(pod.uid)
+        # A binding cycle puts its pod back itself where it does not bind it.
+        return self._parts.cache.is_assumed(pod.uid) or pod.uid in self._parts.binding_cycles
 
     def _place(self, attempt: Attempt, decision: Suggested, tasks: asyncio.TaskGroup) -> None:
         """Assume, reserve, permit; then the binding cycle goes its own way."""
@@ -357,7 +358,7 @@ class SchedulingLoop:
             return
         if waits:
             parts.binder.waiting_pods.add(pod, node_name, waits)
-        self._bindings += 1
+        parts.binding_cycles.add(pod.uid)
         parts.metrics.add_goroutines("binding", 1)
         tasks.create_task(self._bind(attempt, decision), name="binding cycle")
 
@@ -387,7 +388,7 @@ class SchedulingLoop:
             await parts.statuses.settle(pod.uid)
             outcome = await parts.binder.bind_pod(instruction)
         finally:
-            self._bindings -= 1
+            parts.binding_cycles.discard(pod.uid)
             parts.metrics.add_goroutines("binding", -1)
             self._tell_progress()
         if outcome.is_bound:

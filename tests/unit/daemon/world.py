@@ -120,6 +120,7 @@ class World:
         self.cache = Cache(BrokenObjects(self.metrics))
         self.conflicts = Conflicts(self.cache, self.clock, self.metrics, self.client.read_failure)
         self.waiting_pods, self.pods_in_pre_bind = WaitingPods(self.clock), PodsInPreBind()
+        self.binding_cycles: set[str] = set()
         self.preemptions = PreemptionsUnderWay(self.known.get, self.metrics)
         every = (Sort, HoldsBack, *classes, Binds)
         self.frameworks = {name: self._framework(name, every) for name in names}
@@ -139,6 +140,7 @@ class World:
             self.clock,
             self.metrics,
             saw_unbound=self.unbound.append,
+            binding_cycles=self.binding_cycles,
         )
         self.node_handler = NodeHandler(self.cache, self.queue, self.clock, self.metrics)
         if avoids_conflicts:
@@ -205,6 +207,7 @@ class World:
             percentage_of_nodes_to_score=0,
             extenders=extenders,
             extender_pool=pool or ExtenderPool(extenders, self.client, self.metrics),
+            binding_cycles=self.binding_cycles,
             consistency=self.consistency,
         )
 
