@@ -14,10 +14,10 @@ import asyncio
 import functools
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 import aiohttp
 import anyio
@@ -42,6 +42,7 @@ from podium.kube.http_connection import ERROR_BYTES_MAX, FLOW_SCHEMA, Answer, wo
 from podium.kube.outage import Outage
 from podium.kube.streams import BROKEN, NOT_SENT, Stream, StreamPool, read_body, timeouts
 
+T = TypeVar("T")
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 JSON = "application/json"
@@ -159,19 +160,11 @@ class ApiSession:
         """
         if answer_bytes_max is None:
             answer_bytes_max = _ANSWER_BYTES_MAX if method == "POST" else _OBJECT_BYTES_MAX
-        authorization = await self._authorization()
-        try:
-            return await self._exchange(method, path, body, content_type, deadline_s, answer_bytes_max, authorization)
-        except Unauthorized as error:
-            if not await self._credentials.renew(authorization):
-                self._failed(error)
-                raise
-        except Unreachable as error:
-            if not self._is_mended(error):
-                self._failed(error)
-                raise
-        authorization = await self._authorization()
-        return await self._exchange(method, path, body, content_type, deadline_s, answer_bytes_max, authorization)
+        return await self._in_two_tries(
+            lambda authorization: self._exchange(
+                method, path, body, content_type, deadline_s, answer_bytes_max, authorization
+            )
+        )
 
     async def stream(self, path: str, *, deadline_s: float, idle_s_max: float) -> Stream:
         """GET an answer that goes on; the caller closes it.
@@ -184,9 +177,13 @@ class ApiSession:
         """
         await self._close_ended()
         timeout = timeouts(deadline_s, idle_s_max)
+        return await self._in_two_tries(lambda authorization: self._start_stream(path, timeout, authorization))
+
+    async def _in_two_tries(self, make: Callable[[str | None], Awaitable[T]]) -> T:
+        """Make a request, and once more where it was refused, or not sent, and the credentials could be mended."""
         authorization = await self._authorization()
         try:
-            return await self._start_stream(path, timeout, authorization)
+            return await make(authorization)
         except Unauthorized as error:
             if not await self._credentials.renew(authorization):
                 self._failed(error)
@@ -195,7 +192,7 @@ class ApiSession:
             if not self._is_mended(error):
                 self._failed(error)
                 raise
-        return await self._start_stream(path, timeout, await self._authorization())
+        return await make(await self._authorization())
 
     async def _exchange(
         self,
