@@ -50,6 +50,7 @@ _LOOK_AGAIN_S: Final = 0.1
 _REQUEST_S_MAX: Final = 10.0
 _ASK_AGAIN_S: Final = 2.0
 _FORGIVEN_AFTER_S: Final = 300.0
+_RESUMPTIONS_MAX: Final = 8
 
 
 class Requester(Protocol):
@@ -141,7 +142,7 @@ class History(Generic[ObjectT]):
         self._doubts = Pause(clock, _DOUBT_S_MIN, _DOUBT_S_MAX)
         self._starts = Pause(clock, START_OVER_EVERY_S, _START_OVER_S_MAX)
         self._awake = anyio.Event()
-        self._suspects: Sequence[ObjectT] = ()
+        self._suspects: deque[Sequence[ObjectT]] = deque()
         self._is_refuted = False
         self._starts_unproven = 0
 
@@ -151,8 +152,11 @@ class History(Generic[ObjectT]):
 
     def resumed(self) -> None:
         """A watch that was broken goes on: perhaps on another history."""
-        # Asked about is what was known before: what comes now is as the API server has it, whatever happened.
-        self._suspects = self._suspects or self._witnesses()
+        # Asked about is what was known before: what comes now is as the API server has it, whatever happened. History
+        # may have gone back at each of several resumptions, and what came in between proves nothing about the first.
+        self._suspects.append(self._witnesses())
+        if len(self._suspects) > _RESUMPTIONS_MAX:
+            self._suspects.popleft()
         self._starts.shorten(_RESUMED_S_MIN)
         self._doubts.shorten(_DOUBT_S_MIN)
         self._awake.set()
@@ -188,7 +192,8 @@ class History(Generic[ObjectT]):
                 await self._find_out()
 
     def _list_all(self) -> None:
-        self._is_refuted, self._suspects = False, ()
+        self._is_refuted = False
+        self._suspects.clear()
         self._starts.begin()
         self._starts_unproven += 1
         self._start_over()
@@ -200,9 +205,10 @@ class History(Generic[ObjectT]):
         try:
             # A list that is under way comes first.
             if self._followed.version:
-                if await self._goes_on():
+                suspects = tuple(self._suspects)
+                if await self._goes_on(suspects or (self._witnesses(),)):
                     self._starts_unproven = 0
-                self._suspects = ()
+                self._suspects = deque(each for each in self._suspects if all(each is not one for one in suspects))
                 return
         except ApiError as error:
             log.debug("cannot find out whether history has gone back", error=str(error))
@@ -211,25 +217,28 @@ class History(Generic[ObjectT]):
         self._doubts.shorten(_ASK_AGAIN_S)
         self._awake.set()
 
-    async def _goes_on(self) -> bool:
+    async def _goes_on(self, suspects: Iterable[Sequence[ObjectT]]) -> bool:
         """Whether it is certain that nothing was lost.
+
+        Args:
+            suspects: what was known at each resumption, the last change first.
 
         Raises: an `ApiError` where the API server cannot answer now.
         """
         seen, changed = self._followed.version, list[tuple[ObjectT, str]]()
-        for item in self._suspects or self._witnesses():
-            try:
-                now = await self._version_of(item)
-            except Forbidden:
-                break
-            was = item.metadata.resource_version
-            if now == was:
-                changed.clear()
-                break
-            if now and is_older(now, was):
-                self.refute(f"{self._resource.kind} {item.key} was at version {was} and is at {now}")
-                return False
-            changed.append((item, now))
+        for witnesses in suspects:
+            for item in witnesses:
+                try:
+                    now = await self._version_of(item)
+                except Forbidden:
+                    break
+                was = item.metadata.resource_version
+                if now == was:
+                    break
+                if now and is_older(now, was):
+                    self.refute(f"{self._resource.kind} {item.key} was at version {was} and is at {now}")
+                    return False
+                changed.append((item, now))
         return await self._is_not_below(seen) and await self._is_told(changed)
 
     def _witnesses(self) -> Sequence[ObjectT]:

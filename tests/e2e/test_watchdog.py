@@ -75,11 +75,11 @@ async def started(cluster: SandboxCluster, directory: Path) -> Daemon:
     return daemon
 
 
-async def stuck(daemon: Daemon) -> Json:
+async def stuck(daemon: Daemon, message: str = "The event loop is stuck") -> Json:
     """What the log says of it."""
 
     async def told() -> Json:
-        lines = daemon.log("The event loop is stuck")
+        lines = daemon.log(message)
         assert lines
         return lines[0]
 
@@ -172,7 +172,7 @@ async def test_a_plugin_that_returns_late_is_counted_and_all_goes_on(
         await sandbox_cluster.wait_bound(["pauses", "web-0", "web-1", "web-2"], 60)
         assert (await daemon.get("/livez"))[0] == 200
         assert await daemon.metric("podium_loop_stuck_total", plugin="Hangs", extension_point="Filter") == 1
-        assert daemon.log("The event loop goes on")
+        await stuck(daemon, "The event loop goes on")
         assert await daemon.stop() == 0
     finally:
         daemon.kill()

@@ -127,6 +127,33 @@ async def test_the_states_before_a_watch_was_resumed_are_what_is_asked_about() -
         assert len(world.started_over_s) == 1
 
 
+async def test_what_was_known_at_each_of_several_resumptions_is_asked_about() -> None:
+    world = World(pod("a", 50))
+    world.served["a"] = Unreachable("no")
+    async with world.running():
+        world.history.resumed()
+        await anyio.sleep(0.1)
+        world.items["ns/lost"] = pod("lost", 60)
+        world.recent.append(pod("a", 50))
+        world.recent.append(world.items["ns/lost"])
+        world.history.resumed()
+        world.items["ns/new"] = world.served["new"] = pod("new", 61)
+        world.recent.append(world.items["ns/new"])
+        world.history.resumed()
+        world.served["a"] = pod("a", 50)
+        await anyio.sleep(20.0)
+        assert len(world.started_over_s) == 1
+
+
+async def test_a_pod_that_is_gone_unseen_refutes_though_an_older_one_is_as_it_was() -> None:
+    world = World(pod("a", 50), pod("lost", 60))
+    del world.served["lost"]
+    async with world.running():
+        world.history.doubt()
+        await anyio.sleep(5.0)
+        assert len(world.started_over_s) == 1
+
+
 @pytest.mark.parametrize("now", [pod("a", 60), None, pod("a", 60, "another")], ids=["changed", "gone", "made anew"])
 async def test_a_change_that_the_watch_does_not_tell_of_refutes(now: Pod | None) -> None:
     world = World(pod("a", 50))
