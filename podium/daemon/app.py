@@ -16,7 +16,7 @@ import platform
 import signal
 import socket
 import urllib.parse
-from collections.abc import Awaitable, Callable, Container, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 from random import Random
@@ -271,7 +271,7 @@ class App:
         )
         cache = Cache(BrokenObjects(metrics))
         waiting_pods, pods_in_pre_bind = WaitingPods(clock), PodsInPreBind()
-        binding_cycles: set[str] = set()
+        binding_cycles: dict[str, str] = {}
         preemptions = PreemptionsUnderWay(
             pods.get,
             metrics,
@@ -383,7 +383,7 @@ class App:
         cache: Cache,
         queue: SchedulingQueue,
         waiting_pods: WaitingPods,
-        binding_cycles: Container[str],
+        binding_cycles: Mapping[str, str],
         recorder: EventRecorder,
         conflicts: Conflicts,
         frameworks: Mapping[str, Framework],

@@ -10,6 +10,7 @@ changes. A bound pod that is pending again, as after a restore of etcd, is sched
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from podium.binder import EventRecorder, WaitingPods, failed_scheduling
@@ -191,7 +192,7 @@ class PodHandler(_Measured):
         scheduler_names: pods of other schedulers only count once they are bound.
         strays: told of pods of other schedulers until they are.
         saw_unbound: called when a pod has lost the node that it was bound to.
-        binding_cycles: the uids of the pods whose binding cycles are under way.
+        binding_cycles: the nodes to which binding cycles that are under way bind their pods, by uid.
     """
 
     def __init__(
@@ -206,7 +207,7 @@ class PodHandler(_Measured):
         metrics: Metrics,
         strays: StrayPods | None = None,
         saw_unbound: Callable[[Pod], None] = lambda _: None,
-        binding_cycles: Container[str] = (),
+        binding_cycles: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         super().__init__(clock, metrics)
         self._cache = cache
@@ -257,7 +258,15 @@ class PodHandler(_Measured):
             if self._strays is not None:
                 self._strays.seen(pod)
         elif self._is_readable(pod):
+            self._add_pending(pod)
+
+    def _add_pending(self, pod: Pod) -> None:
+        if (node_name := self._binding_cycles.get(pod.uid)) is None:
             self._queue.add(pod)
+            return
+        # It was bound, or deleted, and a restore of etcd has undone that. Its binding cycle may yet bind it, and so it
+        # counts on the node; where it is not bound, the cycle puts it back into the queue.
+        self._to_cache(lambda again: self._cache.assume_pod(again, node_name), pod)
 
     def _add_assigned(self, pod: Pod) -> None:
         self._to_cache(self._cache.add_pod, pod)
@@ -287,12 +296,8 @@ class PodHandler(_Measured):
         """The pod was bound, and is pending again or bound elsewhere, which no API server allows: `kube.history`."""
         log.warning("A bound pod has lost its node", pod=new.key, before=old.node_name, node=new.node_name)
         self._to_cache(self._cache.remove_pod, old)
-        if new.uid in self._binding_cycles and not new.node_name:
-            # Its binding cycle may make the binding again, so it counts there until that has ended.
-            self._to_cache(lambda pod: self._cache.assume_pod(pod, old.node_name), new)
-        else:
-            self._queue.move_all(ASSIGNED_POD_DELETE, old, None)
-            self._add(new)
+        self._queue.move_all(ASSIGNED_POD_DELETE, old, None)
+        self._add(new)
         self._saw_unbound(new)
 
     def _delete_assigned(self, pod: Pod) -> None:
@@ -319,6 +324,9 @@ class PodHandler(_Measured):
             return
         if not self._is_readable(new):
             self._queue.delete(old)
+            return
+        if new.uid in self._binding_cycles and not new.is_terminating:
+            self._add_pending(new)
             return
         self._queue.update(old, new)
         nominated = old.status.nominated_node_name

@@ -90,7 +90,7 @@ class Collaborators:
     percentage_of_nodes_to_score: int
     extenders: Extenders
     extender_pool: ExtenderPool
-    binding_cycles: set[str]
+    binding_cycles: dict[str, str]
     consistency: Consistency
     pick: Pick = choose
     avoids_conflicts: bool = False
@@ -334,8 +334,7 @@ class SchedulingLoop:
             self._parts.recorder.record(deleting_pod_skipped(pod))
             log.info("Skip schedule deleting pod", pod=pod.key)
             return True
-        # A binding cycle puts its pod back itself where it does not bind it.
-        return self._parts.cache.is_assumed(pod.uid) or pod.uid in self._parts.binding_cycles
+        return self._parts.cache.is_assumed(pod.uid)
 
     def _place(self, attempt: Attempt, decision: Suggested, tasks: asyncio.TaskGroup) -> None:
         """Assume, reserve, permit; then the binding cycle goes its own way."""
@@ -358,7 +357,7 @@ class SchedulingLoop:
             return
         if waits:
             parts.binder.waiting_pods.add(pod, node_name, waits)
-        parts.binding_cycles.add(pod.uid)
+        parts.binding_cycles[pod.uid] = node_name
         parts.metrics.add_goroutines("binding", 1)
         tasks.create_task(self._bind(attempt, decision), name="binding cycle")
 
@@ -388,7 +387,7 @@ class SchedulingLoop:
             await parts.statuses.settle(pod.uid)
             outcome = await parts.binder.bind_pod(instruction)
         finally:
-            parts.binding_cycles.discard(pod.uid)
+            del parts.binding_cycles[pod.uid]
             parts.metrics.add_goroutines("binding", -1)
             self._tell_progress()
         if outcome.is_bound:

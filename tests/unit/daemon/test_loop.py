@@ -423,8 +423,8 @@ async def test_a_binding_that_failed_though_the_pod_is_bound_is_let_be(node_name
     assert world.attempts("error") == 1
 
 
-@pytest.mark.parametrize("was_deleted", [False, True])
-async def test_a_pod_that_is_pending_again_amid_its_binding_is_reserved_once_at_a_time(was_deleted: bool) -> None:
+@pytest.mark.parametrize("lost", ["its binding", "its deletion", "that it was to be deleted"])
+async def test_a_pod_that_is_pending_again_amid_its_binding_is_reserved_once_at_a_time(lost: str) -> None:
     """An etcd that is restored from a backup makes that so."""
     story: list[str] = []
     world = World(recording_reserve(story, "Room"))
@@ -435,12 +435,15 @@ async def test_a_pod_that_is_pending_again_amid_its_binding_is_reserved_once_at_
     world.put(node("n1"), web)
     async with world.running():
         await anyio.sleep(1.0)
-        world.put(web.on_node("n1"))
-        if was_deleted:
-            world.delete(web.on_node("n1"))
+        if lost == "its binding":
+            world.put(web.on_node("n1"))
+        elif lost == "its deletion":
+            world.delete(web)
+        else:
+            world.put(changed(web, terminating=True))
         world.put(web)
         await anyio.sleep(8.0)
-        assert world.cache.is_assumed(web.uid) is not was_deleted
+        assert world.cache.is_assumed(web.uid)
         assert story == ["reserve Room"]
         await anyio.sleep(60.0)
         assert story == ["reserve Room", "unreserve Room", "reserve Room"]

@@ -120,7 +120,7 @@ class World:
         self.cache = Cache(BrokenObjects(self.metrics))
         self.conflicts = Conflicts(self.cache, self.clock, self.metrics, self.client.read_failure)
         self.waiting_pods, self.pods_in_pre_bind = WaitingPods(self.clock), PodsInPreBind()
-        self.binding_cycles: set[str] = set()
+        self.binding_cycles: dict[str, str] = {}
         self.preemptions = PreemptionsUnderWay(self.known.get, self.metrics)
         every = (Sort, HoldsBack, *classes, Binds)
         self.frameworks = {name: self._framework(name, every) for name in names}
