@@ -66,7 +66,7 @@ class Followed(Protocol[ObjectT]):
 
     @property
     def recent(self) -> deque[ObjectT]:
-        """The last states that the watch has brought; others may be put in their place."""
+        """The last states that the watch has brought, of objects that went, too; others may be put in their place."""
         ...
 
     @property
@@ -242,14 +242,23 @@ class History(Generic[ObjectT]):
         return await self._is_not_below(seen) and await self._is_told(changed)
 
     def _witnesses(self) -> Sequence[ObjectT]:
-        """The objects that have changed last, the last one first. Cost: a look at every object, once after a list."""
+        """The objects that have changed or gone last, the last one first.
+
+        Cost: a look at every object where none of the last changes is of one that is there.
+        """
         recent = self._followed.recent
-        current = [item for item in recent if self._known.get(item.key) is item]
-        if not current:
-            current = heapq.nlargest(WITNESSES, self._known.list(), key=_age)[::-1]
+        current = [item for item in recent if self._is_last_state(item)]
+        if not any(self._known.get(item.key) is item for item in current):
+            there = heapq.nlargest(WITNESSES, self._known.list(), key=_age)[::-1]
+            current = there + current[-WITNESSES:]
             recent.clear()
             recent.extend(current)
         return current[::-1]
+
+    def _is_last_state(self, item: ObjectT) -> bool:
+        """Whether this is how the object is, or how it was when it went."""
+        known = self._known.get(item.key)
+        return known is item or known is None or known.metadata.uid != item.metadata.uid
 
     async def _version_of(self, item: ObjectT) -> str:
         """The version of the very object by now; empty where it is gone.

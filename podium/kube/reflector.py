@@ -139,7 +139,7 @@ class Reflector(Generic[ObjectT]):
         self._on_outdated = on_outdated
         self._doubts = doubts
         self._failures = failures or ListFailures(clock)
-        self.recent: deque[ObjectT] = deque(maxlen=WITNESSES)
+        self.recent: deque[ObjectT] = deque(maxlen=2 * WITNESSES)
         self._settings = settings
         self._decoder = ObjectDecoder(resource, keep)
         self._backoff = Backoff(settings.backoff, random, clock)
@@ -314,7 +314,7 @@ class Reflector(Generic[ObjectT]):
                     sink.drop(item)
                 else:
                     sink.put(item)
-                    self.recent.append(item)
+                self.recent.append(item)
                 self._reach(item.metadata.resource_version)
             statistics.events_total += 1
             if turns.is_over():

@@ -11,7 +11,6 @@ from random import Random
 from typing import Any, Final
 
 from podium.sandbox.embedded import Sandbox
-from podium.sandbox.errors import ApiError
 from podium.sandbox.resources import resource_named
 from tests.simulation import manifests
 from tests.simulation.network import Network
@@ -63,7 +62,6 @@ class Actors:
             self.break_connections: 2,
             self.silence_connections: 1,
             self.restart_api_server: 1,
-            self.restore_etcd: 1,
             self.narrow_connections: 1,
         }
         self._unlucky = unlucky.keys()
@@ -283,16 +281,6 @@ class Actors:
         """From now on what the server says comes in small pieces, until all connections break."""
         self._network.narrow()
         return "narrow connections"
-
-    def restore_etcd(self) -> str | None:
-        """The API server comes back with what was true some changes ago."""
-        revision = self._store.revision - self._random.choice((1, 5, 40))
-        try:
-            self._store.rewind(revision)
-        except ApiError:
-            return None  # That has been forgotten.
-        self._faults.refuse_connections(self._random.choice((0.1, 3.0)))
-        return f"restore etcd as of {revision}"
 
     def restart_api_server(self) -> str | None:
         seconds = self._random.choice((0.1, 3.0, 20.0))

@@ -145,6 +145,26 @@ async def test_what_was_known_at_each_of_several_resumptions_is_asked_about() ->
         assert len(world.started_over_s) == 1
 
 
+async def test_a_pod_that_had_gone_and_is_there_again_refutes() -> None:
+    world = World(pod("a", 50))
+    world.recent.extend([pod("a", 50), pod("back", 60)])
+    world.served["back"] = pod("back", 40)
+    async with world.running():
+        world.history.doubt()
+        await anyio.sleep(1.0)
+        assert len(world.started_over_s) == 1
+
+
+async def test_pods_that_have_gone_prove_nothing() -> None:
+    world = World(pod("a", 50), pod("lost", 51))
+    world.recent.extend(pod(f"gone-{index}", 60 + index) for index in range(4))
+    del world.served["lost"]
+    async with world.running():
+        world.history.doubt()
+        await anyio.sleep(5.0)
+        assert len(world.started_over_s) == 1
+
+
 async def test_a_pod_that_is_gone_unseen_refutes_though_an_older_one_is_as_it_was() -> None:
     world = World(pod("a", 50), pod("lost", 60))
     del world.served["lost"]
