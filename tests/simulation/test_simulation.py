@@ -141,7 +141,7 @@ def _believe_any_answer(patch: pytest.MonkeyPatch) -> None:
         (_hold_assumed_pods, {"assumed", "one place"}),
         (_sleep_through_events, {"forgotten"}),
         (_never_dare, {"forgotten"}),
-        (_miss_changes, {"informed", "one place"}),
+        (_miss_changes, {"bounded", "informed", "one place"}),
         (_stumble, {"overfull", "surprise"}),
         (_never_sync, {"started"}),
         (_believe_any_answer, {"assumed", "forgotten", "informed", "reserve"}),
