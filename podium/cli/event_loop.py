@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
+import structlog
 
 from podium.lib.descriptors import raise_limit
 from podium.lib.error_words import words_of
 
+log = structlog.get_logger(__name__)
+
 T = TypeVar("T")
+_TRANSPORT_CLOSED: Final = "the handler is closed"
 
 
 def run(main: Callable[[], Awaitable[T]]) -> T:
@@ -20,7 +25,24 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
         import uvloop  # noqa: F401
     except ImportError:
         return anyio.run(main)
-    return anyio.run(main, backend_options={"use_uvloop": True})
+
+    async def handling_errors() -> T:
+        asyncio.get_running_loop().set_exception_handler(_handle_error)
+        return await main()
+
+    return anyio.run(handling_errors, backend_options={"use_uvloop": True})
+
+
+def _handle_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what was raised in a callback, as the loop does by itself, but for what only uvloop does wrong.
+
+    It may answer TLS on a transport that it has just closed; whoever uses the connection is told that it is lost.
+    """
+    error = context.get("exception")
+    if isinstance(error, RuntimeError) and str(error).endswith(_TRANSPORT_CLOSED):
+        log.debug("TLS on a closed connection", error=str(error))
+    else:
+        loop.default_exception_handler(context)
 
 
 def messages(error: BaseException) -> list[str]:
