@@ -346,7 +346,7 @@ class ApiClient:
 
 def _seen(pod: Pod, answer: bytes) -> _SeenPod:
     """What is read of the pod, or of another one that has its name by now. Raises: `Malformed`."""
-    seen = read(_decode_pod, answer, f"pod {pod.key}")
+    seen = read(_decode_pod, answer, lambda: f"pod {pod.key}")
     if (seen.metadata.namespace, seen.metadata.name) != (pod.metadata.namespace, pod.metadata.name):
         raise Malformed(f"asked for pod {pod.key}, answered with {seen.metadata.namespace}/{seen.metadata.name}")
     return seen

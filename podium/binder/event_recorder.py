@@ -245,24 +245,21 @@ class EventRecorder:
     async def _write_for(self, namespace: str, series: _Series) -> None:
         """Write a series, and then those of the namespace that were held back."""
         while True:
-            await self._write_all_of(series)
+            try:
+                await self._write(series)
+                # A repetition that came while the first was being written has not been queued.
+                if series.written == 1 and series.count > 1:
+                    await self._write(series)
+            finally:
+                series.is_queued = False
+                self._open -= 1
+                self._queue.task_done()
             held = self._held.get(namespace)
             if held is None:
                 return
             series = held.popleft()
             if not held:
                 del self._held[namespace]
-
-    async def _write_all_of(self, series: _Series) -> None:
-        try:
-            await self._write(series)
-            # A repetition that came while the first was being written has not been queued.
-            if series.written == 1 and series.count > 1:
-                await self._write(series)
-        finally:
-            series.is_queued = False
-            self._open -= 1
-            self._queue.task_done()
 
     async def _write(self, series: _Series) -> None:
         """Write a series as it is now; try again as long as the server cannot be reached."""

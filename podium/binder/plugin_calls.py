@@ -34,7 +34,7 @@ from podium.kube.api_errors import ApiError
 from podium.kube.objects import Pod
 from podium.lib.error_words import words_of
 
-_MAY_ANSWER: Final = MAY_REJECT | {Code.SKIP}
+_MAY_ANSWER: Final = (Code.SKIP, *MAY_REJECT)
 _CLEAN_UP_S_MAX: Final = 5.0
 
 

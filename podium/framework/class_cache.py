@@ -34,7 +34,7 @@ P = TypeVar("P", bound=Plugin)
 ROWS_KEPT_MAX: Final = 1 << 19
 """How many rows all classes together may have, at about 60 bytes each; the class not met for the longest goes first."""
 
-_KEPT: Final = frozenset({Code.SKIP, *MAY_REJECT})
+_KEPT: Final = (Code.SKIP, *MAY_REJECT)
 
 CLASSES_KEPT_MAX: Final = 1024
 """How many specs are remembered where nodes are few: each keeps alive what was worked out about it, about 10 KB."""

@@ -19,7 +19,7 @@ from podium.framework.status import Code, PluginError, ScheduleError, Status, de
 from podium.kube.objects import Pod
 from podium.kube.pod_limits import excess_of
 
-_MAY_ANSWER: Final = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.SKIP})
+_MAY_ANSWER: Final = (Code.SKIP, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 
 def run_pre_filter(

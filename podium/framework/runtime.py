@@ -57,7 +57,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 PERMIT_TIMEOUT_S_MAX = 15 * 60.0
-_PERMIT_MAY = MAY_REJECT | {Code.WAIT}
+_PERMIT_MAY = (Code.WAIT, *MAY_REJECT)
 SLOW_PLUGIN_S = 0.1
 """A call of a plugin that takes longer is worth a warning: all pods wait for it."""
 

@@ -24,7 +24,7 @@ from podium.framework.runtime import Framework
 from podium.framework.status import MAY_REJECT, Code, ScheduleError, demand_status
 from podium.kube.objects import Pod
 
-_PRE_SCORE_MAY: Final = frozenset({Code.SKIP, *MAY_REJECT})
+_PRE_SCORE_MAY: Final = (Code.SKIP, *MAY_REJECT)
 
 
 @dataclass(frozen=True, slots=True)

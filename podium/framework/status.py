@@ -45,7 +45,8 @@ _LABELS = {
     Code.SKIP: "Skip",
     Code.PENDING: "Pending",
 }
-MAY_REJECT = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING})
+# A tuple: an Enum hashes in Python, and is found by identity at once.
+MAY_REJECT = (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING)
 """The codes that say that the pod does not fit."""
 _TOLD_MAX: Final = 100
 

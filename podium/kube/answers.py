@@ -61,15 +61,17 @@ def check_object(answer: bytes, api_version: str, kind: str, metadata: ObjectMet
 
     Raises: `Malformed`.
     """
-    wanted = f"{kind} {metadata.namespace}/{metadata.name}".replace(" /", " ")
+
+    def wanted() -> str:
+        return f"{kind} {metadata.namespace}/{metadata.name}".replace(" /", " ")
+
     found = read(_decode_object, answer, wanted)
     meta = found.metadata
-    if (found.api_version, found.kind) != (api_version, kind):
-        raise Malformed(f"the answer is not {wanted}: it is a {found.kind!r:.100} of {found.api_version!r:.100}")
-    is_it = (meta.namespace, meta.name) == (metadata.namespace, metadata.name) and metadata.uid in ("", meta.uid)
-    if not is_it:
+    if found.api_version != api_version or found.kind != kind:
+        raise Malformed(f"the answer is not {wanted()}: it is a {found.kind!r:.100} of {found.api_version!r:.100}")
+    if meta.name != metadata.name or meta.namespace != metadata.namespace or metadata.uid not in ("", meta.uid):
         raise Malformed(
-            f"the answer is not {wanted}: it is about {meta.namespace!r:.100} {meta.name!r:.300} {meta.uid!r:.100}"
+            f"the answer is not {wanted()}: it is about {meta.namespace!r:.100} {meta.name!r:.300} {meta.uid!r:.100}"
         )
 
 
@@ -84,8 +86,8 @@ def check_deleted(answer: bytes, api_version: str, kind: str, metadata: ObjectMe
         check_object(answer, api_version, kind, metadata)
 
 
-def read(decode: Callable[[bytes], T], answer: bytes, wanted: str) -> T:
-    """Decode an answer, which may nest as deeply as an API server lets it.
+def read(decode: Callable[[bytes], T], answer: bytes, wanted: Callable[[], str]) -> T:
+    """Decode an answer, which may nest as deeply as an API server lets it; `wanted` says what was asked for.
 
     Raises: `Malformed`.
     """
@@ -94,12 +96,12 @@ def read(decode: Callable[[bytes], T], answer: bytes, wanted: str) -> T:
     except RecursionError:
         pass
     except NOT_DECODED as error:
-        raise _malformed(wanted, answer, error) from error
+        raise _malformed(wanted(), answer, error) from error
     try:
         with room_for_nesting():
             return decode(answer)
     except NOT_DECODED as error:
-        raise _malformed(wanted, answer, error) from error
+        raise _malformed(wanted(), answer, error) from error
 
 
 def _malformed(wanted: str, answer: bytes, error: Exception) -> Malformed:

@@ -1,8 +1,9 @@
 """The order in which writes go out.
 
 Owns the bound on writes in flight, its shares, the client's rate limit and the waits that a 429 asks for. Bindings go
-first, then status, then Events. Within each, the writes of one kind in one namespace share a lane, and lanes take
-turns; within a lane the most urgent goes first, then the first that came. Never looks into a write.
+first, then status, then Events: nothing less important goes while a write waits for nothing but prompt answers to
+others. Within each, the writes of one kind in one namespace share a lane, and lanes take turns; within a lane the most
+urgent goes first, then the first that came. Never looks into a write.
 
 A lane may have a quarter as many writes in flight as slots are left free: one lane alone a fifth of all, several even
 shares of more and more of them. So a newcomer finds slots even where many namespaces wait for slow answers.
@@ -19,6 +20,7 @@ bounds no writes in flight, and each write waits out its own refusals only.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -116,6 +118,7 @@ class Dispatcher:
         self._waiting: tuple[deque[Lane], ...] = (deque(), deque(), deque())
         self._paused_until_s = [0.0, 0.0, 0.0]
         self._timer: asyncio.TimerHandle | None = None
+        self._wakes_s = math.inf
         self._throttled_total = 0
 
     async def send(
@@ -219,6 +222,7 @@ class Dispatcher:
         priority, in_flight, free = lane.priority, lane.in_flight, self._free
         if (
             lane.waiting
+            or (priority and (self._waiting[0] or self._waiting[priority - 1]))
             or in_flight >= lane.limit
             or in_flight * _SHARE >= free[0]
             or (priority and in_flight * _SHARE >= min(free[1 : priority + 1]))
@@ -313,12 +317,28 @@ class Dispatcher:
                     missing_s = self._let_go_of(priority, now_s)
                 if missing_s > 0.0:
                     delay_s = min(delay_s or missing_s, missing_s)
+                elif self._is_held_up(priority, now_s):
+                    delay_s = min(delay_s or SLOW_S, SLOW_S)
+                    break
             else:
                 self._needs_token[priority] = False
-        if delay_s > 0.0:
+        if delay_s > 0.0 and now_s + delay_s < self._wakes_s:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = asyncio.get_running_loop().call_later(delay_s, self._let_go)
+            self._wakes_s = now_s + delay_s
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._wake)
+
+    def _wake(self) -> None:
+        self._timer, self._wakes_s = None, math.inf
+        self._let_go()
+
+    def _is_held_up(self, priority: int, now_s: float) -> bool:
+        """Whether any writes of that priority wait for nothing but prompt answers to others."""
+        free = min(self._free[: priority + 1])
+        return any(
+            lane.waiting and lane.in_flight * _SHARE >= free and not lane.is_slow(now_s)
+            for lane in self._waiting[priority]
+        )
 
     def _let_go_of(self, priority: int, now_s: float) -> float:
         """Wake the waiters of one priority, one of each lane in turn.

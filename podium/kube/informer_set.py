@@ -21,6 +21,7 @@ from podium.kube.reflector import Reflector, ReflectorSettings, ReflectorStatist
 from podium.kube.resource_types import NODES, PODS, ObjectT, ResourceType
 from podium.kube.session import ApiSession
 from podium.kube.whole_objects import Keep
+from podium.kube.witnesses import Witnesses
 from podium.lib.clock import Clock
 
 _LOOK_AGAIN_S = 0.02
@@ -53,7 +54,7 @@ class InformerSet:
         self._keep = keep or {}
         self._informers: dict[str, Informer[Any]] = {}
         self._reflectors: list[Reflector[Any]] = []
-        self._history: History[Pod] | None = None
+        self._history: History | None = None
         self._failures = ListFailures(clock)
 
     def informer(self, resource: ResourceType[ObjectT]) -> Informer[ObjectT]:
@@ -115,6 +116,9 @@ class InformerSet:
                 self.consistency.outdated(reflector.resource.plural)
             reflector.list_again(from_scratch=True)
 
+    def _witnesses(self, resource: ResourceType[ObjectT]) -> Witnesses[ObjectT]:
+        return Witnesses(self._session, resource, self._reflector(resource), self.informer(resource))
+
     def _reflector(self, resource: ResourceType[ObjectT]) -> Reflector[ObjectT]:
         return next(each for each in self._reflectors if each.resource == resource)
 
@@ -137,9 +141,9 @@ class InformerSet:
     async def run(self) -> None:
         """Keep all informers current until cancelled."""
         async with anyio.create_task_group() as group:
-            if PODS.path in self._informers:
-                pods = self._reflector(PODS)
-                self._history = History(self._session, self._clock, PODS, pods, self.informer(PODS), self._start_over)
+            kinds = [self._witnesses(resource) for resource in (PODS, NODES) if resource.path in self._informers]
+            if kinds:
+                self._history = History(self._clock, kinds, self._start_over)
                 group.start_soon(self._history.run, name="history")
             for reflector in self._reflectors:
                 group.start_soon(reflector.run, name=f"reflector of {reflector.resource.plural}")

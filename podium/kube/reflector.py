@@ -41,7 +41,6 @@ from podium.kube.api_errors import (
     Unauthorized,
 )
 from podium.kube.backoff import Backoff, BackoffPolicy
-from podium.kube.history import WITNESSES
 from podium.kube.list_body import ListBody
 from podium.kube.list_failures import ListFailures
 from podium.kube.reflector_states import TRANSITIONS, ReflectorEvent, ReflectorState
@@ -52,6 +51,7 @@ from podium.kube.sink import Doubts, Sink
 from podium.kube.streams import Stream
 from podium.kube.whole_objects import Keep
 from podium.kube.wire import DELETED, Bookmark, BrokenObject, ObjectDecoder, Page
+from podium.kube.witnesses import RECENT_MAX
 from podium.lib.clock import Clock
 from podium.lib.turns import Turns
 
@@ -139,7 +139,7 @@ class Reflector(Generic[ObjectT]):
         self._on_outdated = on_outdated
         self._doubts = doubts
         self._failures = failures or ListFailures(clock)
-        self.recent: deque[ObjectT] = deque(maxlen=2 * WITNESSES)
+        self.recent: deque[ObjectT] = deque(maxlen=RECENT_MAX)
         self._settings = settings
         self._decoder = ObjectDecoder(resource, keep)
         self._backoff = Backoff(settings.backoff, random, clock)

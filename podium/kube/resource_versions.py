@@ -8,4 +8,4 @@ from __future__ import annotations
 
 def is_older(version: str, than: str) -> bool:
     """Whether that version came before the other. Cost: 0.1 us, where parsing both would take three times as long."""
-    return (len(version), version) < (len(than), than)
+    return version < than if len(version) == len(than) else len(version) < len(than)

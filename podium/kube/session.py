@@ -14,7 +14,7 @@ import asyncio
 import functools
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeVar
@@ -160,11 +160,13 @@ class ApiSession:
         """
         if answer_bytes_max is None:
             answer_bytes_max = _ANSWER_BYTES_MAX if method == "POST" else _OBJECT_BYTES_MAX
-        return await self._in_two_tries(
-            lambda authorization: self._exchange(
-                method, path, body, content_type, deadline_s, answer_bytes_max, authorization
-            )
-        )
+        sent = method, path, body, content_type, deadline_s, answer_bytes_max
+        authorization = await self._authorization()
+        try:
+            return await self._exchange(*sent, authorization)
+        except (Unauthorized, Unreachable) as error:
+            await self._mend(error, authorization)
+        return await self._exchange(*sent, await self._authorization())
 
     async def stream(self, path: str, *, deadline_s: float, idle_s_max: float) -> Stream:
         """GET an answer that goes on; the caller closes it.
@@ -177,22 +179,25 @@ class ApiSession:
         """
         await self._close_ended()
         timeout = timeouts(deadline_s, idle_s_max)
-        return await self._in_two_tries(lambda authorization: self._start_stream(path, timeout, authorization))
-
-    async def _in_two_tries(self, make: Callable[[str | None], Awaitable[T]]) -> T:
-        """Make a request, and once more where it was refused, or not sent, and the credentials could be mended."""
         authorization = await self._authorization()
         try:
-            return await make(authorization)
-        except Unauthorized as error:
-            if not await self._credentials.renew(authorization):
-                self._failed(error)
-                raise
-        except Unreachable as error:
-            if not self._is_mended(error):
-                self._failed(error)
-                raise
-        return await make(await self._authorization())
+            return await self._start_stream(path, timeout, authorization)
+        except (Unauthorized, Unreachable) as error:
+            await self._mend(error, authorization)
+        return await self._start_stream(path, timeout, await self._authorization())
+
+    async def _mend(self, error: Unauthorized | Unreachable, authorization: str | None) -> None:
+        """Get other credentials after a request was refused, or not sent, so that it is worth another try.
+
+        Raises: the error, where there are none.
+        """
+        if isinstance(error, Unauthorized):
+            is_mended = await self._credentials.renew(authorization)
+        else:
+            is_mended = self._is_mended(error)
+        if not is_mended:
+            self._failed(error)
+            raise error
 
     async def _exchange(
         self,

@@ -84,7 +84,7 @@ class Lane:
         """Whether its writes wait for slow answers or for a refusal to end, not for a busy client or server."""
         if self.was_slow or self.limit < self._limit_max:
             return True
-        return self.in_flight > 0 and now_s - self.progress_s > SLOW_S
+        return self.in_flight > 0 and now_s - self.progress_s >= SLOW_S
 
     def refuse(self, path: str, retry_after_s: float, now_s: float) -> float:
         """A write was refused with 429.

@@ -45,7 +45,10 @@ class Client:
         self._tls = tls
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(ssl=self._tls or True, limit=64)
+        # A TLS connection that was closed, whose server says nothing to that, goes with the others at the end.
+        connector = aiohttp.TCPConnector(
+            ssl=self._tls or True, limit=64, enable_cleanup_closed=aiohttp.connector.NEEDS_CLEANUP_CLOSED
+        )
         self._session = aiohttp.ClientSession(
             connector=connector,
             headers=self._headers,

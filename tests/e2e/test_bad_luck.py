@@ -26,8 +26,12 @@ BINDINGS = {"verb": "create", "resource": "pods", "subresource": "binding"}
 
 
 async def told_of(daemon: Daemon, name: str) -> list[Json]:
-    """The log entries about that object at level error."""
-    return [entry for entry in daemon.log() if entry["level"] == "error" and entry.get("object") == name]
+    """The log entries about that object at level error, once there are any: a line may come after what it tells of."""
+
+    async def told() -> list[Json]:
+        return [entry for entry in daemon.log() if entry["level"] == "error" and entry.get("object") == name]
+
+    return await eventually(told)
 
 
 # ------------------------------------------------------------ broken objects
@@ -133,10 +137,12 @@ async def test_what_runs_and_cannot_be_read_still_takes_its_room(
     await eventually(all_but_one_wait)
     placed = await sandbox_cluster.placements()
     assert [placed[name] for name in names if placed.get(name)] == ["node-0"]
-    assert {entry["node_closed"] for entry in daemon.log("Object has a field that cannot be read")} == {
-        "node-1",
-        "node-2",
-    }
+
+    async def both_told() -> bool:
+        told = {entry["node_closed"] for entry in daemon.log("Object has a field that cannot be read")}
+        return told == {"node-1", "node-2"}
+
+    await eventually(both_told)
 
     put(node("node-2", cpu="4"))
     await sandbox_cluster.wait_bound(names)
@@ -227,7 +233,7 @@ async def test_bindings_that_fail_or_whose_answers_are_lost_are_made_exactly_onc
     await sandbox_cluster.wait_bound(names)
     assert await sandbox_cluster.wait_events("Scheduled", 20) == dict.fromkeys(names, 1)
     assert await daemon.attempts("scheduled") == 20
-    assert sorted(daemon.bound()) == sorted(f"default/{name}" for name in names)
+    assert sorted(await daemon.wait_told_bound(names)) == sorted(f"default/{name}" for name in names)
     changes = sandbox_cluster.admin.watch(PODS, resourceVersion=str(version), timeoutSeconds="1")
     changed = [change["object"] async for change in changes]
     assert sorted(item["metadata"]["name"] for item in changed if item["spec"].get("nodeName")) == sorted(names)

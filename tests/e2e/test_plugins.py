@@ -263,8 +263,12 @@ async def test_junk_from_plugins_costs_an_attempt_each_and_nothing_more(
         await sandbox_cluster.wait_bound([*(f"web-{index}" for index in range(5)), *names], 120)
         told = await sandbox_cluster.wait_condition("permit-true", "SchedulerError")
         assert 'running Permit plugin "Junk": answered nan' in told["message"]
-        failed = {entry["pod"].removeprefix("default/") for entry in daemon.log("Plugin failed")}
-        assert failed == {*names, "permit-true"}
+
+        async def all_told() -> bool:
+            failed = {entry["pod"].removeprefix("default/") for entry in daemon.log("Plugin failed")}
+            return failed == {*names, "permit-true"}
+
+        await eventually(all_told)
         assert await daemon.readyz() == 200
         assert await daemon.stop() == 0
     finally:

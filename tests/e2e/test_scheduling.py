@@ -45,7 +45,7 @@ async def test_pods_of_podium_are_bound_with_one_event_each_and_others_left_alon
 
     assert await daemon.attempts("scheduled") == 200
     assert await daemon.attempts("unschedulable") == await daemon.attempts("error") == 0
-    assert sorted(daemon.bound()) == sorted(f"default/{name}" for name in ours)
+    assert sorted(await daemon.wait_told_bound(ours)) == sorted(f"default/{name}" for name in ours)
 
 
 async def test_a_pod_that_is_too_big_is_told_why_and_bound_when_a_node_comes_that_fits(

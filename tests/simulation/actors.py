@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, Final
 
 from podium.sandbox.embedded import Sandbox
+from podium.sandbox.errors import ApiError
 from podium.sandbox.resources import resource_named
 from tests.simulation import manifests
 from tests.simulation.network import Network
@@ -62,6 +63,7 @@ class Actors:
             self.break_connections: 2,
             self.silence_connections: 1,
             self.restart_api_server: 1,
+            self.restore_etcd: 1,
             self.narrow_connections: 1,
         }
         self._unlucky = unlucky.keys()
@@ -286,6 +288,16 @@ class Actors:
         seconds = self._random.choice((0.1, 3.0, 20.0))
         self._faults.refuse_connections(seconds)
         return f"restart the API server for {seconds} s"
+
+    def restore_etcd(self) -> str | None:
+        """The API server comes back with what was true some changes ago."""
+        revision = self._store.revision - self._random.choice((1, 5, 40))
+        try:
+            self._store.rewind(revision)
+        except ApiError:
+            return None  # That has been forgotten.
+        self._faults.refuse_connections(self._random.choice((0.1, 3.0)))
+        return f"restore etcd as of {revision}"
 
     # ------------------------------------------------------------ tools
 

@@ -125,7 +125,7 @@ class Authenticator:
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
         try:
             answer = await self._session.request("POST", _TOKEN_REVIEWS, orjson.dumps(review), deadline_s=_REVIEW_S_MAX)
-            verdict = read(_decode, answer, "a TokenReview").status
+            verdict = read(_decode, answer, lambda: "a TokenReview").status
         except (ApiError, TypeError) as error:
             raise NotAuthenticated(f"the token could not be reviewed: {words_of(error)}") from error
         if not verdict.authenticated:

@@ -84,7 +84,7 @@ class Authorizer:
             return known
         try:
             answer = await self._session.request("POST", _REVIEWS, body, deadline_s=_REVIEW_S_MAX)
-            verdict = read(_decode, answer, "a SubjectAccessReview").status
+            verdict = read(_decode, answer, lambda: "a SubjectAccessReview").status
         except ApiError as error:
             raise NotDecided(str(error)) from error
         is_allowed = verdict.allowed and not verdict.denied

@@ -95,6 +95,20 @@ async def test_bindings_go_before_status_and_status_before_events() -> None:
     assert [path for _, path in wire.started] == ["/first", "/BINDING", "/BINDING", "/STATUS", "/EVENT", "/EVENT"]
 
 
+@pytest.mark.parametrize(("answer_s", "event_s"), [(0.1, 0.5), (2.0, 0.5)], ids=["prompt", "slow"])
+async def test_events_wait_for_bindings_that_wait_for_slots_unless_their_answers_are_slow(
+    answer_s: float, event_s: float
+) -> None:
+    wire = Wire()
+    wire.seconds = lambda path: answer_s
+    dispatcher = Dispatcher(wire, LoopClock(), in_flight_max=20)
+    async with anyio.create_task_group() as group:
+        await hand_over(group, dispatcher, "busy", 24)
+        group.start_soon(dispatcher.send, EVENT, "POST", "/event")
+    assert wire.started_at("/event") == [pytest.approx(event_s)]
+    assert asyncio.get_running_loop().time() == pytest.approx(6 * answer_s)
+
+
 async def test_events_and_statuses_leave_slots_for_bindings_however_slow_and_many_their_namespaces_are() -> None:
     wire = Wire()
     dispatcher = Dispatcher(wire, LoopClock(), in_flight_max=16)

@@ -15,6 +15,7 @@ from podium.kube.api_errors import ApiError, Forbidden, NotFound, Unreachable
 from podium.kube.history import LOOK_EVERY_S, History
 from podium.kube.objects import ObjectMeta, Pod
 from podium.kube.resource_types import PODS
+from podium.kube.witnesses import Witnesses
 from tests.virtual_time import VIRTUAL_TIME, LoopClock
 
 pytestmark = pytest.mark.anyio
@@ -43,7 +44,7 @@ class World:
         self.asked: list[str] = []
         self.started_over_s: list[float] = []
         self.clock = LoopClock()
-        self.history = History(self, self.clock, PODS, self, self, self._start_over)
+        self.history = History(self.clock, [Witnesses(self, PODS, self, self)], self._start_over)
 
     def get(self, key: str) -> Pod | None:
         return self.items.get(key)
