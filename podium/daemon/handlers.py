@@ -269,8 +269,13 @@ class PodHandler(_Measured):
         self._to_cache(lambda again: self._cache.assume_pod(again, node_name), pod)
 
     def _add_assigned(self, pod: Pod) -> None:
+        assumed = self._cache.pod(pod.uid)
         self._to_cache(self._cache.add_pod, pod)
         self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
+        if assumed is not None and assumed.metadata.labels != pod.metadata.labels:
+            # It was relabelled on its way to the node, where until now it counted as it was.
+            for event in pod_changes(assumed, pod):
+                self._queue.move_all(event, assumed, pod)
 
     def _bound(self, old: Pod, new: Pod) -> None:
         self._reported.pop(old.uid, None)

@@ -6,6 +6,8 @@ what etcd has lost; only single objects it reads from etcd. So when a watch has 
 back, and now and then, the pods and nodes that changed last are read (`kube.witnesses`): they must be as they are
 known, or the watch must soon say how they have changed. If not, history has gone back, and everything is listed again.
 
+What stays unseen: a history that has caught up before it is asked about, if all that was lost has changed again since.
+
 An old version alone proves nothing: events may be delayed or sent twice. Owns the doubts, which get rare when they come
 to nothing, and how often everything is listed again. Never changes what is known.
 

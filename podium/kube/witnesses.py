@@ -32,7 +32,7 @@ _SILENCE_S_MAX: Final = 3.0
 _LAG_S_MAX: Final = 30.0
 _LOOK_AGAIN_S: Final = 0.1
 _REQUEST_S_MAX: Final = 10.0
-_RESUMPTIONS_MAX: Final = 8
+_RESUMPTIONS_MAX: Final = 32
 
 
 class Requester(Protocol):
@@ -100,7 +100,10 @@ class Witnesses(Generic[ObjectT]):
         """A watch that was broken goes on, perhaps on another history."""
         # Asked about is what was known before: what comes now is as the API server has it, whatever happened. History
         # may have gone back at each of several resumptions, and what came in between proves nothing about the first.
-        self._suspects.append(self._latest())
+        # All watches break at once: where nothing has changed since, one resumption stands for the other.
+        latest = self._latest()
+        if not self._suspects or not _is_same(self._suspects[-1], latest):
+            self._suspects.append(latest)
 
     def trust(self) -> None:
         """Everything is listed again: what was known before is not to be asked about."""
@@ -202,6 +205,10 @@ class Witnesses(Generic[ObjectT]):
 
     async def _get(self, path: str) -> bytes:
         return await self._session.request("GET", path, deadline_s=_REQUEST_S_MAX)
+
+
+def _is_same(one: Sequence[object], other: Sequence[object]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
 
 
 def _age(item: KubeObject) -> tuple[int, str]:

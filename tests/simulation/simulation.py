@@ -11,6 +11,7 @@ import asyncio
 import gc
 import hashlib
 import logging
+import traceback
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
@@ -75,7 +76,11 @@ def simulate(seed: int, steps: int, trial: str | None = None) -> History:
 def simulate_quietly(job: tuple[int, int]) -> History:
     """A seed and a number of steps, without podium's own log."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    return simulate(*job)
+    try:
+        return simulate(*job)
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        # A group of errors does not find its way back from another process.
+        raise RuntimeError(f"seed {job[0]}:\n{''.join(traceback.format_exception(error))}") from None
 
 
 def _first(group: BaseExceptionGroup[Violation]) -> Violation:

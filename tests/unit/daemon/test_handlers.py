@@ -194,6 +194,15 @@ def test_a_binding_confirms_what_was_assumed_and_ends_the_wait(world: Watched) -
     assert world.place(OURS) is Place.GONE
 
 
+def test_a_binding_of_a_pod_that_was_relabelled_on_its_way_tells_of_that_too(world: Watched) -> None:
+    world.put(OURS)
+    world.cache.assume_pod(OURS, "n1")
+    world.put(changed(OURS, labels={"a": "b"}))
+    world.calls()
+    world.put(changed(BOUND, labels={"a": "b"}))
+    assert world.calls() == [ASSIGNED_POD_ADD.label, "AssignedPodUpdatePodLabel", "delete"]
+
+
 def test_another_schedulers_binding_counts_and_leaves_the_queue_alone(world: Watched) -> None:
     world.put(OTHERS)
     assert world.calls() == []

@@ -146,6 +146,31 @@ async def test_what_was_known_at_each_of_several_resumptions_is_asked_about() ->
         assert len(world.started_over_s) == 1
 
 
+async def test_watches_that_break_often_do_not_let_forget_what_was_known_at_first() -> None:
+    world = World(pod("a", 50))
+    world.served["a"] = Unreachable("no")
+    async with world.running():
+        world.history.resumed()
+        await anyio.sleep(0.1)
+        world.items["ns/new"] = world.served["new"] = pod("new", 61)
+        world.recent.append(world.items["ns/new"])
+        for _ in range(100):
+            world.history.resumed()
+        world.served["a"] = pod("a", 40)
+        await anyio.sleep(20.0)
+        assert len(world.started_over_s) == 1
+
+
+async def test_what_is_lost_of_one_kind_is_found_though_another_is_as_it_was() -> None:
+    pods, nodes = World(pod("a", 50)), World(pod("node", 60))
+    del nodes.served["node"]
+    pods.history = History(pods.clock, [Witnesses(each, PODS, each, each) for each in (pods, nodes)], pods._start_over)
+    async with pods.running():
+        pods.history.doubt()
+        await anyio.sleep(5.0)
+        assert len(pods.started_over_s) == 1
+
+
 async def test_a_pod_that_had_gone_and_is_there_again_refutes() -> None:
     world = World(pod("a", 50))
     world.recent.extend([pod("a", 50), pod("back", 60)])
