@@ -8,7 +8,7 @@ nothing, and the pod is never scheduled again while its room stays taken.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from typing import Final
 
 import anyio
@@ -29,6 +29,7 @@ class Confirmations:
     """Looks pods up that are still assumed one to two periods after their binding.
 
     Args:
+        binding_cycles: the uids of the pods whose binding is under way.
         is_bound: asks the API server.
         take_back: called with a pod that is not bound, and the node where it is assumed.
 
@@ -38,10 +39,12 @@ class Confirmations:
     def __init__(
         self,
         cache: Cache,
+        binding_cycles: Container[str],
         is_bound: Callable[[Pod, str], Awaitable[bool]],
         take_back: Callable[[Pod, str], None],
     ) -> None:
         self._cache = cache
+        self._binding_cycles = binding_cycles
         self._is_bound = is_bound
         self._take_back = take_back
         self._recent: list[tuple[Pod, str]] = []
@@ -67,7 +70,11 @@ class Confirmations:
             self._awaited += due[_LOOKED_UP_MAX:]
 
     def _still_assumed(self, bound: list[tuple[Pod, str]]) -> list[tuple[Pod, str]]:
-        return [each for each in bound if self._cache.is_assumed(each[0].uid)]
+        return [each for each in bound if self._is_still_assumed(each[0])]
+
+    def _is_still_assumed(self, pod: Pod) -> bool:
+        """Whether it is by that binding that the pod is assumed: not by one under way, after a restore of etcd."""
+        return self._cache.is_assumed(pod.uid) and pod.uid not in self._binding_cycles
 
     async def _look_up(self, pod: Pod, node_name: str) -> None:
         try:
@@ -78,5 +85,5 @@ class Confirmations:
             is_bound = True
         if is_bound:
             self._awaited.append((pod, node_name))
-        elif self._cache.is_assumed(pod.uid):
+        elif self._is_still_assumed(pod):
             self._take_back(pod, node_name)

@@ -118,7 +118,7 @@ class SchedulingLoop:
         self._progress = WakeUp()
         self._is_waiting_for_progress = False
         parts.conflicts.when_confirmed(self._tell_progress)
-        self.confirmations = Confirmations(parts.cache, parts.is_bound, self._take_back)
+        self.confirmations = Confirmations(parts.cache, parts.binding_cycles, parts.is_bound, self._take_back)
         self._rotation = Rotation()
         self._is_stopping = False
         self._finishing: anyio.CancelScope | None = None

@@ -74,6 +74,22 @@ async def test_a_pod_that_is_seen_bound_is_not_looked_up() -> None:
     assert world.sent("GET") == []
 
 
+async def test_a_pod_that_a_restore_has_made_pending_again_is_left_to_its_new_binding_cycle() -> None:
+    world, web = World(), pod("web", cpu="1")
+    world.wire.answer = lambda request: seen(web, None) if request.method == "GET" else {}
+    world.put(node("n1", cpu="1"), web)
+    async with confirming(world):
+        world.put(web.on_node("n1"))
+        world.wire.latency_of = lambda request: 60.0 if request.method == "POST" else 0.0
+        world.put(web)
+        await anyio.sleep(50.0)
+        assert world.bindings == [("web", "n1")] * 2
+        assert world.sent("GET") == []
+        world.put(web.on_node("n1"))
+        await anyio.sleep(50.0)
+    assert len(world.bindings) == 2
+
+
 @pytest.mark.parametrize("answer", [NotFound("gone"), Unreachable("down"), "n1", "n2"])
 async def test_a_pod_that_is_bound_gone_or_not_readable_stays_where_it_is_and_is_looked_up_again(answer: Any) -> None:
     world, web = World(), pod("web")
