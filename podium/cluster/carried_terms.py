@@ -16,7 +16,7 @@ from podium.cluster.affinity_term import AffinityTerm
 from podium.cluster.affinity_terms import CarriedTerm, TermKind, pod_terms
 from podium.cluster.labels import LabelColumn
 from podium.cluster.pod_changes import PodChange, PodChanges, undone
-from podium.cluster.pod_counts import IntArray, PodsByRow
+from podium.cluster.pod_counts import IntArray, PodsByRow, grown
 from podium.cluster.value_sums import ValueSums, summed
 from podium.kube.objects import Pod
 from podium.kube.selectors import Operator
@@ -264,7 +264,7 @@ class ForkedCarriedTerms:
             self._anew = CarriedTerms.of(self._pods)
             return self._anew.meaning(newcomer, kinds)
         found = self._original.meaning(newcomer, kinds)
-        differences: dict[CarriedTerm, dict[int, int]] = self._own
+        size, differences = len(self._pods), self._own
         if changed:
             differences = {carried: dict(rows) for carried, rows in self._own.items()}
             for row, pod, sign in undone(changed):
@@ -272,10 +272,14 @@ class ForkedCarriedTerms:
         for carried, rows in differences.items():
             if carried.kind in kinds and newcomer.is_meant_by(carried.term):
                 known = found.get(carried)
-                counts = np.zeros(len(self._pods), np.int64) if known is None else known.copy()
+                counts = np.zeros(size, np.int64) if known is None else grown(known, size)
                 counts[list(rows)] += list(rows.values())
                 found[carried] = counts
-        return {carried: counts for carried, counts in found.items() if counts.any()}
+        return {
+            carried: counts if len(counts) == size else grown(counts, size)
+            for carried, counts in found.items()
+            if counts.any()
+        }
 
     def meaning_by_value(
         self, newcomer: Newcomer, kinds: Iterable[TermKind], column_of: ColumnOf

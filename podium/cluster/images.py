@@ -62,11 +62,13 @@ class ImageIndex:
 
     def __init__(self) -> None:
         self._states: dict[str, ImageState] = {}
+        self._shared: set[str] = set()
+        """Images whose states a copy reads too: they are copied before they are written."""
 
     def add(self, row: int, node: Node) -> None:
         """Mark the node's images as present on the row."""
         for name, size_bytes in _names(node):
-            state = self._states.get(name)
+            state = self._own(name)
             if state is None:
                 state = self._states[name] = ImageState(size_bytes)
             state.set(row, True)
@@ -74,7 +76,7 @@ class ImageIndex:
     def remove(self, row: int, node: Node) -> None:
         """Take back an earlier `add`; an image that is nowhere any more is forgotten."""
         for name, _ in _names(node):
-            state = self._states.get(name)
+            state = self._own(name)
             if state is not None:
                 state.set(row, False)
                 if not state.rows:
@@ -83,3 +85,19 @@ class ImageIndex:
     def get(self, name: str) -> ImageState | None:
         """Where the image is and how large, None if no node has it."""
         return self._states.get(name)
+
+    def copy(self) -> ImageIndex:
+        """An independent copy. Cost: grows with the number of images, not with that of nodes."""
+        twin = ImageIndex()
+        twin._states = dict(self._states)
+        twin._shared = set(self._states)
+        self._shared |= twin._shared
+        return twin
+
+    def _own(self, name: str) -> ImageState | None:
+        """The state of an image as it may be written."""
+        state = self._states.get(name)
+        if state is not None and name in self._shared:
+            self._shared.discard(name)
+            state = self._states[name] = ImageState(state.size_bytes, set(state.rows))
+        return state

@@ -45,6 +45,13 @@ class NodeTree:
         if not names:
             del self._zones[zone]
 
+    def copy(self) -> NodeTree:
+        """An independent copy."""
+        twin = NodeTree()
+        twin._zones = {zone: dict(names) for zone, names in self._zones.items()}
+        twin._zone_of = dict(self._zone_of)
+        return twin
+
     def order(self) -> list[str]:
         """All names: the first of each zone, then the second of each, and so on."""
         zones = [list(names) for names in self._zones.values()]

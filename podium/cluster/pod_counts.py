@@ -165,7 +165,7 @@ class PodCounts:
             counter = self._count(query)
         self._counters[query] = counter  # the latest asked is last
         if len(counter.counts) < len(self._pods):
-            counter.counts = _grown(counter.counts, len(self._pods))
+            counter.counts = grown(counter.counts, len(self._pods))
         return counter
 
     def _add(self, row: int, pod: Pod) -> None:
@@ -177,7 +177,7 @@ class PodCounts:
         group.rows[row] = group.rows.get(row, 0) + 1
         for counter in group.counters:
             if row >= len(counter.counts):
-                counter.counts = _grown(counter.counts, len(self._pods))
+                counter.counts = grown(counter.counts, len(self._pods))
             counter.count(row, 1)
 
     def _new_group(self, pod: Pod) -> _Group:
@@ -227,6 +227,8 @@ class ForkedPodCounts:
                 self._anew = self._anew or PodCounts(self._pods)
                 return self._anew.matching(query)
         counts, seen = known
+        if len(counts) < len(self._pods):
+            counts = grown(counts, len(self._pods))
         _apply(counts, self.changes.since(seen) or (), query)
         self._counts[query] = counts, self.changes.end
         return counts
@@ -265,10 +267,11 @@ def _group_key(pod: Pod) -> _GroupKey:
     return frozenset(pod.metadata.labels.items()), pod.is_terminating
 
 
-def _grown(counts: IntArray, size: int) -> IntArray:
-    grown = np.zeros(size, np.int64)
-    grown[: len(counts)] = counts
-    return grown
+def grown(counts: IntArray, size: int) -> IntArray:
+    """The counts with room for so many rows."""
+    larger = np.zeros(size, np.int64)
+    larger[: len(counts)] = counts
+    return larger
 
 
 def _apply(counts: IntArray, changes: Iterable[PodChange], query: PodQuery) -> None:

@@ -29,6 +29,12 @@ class ChangeLog(Generic[T]):
             del self._changes[:dropped]
             self._first += dropped
 
+    def branch(self) -> ChangeLog[T]:
+        """Another log that goes on from here, and remembers nothing from before."""
+        twin: ChangeLog[T] = ChangeLog(self._kept)
+        twin._first = twin.end = self.end
+        return twin
+
     def since(self, number: int) -> Sequence[T] | None:
         """The changes from that number on, None if some of them are forgotten."""
         if number < self._first:

@@ -91,9 +91,9 @@ class World:
         elif kind == "change" and known is not None:
             before = self.snapshot.pods[known][pod.uid]
             self.snapshot.replace_pod(known, same_namespace(pod, before), NOTHING)
-        elif kind == "move node" and not self.snapshot._is_fork:
+        elif kind == "move node":
             self.put_node(index, f"z{len(pod.metadata.labels)}")
-        elif kind == "lose node" and not self.snapshot._is_fork:
+        elif kind == "lose node":
             gone = self.snapshot.row_of[f"n{index}"]
             self.snapshot.drop_node(f"n{index}")
             self.on_row = {uid: row for uid, row in self.on_row.items() if row != gone}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from podium.cluster import Cache, HostPort, Snapshot, footprint
 from podium.cluster.pod_states import PodState
+from podium.kube.requests import node_allocatable
 from tests.builders import node, pod
 
 NODES = [f"n{index}" for index in range(20)]
@@ -183,6 +184,39 @@ def test_fork_equals_a_cluster_with_its_changes_and_leaves_no_trace(seed, steps)
         _change_a_pod(fork, random, history)
     assert picture(fork) == picture(history.rebuilt())
     assert picture(snapshot) == before
+
+
+@given(seed=st.integers(0, 2**32), steps=st.integers(0, 80))
+def test_fork_whose_nodes_change_equals_a_cluster_with_its_changes_and_leaves_no_trace(seed, steps):
+    random = Random(seed)
+    history = History(random)
+    for _ in range(20 + steps):
+        history.step()
+    snapshot = history.cache.snapshot()
+    before, twin = picture(snapshot), snapshot.fork()
+    fork = twin.fork()
+    for _ in range(steps):
+        (_change_a_node if random.random() < 0.3 else _change_a_pod)(fork, random, history)
+    fork.settle()
+    assert picture(fork) == picture(history.rebuilt())
+    assert sorted(fork.name(row) for row in fork.order.tolist()) == sorted(history.nodes)
+    assert picture(snapshot) == picture(twin) == before
+
+
+def _change_a_node(fork: Snapshot, random: Random, history: History) -> None:
+    name = random.choice(NODES)
+    if name in fork.row_of and random.random() < 0.4:
+        fork.drop_node(name)
+        del history.nodes[name]
+        return
+    is_new = name not in fork.row_of
+    item = node(name, zone=random.choice(("a", "b")), labels={"app": random.choice("xyz")}, images={"app": 7})
+    fork.put_node(item, *node_allocatable(item))
+    fork.close_node(name, "")  # this one can be read
+    history.nodes[name] = item
+    there = [each for each in history.pods.values() if each.node_name == name] if is_new else []
+    for each in there:
+        fork.add_pod(fork.row_of[name], each, footprint(each))
 
 
 def _change_a_pod(fork: Snapshot, random: Random, history: History) -> None:

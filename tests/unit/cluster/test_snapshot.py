@@ -234,13 +234,25 @@ def test_label_column_built_on_a_fork_serves_the_original(world):
     assert values(world.fork(), "app") == values(world, "app") == {"n1": "x", "n2": None}
 
 
-def test_nodes_cannot_come_to_or_leave_a_fork(world):
+def test_nodes_come_to_a_fork_change_there_and_leave_it_without_a_trace(world):
     fork = world.fork()
-    with pytest.raises(AssertionError, match="fork"):
-        fork.put_node(node("n3"), {}, 1)
-    with pytest.raises(AssertionError, match="fork"):
-        fork.drop_node("n1")
-    assert names(world) == ["n1", "n2"]
+    fork.put_node(node("n3", images={"app": 7}), {"cpu": 3000, "example.com/gpu": 1}, 1)
+    fork.put_node(node("n2", labels={"app": "y"}), {"cpu": 5000}, 1)
+    fork.drop_node("n1")
+    fork.settle()
+    assert (names(fork), names(world)) == (["n2", "n3"], ["n1", "n2"])
+    assert values(fork, "app") == {"n2": "y", "n3": None}
+    assert values(world, "app") == {"n1": "x", "n2": None}
+    assert list(fork.allocatable("cpu")[fork.order]) == [5000, 3000]
+    assert list(world.allocatable("example.com/gpu")[world.order]) == [0, 0]
+    assert (world.images.get("app"), list(world.requested("cpu")[world.order])) == (None, [1000, 0])
+    assert fork.host_ports.conflicting_rows(PORT) == []
+    assert world.host_ports.conflicting_rows(PORT) == [0]
+
+
+def test_nodes_of_a_fork_of_usage_alone_cannot_change(world):
+    with pytest.raises(AssertionError, match="usage"):
+        world.fork_usage().drop_node("n1")
 
 
 def test_replacing_a_pod_by_one_with_other_requests_recounts(world):
