@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from podium.binder import EventRecorder, failed_scheduling, not_scheduled
 from podium.daemon.status_writes import StatusWrite
+from podium.framework.cluster_event import ASSIGNED_POD_DELETE
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import FitError
 from podium.framework.queued_pod import QueuedPodInfo
@@ -108,6 +109,11 @@ class FailureHandler:
         if promised is not None and nominated_node_name == "" and not current.status.nominated_node_name:
             # No watch has shown the nomination yet, but it may have been written: it is to be taken back all the same.
             current = replace(current, status=replace(current.status, nominated_node_name=promised))
+            # And no watch will show that the room kept for the pod is free for those of no higher priority.
+            uid, priority = current.uid, current.priority
+            self._queue.move_all(
+                ASSIGNED_POD_DELETE, current, None, lambda other: other.priority <= priority and other.uid != uid
+            )
         return StatusWrite(current, not_scheduled(current, status), nominated_node_name)
 
     def _put_back(self, attempt: Attempt) -> Pod | None:

@@ -557,7 +557,9 @@ async def test_a_nomination_is_taken_back_or_left_as_the_plugin_says(helped: Any
     assert [value for key, value in patch.body["status"].items() if key == "nominatedNodeName"] == written
 
 
-async def test_a_nomination_that_no_watch_has_shown_yet_is_taken_back() -> None:
+async def test_a_nomination_that_no_watch_has_shown_yet_is_taken_back_and_others_are_told_of_the_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     answers_of_plugin = iter([PostFilterResult("n1"), PostFilterResult("")])
     world = World(
         fits(lambda name: unschedulable("full")),
@@ -566,10 +568,15 @@ async def test_a_nomination_that_no_watch_has_shown_yet_is_taken_back() -> None:
     world.put(node("n1"), pod("web-1"))
     async with world.running():
         await anyio.sleep(100.0)
+        told, move_all = list[str](), world.queue.move_all
+        monkeypatch.setattr(
+            world.queue, "move_all", lambda event, *args: told.append(event.label) or move_all(event, *args)
+        )
         world.put(node("n2"))
         await anyio.sleep(100.0)
     bodies = [each.body["status"] for each in world.sent("PATCH", "/status")]
     assert [body["nominatedNodeName"] for body in bodies] == ["n1", None]
+    assert told == ["NodeAdd", ASSIGNED_POD_DELETE.label]
 
 
 async def test_a_preemption_of_many_does_not_stop_the_loop_for_good() -> None:
