@@ -15,6 +15,7 @@ from tests.control_plane.locate import Binaries
 from tests.control_plane.servers import ControlPlane
 from tests.e2e.cluster import RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
+from tests.e2e.daemon import Daemon
 from tests.e2e.objects import nodes, pods
 from tests.e2e.waiting import eventually
 
@@ -45,6 +46,15 @@ def store_names(cluster: SandboxCluster) -> set[str]:
 
 
 GONE_BACK = "The API server's history has gone back, as when etcd is restored"
+
+
+async def wait_told(daemon: Daemon, message: str) -> None:
+    """Until the log says so: what it tells of may be seen before."""
+
+    async def told() -> bool:
+        return bool(daemon.log(message))
+
+    await eventually(told, within_s=90.0)
 
 
 @pytest.mark.control_plane
@@ -87,7 +97,7 @@ async def test_pods_whose_bindings_were_lost_are_bound_again_and_no_node_is_over
     assert time.monotonic() - restored_s < SECONDS_MAX
     assert placements.keys() == wanted
     assert Counter(placements.values()) == {f"node-{index}": CORES for index in range(NODES)}
-    assert daemon.log(GONE_BACK)
+    await wait_told(daemon, GONE_BACK)
     assert daemon.is_running
 
 
@@ -109,11 +119,7 @@ async def test_an_api_server_that_was_not_restarted_with_its_etcd_is_complained_
     await own_cluster.wait_bound(names(2, "web"))
     await daemon.wait_told_bound(names(2, "web"))
     await anyio.to_thread.run_sync(lambda: plane.restore_etcd(backup, restart_apiserver=False))
-
-    async def complains() -> bool:
-        return bool(daemon.log("The API server goes on showing what etcd has lost: it has to be restarted"))
-
-    await eventually(complains, within_s=90.0)
+    await wait_told(daemon, "The API server goes on showing what etcd has lost: it has to be restarted")
     await anyio.to_thread.run_sync(plane.restart_apiserver)
     assert await own_cluster.placements() == {}
     for name in names(2, "web"):
@@ -149,4 +155,4 @@ async def test_a_sandbox_that_goes_back_has_all_pods_bound_again(
     assert time.monotonic() - restored_s < SECONDS_MAX
     assert placements.keys() == wanted
     assert max(Counter(placements.values()).values()) <= 2
-    assert daemon.log(GONE_BACK)
+    await wait_told(daemon, GONE_BACK)
