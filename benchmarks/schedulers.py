@@ -45,7 +45,9 @@ def start_podium(
     content["clientConnection"]["kubeconfig"] = str(kubeconfig)
     config.write_text(yaml.safe_dump(content))
     options = ["--config", config, "--kubeconfig", kubeconfig, "--bind-address", "127.0.0.1", "--secure-port", port]
-    process = ServerProcess(PODIUM, [*command, *map(str, options)], plane.directory / f"podium-{port}.log")
+    process = ServerProcess(
+        PODIUM, [*command, *map(str, options)], plane.directory / f"podium-{port}.log", is_piped=True
+    )
     return Scheduler(process, f"https://127.0.0.1:{port}")
 
 

@@ -44,6 +44,7 @@ from podium.telemetry import Metrics, get_logger
 log = get_logger("informers")
 
 _ASSIGNED_POD_UPDATE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE).label
+_ASSIGNED_POD_RELABELLED = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_LABEL)
 
 _KEY_LENGTH_SHOWN = 320
 _NOT_STARTED = ("", "Pending")
@@ -274,8 +275,7 @@ class PodHandler(_Measured):
         self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
         if assumed is not None and assumed.metadata.labels != pod.metadata.labels:
             # It was relabelled on its way to the node, where until now it counted as it was.
-            for event in pod_changes(assumed, pod):
-                self._queue.move_all(event, assumed, pod)
+            self._queue.move_all(_ASSIGNED_POD_RELABELLED, assumed, pod)
 
     def _bound(self, old: Pod, new: Pod) -> None:
         self._reported.pop(old.uid, None)

@@ -12,15 +12,15 @@ Cost: the first pod of a spec is decided on without; with the second all nodes a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
 
 from podium.cluster import Snapshot
 from podium.framework.cycle_state import CycleState, cloner
 from podium.framework.forms import Filter, Scorer
-from podium.framework.interface import Plugin, Scope
+from podium.framework.interface import Plugin, PreFilterPlugin, PreScorePlugin, Scope
 from podium.framework.kept_answers import FEW_ROWS, Asking, KeptFilters, KeptScore, KeptScores
 from podium.framework.status import MAY_REJECT, Code, Status, demand_status
 from podium.kube.objects import Pod, PodSpec
@@ -40,31 +40,54 @@ CLASSES_KEPT_MAX: Final = 1024
 """How many specs are remembered where nodes are few: each keeps alive what was worked out about it, about 10 KB."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What a PreFilter or PreScore answers for every pod of the spec: Skip or success, and what it writes."""
+class Settled(Generic[P]):
+    """What is known of a PreFilter or PreScore for every pod of the spec, without asking.
 
-    skips: bool
-    written: tuple[object, ...]
+    Attributes:
+        asked: the plugins that have to be asked for each pod, in order.
+        skipped: the names of those that are known to answer Skip.
+        written: what those that are known to answer Skip or success write.
+    """
 
+    __slots__ = ("_stretches", "asked", "skipped", "written")
 
-def unsettled(plugins: Iterable[P], known: Mapping[str, Settled], state: CycleState, skipped: set[str]) -> Iterator[P]:
-    """The plugins that have to be asked, in order; what the others answer is carried out on the way."""
-    for plugin in plugins:
-        settled = known.get(plugin.name)
-        if settled is None:
-            yield plugin
-            continue
-        if settled.skips:
+    def __init__(self) -> None:
+        self.asked: list[P] = []
+        self.skipped: set[str] = set()
+        self.written: list[object] = []
+        self._stretches: list[tuple[set[str], list[object]]] = [(set(), [])]
+        """What is skipped and written before each plugin that is asked, and after the last."""
+
+    def ask(self, plugin: P) -> None:
+        """The next plugin has to be asked for each pod."""
+        self.asked.append(plugin)
+        self._stretches.append((set(), []))
+
+    def note(self, plugin: P, status: Status | None, written: Sequence[object]) -> None:
+        """Keep what the next plugin answered, if it can be given again: success or Skip, and nothing that changes."""
+        if (status is not None and status.code is not Code.SKIP) or any(map(cloner, map(type, written))):
+            self.ask(plugin)
+            return
+        skipped, values = self._stretches[-1]
+        if status is not None:
             skipped.add(plugin.name)
-        for value in settled.written:
-            state.write(value)
+            self.skipped.add(plugin.name)
+        values += written
+        self.written += written
+
+    def carry_out(self, state: CycleState, skipped: set[str]) -> Iterator[P]:
+        """The plugins to ask, in order; what asking the others would do is done on the way."""
+        for plugin, (skipped_here, written) in zip_longest(self.asked, self._stretches):
+            skipped |= skipped_here
+            state.write(*written)
+            if plugin is not None:
+                yield plugin
 
 
 class PodClass:
     """What is kept for the pods of one spec.
 
-    `pre_filters` and `pre_scores` are the answers that are known already, by plugin. `filters` are those that do not
+    `pre_filters` and `pre_scores` are the answers that are known already. `filters` are those that do not
     skip, with runs of kept ones in place of their members; `live_scorers` are those that have to be asked.
     """
 
@@ -76,8 +99,8 @@ class PodClass:
         """
         self.spec = pod.spec
         self.snapshot = snapshot
-        self.pre_filters: dict[str, Settled] = {}
-        self.pre_scores: dict[str, Settled] = {}
+        self.pre_filters: Settled[PreFilterPlugin] = Settled()
+        self.pre_scores: Settled[PreScorePlugin] = Settled()
         self.filters: list[Filter | KeptFilters] = []
         self.scores = KeptScores()
         self.live_scorers: list[tuple[Scorer, int]] = []
@@ -131,35 +154,32 @@ class PodClass:
         """Ask the plugins that go by the spec alone before any node is looked at."""
         snapshot = self.snapshot
         for plugin in self._framework.pre_filter:
-            if self._framework.scope_of(plugin.filter_scope, plugin.name, pod) is not Scope.CLUSTER:
-                state = CycleState()
-                result, status = plugin.pre_filter(state, pod, snapshot)
-                if result is None:
-                    self._note(self.pre_filters, plugin.name, demand_status(status, _KEPT), state)
+            if self._framework.scope_of(plugin.filter_scope, plugin.name, pod) is Scope.CLUSTER:
+                self.pre_filters.ask(plugin)
+                continue
+            state = CycleState()
+            result, status = plugin.pre_filter(state, pod, snapshot)
+            if result is None:
+                self.pre_filters.note(plugin, demand_status(status, _KEPT), state.values())
+            else:
+                self.pre_filters.ask(plugin)
         for scoring in self._framework.pre_score:
-            if self._framework.scope_of(scoring.score_scope, scoring.name, pod) is not Scope.CLUSTER:
-                state = CycleState()
-                status = scoring.pre_score(state, pod, snapshot, snapshot.order)
-                self._note(self.pre_scores, scoring.name, demand_status(status, _KEPT), state)
-
-    def _note(self, known: dict[str, Settled], plugin: str, status: Status | None, state: CycleState) -> None:
-        """Keep what a plugin answered, if it can be given again: success or Skip, with nothing that changes later."""
-        written = state.values()
-        if (status is not None and status.code is not Code.SKIP) or any(map(cloner, map(type, written))):
-            return
-        known[plugin] = Settled(status is not None, written)
-        for value in written:
-            self._state.write(value)
+            if self._framework.scope_of(scoring.score_scope, scoring.name, pod) is Scope.CLUSTER:
+                self.pre_scores.ask(scoring)
+                continue
+            state = CycleState()
+            status = scoring.pre_score(state, pod, snapshot, snapshot.order)
+            self.pre_scores.note(scoring, demand_status(status, _KEPT), state.values())
+        self._state.write(*self.pre_filters.written, *self.pre_scores.written)
 
     def _choose_filters(self, pod: Pod) -> None:
-        asked_before = {plugin.name for plugin in self._framework.pre_filter}
+        asked_before = {plugin.name for plugin in self.pre_filters.asked}
         run: KeptFilters | None = None
         for each in self._framework.filters:
-            settled = self.pre_filters.get(each.name)
-            if settled is not None and settled.skips:
+            if each.name in self.pre_filters.skipped:
                 continue
             scope = self._framework.scope_of(each.plugin.filter_scope, each.name, pod)
-            if scope is Scope.CLUSTER or (settled is None and each.name in asked_before):
+            if scope is Scope.CLUSTER or each.name in asked_before:
                 self.filters.append(each)
                 run = None
                 continue
@@ -170,15 +190,14 @@ class PodClass:
             run.append(each, scope)
 
     def _choose_scorers(self, pod: Pod) -> None:
-        asked_before = {plugin.name for plugin in self._framework.pre_score}
+        asked_before = {plugin.name for plugin in self.pre_scores.asked}
         for scorer, weight in self._framework.scorers:
-            settled = self.pre_scores.get(scorer.name)
-            if settled is not None and settled.skips:
+            if scorer.name in self.pre_scores.skipped:
                 continue
             scope = self._framework.scope_of(scorer.plugin.score_scope, scorer.name, pod)
             if scope is not Scope.CLUSTER and not self._has_basis(scorer, pod):
                 scope = Scope.CLUSTER
-            if scope is Scope.CLUSTER or (settled is None and scorer.name in asked_before):
+            if scope is Scope.CLUSTER or scorer.name in asked_before:
                 self.live_scorers.append((scorer, weight))
             else:
                 self.scores.append(KeptScore(scorer, weight, scope))

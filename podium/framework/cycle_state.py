@@ -42,9 +42,10 @@ class CycleState:
         self.skipped_filters: frozenset[str] = frozenset()
         self.skipped_scores: frozenset[str] = frozenset()
 
-    def write(self, value: object) -> None:
-        """Remember the value under its type."""
-        self._values[type(value)] = value
+    def write(self, *values: object) -> None:
+        """Remember each value under its type."""
+        for value in values:
+            self._values[type(value)] = value
 
     def read(self, kind: type[T]) -> T:
         """The value of that type.

@@ -83,7 +83,8 @@ class TableFilter:
     def judge_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """The status of one node, by the node form where there is one."""
         if self._in_node_form is not None:
-            return _named(demand_status(self._in_node_form(state, pod, node)), self.name)
+            answer = self._in_node_form(state, pod, node)
+            return None if answer is None else _named(demand_status(answer), self.name)
         verdicts = self.plugin.filter_rows(state, pod, node.snapshot, np.array([node.row], np.intp))
         if verdicts is None:
             return None
@@ -104,8 +105,8 @@ class NodeFilter:
         number_of: dict[tuple[int, tuple[str, ...]], int] = {}
         verdicts = np.zeros(len(rows), np.int64)
         for position, row in enumerate(rows.tolist()):
-            status = demand_status(self.plugin.filter(state, pod, snapshot.node(row)))
-            if status is None:
+            answer = self.plugin.filter(state, pod, snapshot.node(row))
+            if answer is None or (status := demand_status(answer)) is None:
                 continue
             number = number_of.setdefault((status.code, status.all_reasons), len(statuses) + 1)
             if number > len(statuses):
@@ -115,7 +116,8 @@ class NodeFilter:
 
     def judge_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """The status of one node."""
-        return _named(demand_status(self.plugin.filter(state, pod, node)), self.name)
+        answer = self.plugin.filter(state, pod, node)
+        return None if answer is None else _named(demand_status(answer), self.name)
 
 
 def _named(status: Status | None, plugin: str) -> Status | None:

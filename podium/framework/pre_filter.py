@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from podium.cluster import Snapshot
-from podium.framework.class_cache import unsettled
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
 from podium.framework.interface import Plugin, PreFilterResult
@@ -37,11 +36,12 @@ def run_pre_filter(
     narrowed_by: list[str] = []
     skipped: set[str] = set()
     rejected: Status | None = None
-    known = state.pod_class.pre_filters if state.pod_class is not None else {}
+    pod_class = state.pod_class
+    plugins = framework.pre_filter if pod_class is None else pod_class.pre_filters.carry_out(state, skipped)
     too_much = excess_of(pod)
     if too_much:
         return _turned_down(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (too_much,)), diagnosis)
-    for plugin in unsettled(framework.pre_filter, known, state, skipped):
+    for plugin in plugins:
         framework.observer.count_evaluations(plugin.name, "PreFilter", framework.name)
         try:
             answer, status = plugin.pre_filter(state, pod, snapshot)

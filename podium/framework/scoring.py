@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows, Snapshot
-from podium.framework.class_cache import PodClass, unsettled
+from podium.framework.class_cache import PodClass
 from podium.framework.cycle_state import CycleState
 from podium.framework.forms import Scorer, one_integer_each
 from podium.framework.interface import MAX_NODE_SCORE
@@ -130,8 +130,8 @@ def _normalized(framework: Framework, scorer: Scorer, state: CycleState, pod: Po
 def _run_pre_score(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> None:
     at_s = started_s = framework.clock.monotonic()
     skipped: set[str] = set()
-    known = state.pod_class.pre_scores if state.pod_class is not None else {}
-    for plugin in unsettled(framework.pre_score, known, state, skipped):
+    pod_class = state.pod_class
+    for plugin in framework.pre_score if pod_class is None else pod_class.pre_scores.carry_out(state, skipped):
         framework.observer.count_evaluations(plugin.name, "PreScore", framework.name)
         try:
             status = demand_status(plugin.pre_score(state, pod, snapshot, rows), _PRE_SCORE_MAY)

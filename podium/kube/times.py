@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -18,18 +20,21 @@ def parse_time(text: str) -> float:
     """
     if _RFC3339.fullmatch(text) is None:
         raise ValueError(f'"{text}" is not a timestamp such as 2006-01-02T15:04:05Z')
-    return (datetime.fromisoformat(text) - _EPOCH).total_seconds()
+    return datetime.fromisoformat(text).timestamp()
 
 
 def format_time(epoch_s: float) -> str:
     """Seconds since the epoch as the API's Time: whole seconds, the fraction cut off."""
-    return _moment(epoch_s).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{_second(math.floor(epoch_s))}Z"
 
 
 def format_micro_time(epoch_s: float) -> str:
     """Seconds since the epoch as the API's MicroTime: always six digits of fraction."""
-    return _moment(epoch_s).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    second, micros = divmod(round(epoch_s * 1e6), 1_000_000)
+    return f"{_second(second)}.{micros:06d}Z"
 
 
-def _moment(epoch_s: float) -> datetime:
-    return _EPOCH + timedelta(seconds=epoch_s)
+@lru_cache(maxsize=16)
+def _second(epoch_s: int) -> str:
+    """Kept, since thousands of Events are written in the same second."""
+    return (_EPOCH + timedelta(seconds=epoch_s)).isoformat()[:19]

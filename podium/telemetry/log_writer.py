@@ -1,4 +1,7 @@
-"""Writes log lines from a thread of its own, so that nothing else ever waits for whoever reads them.
+"""Writes log lines without ever waiting for whoever reads them.
+
+A line that a pipe or socket has room for is written at once, by whoever logs: a thread that is woken takes the
+interpreter from the event loop, which costs ten times the write. Everything else is written by a thread of its own.
 
 Owns the lines that are not written yet: at most `BYTES_MAX` of them, in order. A pipe whose reader has stopped, a full
 disk or a closed pipe costs lines, never time: lines beyond the limit are counted, and a note stands in their place as
@@ -23,6 +26,8 @@ _CRITICAL_BYTES_MAX: Final = BYTES_MAX + 256 * 1024
 _GATHER_S: Final = 0.01
 _TRY_AGAIN_S: Final = 1.0
 _PIECE_BYTES_MAX: Final = 64 * 1024
+# Linux's alone: a single write that does not wait, where the descriptor itself is shared and has to stay blocking.
+_NO_WAIT: Final[int] = getattr(os, "RWF_NOWAIT", 0)
 
 Note = Callable[[int], bytes]
 """The line that stands in the place of so many lost ones."""
@@ -34,7 +39,7 @@ class LogWriter:
     Args:
         note: makes the line about lost ones; called by the writing thread.
 
-    Cost: 1 us for a line; one write for all lines of 10 ms.
+    Cost: 2 us for a line that is written at once; else 1 us, and one write for all lines of 10 ms.
     """
 
     def __init__(self, descriptor: int, note: Note) -> None:
@@ -46,6 +51,7 @@ class LogWriter:
         # A number stands for so many lines that are lost there.
         self._lines: deque[bytes | int] = deque()
         self._pending_bytes = 0
+        self._can_write_at_once = _NO_WAIT != 0
         self._is_refusing = False
         self._is_asleep = False
         self._is_hurried = False
@@ -70,6 +76,8 @@ class LogWriter:
     def put(self, line: bytes, *, is_critical: bool = False) -> None:
         """Have a line written; it is lost where too much waits already. Critical lines have room of their own."""
         with self._lock:
+            if self._is_asleep and self._can_write_at_once and not (line := self._write_at_once(line)):
+                return
             bytes_max = _CRITICAL_BYTES_MAX if is_critical else BYTES_MAX
             # Once full, half has to be written first: a gap now and then, rather than one between any two lines.
             is_refused = self._is_refusing and self._pending_bytes > BYTES_MAX // 2 and not is_critical
@@ -85,6 +93,17 @@ class LogWriter:
             if self._is_asleep:
                 self._is_asleep = False
                 self._changed.notify_all()
+
+    def _write_at_once(self, line: bytes) -> bytes:
+        """Write what there is room for, with nothing before it in the queue; the rest is returned."""
+        try:
+            return line[os.pwritev(self.descriptor, (line,), -1, _NO_WAIT) :]
+        except BlockingIOError:
+            pass
+        except OSError:
+            # A file or a terminal, which may always wait, or nobody reads any more: the thread's matter from now on.
+            self._can_write_at_once = False
+        return line
 
     def flush(self, seconds_max: float) -> bool:
         """Wait until everything is written or cannot be, for at most so long; whether it is written."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import random
@@ -10,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 STOP_S_MAX = 15.0
 _LOG_TAIL_LINES = 15
@@ -24,15 +26,31 @@ class StartError(Exception):
 class ServerProcess:
     """A child process in a process group of its own, so that Ctrl-C reaches the tests and not the server.
 
-    Args: `environ` is added to the environment that it would have anyway.
+    Args:
+        environ: added to the environment that it would have anyway.
+        is_piped: whether its output goes through a pipe that another process reads, as in a container.
     """
 
     def __init__(
-        self, name: str, command: Sequence[str | Path], log: Path, environ: Mapping[str, str] | None = None
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        log: Path,
+        environ: Mapping[str, str] | None = None,
+        *,
+        is_piped: bool = False,
     ) -> None:
         self.name = name
         self.log = log
-        with log.open("ab") as output:
+        with contextlib.ExitStack() as files:
+            output: IO[bytes] = files.enter_context(log.open("ab"))
+            self._reader: subprocess.Popen[bytes] | None = None
+            if is_piped:
+                self._reader = reader = subprocess.Popen(
+                    ["cat"], stdin=subprocess.PIPE, stdout=output, start_new_session=True
+                )
+                assert reader.stdin is not None
+                output = files.enter_context(reader.stdin)
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -65,14 +83,20 @@ class ServerProcess:
         if self.is_running:
             self._process.terminate()
         try:
-            self._process.wait(STOP_S_MAX)
+            self._wait(STOP_S_MAX)
         except subprocess.TimeoutExpired:
             self.kill()
 
     def kill(self) -> None:
         """SIGKILL, as when the machine dies under it."""
         self._process.kill()
-        self._process.wait()
+        self._wait(None)
+
+    def _wait(self, timeout_s: float | None) -> None:
+        """Blocks until the process is gone, and then until all of its output is in the log."""
+        self._process.wait(timeout_s)
+        if self._reader is not None:
+            self._reader.wait()
 
     def cpu_s(self) -> float:
         """User and system CPU time spent so far by all threads (Linux only)."""

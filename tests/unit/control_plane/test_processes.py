@@ -49,6 +49,14 @@ def test_cpu_time_is_read_whatever_the_command_is_called(tmp_path: Path) -> None
         server.kill()
 
 
+def test_output_through_a_pipe_is_in_the_log_when_the_server_has_stopped(tmp_path: Path) -> None:
+    command = ["sh", "-c", "test -p /dev/stderr && echo piped >&2; exec sleep 60"]
+    server = ServerProcess("web", command, tmp_path / "log", is_piped=True)
+    server.wait_ready(lambda: bool(server.log_tail()))
+    server.stop()
+    assert server.log_tail() == "piped"
+
+
 def test_free_ports_are_distinct_and_can_be_listened_on() -> None:
     ports = free_ports(3)
     assert len(set(ports)) == 3

@@ -2,6 +2,7 @@ import errno
 import fcntl
 import os
 import threading
+import time
 
 import pytest
 
@@ -49,6 +50,37 @@ def test_lines_come_out_in_order(pipe):
     assert writer.lost == 0
 
 
+@pytest.fixture
+def writer_at_rest(pipe):
+    """A writer whose thread sleeps, as it does where nothing has to wait."""
+    writer = LogWriter(pipe[1], note)
+    while not writer._is_asleep:
+        time.sleep(0.001)
+    return writer
+
+
+@pytest.mark.skipif(not hasattr(os, "RWF_NOWAIT"), reason="only Linux can write without waiting")
+def test_a_line_that_there_is_room_for_is_written_at_once(pipe, writer_at_rest, monkeypatch):
+    reader, _ = pipe
+    written_by_thread = []
+    monkeypatch.setattr(os, "write", lambda *args: written_by_thread.append(args))
+    writer_at_rest.put(line(0))
+    writer_at_rest.put(line(1))
+    assert read_until(reader, "line 1") == ["line 0", "line 1"]
+    assert not written_by_thread
+    assert writer_at_rest.fill == 0.0
+
+
+def test_the_part_of_a_line_that_there_is_no_room_for_follows_in_order(pipe, writer_at_rest):
+    reader, _ = pipe
+    long = b"x" * 3000 + b"\n"
+    for _ in range(3):
+        writer_at_rest.put(long)
+    writer_at_rest.put(b"last\n")
+    assert [reader.readline() for _ in range(4)] == [long, long, long, b"last\n"]
+    assert writer_at_rest.lost == 0
+
+
 def test_lines_beyond_the_limit_are_counted_and_told_in_their_place(pipe):
     reader, descriptor = pipe
     writer = LogWriter(descriptor, note)
@@ -89,6 +121,7 @@ def test_a_flush_has_a_deadline(pipe):
 
 def test_a_disk_that_was_full_gets_what_was_kept(pipe, monkeypatch):
     monkeypatch.setattr(log_writer, "_TRY_AGAIN_S", 0.01)
+    monkeypatch.setattr(log_writer, "_NO_WAIT", 0)
     reader, descriptor = pipe
     is_full = True
     write = os.write
