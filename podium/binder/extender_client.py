@@ -147,9 +147,11 @@ class ExtenderClient:
 
 async def _read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
     """The body, decompressed. Raises: `_TooLong`."""
-    body = bytearray()
+    chunks: list[bytes] = []
+    length = 0
     while chunk := await read_some(response):
-        body += chunk
-        if len(body) > bytes_max:
+        chunks.append(chunk)
+        length += len(chunk)
+        if length > bytes_max:
             raise _TooLong(f"the answer has more than {bytes_max} bytes")
-    return bytes(body)
+    return b"".join(chunks)

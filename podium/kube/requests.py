@@ -207,20 +207,22 @@ def _containers_total(spec: PodSpec, requests_of: _RequestsOf, defaults: Mapping
 
 
 def _refuse_crowds(spec: PodSpec) -> None:
-    containers = (*spec.containers, *spec.init_containers)
-    _limit("spec.containers", "containers", len(containers), CONTAINERS_MAX)
-    _limit(
-        "spec.containers[].resources.requests",
-        "requests",
-        sum(len(each.resources.requests) for each in containers),
-        REQUESTS_MAX,
-    )
-    _limit("spec.containers[].ports", "ports", sum(len(each.ports) for each in containers), PORTS_MAX)
+    containers = requests = ports = 0
+    for group in (spec.containers, spec.init_containers):
+        containers += len(group)
+        for each in group:
+            requests += len(each.resources.requests)
+            ports += len(each.ports)
+    if containers > CONTAINERS_MAX:
+        raise _crowd("spec.containers", f"{containers} containers", CONTAINERS_MAX)
+    if requests > REQUESTS_MAX:
+        raise _crowd("spec.containers[].resources.requests", f"{requests} requests", REQUESTS_MAX)
+    if ports > PORTS_MAX:
+        raise _crowd("spec.containers[].ports", f"{ports} ports", PORTS_MAX)
 
 
-def _limit(path: str, what: str, count: int, most: int) -> None:
-    if count > most:
-        raise FieldError(path, f"{count} {what}, at most {most} are counted")
+def _crowd(path: str, found: str, most: int) -> FieldError:
+    return FieldError(path, f"{found}, at most {most} are counted")
 
 
 def _with_overhead(total: _Exact, spec: PodSpec) -> _Exact:
