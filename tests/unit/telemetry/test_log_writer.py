@@ -1,3 +1,4 @@
+import asyncio
 import errno
 import fcntl
 import os
@@ -69,6 +70,36 @@ def test_a_line_that_there_is_room_for_is_written_at_once(pipe, writer_at_rest, 
     assert read_until(reader, "line 1") == ["line 0", "line 1"]
     assert not written_by_thread
     assert writer_at_rest.fill == 0.0
+
+
+@pytest.mark.skipif(not hasattr(os, "RWF_NOWAIT"), reason="only Linux can write without waiting")
+def test_lines_of_one_turn_of_the_loop_are_written_together(pipe, writer_at_rest, monkeypatch):
+    reader, _ = pipe
+    written = []
+    write = os.pwritev
+    monkeypatch.setattr(os, "pwritev", lambda *args: written.append(args[1]) or write(*args))
+
+    async def log() -> None:
+        for turn in range(2):
+            writer_at_rest.put(b"one of %d\n" % turn)
+            writer_at_rest.put(b"another of %d\n" % turn)
+            await asyncio.sleep(0)
+
+    asyncio.run(log())
+    assert [bytes(piece) for (piece,) in written] == [b"one of 0\nanother of 0\n", b"one of 1\nanother of 1\n"]
+    assert read_until(reader, "another of 1") == ["one of 0", "another of 0", "one of 1", "another of 1"]
+
+
+def test_what_a_loop_that_has_ended_left_is_written_with_the_next_line(pipe, writer_at_rest):
+    reader, _ = pipe
+
+    loop = asyncio.new_event_loop()
+    loop.call_soon(writer_at_rest.put, b"left\n")
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+    loop.close()
+    writer_at_rest.put(b"next\n")
+    assert read_until(reader, "next") == ["left", "next"]
 
 
 def test_the_part_of_a_line_that_there_is_no_room_for_follows_in_order(pipe, writer_at_rest):
