@@ -26,9 +26,9 @@ from podium.framework.promises import NoNominatedPods
 from podium.framework.runtime import Framework
 from podium.framework.schedule import Suggested, schedule
 from podium.framework.search import Rotation
-from podium.kube.errors import FieldError
-from podium.kube.objects import Node, Pod
-from podium.kube.resource_types import ALL, KubeObject
+from podium.objects.core import Node, Pod
+from podium.objects.errors import FieldError
+from podium.objects.resource_types import ALL, KubeObject
 from podium.plugins import IN_TREE
 from podium.telemetry import Metrics
 from podium.testing.handle import StillHandle

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from podium.binder import BINDING_CYCLE
+from podium.client.reflector_states import TRANSITIONS
 from podium.cluster.pod_states import POD_STATES
 from podium.daemon.election import LEASE
-from podium.kube.reflector_states import TRANSITIONS
 from podium.lib.state_table import StateTable
 from podium.queues import PLACES
 

@@ -19,8 +19,11 @@ from msgspec import Struct
 
 from podium.binder.object_patch import patch_object
 from podium.binder.status_patch import condition_removal, status_patch
-from podium.kube.answers import check_deleted, check_object, check_success, read
-from podium.kube.api_errors import (
+from podium.client.answers import check_deleted, check_object, check_success, read
+from podium.client.dispatcher import Compose, Dispatcher, Priority
+from podium.client.session import JSON, STRATEGIC_MERGE_PATCH, Method
+from podium.lib.clock import Clock
+from podium.objects.api_errors import (
     ApiError,
     Conflict,
     InternalError,
@@ -31,11 +34,8 @@ from podium.kube.api_errors import (
     Unavailable,
     Unreachable,
 )
-from podium.kube.dispatcher import Compose, Dispatcher, Priority
-from podium.kube.objects import ObjectMeta, Pod, PodCondition
-from podium.kube.resource_types import ObjectT, ResourceType
-from podium.kube.session import JSON, STRATEGIC_MERGE_PATCH, Method
-from podium.lib.clock import Clock
+from podium.objects.core import ObjectMeta, Pod, PodCondition
+from podium.objects.resource_types import ObjectT, ResourceType
 
 _BIND_TRIES = 3
 _BIND_PAUSE_S = 0.1
@@ -47,7 +47,7 @@ _STATUS_RETRIED = (*_DELETE_RETRIED, Conflict)
 _encode = msgspec.json.Encoder().encode
 
 
-class RoomTaken(ApiError):  # noqa: N818 - what has happened, as in `kube.api_errors`
+class RoomTaken(ApiError):  # noqa: N818 - what has happened, as in `objects.api_errors`
     """The node was filled before the binding was sent."""
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import anyio
-import structlog
 
 from podium.binder.binding_stage import BINDING_CYCLE, BindingEvent, BindingStage
 from podium.binder.event import Event, scheduled
@@ -25,11 +24,12 @@ from podium.binder.waiting_pods import WaitingPod, WaitingPods
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import BindPlugin, Plugin, PostBindPlugin, PreBindPlugin
 from podium.framework.status import SKIP, Code, PluginError, Status, error_status
-from podium.kube.api_errors import ApiError
-from podium.kube.objects import Pod
 from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError
+from podium.objects.core import Pod
 
-log = structlog.get_logger(__name__)
+log = get_logger("binder")
 
 
 class BindingPlugins(Protocol):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 NOTE_BYTES_MAX = 1024
 _CUT = " ..."

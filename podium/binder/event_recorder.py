@@ -21,11 +21,14 @@ from typing import Any, Final
 import anyio
 import anyio.abc
 import msgspec
-import structlog
 
 from podium.binder.event import Event
-from podium.kube.answers import check_object
-from podium.kube.api_errors import (
+from podium.client.answers import check_object
+from podium.client.dispatcher import Dispatcher, Priority
+from podium.client.session import STRATEGIC_MERGE_PATCH
+from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.objects.api_errors import (
     AlreadyExists,
     ApiError,
     ConnectionLost,
@@ -34,13 +37,10 @@ from podium.kube.api_errors import (
     OutcomeUnknown,
     Unreachable,
 )
-from podium.kube.dispatcher import Dispatcher, Priority
-from podium.kube.objects import ObjectMeta
-from podium.kube.session import STRATEGIC_MERGE_PATCH
-from podium.kube.times import format_micro_time
-from podium.lib.clock import Clock
+from podium.objects.core import ObjectMeta
+from podium.objects.times import format_micro_time
 
-log = structlog.get_logger(__name__)
+log = get_logger("binder")
 
 _API_VERSION: Final = "events.k8s.io/v1"
 _KIND: Final = "Event"

@@ -29,6 +29,7 @@ from podium.binder.extender_wire import (
     read_preemptable,
     read_scores,
 )
+from podium.client.streams import read_some
 from podium.config import Extender, format_duration
 from podium.framework.extenders import (
     AskFilter,
@@ -38,8 +39,7 @@ from podium.framework.extenders import (
     Filtered,
     Preemptable,
 )
-from podium.kube.objects import Pod
-from podium.kube.streams import read_some
+from podium.objects.core import Pod
 
 T = TypeVar("T")
 

@@ -17,9 +17,9 @@ from types import TracebackType
 from typing import Final, Protocol, Self
 
 import anyio
-import structlog
 
 from podium.binder.extender_client import ExtenderClient
+from podium.client.write_lanes import SLOW_S, SLOW_WAITING_MAX
 from podium.config import Extender
 from podium.framework.extenders import (
     MAX_EXTENDER_PRIORITY,
@@ -33,11 +33,11 @@ from podium.framework.extenders import (
     name_of,
 )
 from podium.framework.status import SKIP, PluginError, Status, error_status
-from podium.kube.api_errors import ApiError
-from podium.kube.objects import Pod
-from podium.kube.write_lanes import SLOW_S, SLOW_WAITING_MAX
+from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError
+from podium.objects.core import Pod
 
-log = structlog.get_logger(__name__)
+log = get_logger("binder")
 
 _BINDINGS_MAX: Final = 32
 

@@ -12,9 +12,9 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from podium.client.credentials import ConnectionConfigError
 from podium.config import Extender, ExtenderTLSConfig
 from podium.framework.extenders import name_of
-from podium.kube.credentials import ConnectionConfigError
 from podium.lib.private_file import private_file
 
 

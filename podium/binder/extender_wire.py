@@ -25,8 +25,8 @@ from podium.framework.extenders import (
     Preemptable,
     Victims,
 )
-from podium.kube.objects import Node, Pod
-from podium.kube.whole_objects import json_of
+from podium.objects.core import Node, Pod
+from podium.objects.whole_objects import json_of
 
 T = TypeVar("T")
 

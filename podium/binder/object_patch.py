@@ -12,13 +12,13 @@ from typing import Any, Final
 import anyio
 import msgspec
 
-from podium.kube.answers import check_object
-from podium.kube.api_errors import ApiError, Conflict, Malformed, NotFound
-from podium.kube.dispatcher import Dispatcher, Priority
-from podium.kube.objects import ObjectMeta
-from podium.kube.resource_types import ObjectT, ResourceType
-from podium.kube.session import MERGE_PATCH
-from podium.kube.wire import without_nulls
+from podium.client.answers import check_object
+from podium.client.dispatcher import Dispatcher, Priority
+from podium.client.session import MERGE_PATCH
+from podium.objects.api_errors import ApiError, Conflict, Malformed, NotFound
+from podium.objects.core import ObjectMeta
+from podium.objects.resource_types import ObjectT, ResourceType
+from podium.objects.wire import without_nulls
 
 _TRIES: Final = 3
 _READ_PAUSES_S: Final = (0.0, 0.1, 0.5, 2.0)

@@ -30,9 +30,9 @@ from podium.framework.status import (
     error_status,
     told,
 )
-from podium.kube.api_errors import ApiError
-from podium.kube.objects import Pod
 from podium.lib.error_words import words_of
+from podium.objects.api_errors import ApiError
+from podium.objects.core import Pod
 
 _MAY_ANSWER: Final = (Code.SKIP, *MAY_REJECT)
 _CLEAN_UP_S_MAX: Final = 5.0

@@ -19,17 +19,17 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 import anyio
-import structlog
 
 from podium.binder.binding_cycle import Recorder
 from podium.binder.event import preempted
 from podium.binder.pods_in_pre_bind import PodsInPreBind
 from podium.binder.preemption_loops import PreemptionLoops
 from podium.binder.waiting_pods import WaitingPods
-from podium.kube.api_errors import ApiError, Invalid, NotFound
-from podium.kube.objects import Pod, PodCondition
+from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError, Invalid, NotFound
+from podium.objects.core import Pod, PodCondition
 
-log = structlog.get_logger(__name__)
+log = get_logger("binder")
 
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 _REASON: Final = "PreemptionByScheduler"

@@ -16,14 +16,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-import structlog
-
 from podium.binder.event import Event, noted
-from podium.kube.objects import Pod
 from podium.lib.clock import Clock
 from podium.lib.expiring import ExpiringCache
+from podium.lib.log import get_logger
+from podium.objects.core import Pod
 
-log = structlog.get_logger(__name__)
+log = get_logger("binder")
 
 LOOP_AT: Final = 3
 """So many times victims come back until it is a loop."""

@@ -15,8 +15,8 @@ import msgspec
 
 from podium.binder.event import truncated
 from podium.framework.status import Status
-from podium.kube.objects import Pod, PodCondition
-from podium.kube.times import format_time
+from podium.objects.core import Pod, PodCondition
+from podium.objects.times import format_time
 
 POD_SCHEDULED = "PodScheduled"
 _UNSCHEDULABLE = "Unschedulable"

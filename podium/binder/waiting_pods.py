@@ -15,8 +15,8 @@ import anyio
 from podium.config import format_duration
 from podium.framework.runtime import PERMIT_TIMEOUT_S_MAX
 from podium.framework.status import Code, Status
-from podium.kube.objects import Pod
 from podium.lib.clock import Clock
+from podium.objects.core import Pod
 
 
 class WaitingPod:

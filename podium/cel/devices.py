@@ -9,7 +9,7 @@ from podium.cel.access import DomainMap
 from podium.cel.errors import EvaluationError
 from podium.cel.libraries import quantities, versions
 from podium.cel.values import NativeMap
-from podium.kube.device_objects import Device, DeviceAttribute, DeviceCapacity
+from podium.objects.devices import Device, DeviceAttribute, DeviceCapacity
 
 _TEXT_MAX, _NAMES_MAX = 128, 200
 """The API allows less. Where a device has more, the costs of all expressions are counted."""

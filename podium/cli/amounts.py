@@ -7,9 +7,9 @@ import re
 from typing import Final
 
 from podium.config.names import label_key_errors
-from podium.kube.errors import FieldError
-from podium.kube.quantity import QuantityError, parse
-from podium.kube.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
+from podium.objects.errors import FieldError
+from podium.objects.quantity import QuantityError, parse
+from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 
 _STANDARD: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 _HUGE_PAGES: Final = re.compile(r"hugepages-[0-9]+[KMGTPE]i")

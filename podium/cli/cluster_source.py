@@ -10,12 +10,12 @@ import click
 import msgspec
 
 from podium.cli import event_loop, files
-from podium.kube.advice import diagnosis_of
-from podium.kube.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
-from podium.kube.credentials import ConnectionConfigError, load
-from podium.kube.resource_types import ResourceType
-from podium.kube.session import LIST_BYTES_MAX, ApiSession
-from podium.lib.clock import SystemClock
+from podium.client.advice import diagnosis_of
+from podium.client.credentials import ConnectionConfigError, load
+from podium.client.session import LIST_BYTES_MAX, ApiSession
+from podium.lib.system_clock import SystemClock
+from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
+from podium.objects.resource_types import ResourceType
 from podium.whatif import Manifest
 from podium.whatif.files import Found, read_objects
 

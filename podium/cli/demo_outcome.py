@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from podium.kube.objects import Node, Pod
-from podium.kube.requests import node_allocatable, requests_on_node
-from podium.kube.resource_names import CPU, MEMORY
+from podium.objects.core import Node, Pod
+from podium.objects.requests import node_allocatable, requests_on_node
+from podium.objects.resource_names import CPU, MEMORY
 
 _ZONE = "topology.kubernetes.io/zone"
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"

@@ -17,16 +17,17 @@ import orjson
 
 from podium.cli.demo_outcome import Outcome, judge, why_unschedulable
 from podium.cli.demo_server import ServerError, server_process
+from podium.client.credentials import load
+from podium.client.informer_set import InformerSet
+from podium.client.session import LIST_BYTES_MAX, ApiSession
 from podium.config import KubeSchedulerConfiguration
 from podium.daemon.app import App, Options
 from podium.framework.interface import Plugin
-from podium.kube.credentials import load
-from podium.kube.informer_set import InformerSet
-from podium.kube.objects import Pod
-from podium.kube.resource_types import NODES, PODS
-from podium.kube.session import LIST_BYTES_MAX, ApiSession
-from podium.kube.wire import BrokenObject, ObjectDecoder
-from podium.lib.clock import Clock, SystemClock
+from podium.lib.clock import Clock
+from podium.lib.system_clock import SystemClock
+from podium.objects.core import Pod
+from podium.objects.resource_types import NODES, PODS
+from podium.objects.wire import BrokenObject, ObjectDecoder
 from podium.plugins import IN_TREE
 from podium.sandbox.fill import unplaceable_pods, varied_pods
 

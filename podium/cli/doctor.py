@@ -77,11 +77,11 @@ def command(
 
 
 async def _examine(report: Report, good: Usable, kubeconfig: str | None, master: str | None) -> None:
+    from podium.client.advice import advice_on_configuration
+    from podium.client.credentials import ConnectionConfigError, load
+    from podium.client.session import ApiSession
     from podium.daemon.doctor import examine
-    from podium.kube.advice import advice_on_configuration
-    from podium.kube.credentials import ConnectionConfigError, load
-    from podium.kube.session import ApiSession
-    from podium.lib.clock import SystemClock
+    from podium.lib.system_clock import SystemClock
 
     clock = SystemClock()
     try:

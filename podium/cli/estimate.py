@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from podium.estimator.cluster_objects import Cluster
     from podium.estimator.member import Gates
     from podium.estimator.requirements import ReplicaRequirements
-    from podium.kube.objects import Pod
-    from podium.kube.resource_types import ResourceType
+    from podium.objects.core import Pod
+    from podium.objects.resource_types import ResourceType
     from podium.whatif import Manifest
 
 _GATE_NAMES = {
@@ -152,7 +152,7 @@ def _question(workload: str | None, requests: str | None, namespace: str) -> tup
     from podium.estimator.accurate import replica_of
     from podium.estimator.requirements import ReplicaRequirements
     from podium.estimator.template import requirements_of
-    from podium.kube.errors import FieldError
+    from podium.objects.errors import FieldError
 
     if workload is not None:
         found = workload_in(workload)
@@ -172,7 +172,7 @@ def _question(workload: str | None, requests: str | None, namespace: str) -> tup
 def _kinds(mode: str, gates: Gates) -> Sequence[ResourceType[Any]]:
     """What has to be read of a running cluster."""
     from podium.estimator.quota import RESOURCE_QUOTAS
-    from podium.kube import resource_types
+    from podium.objects import resource_types
 
     if mode == "accurate":
         return resource_types.ALL
@@ -241,7 +241,7 @@ def _general(
     from podium.estimator.member import Gates
     from podium.estimator.merge import merged
     from podium.estimator.requirements import MAX_INT32
-    from podium.kube.errors import FieldError
+    from podium.objects.errors import FieldError
 
     cluster = _cluster_in(cluster_object)
     models = cluster.spec.resource_models

@@ -14,11 +14,11 @@ from podium.estimator.accurate import Engine, without_preemption
 from podium.estimator.errors import EstimateError
 from podium.estimator.member import READ, READ_TO_TRY, Gates, MemberCluster
 from podium.estimator.scheduler_view import SchedulerView
-from podium.kube.errors import FieldError
-from podium.kube.objects import Node, Pod
-from podium.kube.resource_types import PODS, ResourceType
-from podium.kube.unreadable import kind_of
-from podium.lib.clock import SystemClock
+from podium.lib.system_clock import SystemClock
+from podium.objects.core import Node, Pod
+from podium.objects.errors import FieldError
+from podium.objects.resource_types import PODS, ResourceType
+from podium.objects.unreadable import kind_of
 from podium.plugins import IN_TREE
 from podium.whatif import Manifest, ManifestError, StillCluster, World, read_manifest
 from podium.whatif.admission import Admission

@@ -10,7 +10,7 @@ import click
 from podium.cli import event_loop, files
 from podium.cli.estimate import gates_of
 from podium.cli.logs import logging_options
-from podium.telemetry import get_logger
+from podium.lib.log import get_logger
 
 if TYPE_CHECKING:
     from podium.estimator.member import Gates, MemberCluster
@@ -123,9 +123,9 @@ def serve(
         raise click.ClickException(
             f"this needs podium[estimator], in a clone pip install -r requirements/estimator.lock: {error}"
         ) from error
+    from podium.client.credentials import ConnectionConfigError
     from podium.estimator.server.members import OnUnsynced
     from podium.estimator.server.tls import TlsError
-    from podium.kube.credentials import ConnectionConfigError
 
     _warn_of_flags(kube_api_qps=kube_api_qps, kube_api_burst=kube_api_burst, parallelism=parallelism)
     gates = gates_of(feature_gates)
@@ -216,7 +216,7 @@ def _folder(directory: str | None) -> Path | None:
 
 
 def _contexts_of(kubeconfig: str) -> list[str]:
-    from podium.kube.kubeconfig import KubeconfigError, content_of
+    from podium.client.kubeconfig import KubeconfigError, content_of
 
     try:
         contexts = content_of(Path(kubeconfig)).get("contexts")

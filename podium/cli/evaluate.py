@@ -135,7 +135,7 @@ def _answer_pod(
     from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_missing
     from podium.cli.evaluate_table import print_table
     from podium.framework.status import PluginError, ScheduleError
-    from podium.kube import resource_types
+    from podium.objects import resource_types
     from podium.whatif import Question, WhatIfError
 
     try:

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
 import anyio
-import structlog
 
 from podium.lib.descriptors import raise_limit
 from podium.lib.error_words import words_of
+from podium.lib.log import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger("cli")
 
 T = TypeVar("T")
 _TRANSPORT_CLOSED: Final = "the handler is closed"

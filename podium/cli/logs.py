@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from podium.cli.endings import EXIT_FAILED
-from podium.telemetry import configure_logging, flush_log, get_logger
+from podium.lib.log import get_logger
+from podium.telemetry import configure_logging, flush_log
 from podium.telemetry.logging import Form
 
 log = get_logger("cli")

@@ -18,7 +18,7 @@ from podium.cli.logs import logging_options
 from podium.config import ConfigError
 from podium.lib import garbage
 from podium.lib.error_words import words_of
-from podium.telemetry import get_logger
+from podium.lib.log import get_logger
 
 
 def _address(_: click.Context, parameter: click.Parameter, text: str) -> str:
@@ -120,11 +120,11 @@ def command(
     # Until there is something to dump the signal would end the process.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     with garbage.off_while_loading():
+        from podium.client.credentials import ConnectionConfigError
         from podium.daemon.app import App, Options, PartFailed
         from podium.daemon.election import LeadershipLost
         from podium.daemon.serving import CertificateError, ServingError, TlsLimits
         from podium.framework.status import PluginError
-        from podium.kube.credentials import ConnectionConfigError
 
         garbage.keep_what_is_there()
 

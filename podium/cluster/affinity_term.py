@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from podium.kube.objects import PodAffinityTerm
-from podium.kube.selectors import NOTHING, Selector, compile_selector
+from podium.objects.core import PodAffinityTerm
+from podium.objects.selectors import NOTHING, Selector, compile_selector
 
 
 @dataclass(frozen=True, slots=True)

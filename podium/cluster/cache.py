@@ -22,11 +22,11 @@ from podium.cluster.closed_nodes import ITSELF, ClosedNodes, brief
 from podium.cluster.footprint import Footprint, footprint, footprint_without_requests, unread_part
 from podium.cluster.pod_states import PodEvent, PodState, next_state
 from podium.cluster.snapshot import Snapshot
-from podium.kube.errors import FieldError
-from podium.kube.objects import Node, Pod
-from podium.kube.requests import node_allocatable
-from podium.kube.unreadable import UnreadablePod, unread_field
-from podium.telemetry import get_logger
+from podium.lib.log import get_logger
+from podium.objects.core import Node, Pod
+from podium.objects.errors import FieldError
+from podium.objects.requests import node_allocatable
+from podium.objects.unreadable import UnreadablePod, unread_field
 
 log = get_logger("cache")
 

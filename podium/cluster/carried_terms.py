@@ -18,8 +18,8 @@ from podium.cluster.labels import LabelColumn
 from podium.cluster.pod_changes import PodChange, PodChanges, undone
 from podium.cluster.pod_counts import IntArray, PodsByRow, grown
 from podium.cluster.value_sums import ValueSums, summed
-from podium.kube.objects import Pod
-from podium.kube.selectors import Operator
+from podium.objects.core import Pod
+from podium.objects.selectors import Operator
 
 COLUMNS_MAX: Final = 512
 """For how many terms the counts are kept as a column too; the one not asked for the longest goes first."""

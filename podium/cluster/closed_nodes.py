@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from podium.kube.errors import FieldError
+from podium.objects.errors import FieldError
 
 ITSELF: Final = ""
 """Stands for the node among the uids of its pods."""

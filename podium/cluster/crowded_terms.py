@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from podium.cluster.affinity_term import AffinityTerm
-from podium.kube.errors import FieldError
-from podium.kube.objects import PodAffinityTerm
-from podium.kube.selectors import EVERYTHING, NOTHING, Operator, Selector, compile_selector
+from podium.objects.core import PodAffinityTerm
+from podium.objects.errors import FieldError
+from podium.objects.selectors import EVERYTHING, NOTHING, Operator, Selector, compile_selector
 
 KEYS_MAX: Final = 1_000
 """How many topology keys the terms of one pod may have: nodes have fewer labels."""

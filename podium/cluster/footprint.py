@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from podium.cluster.affinity_terms import pod_terms
-from podium.kube.errors import FieldError
-from podium.kube.objects import Pod, PodSpec, once_per_spec
-from podium.kube.requests import PORTS_MAX, is_resized, nonzero_requests_on_node, requests_on_node
-from podium.kube.unreadable import unread_field
+from podium.objects.core import Pod, PodSpec, once_per_spec
+from podium.objects.errors import FieldError
+from podium.objects.requests import PORTS_MAX, is_resized, nonzero_requests_on_node, requests_on_node
+from podium.objects.unreadable import unread_field
 
 
 class HostPort(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.kube.objects import Node
+from podium.objects.core import Node
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from podium.kube.objects import Node, Pod
+from podium.objects.core import Node, Pod
 
 if TYPE_CHECKING:
     from podium.cluster.snapshot import Snapshot

@@ -5,7 +5,7 @@ Source: kubernetes pkg/scheduler/backend/cache/node_tree.go and component-helper
 
 from __future__ import annotations
 
-from podium.kube.objects import Node
+from podium.objects.core import Node
 
 _REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
 _ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from podium.kube.objects import Pod
 from podium.lib.change_log import ChangeLog
+from podium.objects.core import Pod
 
 
 class PodChange(NamedTuple):

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from podium.cluster.labels import LabelColumn
 from podium.cluster.pod_changes import PodChange, PodChanges, undone
 from podium.cluster.value_sums import ValueSums, summed
-from podium.kube.objects import Pod
-from podium.kube.selectors import Selector
+from podium.objects.core import Pod
+from podium.objects.selectors import Selector
 
 COUNTERS_MAX: Final = 512
 """How many questions are kept answered; the one that was not asked for the longest goes first."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-from podium.kube.objects import Pod
 from podium.lib.error_words import Worded
 from podium.lib.state_table import InvalidTransition, StateTable
+from podium.objects.core import Pod
 
 
 class PodState(enum.Enum):

@@ -24,9 +24,9 @@ from podium.cluster.node_info import NodeInfo
 from podium.cluster.node_tree import NodeTree
 from podium.cluster.pod_counts import CHANGES_KEPT, PodCounter, PodCounts
 from podium.cluster.volumes_in_use import VolumesInUse
-from podium.kube.objects import Node, Pod, Taint
-from podium.kube.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 from podium.lib.change_log import ChangeLog
+from podium.objects.core import Node, Pod, Taint
+from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]

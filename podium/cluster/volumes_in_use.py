@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.kube.objects import Pod, PodSpec, Volume, once_per_spec
+from podium.objects.core import Pod, PodSpec, Volume, once_per_spec
 
 
 class ClaimKey(NamedTuple):

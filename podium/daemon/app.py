@@ -39,6 +39,13 @@ from podium.binder import (
     WaitingPods,
 )
 from podium.binder.event import leader_election
+from podium.client.credentials import Credentials, load
+from podium.client.dispatcher import IN_FLIGHT_MAX, Dispatcher
+from podium.client.informer import Informer
+from podium.client.informer_set import InformerSet
+from podium.client.outage import Outage
+from podium.client.rate_limit import TokenBucket
+from podium.client.session import ApiSession
 from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration
 from podium.config import effective as effective_configuration
@@ -84,22 +91,17 @@ from podium.framework.extenders import Extenders
 from podium.framework.interface import Plugin
 from podium.framework.runtime import Framework
 from podium.framework.scoring import NearBest, choose
-from podium.kube.credentials import Credentials, load
-from podium.kube.dispatcher import IN_FLIGHT_MAX, Dispatcher
-from podium.kube.informer import Informer
-from podium.kube.informer_set import InformerSet
-from podium.kube.objects import Pod
-from podium.kube.outage import Outage
-from podium.kube.rate_limit import TokenBucket
-from podium.kube.resource_types import NODES, PODS
-from podium.kube.session import ApiSession
 from podium.lib import garbage
-from podium.lib.clock import Clock, SuspendAwareClock, SystemClock
+from podium.lib.clock import Clock
 from podium.lib.error_words import Worded, words_of
+from podium.lib.log import get_logger
+from podium.lib.system_clock import SuspendAwareClock, SystemClock
+from podium.objects.core import Pod
+from podium.objects.resource_types import NODES, PODS
 from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.queues import Nominator, Place, PodBackoff, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
-from podium.telemetry import Metrics, flush_log, get_logger, verbosity
+from podium.telemetry import Metrics, flush_log, verbosity
 
 log = get_logger("daemon")
 

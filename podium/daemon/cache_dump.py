@@ -15,14 +15,15 @@ from typing import Any, Final, TypeAlias
 
 import anyio
 
+from podium.client.informer import Informer
 from podium.cluster import Cache
 from podium.daemon.wakeup import WakeUp
-from podium.kube.informer import Informer
-from podium.kube.objects import Node, Pod
 from podium.lib.clock import Clock
+from podium.lib.log import get_logger
 from podium.lib.turns import Turns
+from podium.objects.core import Node, Pod
 from podium.queues import SchedulingQueue
-from podium.telemetry import get_logger, lines_waiting
+from podium.telemetry import lines_waiting
 
 log = get_logger("debugger")
 

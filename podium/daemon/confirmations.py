@@ -14,9 +14,9 @@ from typing import Final
 import anyio
 
 from podium.cluster import Cache
-from podium.kube.api_errors import ApiError
-from podium.kube.objects import Pod
-from podium.telemetry import get_logger
+from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError
+from podium.objects.core import Pod
 
 log = get_logger("scheduler")
 

@@ -14,11 +14,12 @@ from typing import Final
 
 from podium.cluster import Cache
 from podium.daemon.wakeup import WakeUp
-from podium.kube.api_errors import ApiError
-from podium.kube.objects import Pod
 from podium.lib.clock import Clock
 from podium.lib.expiring import ExpiringCache
-from podium.telemetry import Metrics, get_logger
+from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError
+from podium.objects.core import Pod
+from podium.telemetry import Metrics
 
 log = get_logger("conflicts")
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from podium.config import Extender, KubeSchedulerConfiguration
 from podium.framework.extenders import name_of
-from podium.kube.resource_types import NODES, PODS
-from podium.kube.whole_objects import Keep, whole_node, whole_pending_pod, whole_pod
+from podium.objects.resource_types import NODES, PODS
+from podium.objects.whole_objects import Keep, whole_node, whole_pending_pod, whole_pod
 
 _NOT_SHOWN: Final = "(not shown)"
 

@@ -21,10 +21,11 @@ from podium.framework.diagnosis import FitError
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.runtime import Framework
 from podium.framework.status import Code, PluginError, Status
-from podium.kube.objects import Pod
 from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.objects.core import Pod
 from podium.queues import AlreadyQueued, SchedulingQueue
-from podium.telemetry import Metrics, get_logger
+from podium.telemetry import Metrics
 
 log = get_logger("scheduler")
 

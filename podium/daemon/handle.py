@@ -7,12 +7,12 @@ from random import Random
 
 from podium.binder import EventRecorder, WaitingPods
 from podium.binder.event import noted
+from podium.client.informer_set import InformerSet
 from podium.cluster import Cache, Snapshot
 from podium.framework.interface import ApiClient, Lister, Preemptions
-from podium.kube.informer_set import InformerSet
-from podium.kube.objects import Pod
-from podium.kube.resource_types import ObjectT, ResourceType
 from podium.lib.clock import Clock
+from podium.objects.core import Pod
+from podium.objects.resource_types import ObjectT, ResourceType
 from podium.queues import Nominator
 
 

@@ -28,18 +28,19 @@ from podium.framework.cluster_event import (
     ClusterEvent,
     EventResource,
 )
-from podium.kube import resource_types
-from podium.kube.errors import FieldError
-from podium.kube.objects import Node, Pod
-from podium.kube.pod_limits import excess
-from podium.kube.requests import filter_requests
-from podium.kube.resource_types import KubeObject, ResourceType
-from podium.kube.selectors import compile_node_selector
-from podium.kube.unreadable import kind_of
-from podium.kube.wire import BrokenObject
 from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.objects import resource_types
+from podium.objects.core import Node, Pod
+from podium.objects.errors import FieldError
+from podium.objects.pod_limits import excess
+from podium.objects.requests import filter_requests
+from podium.objects.resource_types import KubeObject, ResourceType
+from podium.objects.selectors import compile_node_selector
+from podium.objects.unreadable import kind_of
+from podium.objects.wire import BrokenObject
 from podium.queues import SchedulingQueue, node_changes, pod_changes
-from podium.telemetry import Metrics, get_logger
+from podium.telemetry import Metrics
 
 log = get_logger("informers")
 
@@ -298,7 +299,7 @@ class PodHandler(_Measured):
                 self.measured(event.label, self._queue.move_all, event, old, new, before_s=before_s)
 
     def _unbound(self, old: Pod, new: Pod) -> None:
-        """The pod was bound, and is pending again or bound elsewhere, which no API server allows: `kube.history`."""
+        """The pod was bound, and is pending again or bound elsewhere, which no API server allows: `client.history`."""
         log.warning("A bound pod has lost its node", pod=new.key, before=old.node_name, node=new.node_name)
         self._to_cache(self._cache.remove_pod, old)
         self._queue.move_all(ASSIGNED_POD_DELETE, old, None)

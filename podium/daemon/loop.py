@@ -28,6 +28,8 @@ from podium.binder import (
     PreemptionExecutor,
     deleting_pod_skipped,
 )
+from podium.client.consistency import Consistency
+from podium.client.dispatcher import Dispatcher
 from podium.cluster import Cache, CacheError
 from podium.daemon.confirmations import Confirmations
 from podium.daemon.conflicts import Conflicts
@@ -46,13 +48,12 @@ from podium.framework.schedule import Decision, DoesNotFit, Failed, Suggested, a
 from podium.framework.scoring import Pick, choose
 from podium.framework.search import Rotation
 from podium.framework.status import Status, error_status
-from podium.kube.consistency import Consistency
-from podium.kube.dispatcher import Dispatcher
-from podium.kube.objects import Pod
 from podium.lib.clock import Clock
 from podium.lib.error_words import words_of
+from podium.lib.log import get_logger
+from podium.objects.core import Pod
 from podium.queues import SchedulingQueue
-from podium.telemetry import Metrics, get_logger
+from podium.telemetry import Metrics
 
 log = get_logger("scheduler")
 

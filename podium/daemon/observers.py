@@ -8,9 +8,10 @@ from typing import cast
 
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.runtime import SLOW_PLUGIN_S
-from podium.kube.objects import Pod
 from podium.lib.error_words import words_of
-from podium.telemetry import Metrics, get_logger
+from podium.lib.log import get_logger
+from podium.objects.core import Pod
+from podium.telemetry import Metrics
 from podium.telemetry.metrics import QueueName
 
 log = get_logger("scheduler")
@@ -48,7 +49,7 @@ def _tell_failure(metrics: Metrics, plugin: str, point: str, pod: Pod, error: Ba
 
 
 class RequestMetrics:
-    """Implements `podium.kube.session.RequestObserver` and `podium.kube.dispatcher.WriteObserver`.
+    """Implements `podium.client.session.RequestObserver` and `podium.client.dispatcher.WriteObserver`.
 
     Args:
         host: of the API server, with its port.

@@ -12,17 +12,17 @@ from random import Random
 from typing import Any
 
 from podium.binder import ApiClient, EventRecorder, PreemptionsUnderWay, WaitingPods
+from podium.client.dispatcher import Dispatcher
+from podium.client.informer_set import InformerSet
+from podium.client.session import ApiSession
 from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import BrokenObjects
 from podium.framework.interface import Plugin
 from podium.framework.runtime import construct, constructed
-from podium.kube.dispatcher import Dispatcher
-from podium.kube.informer_set import InformerSet
-from podium.kube.resource_types import NODES, PODS, ResourceType
-from podium.kube.session import ApiSession
 from podium.lib.clock import Clock
+from podium.objects.resource_types import NODES, PODS, ResourceType
 from podium.queues import Nominator
 from podium.telemetry import Metrics
 

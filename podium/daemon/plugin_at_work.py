@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from podium.framework.interface import Plugin
 from podium.framework.queued_pod import QueuedPodInfo
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 _POINTS: Final[Mapping[str, str]] = {
     "__init__": "Constructor",

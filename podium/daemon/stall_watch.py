@@ -13,7 +13,8 @@ from typing import Final
 import anyio
 
 from podium.lib.clock import Clock
-from podium.telemetry import Metrics, get_logger
+from podium.lib.log import get_logger
+from podium.telemetry import Metrics
 
 log = get_logger("daemon")
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 import anyio
 
 from podium.binder import ApiClient, status_patch
-from podium.kube.api_errors import ApiError, NotFound
-from podium.kube.objects import Pod, PodCondition
 from podium.lib.clock import Clock
-from podium.telemetry import get_logger
+from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError, NotFound
+from podium.objects.core import Pod, PodCondition
 
 log = get_logger("scheduler")
 

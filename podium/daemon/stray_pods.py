@@ -17,9 +17,10 @@ from typing import Final
 
 import anyio
 
-from podium.kube.objects import Pod
 from podium.lib.clock import Clock
-from podium.telemetry import Metrics, get_logger
+from podium.lib.log import get_logger
+from podium.objects.core import Pod
+from podium.telemetry import Metrics
 
 log = get_logger("stray pods")
 

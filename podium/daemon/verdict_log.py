@@ -15,9 +15,9 @@ from podium.framework.diagnosis import Diagnosis
 from podium.framework.explainer import Explainer
 from podium.framework.runtime import Framework
 from podium.framework.scoring import Scores
-from podium.kube.objects import Pod
+from podium.lib.log import get_logger
+from podium.objects.core import Pod
 from podium.plugins.taint_toleration import TaintToleration
-from podium.telemetry import get_logger
 
 log = get_logger("scheduler")
 

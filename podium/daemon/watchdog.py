@@ -26,7 +26,8 @@ from typing import Any, Final, Protocol
 
 from podium.daemon.plugin_at_work import AtWork, at_work
 from podium.lib.error_words import words_of
-from podium.telemetry import Metrics, flush_log, get_logger
+from podium.lib.log import get_logger
+from podium.telemetry import Metrics, flush_log
 
 log = get_logger("watchdog")
 

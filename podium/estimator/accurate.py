@@ -27,7 +27,7 @@ from podium.framework.runtime import Framework
 from podium.framework.schedule import Failed, Suggested, schedule
 from podium.framework.search import Rotation, judge_all
 from podium.framework.status import Code, ScheduleError
-from podium.kube.objects import (
+from podium.objects.core import (
     Affinity,
     Container,
     NodeAffinity,
@@ -37,7 +37,7 @@ from podium.kube.objects import (
     ResourceRequirements,
     once_per_spec,
 )
-from podium.kube.requests import filter_requests
+from podium.objects.requests import filter_requests
 from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.queues import Nominator

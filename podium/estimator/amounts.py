@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from podium.cluster import Footprint
-from podium.kube.errors import FieldError
-from podium.kube.objects import Pod, PodSpec, RawQuantity, ResourceList, once_per_spec
-from podium.kube.quantity import Quantity, QuantityError, milli_value, parse, value
-from podium.kube.resource_names import CPU, is_counted_resource
+from podium.objects.core import Pod, PodSpec, RawQuantity, ResourceList, once_per_spec
+from podium.objects.errors import FieldError
+from podium.objects.quantity import Quantity, QuantityError, milli_value, parse, value
+from podium.objects.resource_names import CPU, is_counted_resource
 
 
 class Demand(NamedTuple):

@@ -16,7 +16,7 @@ from podium.estimator.errors import EstimateError
 from podium.estimator.general import general_replicas, general_sets
 from podium.estimator.member import MemberCluster
 from podium.estimator.requirements import Component, ObjectReference, ReplicaRequirements
-from podium.kube.errors import FieldError
+from podium.objects.errors import FieldError
 
 DEFAULT_NAMESPACE = "default"
 

@@ -18,9 +18,9 @@ import numpy as np
 from podium.cluster import Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
 from podium.estimator.requirements import NodeClaim
-from podium.kube.objects import Taint
-from podium.kube.selectors import compile_node_selector
-from podium.kube.tolerations import is_tolerated
+from podium.objects.core import Taint
+from podium.objects.selectors import compile_node_selector
+from podium.objects.tolerations import is_tolerated
 from podium.plugins.lookup import Lookup
 from podium.plugins.node_matching import RowSelector
 from podium.plugins.node_unschedulable import CORDONED

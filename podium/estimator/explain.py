@@ -9,8 +9,8 @@ from podium.estimator.amounts import demands
 from podium.estimator.claims import Claims
 from podium.estimator.requirements import Requirements
 from podium.estimator.room import ClusterRoom, fitting
-from podium.kube.objects import Node, Toleration
-from podium.kube.tolerations import is_tolerated, taint_text
+from podium.objects.core import Node, Toleration
+from podium.objects.tolerations import is_tolerated, taint_text
 from podium.plugins.node_unschedulable import CORDONED
 from podium.plugins.taint_toleration import is_repelled
 

@@ -22,9 +22,9 @@ from podium.estimator.grades import quantity_format
 from podium.estimator.replicas import max_available_replicas
 from podium.estimator.requirements import AssumedWorkload, Component, Requirements, saturated
 from podium.estimator.room import StandInRoom
-from podium.kube.objects import RawQuantity, ResourceList
-from podium.kube.quantity import Quantity
-from podium.kube.resource_names import CPU, PODS
+from podium.objects.core import RawQuantity, ResourceList
+from podium.objects.quantity import Quantity
+from podium.objects.resource_names import CPU, PODS
 
 PODS_PER_NODE = 110
 """How many pods a node of a grade is taken to run."""

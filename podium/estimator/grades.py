@@ -15,10 +15,10 @@ import numpy as np
 from podium.cluster import Snapshot
 from podium.estimator.amounts import exact
 from podium.estimator.cluster_objects import AllocatableModeling, ResourceModel, ResourceModelRange
-from podium.kube.errors import FieldError
-from podium.kube.objects import Node, RawQuantity
-from podium.kube.quantity import INT64_MAX, Quantity
-from podium.kube.resource_names import CPU, PODS
+from podium.objects.core import Node, RawQuantity
+from podium.objects.errors import FieldError
+from podium.objects.quantity import INT64_MAX, Quantity
+from podium.objects.resource_names import CPU, PODS
 
 _GIB: Final = 1 << 30
 _CPU_BOUNDS: Final = (0, 1, 2, 4, 8, 16, 32, 64, 128, INT64_MAX)

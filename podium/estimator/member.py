@@ -48,10 +48,10 @@ from podium.estimator.workloads import (
     new_replica_set,
     unschedulable_pods,
 )
-from podium.kube.errors import FieldError
-from podium.kube.objects import Node, Pod
-from podium.kube.requests import filter_requests
-from podium.kube.resource_types import NODES, PODS, KubeObject, ResourceType
+from podium.objects.core import Node, Pod
+from podium.objects.errors import FieldError
+from podium.objects.requests import filter_requests
+from podium.objects.resource_types import NODES, PODS, KubeObject, ResourceType
 
 READ: Final[tuple[ResourceType[Any], ...]] = (NODES, PODS, RESOURCE_QUOTAS, DEPLOYMENTS, REPLICA_SETS)
 """What an estimate needs of a cluster."""

@@ -13,12 +13,12 @@ from typing import Final
 
 from podium.estimator.amounts import Demand, demands, exact
 from podium.estimator.requirements import MAX_INT32, AssumedWorkload, Component, ReplicaRequirements
-from podium.kube.errors import FieldError
-from podium.kube.objects import LabelSelector, LabelSelectorRequirement, NamespacedObject, ResourceList, Value
-from podium.kube.quantity import Quantity
-from podium.kube.resource_names import CPU, MEMORY, is_extended_resource
-from podium.kube.resource_types import ResourceType
-from podium.kube.selectors import compile_selector
+from podium.objects.core import LabelSelector, LabelSelectorRequirement, NamespacedObject, ResourceList, Value
+from podium.objects.errors import FieldError
+from podium.objects.quantity import Quantity
+from podium.objects.resource_names import CPU, MEMORY, is_extended_resource
+from podium.objects.resource_types import ResourceType
+from podium.objects.selectors import compile_selector
 
 _REQUESTS: Final = "requests."
 _PRIORITY_CLASS: Final = "PriorityClass"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from podium.kube.objects import NodeSelector, ResourceList, Toleration, Value
+from podium.objects.core import NodeSelector, ResourceList, Toleration, Value
 
 MAX_INT32: Final = 2**31 - 1
 """Upstream's word for no limit, and the most that fits into an answer."""

@@ -18,9 +18,9 @@ from podium.estimator.accurate import PLACED_MAX, Engine, Steps, replicas_in_ste
 from podium.framework.interface import Lister
 from podium.framework.runtime import Framework
 from podium.framework.still import QuietHandle, SilentObserver
-from podium.kube.objects import Node, Pod
-from podium.kube.resource_types import PODS, ResourceType
 from podium.lib.clock import Clock
+from podium.objects.core import Node, Pod
+from podium.objects.resource_types import PODS, ResourceType
 from podium.plugins import IN_TREE
 from podium.queues import Nominator
 

@@ -12,10 +12,10 @@ from podium.estimator.accurate import replica_of
 from podium.estimator.amounts import demands, upstream_footprint
 from podium.estimator.requirements import NodeClaim, ReplicaRequirements
 from podium.estimator.workloads import Templated
-from podium.kube.objects import Affinity, Container, Pod, ResourceRequirements
-from podium.kube.pod_defaults import with_pod_defaults
-from podium.kube.resource_names import CPU
-from podium.kube.wire import without_nulls
+from podium.objects.core import Affinity, Container, Pod, ResourceRequirements
+from podium.objects.pod_defaults import with_pod_defaults
+from podium.objects.resource_names import CPU
+from podium.objects.wire import without_nulls
 from podium.plugins.node_matching import required_terms
 
 

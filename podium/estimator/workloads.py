@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 from podium.estimator.errors import EstimateError
-from podium.kube.errors import FieldError
-from podium.kube.objects import LabelSelector, NamespacedObject, ObjectMeta, Pod, Value
-from podium.kube.quantity import QuantityError, parse
-from podium.kube.resource_types import ResourceType
-from podium.kube.selectors import compile_selector
-from podium.kube.times import parse_time
+from podium.objects.core import LabelSelector, NamespacedObject, ObjectMeta, Pod, Value
+from podium.objects.errors import FieldError
+from podium.objects.quantity import QuantityError, parse
+from podium.objects.resource_types import ResourceType
+from podium.objects.selectors import compile_selector
+from podium.objects.times import parse_time
 
 DEPLOYMENT_KIND: Final = "Deployment"
 _HASH_LABEL: Final = "pod-template-hash"

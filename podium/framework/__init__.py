@@ -36,8 +36,8 @@ from podium.framework.interface import (
     WaitingPods,
 )
 from podium.framework.status import SKIP, Code, PluginError, Status, error_status, unresolvable, unschedulable
-from podium.kube import resource_types
-from podium.kube.objects import Node, Pod
+from podium.objects import resource_types
+from podium.objects.core import Node, Pod
 
 __all__ = [
     "MAX_NODE_SCORE",

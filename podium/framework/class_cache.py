@@ -23,8 +23,8 @@ from podium.framework.forms import Filter, Scorer
 from podium.framework.interface import Plugin, PreFilterPlugin, PreScorePlugin, Scope
 from podium.framework.kept_answers import FEW_ROWS, Asking, KeptFilters, KeptScore, KeptScores
 from podium.framework.status import MAY_REJECT, Code, Status, demand_status
-from podium.kube.objects import Pod, PodSpec
-from podium.kube.pod_limits import excess
+from podium.objects.core import Pod, PodSpec
+from podium.objects.pod_limits import excess
 
 if TYPE_CHECKING:
     from podium.framework.runtime import Framework

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 
 class ActionType(enum.IntFlag):

@@ -14,7 +14,7 @@ import numpy as np
 from podium.cluster import Rows, Snapshot
 from podium.framework.diagnosis import Diagnosis
 from podium.framework.status import Status
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 if TYPE_CHECKING:
     from podium.framework.runtime import Framework

@@ -17,7 +17,7 @@ from podium.framework.preemption import Budgets, Candidate, Importance
 from podium.framework.status import Status
 from podium.framework.victims import Found, select_victims
 from podium.framework.victims_known import VictimsKnown
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 _AT_ONCE_MIN: Final = 32
 

@@ -8,7 +8,7 @@ from podium.cluster import IntArray, Rows, Snapshot
 from podium.framework.diagnosis import Diagnosis
 from podium.framework.runtime import Framework
 from podium.framework.scoring import Scores
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 
 class Explainer(Protocol):

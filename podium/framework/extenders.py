@@ -30,7 +30,7 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
 from podium.framework.interface import MAX_NODE_SCORE, FilteredNodes, PostFilterPlugin, PostFilterResult
 from podium.framework.status import ScheduleError, Status, unresolvable, unschedulable
-from podium.kube.objects import Node, Pod, PodSpec, once_per_spec
+from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 
 T = TypeVar("T")
 

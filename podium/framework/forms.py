@@ -21,7 +21,7 @@ from podium.framework.interface import (
     TableScorePlugin,
 )
 from podium.framework.status import PluginError, Status, demand_status, told
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 _SCORE_MAX: Final = (1 << 63) - 1
 

@@ -27,9 +27,9 @@ from podium.framework.cluster_event import ALL_EVENTS, EventRegistration
 from podium.framework.cycle_state import CycleState
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.status import PluginError, Status, told
-from podium.kube.objects import Pod, PodSpec
-from podium.kube.resource_types import ObjectT, ResourceType
 from podium.lib.clock import Clock
+from podium.objects.core import Pod, PodSpec
+from podium.objects.resource_types import ObjectT, ResourceType
 
 ListedT_co = TypeVar("ListedT_co", covariant=True)
 
@@ -41,7 +41,7 @@ class ApiClient(Protocol):
     """What plugins may ask of the API server.
 
     Raises:
-        podium.kube.api_errors.ApiError: the request failed, or its outcome is not known.
+        podium.objects.api_errors.ApiError: the request failed, or its outcome is not known.
     """
 
     def bind(self, pod: Pod, node_name: str) -> Awaitable[None]:

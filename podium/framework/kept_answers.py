@@ -22,7 +22,7 @@ from podium.framework.diagnosis import Rejection, rejection_of
 from podium.framework.forms import Filter, Scorer, one_integer, one_integer_each
 from podium.framework.interface import MAX_NODE_SCORE, Scope, Scoring
 from podium.framework.status import PluginError, Status, failure_words
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 FEW_ROWS: Final = 4
 """Up to so many changed rows, asking about each is cheaper than asking about all at once."""

@@ -20,7 +20,7 @@ from podium.framework.promises import NominatedPods
 from podium.framework.runtime import Framework
 from podium.framework.status import Code, PluginError, Status, demand_status, error_status, told
 from podium.framework.trials import AfterFiltering
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 _STEPS: Final = (Pause, *get_args(Question))
 _Outcome: TypeAlias = tuple[PostFilterResult | None, Status | None]

@@ -15,8 +15,8 @@ from podium.framework.diagnosis import Diagnosis
 from podium.framework.interface import Plugin, PreFilterResult
 from podium.framework.runtime import Framework
 from podium.framework.status import Code, PluginError, ScheduleError, Status, demand_status, told
-from podium.kube.objects import Pod
-from podium.kube.pod_limits import excess_of
+from podium.objects.core import Pod
+from podium.objects.pod_limits import excess_of
 
 _MAY_ANSWER: Final = (Code.SKIP, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 

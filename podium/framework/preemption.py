@@ -23,12 +23,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from podium.framework.status import Code, Status
-from podium.kube.errors import FieldError
-from podium.kube.objects import Pod
-from podium.kube.selectors import EVERYTHING, Selector, compile_selector
-from podium.kube.times import parse_time
-from podium.kube.unreadable import UnreadableBudget
-from podium.kube.workload_objects import PodDisruptionBudget, PodDisruptionBudgetStatus
+from podium.objects.core import Pod
+from podium.objects.errors import FieldError
+from podium.objects.selectors import EVERYTHING, Selector, compile_selector
+from podium.objects.times import parse_time
+from podium.objects.unreadable import UnreadableBudget
+from podium.objects.workloads import PodDisruptionBudget, PodDisruptionBudgetStatus
 
 _PRIORITY_OFFSET: Final = 1 << 31
 """Makes every priority count for something, so that more victims are never cheaper than fewer of the same priority."""

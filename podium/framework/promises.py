@@ -17,7 +17,7 @@ from podium.cluster import IntArray, Rows, Snapshot
 from podium.cluster.footprint import Footprint, footprint_as_far_as_readable
 from podium.cluster.snapshot import BoolArray
 from podium.framework.cycle_state import CycleState
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 
 class Nomination(NamedTuple):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from podium.kube.objects import Pod
 from podium.lib.story import Story
+from podium.objects.core import Pod
 
 
 @dataclass(slots=True, eq=False)

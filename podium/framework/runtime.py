@@ -50,8 +50,8 @@ from podium.framework.status import (
     error_status,
     told,
 )
-from podium.kube.objects import Pod, PodSpec
 from podium.lib.error_words import words_of
+from podium.objects.core import Pod, PodSpec
 
 T = TypeVar("T")
 P = ParamSpec("P")

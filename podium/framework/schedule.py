@@ -34,7 +34,7 @@ from podium.framework.runtime import Framework
 from podium.framework.scoring import Pick, choose, score_nodes, total_scores
 from podium.framework.search import Rotation, find_feasible
 from podium.framework.status import Code, ScheduleError, Status, error_status
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 NO_NODES = "no nodes available to schedule pods"
 

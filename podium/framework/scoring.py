@@ -22,7 +22,7 @@ from podium.framework.forms import Scorer, one_integer_each
 from podium.framework.interface import MAX_NODE_SCORE
 from podium.framework.runtime import Framework
 from podium.framework.status import MAY_REJECT, Code, ScheduleError, demand_status
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 _PRE_SCORE_MAY: Final = (Code.SKIP, *MAY_REJECT)
 

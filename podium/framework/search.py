@@ -32,7 +32,7 @@ from podium.framework.pre_filter import run_pre_filter
 from podium.framework.promises import NominatedPods, Promises
 from podium.framework.runtime import Framework
 from podium.framework.status import Code, PluginError, ScheduleError, Status, failure_words
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 MIN_FEASIBLE_NODES = 100
 MIN_PERCENTAGE_OF_NODES = 5

@@ -12,10 +12,10 @@ from typing import Any
 
 from podium.cluster import Snapshot
 from podium.framework.interface import ApiClient, Lister, Nominator, Preemptions, WaitingPods
-from podium.kube.objects import Pod
-from podium.kube.resource_types import ObjectT, ResourceType
 from podium.lib.clock import Clock
 from podium.lib.error_words import Worded
+from podium.objects.core import Pod
+from podium.objects.resource_types import ObjectT, ResourceType
 
 
 class WriteRefusedError(Worded):

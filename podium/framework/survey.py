@@ -19,7 +19,7 @@ from podium.framework.runtime import Framework
 from podium.framework.scoring import Scores, choose, score_nodes
 from podium.framework.search import Judged, judge_all
 from podium.framework.status import Status
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from podium.framework.promises import NominatedPods
 from podium.framework.runtime import Framework
 from podium.framework.search import Judge
 from podium.framework.status import ScheduleError, Status, error_status
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 
 class NodeTrial:

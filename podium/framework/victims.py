@@ -21,7 +21,7 @@ from podium.cluster.snapshot import BoolArray
 from podium.framework.interface import Trial, Trials
 from podium.framework.preemption import Budgets, Candidate, Importance
 from podium.framework.status import PluginError, ScheduleError, Status, error_status, unresolvable
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 _NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
 

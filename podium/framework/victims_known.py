@@ -18,8 +18,8 @@ from podium.framework.interface import Trials
 from podium.framework.preemption import Budgets, Candidate, Importance
 from podium.framework.status import Code
 from podium.framework.victims import Found, select_victims_of_many
-from podium.kube.objects import Pod, PodSpec
-from podium.kube.workload_objects import PodDisruptionBudget
+from podium.objects.core import Pod, PodSpec
+from podium.objects.workloads import PodDisruptionBudget
 
 _SPECS_MAX: Final = 8
 _PODS_AT_ONCE: Final = 2_000

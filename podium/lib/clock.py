@@ -1,11 +1,12 @@
-"""Clocks: every reading of time goes through one, so that a recorded run can be replayed and tests need not wait."""
+"""Clocks: every reading of time goes through one, so that a recorded run can be replayed and tests need not wait.
+
+The machine's own are in `lib.system_clock`: the engine reads only those that it is given.
+"""
 
 from __future__ import annotations
 
-import time
 from typing import Final, Protocol
 
-_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _NOTICED_S: Final = 1e-3
 """Less than that is the time between two readings, not a wall clock that was set."""
 
@@ -18,23 +19,6 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds on a clock that never goes back; only differences mean anything."""
-
-
-class SystemClock:
-    """The machine's own clocks."""
-
-    now = staticmethod(time.time)
-    monotonic = staticmethod(time.monotonic)
-
-
-class SuspendAwareClock:
-    """The machine's own clocks; the monotonic one goes on while the machine is suspended, where the system has such."""
-
-    now = staticmethod(time.time)
-
-    def monotonic(self) -> float:
-        """Seconds since the machine was started, or since some moment."""
-        return time.clock_gettime(_BOOT_CLOCK)
 
 
 class SteadyClock:

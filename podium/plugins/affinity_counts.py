@@ -20,8 +20,8 @@ from podium.cluster.affinity_terms import TermKind, pod_terms
 from podium.cluster.carried_terms import Newcomer
 from podium.cluster.labels import ABSENT
 from podium.cluster.pod_counts import PodQuery
-from podium.kube.objects import Pod
-from podium.kube.selectors import Selector, joined
+from podium.objects.core import Pod
+from podium.objects.selectors import Selector, joined
 from podium.plugins.topology_counts import TopologyCounts
 
 NOT_NEAR, TOO_NEAR, UNWELCOME = 1, 2, 3

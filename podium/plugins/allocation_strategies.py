@@ -27,8 +27,8 @@ from podium.config.args import (
     UtilizationShapePoint,
 )
 from podium.framework.interface import MAX_NODE_SCORE
-from podium.kube.requests import Requests
-from podium.kube.resource_names import is_scalar_resource
+from podium.objects.requests import Requests
+from podium.objects.resource_names import is_scalar_resource
 
 MAX_UTILIZATION: Final = 100
 _SHAPE_SCALE: Final = 10

@@ -13,8 +13,8 @@ from podium.framework.cluster_event import EventRegistration
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import BindPlugin, Handle
 from podium.framework.status import PluginError, Status, error_status
-from podium.kube.api_errors import ApiError
-from podium.kube.objects import Pod
+from podium.objects.api_errors import ApiError
+from podium.objects.core import Pod
 
 
 class DefaultBinder(BindPlugin):

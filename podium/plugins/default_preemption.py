@@ -40,8 +40,8 @@ from podium.framework.interface import (
 from podium.framework.preemption import Budgets, Candidate, Importance, choose, errors_of
 from podium.framework.status import Code, ScheduleError, Status, error_status, unresolvable, unschedulable
 from podium.framework.victims_known import VictimsKnown
-from podium.kube.objects import Pod
-from podium.kube.resource_types import POD_DISRUPTION_BUDGETS
+from podium.objects.core import Pod
+from podium.objects.resource_types import POD_DISRUPTION_BUDGETS
 
 _PREFIX: Final = "preemption: "
 _WAITING: Final = unresolvable("waiting for the preemption for this pod to be finished")

@@ -40,7 +40,7 @@ from podium.framework.interface import (
     TableScorePlugin,
 )
 from podium.framework.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
-from podium.kube.objects import Pod, PodSpec
+from podium.objects.core import Pod, PodSpec
 from podium.plugins.hints import is_about, queue_if
 from podium.plugins.normalize import default_normalize
 

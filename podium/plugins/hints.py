@@ -6,7 +6,7 @@ Source: kubernetes pkg/scheduler/util/utils.go and framework/plugins/helper, v1.
 from __future__ import annotations
 
 from podium.framework.cluster_event import QueueingHint
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 
 def queue_if(helps: bool) -> QueueingHint:

@@ -18,7 +18,7 @@ from podium.cluster.images import ImageState
 from podium.framework.cluster_event import EventRegistration
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import MAX_NODE_SCORE, Handle, Scope, ScorePlugin, TableScorePlugin
-from podium.kube.objects import Pod, PodSpec, once_per_spec
+from podium.objects.core import Pod, PodSpec, once_per_spec
 
 _MIB: Final = 1024 * 1024
 MIN_BYTES: Final = 23 * _MIB

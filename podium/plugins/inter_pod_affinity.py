@@ -41,10 +41,10 @@ from podium.framework.interface import (
     TableScorePlugin,
 )
 from podium.framework.status import SKIP, Status, error_status, unresolvable, unschedulable
-from podium.kube import resource_types
-from podium.kube.objects import Node, Pod
-from podium.kube.selectors import Selector
-from podium.kube.workload_objects import Namespace
+from podium.objects import resource_types
+from podium.objects.core import Node, Pod
+from podium.objects.selectors import Selector
+from podium.objects.workloads import Namespace
 from podium.plugins.affinity_counts import (
     NOT_NEAR,
     TOO_NEAR,

@@ -30,10 +30,10 @@ from podium.framework.interface import (
     TableScorePlugin,
 )
 from podium.framework.status import SKIP, Status, error_status, unresolvable
-from podium.kube.errors import FieldError
-from podium.kube.objects import Node, Pod, PodSpec, once_per_spec
-from podium.kube.objects import NodeAffinity as AffinityRules
-from podium.kube.selectors import compile_node_selector, compile_preferred_terms, node_names
+from podium.objects.core import Node, Pod, PodSpec, once_per_spec
+from podium.objects.core import NodeAffinity as AffinityRules
+from podium.objects.errors import FieldError
+from podium.objects.selectors import compile_node_selector, compile_preferred_terms, node_names
 from podium.plugins.hints import queue_if
 from podium.plugins.node_matching import (
     RowSelector,

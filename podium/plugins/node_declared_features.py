@@ -27,7 +27,7 @@ from podium.framework.interface import (
     TableFilterPlugin,
 )
 from podium.framework.status import SKIP, Status, unresolvable
-from podium.kube.objects import Node, Pod, PodSpec, once_per_spec
+from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.plugins.hints import is_about, queue_if
 
 _REJECTED: Final = unresolvable("node(s) didn't match Pod's required features")

@@ -1,7 +1,7 @@
 """Compiled node selectors, held against one node or against many rows.
 
 Each requirement is held against each distinct value of its label once, then gathered by row. Never parses selectors:
-that is `podium.kube.selectors`.
+that is `podium.objects.selectors`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from podium.cluster import Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
-from podium.kube.objects import NodeSelector, PodSpec
-from podium.kube.selectors import (
+from podium.objects.core import NodeSelector, PodSpec
+from podium.objects.selectors import (
     NODE_NAME_FIELD,
     NodeMatcher,
     NodeTerm,

@@ -18,7 +18,7 @@ from podium.framework.cluster_event import ActionType, EventRegistration, EventR
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import FilterPlugin, Handle, Scope, TableFilterPlugin
 from podium.framework.status import Status, unresolvable
-from podium.kube.objects import Pod, PodSpec
+from podium.objects.core import Pod, PodSpec
 
 _NO_ROW: Final = -1
 _REJECTED: Final = unresolvable("node(s) didn't match the requested node name")

@@ -19,7 +19,7 @@ from podium.framework.cluster_event import ActionType, EventRegistration, EventR
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, Scope, TableFilterPlugin
 from podium.framework.status import SKIP, Status, unschedulable
-from podium.kube.objects import Pod, PodSpec
+from podium.objects.core import Pod, PodSpec
 from podium.plugins.hints import holds_a_place, queue_if
 
 _REJECTED: Final = unschedulable("node(s) didn't have free ports for the requested pod ports")

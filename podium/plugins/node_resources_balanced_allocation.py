@@ -22,9 +22,9 @@ from podium.framework.cluster_event import EventRegistration
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import MAX_NODE_SCORE, Handle, PreScorePlugin, Scope, ScorePlugin, TableScorePlugin
 from podium.framework.status import SKIP, Status, error_status
-from podium.kube.errors import FieldError
-from podium.kube.objects import Pod, PodSpec
-from podium.kube.requests import pod_requests_with_status
+from podium.objects.core import Pod, PodSpec
+from podium.objects.errors import FieldError
+from podium.objects.requests import pod_requests_with_status
 from podium.plugins.allocation_strategies import counted_resources
 
 _HALF: Final = MAX_NODE_SCORE // 2

@@ -33,10 +33,10 @@ from podium.framework.interface import (
     TableScorePlugin,
 )
 from podium.framework.status import Code, Status, error_status, unresolvable
-from podium.kube.errors import FieldError
-from podium.kube.objects import Node, Pod, PodSpec, once_per_spec
-from podium.kube.requests import Requests, filter_requests, node_allocatable, requests_on_node, scoring_requests
-from podium.kube.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_extended_resource
+from podium.objects.core import Node, Pod, PodSpec, once_per_spec
+from podium.objects.errors import FieldError
+from podium.objects.requests import Requests, filter_requests, node_allocatable, requests_on_node, scoring_requests
+from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_extended_resource
 from podium.plugins.allocation_strategies import strategy_of
 from podium.plugins.hints import holds_a_place, is_about, queue_if
 

@@ -18,8 +18,8 @@ from podium.framework.cluster_event import ActionType, EventRegistration, EventR
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import FilterPlugin, Handle, Scope, TableFilterPlugin
 from podium.framework.status import Status, unresolvable
-from podium.kube.objects import Node, Pod, PodSpec, Taint, once_per_spec
-from podium.kube.tolerations import is_tolerated
+from podium.objects.core import Node, Pod, PodSpec, Taint, once_per_spec
+from podium.objects.tolerations import is_tolerated
 from podium.plugins.hints import is_about, queue_if
 
 CORDONED: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")

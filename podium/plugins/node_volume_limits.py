@@ -26,10 +26,10 @@ from podium.framework.cluster_event import ActionType, EventRegistration, EventR
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, Scope, TableFilterPlugin
 from podium.framework.status import SKIP, Status, unresolvable, unschedulable
-from podium.kube import resource_types
-from podium.kube.objects import Pod, PodSpec
-from podium.kube.storage_objects import CSINode, PersistentVolumeClaim, VolumeAttachment
-from podium.kube.unreadable import UnreadableCSINode
+from podium.objects import resource_types
+from podium.objects.core import Pod, PodSpec
+from podium.objects.storage import CSINode, PersistentVolumeClaim, VolumeAttachment
+from podium.objects.unreadable import UnreadableCSINode
 from podium.plugins.hints import holds_a_place, queue_if
 from podium.plugins.volumes.attachments import (
     AttachedVolume,

@@ -33,8 +33,8 @@ from podium.framework.interface import (
     TableScorePlugin,
 )
 from podium.framework.status import SKIP, Status, error_status, unresolvable, unschedulable
-from podium.kube.errors import FieldError
-from podium.kube.objects import Node, Pod, PodSpec
+from podium.objects.core import Node, Pod, PodSpec
+from podium.objects.errors import FieldError
 from podium.plugins.hints import holds_a_place, queue_if
 from podium.plugins.spread_constraints import (
     HARD,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
 from podium.framework.interface import Handle, PreEnqueuePlugin
 from podium.framework.status import Status, unresolvable
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.plugins.hints import is_about, queue_if
 
 

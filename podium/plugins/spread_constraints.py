@@ -18,11 +18,11 @@ from podium.cluster.snapshot import BoolArray
 from podium.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from podium.config.args import TopologySpreadConstraint as ConfiguredConstraint
 from podium.framework.interface import Handle, Lister
-from podium.kube import resource_types
-from podium.kube.errors import FieldError
-from podium.kube.objects import Node, OwnerReference, Pod, PodSpec, Taint, TopologySpreadConstraint, once_per_spec
-from podium.kube.selectors import NOTHING, Selector, compile_selector, selector_of_labels
-from podium.kube.workload_objects import ReplicaSet, StatefulSet
+from podium.objects import resource_types
+from podium.objects.core import Node, OwnerReference, Pod, PodSpec, Taint, TopologySpreadConstraint, once_per_spec
+from podium.objects.errors import FieldError
+from podium.objects.selectors import NOTHING, Selector, compile_selector, selector_of_labels
+from podium.objects.workloads import ReplicaSet, StatefulSet
 from podium.plugins.lookup import Lookup
 from podium.plugins.node_matching import row_selector
 from podium.plugins.taint_toleration import is_repelled

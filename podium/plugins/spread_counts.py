@@ -21,7 +21,7 @@ from podium.cluster.labels import ABSENT, LabelColumn
 from podium.cluster.pod_counts import PodQuery
 from podium.cluster.snapshot import BoolArray
 from podium.cluster.value_sums import summed
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.plugins.spread_constraints import HOSTNAME, SpreadConstraint
 
 NO_LABEL, TOO_SKEWED = 1, 2

@@ -27,8 +27,8 @@ from podium.framework.interface import (
     TableScorePlugin,
 )
 from podium.framework.status import Status, unresolvable
-from podium.kube.objects import Node, Pod, PodSpec, Taint, Toleration, once_per_spec
-from podium.kube.tolerations import is_tolerated, taint_text
+from podium.objects.core import Node, Pod, PodSpec, Taint, Toleration, once_per_spec
+from podium.objects.tolerations import is_tolerated, taint_text
 from podium.plugins.hints import is_about, queue_if
 from podium.plugins.lookup import Lookup
 from podium.plugins.normalize import default_normalize

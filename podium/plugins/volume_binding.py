@@ -35,10 +35,10 @@ from podium.framework.interface import (
     TableScorePlugin,
 )
 from podium.framework.status import SKIP, PluginError, Status, error_status, unresolvable
-from podium.kube import resource_types
-from podium.kube.api_errors import ApiError
-from podium.kube.objects import Pod, PodSpec
-from podium.kube.storage_objects import (
+from podium.objects import resource_types
+from podium.objects.api_errors import ApiError
+from podium.objects.core import Pod, PodSpec
+from podium.objects.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,

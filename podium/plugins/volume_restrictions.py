@@ -28,9 +28,9 @@ from podium.framework.interface import (
     TableFilterPlugin,
 )
 from podium.framework.status import SKIP, Status, unresolvable, unschedulable
-from podium.kube import resource_types
-from podium.kube.objects import Pod, PodSpec, Volume, once_per_spec
-from podium.kube.storage_objects import PersistentVolumeClaim
+from podium.objects import resource_types
+from podium.objects.core import Pod, PodSpec, Volume, once_per_spec
+from podium.objects.storage import PersistentVolumeClaim
 from podium.plugins.hints import queue_if
 from podium.plugins.volumes.claims import READ_WRITE_ONCE_POD, claim_not_found, named_claims, names_claim
 

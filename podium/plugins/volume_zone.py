@@ -23,9 +23,9 @@ from podium.framework.cluster_event import ActionType, EventRegistration, EventR
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, Scope, TableFilterPlugin
 from podium.framework.status import SKIP, Status, unresolvable
-from podium.kube import resource_types
-from podium.kube.objects import Pod, PodSpec
-from podium.kube.storage_objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from podium.objects import resource_types
+from podium.objects.core import Pod, PodSpec
+from podium.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from podium.plugins.hints import queue_if
 from podium.plugins.volumes.claims import (
     WAIT_FOR_FIRST_CONSUMER,

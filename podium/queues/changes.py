@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from podium.framework.cluster_event import UNSCHEDULABLE_POD_UPDATE, ActionType, ClusterEvent, EventResource
-from podium.kube.errors import FieldError
-from podium.kube.objects import Node, Pod, RawQuantity
-from podium.kube.quantity import QuantityError, parse
-from podium.kube.requests import pod_requests_with_status
+from podium.objects.core import Node, Pod, RawQuantity
+from podium.objects.errors import FieldError
+from podium.objects.quantity import QuantityError, parse
+from podium.objects.requests import pod_requests_with_status
 
 _PodCheck: TypeAlias = Callable[[Pod, Pod], bool]
 _NodeCheck: TypeAlias = Callable[[Node, Node], bool]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from podium.framework.queued_pod import QueuedPodInfo
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.queues.hints import Hints, Interest, Strategy
 from podium.queues.requeuing import Requeuing
 from podium.queues.unschedulable_pods import PodClass, UnschedulablePods

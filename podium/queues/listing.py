@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podium.framework.queued_pod import QueuedPodInfo
-from podium.kube.objects import Pod
 from podium.lib.clock import SteadyClock
 from podium.lib.story import Line
+from podium.objects.core import Pod
 from podium.queues.hints import Hints
 from podium.queues.in_flight import InFlightPods
 from podium.queues.nominator import Nominator

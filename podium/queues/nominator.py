@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from podium.framework.promises import Nomination
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 PodLookup: TypeAlias = Callable[[str], Pod | None]
 """A pod as the API server last had it, by `<namespace>/<name>`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from podium.framework.queued_pod import QueuedPodInfo
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 
 class QueueObserver(Protocol):

@@ -24,8 +24,8 @@ from podium.framework.cluster_event import (
 )
 from podium.framework.interface import QueueSortPlugin
 from podium.framework.queued_pod import QueuedPodInfo
-from podium.kube.objects import ObjectMeta, Pod
 from podium.lib.clock import Clock, SteadyClock
+from podium.objects.core import ObjectMeta, Pod
 from podium.queues.changes import pod_changes
 from podium.queues.event_moves import EventMoves, PreCheck
 from podium.queues.flush_timers import BackoffTimer, LeftoverTimer

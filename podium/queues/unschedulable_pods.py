@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from podium.framework.queued_pod import QueuedPodInfo
-from podium.kube.objects import PodSpec
+from podium.objects.core import PodSpec
 
 _ClassKey: TypeAlias = tuple[int, str, frozenset[str], frozenset[str], str, frozenset[tuple[str, str]]]
 

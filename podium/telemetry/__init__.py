@@ -6,7 +6,7 @@ decides anything, never serves anything: the daemon puts metrics on the network.
 
 from podium.telemetry.logging import configure as configure_logging
 from podium.telemetry.logging import flush as flush_log
-from podium.telemetry.logging import get_logger, lines_lost, lines_waiting, set_verbosity, verbosity
+from podium.telemetry.logging import lines_lost, lines_waiting, set_verbosity, verbosity
 from podium.telemetry.metrics import CONTENT_TYPE, Metrics
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "Metrics",
     "configure_logging",
     "flush_log",
-    "get_logger",
     "lines_lost",
     "lines_waiting",
     "set_verbosity",

@@ -3,9 +3,9 @@
 Owns structlog's configuration, the bridge from the standard library's loggers, and verbosity. Never logs a secret: what
 stands under a key that sounds like one is replaced, and so are bearer tokens and passwords of URLs in text.
 
-Each module writes `log = get_logger("queues")` and calls `log.info("Pod moved", pod=…)`. The configuration may be
-changed at any time and holds for all loggers made before. `event` is structlog's word for the message, so a cluster
-event is logged as `cluster_event`.
+Each module writes `log = get_logger("queues")` (`lib.log`) and calls `log.info("Pod moved", pod=…)`. The configuration
+may be changed at any time and holds for all loggers made before. `event` is structlog's word for the message, so a
+cluster event is logged as `cluster_event`.
 
 Cost: as a plain structlog line with orjson, 4-8 us, and one write for all lines of 10 ms; a debug line that is not
 shown costs 0.2 us if `log` is bound, 1.2 us if it is the module's.
@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, Final, Literal, cast
 
 import orjson
 import structlog
-from structlog.typing import FilteringBoundLogger, Processor, WrappedLogger
+from structlog.typing import Processor, WrappedLogger
 
 from podium.telemetry.log_text import (
     REDACTED,
@@ -134,11 +134,6 @@ class _Bridge(logging.Handler):
 
 _sink = _Sink()
 _processors: list[Processor] = []
-
-
-def get_logger(name: str, **values: Any) -> FilteringBoundLogger:
-    """A logger whose lines carry the name of the part that logs, and the values."""
-    return cast(FilteringBoundLogger, structlog.get_logger(component=name, **values))
 
 
 def configure(*, form: Form | None = None, verbosity: int = VERBOSITY_DEFAULT, stream: BinaryIO | None = None) -> Form:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from podium.kube.objects import Node, Pod
+from podium.objects.core import Node, Pod
 
 REGION_LABEL = "topology.kubernetes.io/region"
 ZONE_LABEL = "topology.kubernetes.io/zone"

@@ -31,7 +31,7 @@ from podium.framework.interface import (
 )
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.status import Code, Status
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.testing.random_clusters import RandomCluster
 
 _REJECTIONS: Final = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING})

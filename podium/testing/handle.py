@@ -11,10 +11,10 @@ from podium.binder import WaitingPods
 from podium.cluster import Snapshot
 from podium.framework.interface import Lister
 from podium.framework.still import NoPreemptions
-from podium.kube.objects import Pod
-from podium.kube.resource_types import KubeObject, ObjectT, ResourceType
 from podium.lib.change_log import ChangeLog
 from podium.lib.clock import ManualClock
+from podium.objects.core import Pod
+from podium.objects.resource_types import KubeObject, ObjectT, ResourceType
 from podium.queues import Nominator
 
 

@@ -24,10 +24,10 @@ from podium.framework.runtime import Framework, points_of
 from podium.framework.schedule import NO_NODES
 from podium.framework.status import Status
 from podium.framework.survey import Survey, survey
-from podium.kube.errors import FieldError
-from podium.kube.objects import Node, Pod
-from podium.kube.resource_types import KubeObject
-from podium.kube.unreadable import kind_of
+from podium.objects.core import Node, Pod
+from podium.objects.errors import FieldError
+from podium.objects.resource_types import KubeObject
+from podium.objects.unreadable import kind_of
 from podium.plugins import IN_TREE
 from podium.testing.builders import node
 from podium.testing.handle import StillHandle

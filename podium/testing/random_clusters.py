@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from podium.kube.objects import Node, Pod
+from podium.objects.core import Node, Pod
 from podium.testing.builders import ZONE_LABEL, node, pod
 
 _GPU = "example.com/gpu"

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from podium.kube.pod_defaults import with_pod_defaults
-from podium.kube.resource_types import NAMESPACES, NODES, PODS, ResourceType
-from podium.kube.wire import without_nulls
+from podium.objects.pod_defaults import with_pod_defaults
+from podium.objects.resource_types import NAMESPACES, NODES, PODS, ResourceType
+from podium.objects.wire import without_nulls
 from podium.whatif.manifests import Manifest
 
 _BUILT_IN_PRIORITIES: Final = {

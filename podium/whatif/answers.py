@@ -14,7 +14,7 @@ from podium.framework.scoring import Scores
 from podium.framework.search import Judged
 from podium.framework.status import Code, ScheduleError, Status
 from podium.framework.survey import Help, Survey, survey
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.whatif.cluster import StillCluster
 
 

@@ -17,13 +17,13 @@ from podium.framework.interface import Plugin
 from podium.framework.runtime import Framework
 from podium.framework.status import Status, demand_status
 from podium.framework.still import QuietHandle, SilentObserver
-from podium.kube.errors import FieldError
-from podium.kube.objects import Node, Pod
-from podium.kube.requests import filter_requests
-from podium.kube.resource_types import NODES, PODS
-from podium.kube.unreadable import kind_of
 from podium.lib.clock import ManualClock
 from podium.lib.error_words import words_of
+from podium.objects.core import Node, Pod
+from podium.objects.errors import FieldError
+from podium.objects.requests import filter_requests
+from podium.objects.resource_types import NODES, PODS
+from podium.objects.unreadable import kind_of
 from podium.queues import Nominator
 from podium.whatif.errors import ManifestError, WhatIfError
 from podium.whatif.world import World

@@ -25,10 +25,10 @@ from podium.config import (
 from podium.framework.interface import Plugin
 from podium.framework.runtime import points_of
 from podium.framework.status import PluginError, ScheduleError
-from podium.kube.device_objects import Device
-from podium.kube.errors import FieldError
-from podium.kube.objects import Pod
-from podium.kube.resource_types import PODS
+from podium.objects.core import Pod
+from podium.objects.devices import Device
+from podium.objects.errors import FieldError
+from podium.objects.resource_types import PODS
 from podium.plugins import IN_TREE
 from podium.whatif.answers import answer_one_pod
 from podium.whatif.cluster import StillCluster

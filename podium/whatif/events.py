@@ -22,7 +22,7 @@ from podium.framework.cluster_event import (
     QueueingHint,
 )
 from podium.framework.runtime import Framework
-from podium.kube.objects import Node, Pod
+from podium.objects.core import Node, Pod
 from podium.queues import build_hint_map, node_changes, pod_changes
 
 _RESOURCES = {resource.value.rpartition("/")[2]: resource for resource in EventResource}

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from podium.kube import resource_types
-from podium.kube.objects import NamespacedObject, Pod
-from podium.kube.resource_types import KubeObject, ResourceType
-from podium.kube.unreadable import readable_part
-from podium.kube.wire import without_nulls
+from podium.objects import resource_types
+from podium.objects.core import NamespacedObject, Pod
+from podium.objects.resource_types import KubeObject, ResourceType
+from podium.objects.unreadable import readable_part
+from podium.objects.wire import without_nulls
 from podium.whatif.errors import ManifestError
 
 Manifest: TypeAlias = Mapping[str, Any]

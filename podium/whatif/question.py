@@ -12,8 +12,8 @@ from podium.framework.details import detail_of_node
 from podium.framework.interface import Plugin
 from podium.framework.status import Status
 from podium.framework.survey import Survey
-from podium.kube.objects import Pod
-from podium.kube.resource_types import NODES, PODS, ResourceType
+from podium.objects.core import Pod
+from podium.objects.resource_types import NODES, PODS, ResourceType
 from podium.whatif.admission import Admission
 from podium.whatif.answers import as_answer, as_status, survey_one_pod
 from podium.whatif.cluster import StillCluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.cel import BoundDevice, CompileError, EvaluationError, compile_selector
-from podium.kube.device_objects import Device
+from podium.objects.devices import Device
 
 
 def answer_selector(expression: str, driver: str, device: Device) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from podium.framework.runtime import Framework
 from podium.framework.schedule import Decision, DoesNotFit, Failed, Suggested, schedule
 from podium.framework.search import Rotation
 from podium.framework.status import ScheduleError
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.whatif.cluster import StillCluster
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Generic
 
-from podium.kube.objects import Pod
-from podium.kube.resource_types import PODS, KubeObject, ObjectT, ResourceType
+from podium.objects.core import Pod
+from podium.objects.resource_types import PODS, KubeObject, ObjectT, ResourceType
 from podium.whatif.manifests import Manifest, read_manifest, resource_of
 
 _ENDED = ("Succeeded", "Failed")

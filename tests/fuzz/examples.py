@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.kube.objects import Value
+from podium.objects.core import Value
 
 Json = dict[str, Any]
 

@@ -16,14 +16,14 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
+from podium.client.informer_set import InformerSet
 from podium.config import default_configuration
 from podium.daemon.app import App, Options
 from podium.daemon.loop import SchedulingLoop
 from podium.daemon.observers import RequestMetrics
-from podium.kube.errors import FieldError
-from podium.kube.informer_set import InformerSet
-from podium.kube.resource_types import ALL, NODES, PODS
-from podium.kube.wire import BrokenObject, ObjectDecoder
+from podium.objects.errors import FieldError
+from podium.objects.resource_types import ALL, NODES, PODS
+from podium.objects.wire import BrokenObject, ObjectDecoder
 from tests.fuzz.crowds import crowds
 from tests.fuzz.examples import HOSTNAME, NAMESPACE, SCHEDULER, ZONE, example
 from tests.fuzz.limits import MeasuringLoop, WorkingClock, stall_s

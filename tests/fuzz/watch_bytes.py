@@ -18,14 +18,14 @@ from unittest.mock import Mock, patch
 
 from hypothesis import strategies as st
 
-from podium.kube import list_body
-from podium.kube.api_errors import BadRequest, Gone
-from podium.kube.informer import Informer
-from podium.kube.objects import Pod
-from podium.kube.reflector import Reflector, ReflectorSettings
-from podium.kube.resource_types import PODS
-from podium.kube.session import Stream
-from podium.kube.wire import BrokenObject
+from podium.client import list_body
+from podium.client.informer import Informer
+from podium.client.reflector import Reflector, ReflectorSettings
+from podium.client.session import Stream
+from podium.objects.api_errors import BadRequest, Gone
+from podium.objects.core import Pod
+from podium.objects.resource_types import PODS
+from podium.objects.wire import BrokenObject
 from tests.fuzz.examples import example
 from tests.fuzz.limits import MeasuringLoop, WorkingClock, stall_s
 from tests.fuzz.mutations import Json, Mutation, apply, encoded, mutations, one_of

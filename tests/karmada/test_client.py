@@ -17,7 +17,7 @@ import pytest
 
 from tests.control_plane.processes import ServerProcess, free_ports
 from tests.control_plane.requirement import built_or_skipped
-from tests.integration.kube.certificates import Authority
+from tests.integration.client.certificates import Authority
 from tests.karmada.binaries import CLIENT, obtain
 
 CASES = Path(__file__).parents[1] / "parity" / "data" / "karmada-estimates.jsonl.gz"

@@ -14,7 +14,7 @@ import pytest
 
 from podium.framework.class_cache import ClassCache
 from podium.framework.status import ScheduleError
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.whatif import Evaluator, evaluate
 from podium.whatif.answers import as_answer, survey_one_pod
 from podium.whatif.cluster import StillCluster

@@ -7,7 +7,7 @@ version.
 import msgspec
 
 from podium.cel import BoundDevice, compile_selector
-from podium.kube.device_objects import Device
+from podium.objects.devices import Device
 from tests.parity.recorded import SELECTORS, cases, scenarios
 
 

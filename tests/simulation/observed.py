@@ -12,8 +12,8 @@ from podium.daemon.loop import Collaborators
 from podium.framework import Code, PermitPlugin, PostBindPlugin, ReservePlugin, Status
 from podium.framework.interface import Plugin
 from podium.framework.runtime import points_of
-from podium.kube.objects import Pod
-from podium.kube.resource_types import NODES, PODS
+from podium.objects.core import Pod
+from podium.objects.resource_types import NODES, PODS
 from podium.plugins import IN_TREE
 from tests.simulation.manifests import HESITANT, OURS
 from tests.virtual_time import LoopClock

@@ -11,20 +11,20 @@ import pytest
 import structlog
 
 from podium.binder.api_client import ApiClient
+from podium.client.consistency import Consistency
+from podium.client.dispatcher import Dispatcher
+from podium.client.informer import Informer
+from podium.client.informer_set import InformerSet
+from podium.client.reflector import Reflector
+from podium.client.streams import Stream
+from podium.client.write_lanes import Lane
 from podium.cluster import Cache
 from podium.daemon.confirmations import Confirmations
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.handlers import NodeHandler
 from podium.framework.runtime import Framework
-from podium.kube.api_errors import TooManyRequests
-from podium.kube.consistency import Consistency
-from podium.kube.dispatcher import Dispatcher
-from podium.kube.informer import Informer
-from podium.kube.informer_set import InformerSet
-from podium.kube.reflector import Reflector
-from podium.kube.streams import Stream
-from podium.kube.wire import ObjectDecoder
-from podium.kube.write_lanes import Lane
+from podium.objects.api_errors import TooManyRequests
+from podium.objects.wire import ObjectDecoder
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.queues import SchedulingQueue
 from podium.sandbox import pods

@@ -13,14 +13,14 @@ from typing import Any, Final
 
 import msgspec
 
+from podium.client.informer_set import InformerSet
 from podium.config import load
 from podium.daemon.app import App, Options
 from podium.daemon.loop import SchedulingLoop
 from podium.daemon.observers import RequestMetrics
-from podium.kube.informer_set import InformerSet
-from podium.kube.resource_types import NODES, PODS, ResourceType
-from podium.kube.wire import ObjectDecoder
-from podium.lib.clock import SystemClock
+from podium.lib.system_clock import SystemClock
+from podium.objects.resource_types import NODES, PODS, ResourceType
+from podium.objects.wire import ObjectDecoder
 from tests.soak import pods
 from tests.soak.growth import Sample, sample
 from tests.unit.binder.builders import Request, regular_answer

@@ -25,7 +25,9 @@ def test_documents_name_only_files_that_exist() -> None:
 def test_the_architecture_page_names_only_code_that_exists() -> None:
     """`package.module` or `package.Class` in backquotes has to be found below podium/."""
     sources = "\n".join(path.read_text() for path in (ROOT / "podium").rglob("*.py"))
-    for dotted in re.findall(r"`((?:daemon|binder|queues|framework|cluster|kube|plugins)\.[\w.]+)`", PAGE.read_text()):
+    for dotted in re.findall(
+        r"`((?:daemon|binder|queues|framework|cluster|client|objects|engine|plugins)\.[\w.]+)`", PAGE.read_text()
+    ):
         package, *rest = dotted.split(".")
         last = rest[-1]
         is_module = (ROOT / "podium" / package / f"{last}.py").exists() or (ROOT / "podium" / package / last).is_dir()

@@ -12,7 +12,7 @@ from podium.cel.errors import EvaluationError
 from podium.cel.functions import Overload, per_size
 from podium.cel.types import QUANTITY, Type
 from podium.cel.values import INT_MAX, INT_MIN, Opaque
-from podium.kube import quantity
+from podium.objects import quantity
 
 _WHOLE_EXPONENT_MAX = 18
 

@@ -15,17 +15,17 @@ from typing import Any
 import anyio
 import orjson
 
+from podium.client.advice import diagnosis_of
+from podium.client.session import ApiSession
 from podium.config import KubeSchedulerConfiguration
 from podium.daemon.doctor.findings import Report
 from podium.daemon.permissions import Needs, Permission, needs
 from podium.daemon.stray_pods import WAITING_S_MIN, similar_name
 from podium.framework.interface import Plugin
 from podium.framework.status import PluginError
-from podium.kube.advice import diagnosis_of
-from podium.kube.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
-from podium.kube.session import ApiSession
-from podium.kube.times import parse_time
 from podium.lib.clock import Clock
+from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
+from podium.objects.times import parse_time
 
 MINORS = (33, 36)
 _SKEW_S_MAX = 5.0

@@ -21,10 +21,11 @@ import anyio
 
 from podium.daemon.election.lease import LeaseLock
 from podium.daemon.election.term import Term
-from podium.kube.api_errors import AlreadyExists, ApiError, Conflict, NotFound, Unauthorized, Unreachable
 from podium.lib.clock import Clock
 from podium.lib.error_words import Worded
-from podium.telemetry import Metrics, flush_log, get_logger
+from podium.lib.log import get_logger
+from podium.objects.api_errors import AlreadyExists, ApiError, Conflict, NotFound, Unauthorized, Unreachable
+from podium.telemetry import Metrics, flush_log
 
 log = get_logger("leaderelection")
 

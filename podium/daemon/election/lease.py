@@ -15,11 +15,11 @@ from typing import Any
 import orjson
 
 from podium.binder.event import ObjectReference
-from podium.kube.answers import check_object
-from podium.kube.api_errors import Malformed
-from podium.kube.dispatcher import Requester
-from podium.kube.objects import ObjectMeta
+from podium.client.answers import check_object
+from podium.client.dispatcher import Requester
 from podium.lib.error_words import words_of
+from podium.objects.api_errors import Malformed
+from podium.objects.core import ObjectMeta
 
 Json = dict[str, Any]
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from podium.daemon.election.lease import LeaseRecord
-from podium.kube.times import format_micro_time
 from podium.lib.clock import Clock
 from podium.lib.state_table import StateTable
+from podium.objects.times import format_micro_time
 
 _STALE_AFTER_S = 20.0
 

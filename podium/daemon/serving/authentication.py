@@ -23,14 +23,14 @@ import msgspec
 import orjson
 from aiohttp import web
 
+from podium.client.answers import read
+from podium.client.dispatcher import Requester
 from podium.daemon.serving.tls import ServingTls
-from podium.kube.answers import read
-from podium.kube.api_errors import ApiError
-from podium.kube.dispatcher import Requester
 from podium.lib.clock import Clock
 from podium.lib.error_words import words_of
 from podium.lib.expiring import ExpiringCache
-from podium.telemetry import get_logger
+from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError
 
 log = get_logger("serving")
 

@@ -14,12 +14,12 @@ from typing import Any, Literal
 import msgspec
 import orjson
 
+from podium.client.answers import read
+from podium.client.dispatcher import Requester
 from podium.daemon.serving.authentication import User
-from podium.kube.answers import read
-from podium.kube.api_errors import ApiError
-from podium.kube.dispatcher import Requester
 from podium.lib.clock import Clock
 from podium.lib.expiring import ExpiringCache
+from podium.objects.api_errors import ApiError
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _PRIVILEGED = "system:masters"

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 import anyio
 from aiohttp.typedefs import Middleware
 
+from podium.client.credentials import Credentials, load
+from podium.client.session import ApiSession
 from podium.daemon.serving.authentication import Authenticator, ClientAuthorities
 from podium.daemon.serving.authorization import Authorizer
 from podium.daemon.serving.guard import guard
 from podium.daemon.serving.server import ServingError
 from podium.daemon.serving.tls import ServingTls
-from podium.kube.api_errors import ApiError
-from podium.kube.credentials import Credentials, load
-from podium.kube.session import ApiSession
 from podium.lib.clock import Clock
+from podium.objects.api_errors import ApiError
 
 _CONNECTIONS_MAX = 4
 OPEN_PATHS = ("/healthz", "/readyz", "/livez")

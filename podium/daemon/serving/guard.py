@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler, Middleware
 from podium.daemon.serving.authentication import Authenticator, NotAuthenticated
 from podium.daemon.serving.authorization import Authorizer, NotDecided
 from podium.lib.clock import Clock
-from podium.telemetry import get_logger
+from podium.lib.log import get_logger
 
 log = get_logger("serving")
 

@@ -15,7 +15,7 @@ from typing import Final
 
 import anyio
 
-from podium.telemetry import get_logger
+from podium.lib.log import get_logger
 
 log = get_logger("serving")
 

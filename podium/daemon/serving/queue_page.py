@@ -26,9 +26,9 @@ from aiohttp.typedefs import Handler
 from anyio.lowlevel import checkpoint
 
 from podium.framework.queued_pod import QueuedPodInfo
-from podium.kube.objects import Pod
-from podium.kube.times import format_micro_time, format_time
 from podium.lib.story import Line
+from podium.objects.core import Pod
+from podium.objects.times import format_micro_time, format_time
 from podium.queues import ListedPod, NextTry, Place, QueueListing
 
 _LIMIT: Final = 500

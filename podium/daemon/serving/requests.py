@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from podium.telemetry import Metrics, get_logger
+from podium.lib.log import get_logger
+from podium.telemetry import Metrics
 
 log = get_logger("serving")
 

@@ -30,7 +30,8 @@ from podium.daemon.serving.tls import ServingTls
 from podium.lib.descriptors import inbound_connections_max
 from podium.lib.endpoints import serving
 from podium.lib.error_words import Worded
-from podium.telemetry import CONTENT_TYPE, Metrics, get_logger
+from podium.lib.log import get_logger
+from podium.telemetry import CONTENT_TYPE, Metrics
 
 log = get_logger("serving")
 

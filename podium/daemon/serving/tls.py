@@ -20,7 +20,7 @@ import anyio.to_thread
 
 from podium.daemon.serving.certificates import CertificateError, KeyPair, load, self_signed
 from podium.daemon.serving.tls_limits import SAFE, TlsLimits
-from podium.telemetry import get_logger
+from podium.lib.log import get_logger
 
 log = get_logger("serving")
 

@@ -23,6 +23,9 @@ import grpc
 import grpc.aio
 from aiohttp import web
 
+from podium.client.credentials import load
+from podium.client.outage import Outage
+from podium.client.session import ApiSession
 from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.server.folder import Folder
 from podium.estimator.server.live import LiveMember
@@ -30,15 +33,14 @@ from podium.estimator.server.members import Members, OnUnsynced, Served, StillMe
 from podium.estimator.server.metrics import EstimatorMetrics
 from podium.estimator.server.service import EstimatorService
 from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
-from podium.kube.credentials import load
-from podium.kube.outage import Outage
-from podium.kube.session import ApiSession
 from podium.lib import garbage
-from podium.lib.clock import Clock, SystemClock
+from podium.lib.clock import Clock
 from podium.lib.descriptors import inbound_connections_max
 from podium.lib.endpoints import serving
 from podium.lib.error_words import Worded, words_of
-from podium.telemetry import CONTENT_TYPE, get_logger
+from podium.lib.log import get_logger
+from podium.lib.system_clock import SystemClock
+from podium.telemetry import CONTENT_TYPE
 
 log = get_logger("estimator")
 
@@ -51,7 +53,7 @@ class ListenError(Worded):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a member cluster's API server is found; as `podium.kube.credentials.load` takes it."""
+    """Where a member cluster's API server is found; as `podium.client.credentials.load` takes it."""
 
     name: str
     kubeconfig: str | None = None

@@ -17,10 +17,10 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
+from podium.client.credentials import ConnectionConfigError
 from podium.estimator.server.live import LiveMember
 from podium.estimator.server.members import Members
-from podium.kube.credentials import ConnectionConfigError
-from podium.telemetry import get_logger
+from podium.lib.log import get_logger
 
 log = get_logger("estimator")
 

@@ -17,8 +17,8 @@ import anyio
 
 from podium.estimator.accurate import Steps
 from podium.lib.clock import Clock
+from podium.lib.log import get_logger
 from podium.lib.turns import Turns
-from podium.telemetry import get_logger
 
 log = get_logger("estimator")
 

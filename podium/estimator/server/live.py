@@ -12,21 +12,21 @@ from typing import Any, Generic, TypeVar
 
 import anyio
 
+from podium.client.informer_set import InformerSet
+from podium.client.session import ApiSession
 from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.quota import RESOURCE_QUOTAS
 from podium.estimator.scheduler_view import SchedulerView
 from podium.estimator.server.members import Freshness
 from podium.estimator.workloads import DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFUL_SETS
-from podium.kube.errors import FieldError
-from podium.kube.informer_set import InformerSet
-from podium.kube.objects import Node, Pod
-from podium.kube.resource_types import NODES, PODS, KubeObject, ResourceType
-from podium.kube.session import ApiSession
-from podium.kube.unreadable import kind_of
-from podium.kube.wire import BrokenObject
 from podium.lib import garbage
 from podium.lib.clock import Clock
-from podium.telemetry import get_logger
+from podium.lib.log import get_logger
+from podium.objects.core import Node, Pod
+from podium.objects.errors import FieldError
+from podium.objects.resource_types import NODES, PODS, KubeObject, ResourceType
+from podium.objects.unreadable import kind_of
+from podium.objects.wire import BrokenObject
 
 log = get_logger("estimator")
 
@@ -34,7 +34,7 @@ ItemT = TypeVar("ItemT", bound=KubeObject)
 
 
 class _Follow(Generic[ItemT]):
-    """Implements `podium.kube.informer.Handler`: one function for what is there now, one for what is gone."""
+    """Implements `podium.client.informer.Handler`: one function for what is there now, one for what is gone."""
 
     def __init__(self, put: Callable[[ItemT], None], drop: Callable[[ItemT], None], cluster: str) -> None:
         self._put = put

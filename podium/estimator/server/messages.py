@@ -25,7 +25,7 @@ from podium.estimator.requirements import (
     ObjectReference,
     ReplicaRequirements,
 )
-from podium.kube.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ResourceList, Toleration
+from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ResourceList, Toleration
 
 _PACKAGE: Final = "github.com.karmada_io.karmada.pkg.estimator.pb"
 _NANOSECONDS: Final = 1e9

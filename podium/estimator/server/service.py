@@ -39,7 +39,7 @@ from podium.estimator.server.messages import (
 )
 from podium.estimator.server.metrics import EstimatorMetrics, Question
 from podium.lib.clock import Clock
-from podium.telemetry import get_logger
+from podium.lib.log import get_logger
 
 log = get_logger("estimator")
 

@@ -17,7 +17,7 @@ from typing import cast
 import grpc
 
 from podium.lib.error_words import Worded
-from podium.telemetry import get_logger
+from podium.lib.log import get_logger
 
 log = get_logger("estimator")
 

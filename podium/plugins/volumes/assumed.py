@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Generic
 
 from podium.framework.interface import Lister
-from podium.kube.resource_types import ObjectT
+from podium.objects.resource_types import ObjectT
 
 
 class Assumed(Generic[ObjectT]):

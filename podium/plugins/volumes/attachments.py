@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from podium.framework.interface import Handle
 from podium.framework.status import PluginError
-from podium.kube import resource_types
-from podium.kube.objects import Pod, PodSpec, Volume, once_per_spec
-from podium.kube.storage_objects import CSINode, PersistentVolumeClaim
+from podium.objects import resource_types
+from podium.objects.core import Pod, PodSpec, Volume, once_per_spec
+from podium.objects.storage import CSINode, PersistentVolumeClaim
 from podium.plugins.volumes.claims import claim_not_found, class_of_claim, ephemeral_claim_name, ownership_problem
 from podium.plugins.volumes.csi_translation import (
     TranslationError,

@@ -19,10 +19,10 @@ from msgspec.structs import replace
 
 from podium.framework.interface import Handle, Lister
 from podium.framework.status import PluginError
-from podium.kube import resource_types
-from podium.kube.objects import Node, ObjectMeta, Pod
-from podium.kube.resource_versions import is_older
-from podium.kube.storage_objects import ClaimReference, CSINode, PersistentVolume, PersistentVolumeClaim
+from podium.objects import resource_types
+from podium.objects.core import Node, ObjectMeta, Pod
+from podium.objects.resource_versions import is_older
+from podium.objects.storage import ClaimReference, CSINode, PersistentVolume, PersistentVolumeClaim
 from podium.plugins.volumes.assumed import Assumed
 from podium.plugins.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE, is_fully_bound
 from podium.plugins.volumes.csi_translation import TranslationError

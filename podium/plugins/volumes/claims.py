@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from podium.kube.objects import Pod, PodSpec, once_per_spec
-from podium.kube.storage_objects import PersistentVolume, PersistentVolumeClaim
+from podium.objects.core import Pod, PodSpec, once_per_spec
+from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"

@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from podium.kube.objects import (
+from podium.lib.error_words import Worded
+from podium.objects.core import (
     AWSElasticBlockStoreVolume,
     AzureDiskVolume,
     CinderVolume,
@@ -28,8 +29,7 @@ from podium.kube.objects import (
     PortworxVolume,
     Volume,
 )
-from podium.kube.storage_objects import CSINode, PersistentVolume
-from podium.lib.error_words import Worded
+from podium.objects.storage import CSINode, PersistentVolume
 
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"

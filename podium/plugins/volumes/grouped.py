@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from podium.framework.interface import Lister
-from podium.kube.index import Index
-from podium.kube.resource_types import ObjectT
+from podium.objects.index import Index
+from podium.objects.resource_types import ObjectT
 
 Grouped: TypeAlias = Callable[[str], Iterable[ObjectT]]
 """Text → the objects with that text, a live view: not to be held across an await."""

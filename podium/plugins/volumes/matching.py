@@ -18,11 +18,11 @@ import numpy as np
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
 from podium.framework.status import PluginError
-from podium.kube.errors import FieldError
-from podium.kube.objects import RawQuantity
-from podium.kube.quantity import NANO, QuantityError, parse
-from podium.kube.selectors import EVERYTHING, Selector, compile_selector
-from podium.kube.storage_objects import PersistentVolume, PersistentVolumeClaim
+from podium.objects.core import RawQuantity
+from podium.objects.errors import FieldError
+from podium.objects.quantity import NANO, QuantityError, parse
+from podium.objects.selectors import EVERYTHING, Selector, compile_selector
+from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
 from podium.plugins.volumes.claims import class_of_claim, class_of_volume
 from podium.plugins.volumes.reach import reach_of
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from podium.cluster import IntArray, Snapshot
 from podium.framework.interface import Lister
-from podium.kube.resource_types import ObjectT
 from podium.lib.change_log import ChangeLog
+from podium.objects.resource_types import ObjectT
 
 
 @runtime_checkable

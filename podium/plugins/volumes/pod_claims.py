@@ -17,7 +17,7 @@ from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
 from podium.framework.interface import Lister
 from podium.framework.status import PluginError
-from podium.kube.storage_objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from podium.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from podium.plugins.volumes.claims import SELECTED_NODE
 from podium.plugins.volumes.csi_translation import TranslationError
 from podium.plugins.volumes.matching import Choice, RowChoices, choose

@@ -14,9 +14,9 @@ import numpy as np
 from podium.cluster import Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
 from podium.framework.interface import Lister
-from podium.kube.errors import FieldError
-from podium.kube.quantity import QuantityError, value
-from podium.kube.selectors import (
+from podium.objects.errors import FieldError
+from podium.objects.quantity import QuantityError, value
+from podium.objects.selectors import (
     Operator,
     Requirement,
     Selector,
@@ -24,7 +24,7 @@ from podium.kube.selectors import (
     is_label_value,
     is_qualified_name,
 )
-from podium.kube.storage_objects import (
+from podium.objects.storage import (
     CSIDriver,
     CSIStorageCapacity,
     PersistentVolumeClaim,

@@ -16,9 +16,9 @@ import numpy as np
 from podium.cluster import Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
 from podium.framework.interface import Lister
-from podium.kube.objects import NodeSelector
-from podium.kube.selectors import NodeTerm, Operator, Requirement, compile_node_selector
-from podium.kube.storage_objects import CSINode, PersistentVolume
+from podium.objects.core import NodeSelector
+from podium.objects.selectors import NodeTerm, Operator, Requirement, compile_node_selector
+from podium.objects.storage import CSINode, PersistentVolume
 from podium.plugins.lookup import Lookup
 from podium.plugins.volumes.csi_translation import InTreePlugin, is_migrated_on, plugin_of, translated_affinity
 

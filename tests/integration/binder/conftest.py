@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from podium.binder import ApiClient
-from podium.kube.api_errors import OutcomeUnknown
-from podium.kube.credentials import Credentials, load
-from podium.kube.dispatcher import Dispatcher
-from podium.kube.objects import Pod
-from podium.kube.session import JSON, ApiSession, Method
-from podium.lib.clock import SystemClock
+from podium.client.credentials import Credentials, load
+from podium.client.dispatcher import Dispatcher
+from podium.client.session import JSON, ApiSession, Method
+from podium.lib.system_clock import SystemClock
+from podium.objects.api_errors import OutcomeUnknown
+from podium.objects.core import Pod
 from podium.sandbox import Faults, Sandbox
 from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client, Json

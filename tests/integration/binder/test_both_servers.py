@@ -7,9 +7,9 @@ import pytest
 
 from podium.binder import EventRecorder, failed_scheduling, not_scheduled, scheduled
 from podium.framework.status import error_status, unschedulable
-from podium.kube.api_errors import Conflict, Invalid, NotFound
-from podium.kube.objects import Pod, PodCondition
-from podium.lib.clock import SystemClock
+from podium.lib.system_clock import SystemClock
+from podium.objects.api_errors import Conflict, Invalid, NotFound
+from podium.objects.core import Pod, PodCondition
 from tests.control_plane.client import Json
 from tests.integration.binder.conftest import EVENTS, PODS, Cluster
 from tests.patience import PATIENCE_S

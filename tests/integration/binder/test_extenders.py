@@ -20,6 +20,7 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 from podium.binder import ExtenderPool
+from podium.client.credentials import ConnectionConfigError
 from podium.config import Extender, ExtenderManagedResource, ExtenderTLSConfig
 from podium.framework.extenders import (
     AskFilter,
@@ -33,14 +34,13 @@ from podium.framework.extenders import (
     Victims,
 )
 from podium.framework.status import SKIP, Status
-from podium.kube.api_errors import Conflict, OutcomeUnknown
-from podium.kube.credentials import ConnectionConfigError
-from podium.kube.objects import Node, Pod
-from podium.kube.whole_objects import whole_node, whole_pod
+from podium.objects.api_errors import Conflict, OutcomeUnknown
+from podium.objects.core import Node, Pod
+from podium.objects.whole_objects import whole_node, whole_pod
 from tests import builders
 from tests.extender_server import ExtenderServer, Reply, let_through, never, says, scores
-from tests.integration.kube.certificates import Authority
-from tests.integration.kube.waiting import eventually
+from tests.integration.client.certificates import Authority
+from tests.integration.client.waiting import eventually
 from tests.patience import PATIENCE_S
 from tests.unit.framework.profiles import snapshot_of
 

@@ -22,9 +22,9 @@ from podium.binder import (
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import ApiClient, BindPlugin, PostBindPlugin, PreBindPlugin
 from podium.framework.status import Status, unschedulable
-from podium.kube.api_errors import InternalError, OutcomeUnknown
-from podium.kube.objects import Pod
-from podium.lib.clock import SystemClock
+from podium.lib.system_clock import SystemClock
+from podium.objects.api_errors import InternalError, OutcomeUnknown
+from podium.objects.core import Pod
 from tests.integration.binder.conftest import EVENTS, PODS, Cluster, FaultyCluster
 
 pytestmark = pytest.mark.anyio

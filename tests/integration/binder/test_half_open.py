@@ -9,11 +9,11 @@ import anyio
 import pytest
 
 from podium.binder import ApiClient
-from podium.kube.credentials import load
-from podium.kube.dispatcher import Dispatcher
-from podium.kube.objects import Pod
-from podium.kube.session import ApiSession
-from podium.lib.clock import SystemClock
+from podium.client.credentials import load
+from podium.client.dispatcher import Dispatcher
+from podium.client.session import ApiSession
+from podium.lib.system_clock import SystemClock
+from podium.objects.core import Pod
 from podium.sandbox import Sandbox
 from tests.builders import pod
 from tests.relay import Relay
@@ -47,7 +47,7 @@ class World:
 
 @pytest.fixture
 async def world(anyio_backend: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
-    monkeypatch.setattr("podium.kube.dispatcher._REQUEST_S_MAX", ANSWER_S_MAX)
+    monkeypatch.setattr("podium.client.dispatcher._REQUEST_S_MAX", ANSWER_S_MAX)
     clock = SystemClock()
     async with Sandbox(kubelets=False) as sandbox, Relay(int(sandbox.url.rpartition(":")[2])) as relay:
         credentials = await load(None, clock, master=f"http://127.0.0.1:{relay.port}")

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.kube.api_errors import Conflict, InternalError, NotFound
-from podium.kube.resource_types import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from podium.kube.storage_objects import PersistentVolume, PersistentVolumeClaim
+from podium.objects.api_errors import Conflict, InternalError, NotFound
+from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
 from tests.integration.binder.conftest import Cluster, FaultyCluster
 
 pytestmark = pytest.mark.anyio

@@ -14,6 +14,7 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
+from podium.client.credentials import load
 from podium.daemon.serving import (
     CertificateError,
     DoorOptions,
@@ -26,12 +27,11 @@ from podium.daemon.serving import (
     serving_tls,
 )
 from podium.daemon.serving import tls as tls_module
-from podium.kube.credentials import load
-from podium.lib.clock import SystemClock
+from podium.lib.system_clock import SystemClock
 from podium.sandbox import Sandbox
 from podium.telemetry import Metrics
 from tests.e2e.waiting import eventually
-from tests.integration.kube.certificates import Authority
+from tests.integration.client.certificates import Authority
 
 pytestmark = pytest.mark.anyio
 

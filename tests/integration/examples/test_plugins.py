@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podium.framework import Plugin
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.plugins.discovery import load
 from podium.testing import Result, check_contract, node, pod, schedule_once
 

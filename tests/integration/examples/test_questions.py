@@ -13,7 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from podium.cli.main import main
-from podium.kube import resource_types
+from podium.objects import resource_types
 from podium.sandbox.fill import varied_nodes
 from tests.integration.cli.conftest import ROOT, Start, environment, read_until, start
 

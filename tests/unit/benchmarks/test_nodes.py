@@ -3,8 +3,8 @@ from collections import Counter
 import msgspec
 
 from benchmarks.nodes import ZONES, node
-from podium.kube.objects import Node
-from podium.kube.requests import node_allocatable
+from podium.objects.core import Node
+from podium.objects.requests import node_allocatable
 
 
 def test_nodes_take_turns_in_the_zones() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.etcd import stored
 from benchmarks.realistic import APPS, node, running_pod
-from podium.kube.objects import Node, Pod
+from podium.objects.core import Node, Pod
 
 
 def size(wire: object) -> int:

@@ -7,7 +7,7 @@ import pytest
 from benchmarks import nodes
 from benchmarks.pods import MARK, NAMESPACE, SCHEDULER_NAME
 from benchmarks.workloads import WORKLOADS
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 
 
 def decoded(wire: object) -> Pod:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from podium.kube.objects import ObjectMeta, Pod, PodCondition, PodSpec, PodStatus
+from podium.objects.core import ObjectMeta, Pod, PodCondition, PodSpec, PodStatus
 
 
 def pod(

@@ -8,8 +8,9 @@ import pytest
 
 from podium.binder import ApiClient, not_scheduled
 from podium.binder.api_client import RoomTaken
+from podium.client.dispatcher import Dispatcher
 from podium.framework.status import unschedulable
-from podium.kube.api_errors import (
+from podium.objects.api_errors import (
     ApiError,
     Conflict,
     ConnectionLost,
@@ -22,7 +23,6 @@ from podium.kube.api_errors import (
     Unavailable,
     Unreachable,
 )
-from podium.kube.dispatcher import Dispatcher
 from tests.unit.binder.builders import Request, Wire, pod
 from tests.virtual_time import START_S, LoopClock
 

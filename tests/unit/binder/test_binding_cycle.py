@@ -11,8 +11,8 @@ from podium.binder import Binder, BindingStage, BindOutcome, BindPod, Event, Pod
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import BindPlugin, PostBindPlugin, PreBindPlugin, PreBindPreFlightResult
 from podium.framework.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
-from podium.kube.api_errors import Conflict
-from podium.kube.objects import Pod
+from podium.objects.api_errors import Conflict
+from podium.objects.core import Pod
 from tests.unit.binder.builders import pod
 from tests.virtual_time import LoopClock
 

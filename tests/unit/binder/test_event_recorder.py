@@ -8,11 +8,11 @@ import anyio
 import pytest
 
 from podium.binder import Event, EventRecorder, ObjectReference, failed_scheduling, preempted, scheduled
-from podium.kube.api_errors import AlreadyExists, ApiError, Forbidden, InternalError, NotFound, Unreachable
-from podium.kube.dispatcher import Dispatcher
-from podium.kube.objects import ObjectMeta, Pod
-from podium.kube.times import format_micro_time
+from podium.client.dispatcher import Dispatcher
 from podium.lib.clock import ManualClock
+from podium.objects.api_errors import AlreadyExists, ApiError, Forbidden, InternalError, NotFound, Unreachable
+from podium.objects.core import ObjectMeta, Pod
+from podium.objects.times import format_micro_time
 from tests.unit.binder.builders import Request, Wire, pod
 from tests.virtual_time import START_S, LoopClock
 

@@ -18,8 +18,8 @@ from podium.binder.extender_wire import (
 )
 from podium.config import Extender
 from podium.framework.extenders import AskFilter, AskPreempt, ExtenderFailed, Filtered, Preemptable, Victims
-from podium.kube.objects import Node, Pod
-from podium.kube.whole_objects import whole_node, whole_pod
+from podium.objects.core import Node, Pod
+from podium.objects.whole_objects import whole_node, whole_pod
 from tests.unit.framework.profiles import snapshot_of
 
 PLAIN = Extender("http://x", weight=1)

@@ -16,9 +16,9 @@ from podium.binder import (
 )
 from podium.binder.preemption import DISRUPTION_TARGET
 from podium.binder.preemption_loops import LOOP_AT
-from podium.kube.api_errors import ApiError, Forbidden, Invalid, NotFound, OutcomeUnknown
-from podium.kube.objects import Pod, PodCondition
 from podium.lib.clock import ManualClock
+from podium.objects.api_errors import ApiError, Forbidden, Invalid, NotFound, OutcomeUnknown
+from podium.objects.core import Pod, PodCondition
 from podium.telemetry import Metrics
 from tests.builders import pod
 from tests.virtual_time import LoopClock

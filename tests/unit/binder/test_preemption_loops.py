@@ -7,8 +7,8 @@ import pytest
 
 from podium.binder.event import Event
 from podium.binder.preemption_loops import LOOP_AT, PreemptionLoops
-from podium.kube.objects import OwnerReference, Pod
 from podium.lib.clock import ManualClock
+from podium.objects.core import OwnerReference, Pod
 from podium.telemetry import Metrics
 from tests.builders import pod
 

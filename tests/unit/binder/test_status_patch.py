@@ -5,7 +5,7 @@ import json
 from podium.binder import not_scheduled, status_patch
 from podium.binder.status_patch import MESSAGE_BYTES_MAX
 from podium.framework.status import Status, error_status, unresolvable, unschedulable
-from podium.kube.objects import PodCondition
+from podium.objects.core import PodCondition
 from tests.unit.binder.builders import pod
 
 NOW_S = 1_700_000_000.0

@@ -3,7 +3,7 @@
 import msgspec
 
 from podium.cel import BoundDevice, compile_selector
-from podium.kube.device_objects import Device
+from podium.objects.devices import Device
 
 GPU = {
     "name": "gpu-0",

@@ -1,7 +1,7 @@
 import pytest
 
 from podium.cli.amounts import amounts_of
-from podium.kube.errors import FieldError
+from podium.objects.errors import FieldError
 
 
 @pytest.mark.parametrize(

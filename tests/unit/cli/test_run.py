@@ -12,11 +12,11 @@ from click.testing import CliRunner, Result
 
 from podium.cli import logs
 from podium.cli.main import main
+from podium.client.credentials import ConnectionConfigError
 from podium.daemon.app import App, Options, PartFailed
 from podium.daemon.election import LeadershipLost
 from podium.daemon.serving import CertificateError, DoorOptions, ServingError, TlsLimits
 from podium.framework.status import PluginError
-from podium.kube.credentials import ConnectionConfigError
 from podium.telemetry import configure_logging, set_verbosity
 
 

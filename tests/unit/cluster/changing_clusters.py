@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from podium.cluster import Snapshot
 from podium.cluster.footprint import Footprint
-from podium.kube.objects import Node, ObjectMeta, Pod
+from podium.objects.core import Node, ObjectMeta, Pod
 from tests.builders import pod
 
 NODES = 3

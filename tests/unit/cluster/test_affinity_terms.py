@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.cluster.affinity_terms import PodTerms, TermKind, pod_terms
-from podium.kube.selectors import EVERYTHING, NOTHING
+from podium.objects.selectors import EVERYTHING, NOTHING
 from tests.builders import pod
 from tests.unit.cluster.changing_clusters import PREFERRED, REQUIRED
 

@@ -7,9 +7,9 @@ from structlog.testing import capture_logs
 from podium.cluster import Cache, CacheError, HostPort
 from podium.cluster.cache import CHANGES_WAITING_MAX
 from podium.cluster.pod_states import POD_STATES, PodEvent, PodState
-from podium.kube.objects import Container, OwnerReference, PodSpec
-from podium.kube.requests import CONTAINERS_MAX
 from podium.lib.state_table import InvalidTransition
+from podium.objects.core import Container, OwnerReference, PodSpec
+from podium.objects.requests import CONTAINERS_MAX
 from tests.builders import node, pod
 
 PORT = HostPort("0.0.0.0", "TCP", 80)

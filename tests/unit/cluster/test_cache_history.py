@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podium.cluster import Cache, HostPort, Snapshot, footprint
 from podium.cluster.pod_states import PodState
-from podium.kube.requests import node_allocatable
+from podium.objects.requests import node_allocatable
 from tests.builders import node, pod
 
 NODES = [f"n{index}" for index in range(20)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from podium.cluster import carried_terms
 from podium.cluster.affinity_terms import CarriedTerm, TermKind, pod_terms
 from podium.cluster.carried_terms import CarriedTerms, Newcomer
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from tests.builders import pod
 from tests.unit.cluster.changing_clusters import REQUIRED, World, histories, labels, namespaces, steps
 

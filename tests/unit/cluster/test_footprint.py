@@ -9,7 +9,7 @@ from podium.cluster.footprint import (
     footprint_without_requests,
     host_ports,
 )
-from podium.kube.errors import FieldError
+from podium.objects.errors import FieldError
 from tests.builders import pod
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from podium.cluster.images import ImageIndex
-from podium.kube.objects import ContainerImage, Node, NodeStatus
+from podium.objects.core import ContainerImage, Node, NodeStatus
 from tests.builders import node
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from podium.cluster import Cache, Footprint, HostPort, Snapshot, footprint
 from podium.cluster.snapshot import TAINT_SETS_KEPT
-from podium.kube.objects import Node, ObjectMeta
+from podium.objects.core import Node, ObjectMeta
 from podium.plugins.lookup import Lookup
 from tests.builders import node, pod
 

@@ -7,7 +7,7 @@ import pytest
 
 from podium.cluster import Cache, Snapshot
 from podium.cluster.volumes_in_use import ClaimKey, DiskKey, VolumesInUse, disk_key
-from podium.kube.objects import Pod, Volume
+from podium.objects.core import Pod, Volume
 from tests.builders import node, pod
 
 

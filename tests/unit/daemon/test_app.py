@@ -11,11 +11,11 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
+from podium.client.credentials import ConnectionConfigError
+from podium.client.reflector import Reflector
 from podium.config import default_configuration
 from podium.daemon.app import App, Options, PartFailed
 from podium.daemon.loop import SchedulingLoop
-from podium.kube.credentials import ConnectionConfigError
-from podium.kube.reflector import Reflector
 from podium.sandbox import Sandbox
 from tests.patience import PATIENCE_S
 

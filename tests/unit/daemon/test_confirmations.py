@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
-from podium.kube.api_errors import NotFound, Unreachable
-from podium.kube.objects import Pod
+from podium.objects.api_errors import NotFound, Unreachable
+from podium.objects.core import Pod
 from podium.queues import Place
 from tests.builders import node, pod
 from tests.unit.binder.builders import Request

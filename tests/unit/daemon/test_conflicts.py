@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from podium.kube.api_errors import InternalError
+from podium.objects.api_errors import InternalError
 from tests.builders import node, pod
 from tests.unit.daemon.world import World, changed, settled
 from tests.virtual_time import VIRTUAL_TIME

@@ -4,8 +4,8 @@ import pytest
 
 from podium.config import Extender, ExtenderTLSConfig, KubeSchedulerConfiguration, effective
 from podium.daemon.extenders import kept_whole, without_secrets
-from podium.kube.resource_types import NODES, PODS
-from podium.kube.whole_objects import whole_node, whole_pending_pod, whole_pod
+from podium.objects.resource_types import NODES, PODS
+from podium.objects.whole_objects import whole_node, whole_pending_pod, whole_pod
 
 PENDING = {PODS.path: whole_pending_pod}
 NODES_TOO = {NODES.path: whole_node, **PENDING}

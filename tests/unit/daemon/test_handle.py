@@ -7,11 +7,11 @@ import pytest
 
 from podium.binder import WaitingPods
 from podium.binder.event import noted
+from podium.client.informer_set import InformerSet
 from podium.cluster import Cache
 from podium.daemon.handle import PluginHandle
-from podium.kube.informer_set import InformerSet
-from podium.kube.resource_types import NODES, PODS
 from podium.lib.clock import ManualClock
+from podium.objects.resource_types import NODES, PODS
 from podium.queues import Nominator
 from tests.builders import node, pod
 from tests.unit.daemon.world import Recorder

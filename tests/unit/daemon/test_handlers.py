@@ -20,11 +20,11 @@ from podium.framework.cluster_event import (
     ClusterEvent,
     EventResource,
 )
-from podium.kube.objects import Pod
-from podium.kube.resource_types import NODES, PODS
-from podium.kube.unreadable import UnreadablePod
-from podium.kube.wire import BrokenObject
 from podium.lib.clock import ManualClock
+from podium.objects.core import Pod
+from podium.objects.resource_types import NODES, PODS
+from podium.objects.unreadable import UnreadablePod
+from podium.objects.wire import BrokenObject
 from podium.queues import Place
 from tests.builders import node, pod
 from tests.unit.daemon.world import World, changed

@@ -32,7 +32,7 @@ from podium.framework.interface import (
     TableScorePlugin,
 )
 from podium.framework.status import SKIP, unschedulable
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from tests.builders import node, pod
 from tests.unit.daemon.hostile_plugins import (
     EXCEPTIONS,

@@ -7,13 +7,13 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
+from podium.client.dispatcher import Priority
 from podium.framework.cluster_event import ASSIGNED_POD_DELETE, EventRegistration, QueueingHint
 from podium.framework.extenders import PAUSE, AskingPostFilterPlugin
 from podium.framework.interface import PostFilterResult
 from podium.framework.status import Code, Status, error_status, unschedulable
-from podium.kube.api_errors import Conflict, InternalError, NotFound, TooManyRequests
-from podium.kube.dispatcher import Priority
-from podium.kube.objects import Pod
+from podium.objects.api_errors import Conflict, InternalError, NotFound, TooManyRequests
+from podium.objects.core import Pod
 from podium.queues import Place
 from tests.builders import node, pod
 from tests.unit.binder.builders import Request

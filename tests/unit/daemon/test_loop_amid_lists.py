@@ -7,9 +7,9 @@ from typing import Any
 import anyio
 import pytest
 
+from podium.client.consistency import PATIENCE_S
 from podium.framework.extenders import Filtered
 from podium.framework.status import unschedulable
-from podium.kube.consistency import PATIENCE_S
 from tests.builders import node, pod
 from tests.unit.daemon.test_loop_with_extenders import Pool, wants_gpu, world
 from tests.unit.daemon.world import World, fits, settled

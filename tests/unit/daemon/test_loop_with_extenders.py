@@ -12,7 +12,7 @@ import pytest
 from podium.config import Extender, ExtenderManagedResource
 from podium.framework.extenders import ExtenderFailed, Extenders, Filtered
 from podium.framework.status import SKIP, Status, error_status, unschedulable
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.queues import Place
 from tests.builders import node, pod
 from tests.unit.daemon.world import World, changed, fits, settled

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from podium.cli.configuration import Usable, usable
+from podium.client.credentials import load
+from podium.client.session import ApiSession
 from podium.daemon.permissions import Needs, Permission, needs
-from podium.kube.credentials import load
-from podium.kube.session import ApiSession
 from podium.lib.clock import ManualClock
 
 pytestmark = pytest.mark.anyio

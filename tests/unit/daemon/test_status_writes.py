@@ -7,11 +7,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from podium.binder import ApiClient, not_scheduled
+from podium.client.dispatcher import Dispatcher, Priority
 from podium.daemon.status_writes import StatusWrite, StatusWrites
 from podium.framework.status import unschedulable
-from podium.kube.api_errors import InternalError, NotFound
-from podium.kube.dispatcher import Dispatcher, Priority
-from podium.kube.objects import Pod
+from podium.objects.api_errors import InternalError, NotFound
+from podium.objects.core import Pod
 from tests.builders import pod
 from tests.unit.binder.builders import Wire
 from tests.unit.daemon.world import settled

@@ -4,8 +4,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from podium.daemon.stray_pods import StrayPods, similar_name
-from podium.kube.objects import Pod
 from podium.lib.clock import ManualClock
+from podium.objects.core import Pod
 from podium.telemetry import Metrics
 from tests.builders import pod
 

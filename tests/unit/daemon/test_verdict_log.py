@@ -14,7 +14,7 @@ from podium.framework.extenders import NO_EXTENDERS, run_unasked
 from podium.framework.schedule import Decision, attempt
 from podium.framework.scoring import choose
 from podium.framework.search import Rotation
-from podium.kube.resource_types import PODS
+from podium.objects.resource_types import PODS
 from podium.plugins import IN_TREE
 from podium.whatif import StillCluster, World
 

@@ -21,6 +21,8 @@ from podium.binder import (
     PreemptionsUnderWay,
     WaitingPods,
 )
+from podium.client.consistency import Consistency
+from podium.client.dispatcher import Dispatcher
 from podium.cluster import Cache
 from podium.config import Profile
 from podium.config.types import Plugin as Enabled
@@ -37,10 +39,8 @@ from podium.framework.extenders import NO_EXTENDERS, Extenders
 from podium.framework.interface import BindPlugin, PreEnqueuePlugin
 from podium.framework.runtime import Framework
 from podium.framework.status import Status, unresolvable
-from podium.kube.consistency import Consistency
-from podium.kube.dispatcher import Dispatcher
-from podium.kube.objects import Node, Pod
 from podium.lib.clock import Clock
+from podium.objects.core import Node, Pod
 from podium.queues import Place, QueueProfile, SchedulingQueue, build_hint_map
 from podium.telemetry import Metrics
 from tests.unit.binder.builders import Request, Wire

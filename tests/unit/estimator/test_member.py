@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from podium.estimator.errors import EstimateError
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from tests.builders import node, pod
 from tests.unit.estimator import members, views
 from tests.unit.estimator.members import asking, assumed, claim, part

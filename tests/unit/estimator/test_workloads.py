@@ -4,8 +4,8 @@ from msgspec import convert
 from podium.estimator.errors import EstimateError
 from podium.estimator.requirements import ObjectReference
 from podium.estimator.workloads import Deployment, TemplatedReplicaSet
-from podium.kube.objects import Pod
-from podium.kube.times import format_time
+from podium.objects.core import Pod
+from podium.objects.times import format_time
 from tests.unit.estimator.members import member
 
 NOW_S = 1_700_000_000.0

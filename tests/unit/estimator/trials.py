@@ -8,8 +8,8 @@ import msgspec
 
 from podium.config import default_configuration
 from podium.estimator.accurate import Engine, accurate_replicas
-from podium.kube.objects import Pod
-from podium.kube.resource_types import NODES, PODS
+from podium.objects.core import Pod
+from podium.objects.resource_types import NODES, PODS
 from podium.plugins import IN_TREE
 from podium.testing.random_clusters import random_cluster
 from podium.whatif import StillCluster, World

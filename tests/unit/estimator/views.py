@@ -10,9 +10,9 @@ from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.requirements import ObjectReference
 from podium.estimator.scheduler_view import SchedulerView
 from podium.estimator.workloads import Deployment, Job, TemplatedReplicaSet, TemplatedStatefulSet
-from podium.kube.objects import Node, Pod
-from podium.kube.resource_types import NODES, PODS
 from podium.lib.clock import ManualClock
+from podium.objects.core import Node, Pod
+from podium.objects.resource_types import NODES, PODS
 from podium.whatif import World
 from tests.unit.estimator.members import refuse
 

@@ -34,8 +34,8 @@ from podium.framework.promises import Nomination, NoNominatedPods
 from podium.framework.runtime import Framework
 from podium.framework.schedule import Decision, schedule
 from podium.framework.search import Rotation
-from podium.kube.objects import Node, Pod
 from podium.lib.clock import ManualClock
+from podium.objects.core import Node, Pod
 from tests.builders import node
 
 

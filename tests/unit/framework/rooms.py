@@ -10,8 +10,8 @@ import msgspec
 
 from podium.framework.preemption import Budgets, Importance
 from podium.framework.status import Status, unschedulable
-from podium.kube.objects import Pod
-from podium.kube.workload_objects import PodDisruptionBudget
+from podium.objects.core import Pod
+from podium.objects.workloads import PodDisruptionBudget
 from tests.builders import pod
 
 NOW_S = 1_767_225_600.0  # 2026-01-01T00:00:00Z

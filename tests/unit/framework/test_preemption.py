@@ -8,8 +8,8 @@ import pytest
 from podium.framework import preemption
 from podium.framework.preemption import Budgets, Candidate, choose, errors_of
 from podium.framework.status import Status, error_status
-from podium.kube.unreadable import UnreadableBudget
-from podium.kube.workload_objects import PodDisruptionBudget
+from podium.objects.unreadable import UnreadableBudget
+from podium.objects.workloads import PodDisruptionBudget
 from tests.unit.framework.rooms import DB, IMPORTANCE, TOO_FULL, budget, placed
 
 # ---------------------------------------------------------------- budgets

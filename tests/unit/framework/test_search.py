@@ -16,7 +16,7 @@ from podium.framework.interface import FilterPlugin, PreFilterExtensions, PreFil
 from podium.framework.promises import NoNominatedPods
 from podium.framework.search import Rotation, ScheduleError, count_to_find, find_feasible
 from podium.framework.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from tests.builders import node, pod
 from tests.fuzz.crowds import CROWDS
 from tests.unit.framework.profiles import (

@@ -5,7 +5,7 @@ from typing import Any
 from podium.framework.preemption import Budgets, Candidate, Importance
 from podium.framework.status import Code, PluginError, Status, unresolvable
 from podium.framework.victims import select_victims
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from tests.builders import pod
 from tests.unit.framework.rooms import DB, IMPORTANCE, NO_BUDGETS, NOW_S, TOO_FULL, Room, budget, placed
 

@@ -12,7 +12,7 @@ from podium.framework.interface import Basis
 from podium.framework.preemption import Budgets, Candidate, Importance
 from podium.framework.status import ScheduleError, Status, unschedulable
 from podium.framework.victims_known import VictimsKnown
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from tests.builders import pod
 from tests.unit.framework.rooms import DB, IMPORTANCE, NO_BUDGETS, NOW_S, budget, placed
 

@@ -18,7 +18,7 @@ from podium.framework.schedule import Decision, DoesNotFit, Failed, Suggested, s
 from podium.framework.search import Rotation
 from podium.framework.status import ScheduleError
 from podium.framework.survey import survey
-from podium.kube.objects import Node, Pod
+from podium.objects.core import Node, Pod
 from podium.plugins import IN_TREE
 from tests import builders
 from tests.unit.framework.profiles import Nominated, Recorder

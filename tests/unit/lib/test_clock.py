@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
-from podium.lib.clock import ManualClock, SteadyClock, SystemClock
+from podium.lib.clock import ManualClock, SteadyClock
 
 
 def test_a_manual_clock_stands_still_until_it_is_advanced() -> None:
@@ -17,13 +15,6 @@ def test_a_manual_clock_stands_still_until_it_is_advanced() -> None:
 def test_a_manual_clock_does_not_go_back() -> None:
     with pytest.raises(ValueError, match="time does not go back"):
         ManualClock().advance(-1)
-
-
-def test_the_system_clock_reads_the_machines_clocks() -> None:
-    before_s, before_monotonic_s = time.time(), time.monotonic()
-    clock = SystemClock()
-    assert before_s <= clock.now() <= time.time()
-    assert before_monotonic_s <= clock.monotonic() <= time.monotonic()
 
 
 @pytest.mark.parametrize("set_by_s", [-3600.0, 3600.0])

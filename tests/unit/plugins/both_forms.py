@@ -35,7 +35,7 @@ from podium.framework.interface import (
     TableScorePlugin,
 )
 from podium.framework.status import SKIP, Status
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.plugins import IN_TREE
 from tests.unit.plugins.random_clusters import GPU, HOST, PREFERRED, REQUIRED, ZONE, RandomCluster, incoming
 

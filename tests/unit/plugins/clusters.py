@@ -15,9 +15,9 @@ from podium.cluster.cache import ReportBroken
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import FilterPlugin, ScorePlugin, TableFilterPlugin, TableScorePlugin
 from podium.framework.status import Status
-from podium.kube.objects import Node, Pod
-from podium.kube.resource_types import ResourceType
 from podium.lib.clock import Clock, ManualClock
+from podium.objects.core import Node, Pod
+from podium.objects.resource_types import ResourceType
 
 STATE = CycleState()
 

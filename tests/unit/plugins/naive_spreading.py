@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from podium.cluster import Snapshot
-from podium.kube.objects import (
+from podium.objects.core import (
     LabelSelector,
     Node,
     Pod,
@@ -19,8 +19,8 @@ from podium.kube.objects import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
-from podium.kube.selectors import compile_node_selector, compile_selector
-from podium.kube.tolerations import is_tolerated
+from podium.objects.selectors import compile_node_selector, compile_selector
+from podium.objects.tolerations import is_tolerated
 
 HOSTNAME = "kubernetes.io/hostname"
 UNRESOLVABLE, UNSCHEDULABLE = "UnschedulableAndUnresolvable", "Unschedulable"

@@ -13,10 +13,10 @@ import msgspec
 from hypothesis import strategies as st
 
 from podium.cluster import Snapshot
-from podium.kube import resource_types
-from podium.kube.objects import Pod
-from podium.kube.resource_types import ResourceType
-from podium.kube.workload_objects import Namespace, Service
+from podium.objects import resource_types
+from podium.objects.core import Pod
+from podium.objects.resource_types import ResourceType
+from podium.objects.workloads import Namespace, Service
 from tests import builders
 from tests.unit.plugins import storage
 from tests.unit.plugins.clusters import StillHandle, snapshot_of

@@ -10,9 +10,9 @@ import msgspec
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import FilterPlugin, PreFilterPlugin, TableFilterPlugin
 from podium.framework.status import Code, Status
-from podium.kube import resource_types
-from podium.kube.objects import Pod
-from podium.kube.storage_objects import (
+from podium.objects import resource_types
+from podium.objects.core import Pod
+from podium.objects.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,

@@ -15,9 +15,9 @@ from podium.cluster.footprint import footprint
 from podium.config.args import InterPodAffinityArgs, PodTopologySpreadArgs
 from podium.framework.cycle_state import CycleState
 from podium.framework.status import SKIP
-from podium.kube import resource_types
-from podium.kube.objects import Node, Pod
-from podium.kube.workload_objects import Namespace
+from podium.objects import resource_types
+from podium.objects.core import Node, Pod
+from podium.objects.workloads import Namespace
 from podium.plugins.inter_pod_affinity import InterPodAffinity
 from podium.plugins.pod_topology_spread import PodTopologySpread
 from tests.builders import node, pod

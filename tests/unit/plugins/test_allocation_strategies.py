@@ -13,7 +13,7 @@ from podium.config.args import (
     ScoringStrategy,
     UtilizationShapePoint,
 )
-from podium.kube.requests import scoring_requests
+from podium.objects.requests import scoring_requests
 from podium.plugins.allocation_strategies import strategy_of
 from tests.unit.plugins.clusters import node, pod, snapshot_of
 

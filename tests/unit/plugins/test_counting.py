@@ -24,8 +24,8 @@ from podium.framework.runtime import Framework
 from podium.framework.search import judge_all
 from podium.framework.trials import AfterFiltering
 from podium.framework.victims_known import VictimsKnown
-from podium.kube.objects import Pod
-from podium.kube.workload_objects import PodDisruptionBudget
+from podium.objects.core import Pod
+from podium.objects.workloads import PodDisruptionBudget
 from podium.plugins import IN_TREE
 from tests import builders
 from tests.unit.framework.profiles import Nominated, Recorder

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from podium.framework.status import Code
-from podium.kube.api_errors import ApiError, Conflict
-from podium.kube.objects import Pod
+from podium.objects.api_errors import ApiError, Conflict
+from podium.objects.core import Pod
 from podium.plugins.default_binder import DefaultBinder
 from tests.unit.plugins.clusters import STATE, StillHandle, pod
 

@@ -25,9 +25,9 @@ from podium.framework.schedule import attempt as attempt_asking
 from podium.framework.search import Rotation
 from podium.framework.status import unresolvable
 from podium.framework.survey import survey
-from podium.kube.objects import Node, Pod
-from podium.kube.resource_types import POD_DISRUPTION_BUDGETS
-from podium.kube.workload_objects import PodDisruptionBudget
+from podium.objects.core import Node, Pod
+from podium.objects.resource_types import POD_DISRUPTION_BUDGETS
+from podium.objects.workloads import PodDisruptionBudget
 from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
 from tests.builders import node, pod

@@ -14,8 +14,8 @@ from podium.config import ARGS_BY_PLUGIN, args
 from podium.framework.cluster_event import ActionType, ClusterEvent, EventRegistration, EventResource
 from podium.framework.interface import Plugin
 from podium.framework.queued_pod import QueuedPodInfo
-from podium.kube.objects import Pod
 from podium.lib.clock import ManualClock
+from podium.objects.core import Pod
 from podium.plugins import IN_TREE
 from podium.queues import HintMap, SilentObserver, build_hint_map
 from podium.queues.hints import Hints, Strategy

@@ -10,9 +10,9 @@ from podium.config.args import InterPodAffinityArgs
 from podium.framework.cluster_event import QueueingHint
 from podium.framework.cycle_state import CycleState
 from podium.framework.status import SKIP, Code, Status, unresolvable, unschedulable
-from podium.kube import resource_types
-from podium.kube.objects import Node, Pod
-from podium.kube.workload_objects import Namespace
+from podium.objects import resource_types
+from podium.objects.core import Node, Pod
+from podium.objects.workloads import Namespace
 from podium.plugins.inter_pod_affinity import InterPodAffinity
 from tests.builders import ZONE_LABEL, node, pod
 from tests.unit.plugins.clusters import StillHandle, snapshot_of

@@ -8,7 +8,7 @@ from podium.config.args import NodeAffinityArgs
 from podium.framework.cluster_event import QueueingHint
 from podium.framework.interface import PreFilterResult
 from podium.framework.status import SKIP, Code, unresolvable
-from podium.kube.objects import Node, Pod
+from podium.objects.core import Node, Pod
 from podium.plugins.node_affinity import NodeAffinity
 from tests.unit.plugins.clusters import (
     STATE,

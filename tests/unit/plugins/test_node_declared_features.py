@@ -7,7 +7,7 @@ import pytest
 
 from podium.framework.cluster_event import QueueingHint
 from podium.framework.status import SKIP, unresolvable
-from podium.kube.objects import Node
+from podium.objects.core import Node
 from podium.plugins.node_declared_features import NodeDeclaredFeatures
 from tests.unit.plugins.clusters import STATE, StillHandle, filtered, filtered_one_by_one, node, pod, snapshot_of
 

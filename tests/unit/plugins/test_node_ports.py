@@ -6,7 +6,7 @@ import pytest
 
 from podium.framework.cluster_event import QueueingHint
 from podium.framework.status import SKIP, unschedulable
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.plugins.node_ports import NodePorts
 from tests.unit.plugins.clusters import STATE, StillHandle, filtered, node, pod, snapshot_of
 

@@ -7,7 +7,7 @@ import pytest
 from podium.config.args import NodeResourcesFitArgs
 from podium.framework.cluster_event import QueueingHint
 from podium.framework.status import Code, Status, unresolvable, unschedulable
-from podium.kube.objects import Node, Pod
+from podium.objects.core import Node, Pod
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from tests.unit.plugins.clusters import (
     STATE,

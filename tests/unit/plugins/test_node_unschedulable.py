@@ -4,7 +4,7 @@ import pytest
 
 from podium.framework.cluster_event import QueueingHint
 from podium.framework.status import unresolvable
-from podium.kube.objects import Node
+from podium.objects.core import Node
 from podium.plugins.node_unschedulable import NodeUnschedulable
 from tests.unit.plugins.clusters import STATE, StillHandle, filtered, node, pod, snapshot_of
 

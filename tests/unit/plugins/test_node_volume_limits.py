@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from podium.client.informer import Informer
 from podium.cluster import Cache, Snapshot
 from podium.cluster.pod_states import PodState
 from podium.framework.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
 from podium.framework.status import SKIP, PluginError, unresolvable, unschedulable
-from podium.kube.informer import Informer
-from podium.kube.resource_types import ResourceType
-from podium.kube.storage_objects import CSINode, VolumeAttachment
-from podium.kube.unreadable import UnreadableCSINode
+from podium.objects.resource_types import ResourceType
+from podium.objects.storage import CSINode, VolumeAttachment
+from podium.objects.unreadable import UnreadableCSINode
 from podium.plugins.node_volume_limits import NodeVolumeLimits
 from tests.unit.plugins.clusters import StillHandle, filtered, filtered_one_by_one, node, pod
 from tests.unit.plugins.storage import (

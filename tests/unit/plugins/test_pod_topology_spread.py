@@ -10,9 +10,9 @@ from podium.config.args import LIST_DEFAULTING, PodTopologySpreadArgs, TopologyS
 from podium.framework.cluster_event import QueueingHint, Sees
 from podium.framework.cycle_state import CycleState
 from podium.framework.status import SKIP, Code, Status, unresolvable, unschedulable
-from podium.kube import resource_types
-from podium.kube.objects import Node, Pod
-from podium.kube.workload_objects import ReplicaSet, ReplicationController, Service, StatefulSet
+from podium.objects import resource_types
+from podium.objects.core import Node, Pod
+from podium.objects.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.plugins.pod_topology_spread import PodTopologySpread
 from podium.plugins.spread_constraints import HARD
 from tests.builders import ZONE_LABEL, node, pod

@@ -13,9 +13,9 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.promises import NoNominatedPods
 from podium.framework.schedule import DoesNotFit, Suggested, schedule
 from podium.framework.search import Rotation
-from podium.kube.objects import Pod
-from podium.kube.resource_types import NODES, POD_DISRUPTION_BUDGETS, PODS
-from podium.kube.wire import ObjectDecoder
+from podium.objects.core import Pod
+from podium.objects.resource_types import NODES, POD_DISRUPTION_BUDGETS, PODS
+from podium.objects.wire import ObjectDecoder
 from tests.builders import pod
 from tests.unit.plugins.clusters import StillHandle
 from tests.unit.plugins.test_default_preemption import profile

@@ -9,7 +9,7 @@ from podium.config.args import VolumeBindingArgs
 from podium.framework.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
 from podium.framework.cycle_state import CycleState
 from podium.framework.status import SKIP, Code, PluginError, unresolvable
-from podium.kube.objects import Node
+from podium.objects.core import Node
 from podium.plugins.volume_binding import VolumeBinding
 from tests.unit.plugins.clusters import StillHandle, node, pod
 from tests.unit.plugins.storage import (

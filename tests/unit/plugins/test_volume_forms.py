@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from podium.config.args import VolumeBindingArgs
 from podium.framework.status import PluginError
-from podium.kube.objects import Node, Pod
-from podium.kube.storage_objects import PersistentVolume, PersistentVolumeClaim
+from podium.objects.core import Node, Pod
+from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
 from tests.unit.plugins.clusters import node
 from tests.unit.plugins.storage import (
     SELECTED_NODE,

@@ -10,8 +10,8 @@ from podium.framework.cluster_event import EventRegistration
 from podium.framework.interface import FilterPlugin, Plugin, PreEnqueuePlugin, QueueSortPlugin
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.status import Status, unresolvable
-from podium.kube.objects import ObjectMeta, Pod, PodSpec, PodStatus, SchedulingGate
 from podium.lib.clock import ManualClock
+from podium.objects.core import ObjectMeta, Pod, PodSpec, PodStatus, SchedulingGate
 from podium.queues import Place, QueueObserver, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
 
 PROFILE = "podium"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podium.kube.objects import (
+from podium.objects.core import (
     Container,
     ContainerStatus,
     ExtendedResourceClaimStatus,

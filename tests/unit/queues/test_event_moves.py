@@ -23,8 +23,8 @@ from podium.framework.cluster_event import (
 )
 from podium.framework.interface import Plugin, PreEnqueuePlugin
 from podium.framework.status import Status, unresolvable
-from podium.kube.objects import Node, Pod
 from podium.lib.clock import ManualClock
+from podium.objects.core import Node, Pod
 from podium.plugins import IN_TREE
 from podium.queues import Place, QueueProfile, SchedulingQueue, build_hint_map, node_changes, pod_changes
 from podium.testing.random_clusters import random_cluster

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from podium.framework.cluster_event import NODE_ADD, ActionType, EventResource, QueueingHint, Sees, on
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.queues import Place
 from tests.unit.queues.builders import Bench, Rejecter, pod
 

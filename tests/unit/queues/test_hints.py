@@ -24,8 +24,8 @@ from podium.framework.cluster_event import (
 )
 from podium.framework.interface import NodeInfo, Plugin, ScorePlugin
 from podium.framework.queued_pod import QueuedPodInfo
-from podium.kube.objects import Pod
 from podium.lib.clock import ManualClock
+from podium.objects.core import Pod
 from podium.queues import HintMap, build_hint_map
 from podium.queues.hints import Hints, Strategy
 from tests.unit.queues.builders import PROFILE, Recorder, Rejecter, WithoutArgs, pod

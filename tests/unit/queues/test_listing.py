@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from podium.framework.cluster_event import ActionType, EventResource, on
 from podium.framework.interface import Plugin
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.queues import ListedPod, NextTry, Place
 from tests.unit.queues.builders import Bench, Gates, Rejecter, pod
 

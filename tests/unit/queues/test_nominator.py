@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.queues import Nominator
 from tests import builders
 from tests.unit.queues.builders import pod

@@ -8,7 +8,7 @@ import pytest
 
 from podium.framework.interface import QueueSortPlugin
 from podium.framework.queued_pod import QueuedPodInfo
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.queues import Place
 from tests.unit.daemon.hostile_plugins import EXCEPTIONS, ODD_VALUES
 from tests.unit.queues.builders import Bench, ByPriority, WithoutArgs, pod

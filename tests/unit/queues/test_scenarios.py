@@ -16,7 +16,7 @@ from podium.framework.cluster_event import (
 )
 from podium.framework.interface import PreEnqueuePlugin
 from podium.framework.status import Status, unresolvable
-from podium.kube.objects import Pod
+from podium.objects.core import Pod
 from podium.queues import Place
 from tests.unit.queues.builders import Bench, Gates, Rejecter, WithoutArgs, pod
 

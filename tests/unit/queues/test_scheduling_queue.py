@@ -13,7 +13,7 @@ from podium.framework.cluster_event import (
     QueueingHint,
     on,
 )
-from podium.kube.objects import Pod, Toleration
+from podium.objects.core import Pod, Toleration
 from podium.queues import AlreadyQueued, Place, PodBackoff, QueueStatistics, QueueTimes
 from tests.unit.queues.builders import Bench, Gates, Rejecter, pod
 

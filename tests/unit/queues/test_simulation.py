@@ -26,7 +26,7 @@ from podium.framework.cluster_event import (
 from podium.framework.interface import PreEnqueuePlugin
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.status import Status, unresolvable
-from podium.kube.objects import Node, Pod
+from podium.objects.core import Node, Pod
 from podium.queues import Place, node_changes, pod_changes
 from podium.telemetry import Metrics
 from tests.builders import node

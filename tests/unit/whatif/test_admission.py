@@ -1,4 +1,4 @@
-from podium.kube.resource_types import NAMESPACES, NODES, PODS, SERVICES
+from podium.objects.resource_types import NAMESPACES, NODES, PODS, SERVICES
 from podium.whatif.admission import Admission
 
 LIMITED = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}

@@ -1,6 +1,6 @@
 import pytest
 
-from podium.kube.resource_types import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from podium.objects.resource_types import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from podium.whatif.errors import ManifestError
 from podium.whatif.manifests import read_manifest, resource_of
 from tests.unit.whatif.manifests import node, pod

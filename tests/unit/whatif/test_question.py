@@ -3,7 +3,7 @@ import json
 import pytest
 
 from podium.config import default_configuration
-from podium.kube import resource_types
+from podium.objects import resource_types
 from podium.plugins import IN_TREE
 from podium.whatif import ManifestError, Question, WhatIfError
 from podium.whatif.files import read_objects

@@ -1,4 +1,4 @@
-from podium.kube.resource_types import NODES, PODS, SERVICES
+from podium.objects.resource_types import NODES, PODS, SERVICES
 from podium.whatif.world import World
 from tests.unit.whatif.manifests import node, pod
 

@@ -11,10 +11,10 @@ import pytest
 
 from podium.cli.configuration import Usable, usable
 from podium.daemon.doctor import Finding, Report, Verdict, examine
-from podium.kube.api_errors import ApiError, Forbidden, NotFound, ServerError, Unauthorized, Unreachable
-from podium.kube.resource_types import ALL
-from podium.kube.times import format_micro_time
 from podium.lib.clock import ManualClock
+from podium.objects.api_errors import ApiError, Forbidden, NotFound, ServerError, Unauthorized, Unreachable
+from podium.objects.resource_types import ALL
+from podium.objects.times import format_micro_time
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from podium.daemon.election import Elector, LeadershipLost, LeaseLock, Term, Timings
-from podium.kube.api_errors import (
+from podium.objects.api_errors import (
     AlreadyExists,
     ApiError,
     Conflict,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium.daemon.election import LeaseLock, LeaseRecord
-from podium.kube.api_errors import Malformed
+from podium.objects.api_errors import Malformed
 from tests.unit.binder.builders import Request, Wire
 
 pytestmark = pytest.mark.anyio

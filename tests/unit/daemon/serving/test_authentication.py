@@ -7,8 +7,8 @@ import pytest
 
 from podium.daemon.serving import ServingTls, self_signed
 from podium.daemon.serving.authentication import ANONYMOUS, Authenticator, ClientAuthorities, NotAuthenticated, User
-from podium.kube.api_errors import Forbidden, Unreachable
 from podium.lib.clock import ManualClock
+from podium.objects.api_errors import Forbidden, Unreachable
 from tests.unit.binder.builders import Request, Wire
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,8 @@ import pytest
 
 from podium.daemon.serving.authentication import ANONYMOUS, User
 from podium.daemon.serving.authorization import Authorizer, NotDecided
-from podium.kube.api_errors import Unreachable
 from podium.lib.clock import ManualClock
+from podium.objects.api_errors import Unreachable
 from tests.unit.binder.builders import Request, Wire
 
 pytestmark = pytest.mark.anyio

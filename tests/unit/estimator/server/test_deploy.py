@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from podium.cli.estimator import serve
+from podium.client.credentials import load
+from podium.client.session import ApiSession
 from podium.estimator.member import Gates
 from podium.estimator.server.live import LiveMember
-from podium.kube.credentials import load
-from podium.kube.session import ApiSession
 from podium.lib.clock import ManualClock
 
 DEPLOY = Path(__file__).parents[4] / "deploy" / "estimator"

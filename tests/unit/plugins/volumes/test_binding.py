@@ -13,9 +13,9 @@ from podium.config.args import VolumeBindingArgs
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import PreBindPreFlightResult
 from podium.framework.status import SKIP, Status, unresolvable
-from podium.kube import resource_types
-from podium.kube.api_errors import Conflict
-from podium.kube.objects import Pod
+from podium.objects import resource_types
+from podium.objects.api_errors import Conflict
+from podium.objects.core import Pod
 from podium.plugins.volume_binding import VolumeBinding
 from tests.unit.plugins.clusters import node, snapshot_of
 from tests.unit.plugins.storage import (

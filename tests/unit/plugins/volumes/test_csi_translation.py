@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.kube.objects import NodeSelector, Volume
+from podium.objects.core import NodeSelector, Volume
 from podium.plugins.volumes.csi_translation import (
     TranslationError,
     driver_of_provisioner,

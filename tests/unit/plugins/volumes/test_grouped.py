@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from podium.kube.informer import Informer
-from podium.kube.resource_types import PERSISTENT_VOLUMES
+from podium.client.informer import Informer
+from podium.objects.resource_types import PERSISTENT_VOLUMES
 from podium.plugins.volumes.claims import class_of_volume
 from podium.plugins.volumes.grouped import grouped
 from tests.unit.plugins.clusters import Listed

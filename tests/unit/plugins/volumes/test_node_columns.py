@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from podium.client.informer import Informer
 from podium.cluster import Cache
-from podium.kube.informer import Informer
-from podium.kube.resource_types import CSI_NODES
-from podium.kube.storage_objects import CSINode
+from podium.objects.resource_types import CSI_NODES
+from podium.objects.storage import CSINode
 from podium.plugins.volumes.node_columns import NodeColumn, change_log_of
 from tests.builders import node
 from tests.unit.plugins.clusters import Listed

@@ -1,0 +1,85 @@
+"""The client's side of TLS towards one API server, from files that may change or from what a kubeconfig holds itself.
+
+Owns what is read and the `ssl` context made of it. Never decides when to look again: `client.credentials` does.
+No directory is written to: see `lib.private_file`.
+"""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podium.lib.private_file import private_file
+
+
+@dataclass(frozen=True, slots=True)
+class Pem:
+    """Certificates or a key: a file, or their text."""
+
+    path: str = ""
+    text: bytes = field(default=b"", repr=False)
+
+    def read(self) -> bytes:
+        """The text as it is now. Raises: OSError."""
+        return Path(self.path).read_bytes() if self.path else self.text
+
+    def __str__(self) -> str:
+        return self.path or "in the kubeconfig"
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSource:
+    """Where everything comes from; without authorities those of the system count."""
+
+    authorities: Pem | None = None
+    certificate: Pem | None = None
+    key: Pem | None = None
+    verify: bool = True
+
+    def read(self) -> TlsContent:
+        """What is there now. Raises: OSError, ValueError; the text names the file."""
+        authorities = _read("certificate authority", self.authorities)
+        if self.authorities is not None and not authorities:
+            raise ValueError(f"certificate authority {self.authorities}: it is empty")
+        return TlsContent(authorities, _read("client certificate", self.certificate), _read("client key", self.key))
+
+    def context(self, content: TlsContent) -> ssl.SSLContext:
+        """A client's side of TLS. Raises: ValueError for what cannot be used; the text names the file."""
+        try:
+            # Text beyond ASCII stands in comments.
+            cadata = content.authorities.decode("ascii", "ignore") or None
+            made = ssl.create_default_context(cadata=cadata)
+        except ssl.SSLError as error:
+            raise ValueError(f"certificate authority {self.authorities}: {error}") from error
+        # Python 3.13 became stricter about certificates than Go is; clusters' own authorities often fail its checks.
+        made.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if not self.verify:
+            made.check_hostname = False
+            made.verify_mode = ssl.CERT_NONE
+        if content.certificate:
+            try:
+                with private_file(content.key + b"\n" + content.certificate) as path:
+                    # A password, so that OpenSSL does not ask for one on the terminal.
+                    made.load_cert_chain(path, password="")
+            except OSError as error:
+                raise ValueError(f"client certificate {self.certificate}, key {self.key}: {error}") from error
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class TlsContent:
+    """What was read, for comparison with what is read later."""
+
+    authorities: bytes
+    certificate: bytes = field(repr=False)
+    key: bytes = field(repr=False)
+
+
+def _read(called: str, pem: Pem | None) -> bytes:
+    if pem is None:
+        return b""
+    try:
+        return pem.read()
+    except OSError as error:
+        raise OSError(f"{called} {pem}: {error.strerror}") from error

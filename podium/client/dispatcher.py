@@ -1,0 +1,375 @@
+"""The order in which writes go out.
+
+Owns the bound on writes in flight, its shares, the client's rate limit and the waits that a 429 asks for. Bindings go
+first, then status, then Events: nothing less important goes while a write waits for nothing but prompt answers to
+others. Within each, the writes of one kind in one namespace share a lane, and lanes take turns; within a lane the most
+urgent goes first, then the first that came. Never looks into a write.
+
+A lane may have a quarter as many writes in flight as slots are left free: one lane alone a fifth of all, several even
+shares of more and more of them. So a newcomer finds slots even where many namespaces wait for slow answers.
+
+A 429 is waited out by the write that it refuses, and if other objects are refused, too, by its lane. Where the server
+refuses everybody, everything waits that is no more important than what was refused.
+
+Source: client-go v0.36 rest/request.go and rest/with_retry.go (429: retried up to ten times, as Retry-After says).
+Differs: upstream has a client with a limit of its own for Events; here it is one dispatcher with a second bucket. The
+time that a write has waited includes the wait for others in flight, not only for the client's rate limit. Upstream
+bounds no writes in flight, and each write waits out its own refusals only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, Protocol, TypeAlias
+
+from podium.client.rate_limit import TokenBucket
+from podium.client.session import JSON, Method
+from podium.client.write_lanes import SLOW_S, SLOW_WAITING_MAX, Lane
+from podium.lib.clock import Clock
+from podium.objects.api_errors import ApiError, TooManyRequests
+
+IN_FLIGHT_MAX: Final = 160
+_SHARE: Final = 4
+_LANES_KEPT: Final = 1000
+_RETRIES_MAX: Final = 10
+_REQUEST_S_MAX: Final = 15.0
+"""How long a request may take, not counted the wait before it. The server may go on with a write, which is looked up on
+another connection: either it is slow, or the connection is dead."""
+
+
+class Requester(Protocol):
+    """What writes go out through: `ApiSession`, or any transport that raises as it does."""
+
+    async def request(
+        self, method: Method, path: str, body: bytes | None = None, *, content_type: str = ..., deadline_s: float = ...
+    ) -> bytes:
+        """Make one request and return the answer's body."""
+        ...
+
+
+class WriteObserver(Protocol):
+    """Is told what happens to writes before they go out."""
+
+    def throttled(self, method: str, seconds: float) -> None:
+        """A write has waited so long for its turn."""
+        ...
+
+    def retried(self, method: str, status: int) -> None:
+        """A write is made again after that status."""
+        ...
+
+
+Compose: TypeAlias = Callable[[], bytes | None]
+"""Says at the last moment what to write; None if nothing is to be written any more."""
+
+
+class Priority(IntEnum):
+    """What goes first."""
+
+    BINDING = 0
+    STATUS = 1
+    EVENT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DispatcherStatistics:
+    """A reading of the dispatcher's gauges and counters."""
+
+    in_flight: int
+    waiting: dict[Priority, int]
+    throttled_total: int
+
+
+class Dispatcher:
+    """Lets writes through, `in_flight_max` at a time, at most three quarters of them status patches and Events.
+
+    Args:
+        limiter: of bindings and status; None for no limit.
+        event_limiter: of Events; None for no limit.
+
+    Cost: below 2 us where a slot is free.
+    Invariant: a write that is cancelled while it waits, or just as its turn comes, gives its turn to the next.
+    """
+
+    def __init__(
+        self,
+        session: Requester,
+        clock: Clock,
+        *,
+        in_flight_max: int = IN_FLIGHT_MAX,
+        limiter: TokenBucket | None = None,
+        event_limiter: TokenBucket | None = None,
+        observer: WriteObserver | None = None,
+    ) -> None:
+        assert in_flight_max > 0, "no write could ever go"
+        self._session = session
+        self._clock = clock
+        self._observer = observer
+        self._in_flight_max = in_flight_max
+        self._free = [in_flight_max, max(1, in_flight_max * 3 // 4), max(1, in_flight_max // 2)]
+        self._limiters = (limiter, limiter, event_limiter)
+        self._needs_token = [False, False, False]
+        self._lanes: tuple[dict[tuple[str, str], Lane], ...] = ({}, {}, {})
+        self._waiting: tuple[deque[Lane], ...] = (deque(), deque(), deque())
+        self._paused_until_s = [0.0, 0.0, 0.0]
+        self._timer: asyncio.TimerHandle | None = None
+        self._wakes_s = math.inf
+        self._throttled_total = 0
+
+    async def send(
+        self,
+        priority: Priority,
+        method: Method,
+        path: str,
+        body: bytes | Compose | None = None,
+        *,
+        content_type: str = JSON,
+        namespace: str = "",
+        urgency: int | None = None,
+    ) -> bytes:
+        """Make a write when its turn comes, and again after a 429, which did nothing.
+
+        Args:
+            body: may be composed when the turn has come.
+            namespace: of the object, which decides on the lane.
+            urgency: the greater, the earlier among those that wait in the same lane.
+
+        Raises: as `ApiSession.request`; `TooManyRequests` only after ten retries.
+        """
+        lane = self._lanes[priority].get((method, namespace)) or self._new_lane(priority, method, namespace)
+        for _ in range(_RETRIES_MAX):
+            try:
+                answer = await self._send_once(lane, method, path, body, content_type, urgency)
+            except TooManyRequests as refused:
+                if self._observer is not None:
+                    self._observer.retried(method, refused.code)
+                if not refused.is_server_wide:
+                    await asyncio.sleep(refused.retry_after_s)
+            except ApiError:
+                self._accept(lane)
+                raise
+            else:
+                if lane.refused:
+                    self._accept(lane)
+                return answer
+        return await self._send_once(lane, method, path, body, content_type, urgency)
+
+    def statistics(self) -> DispatcherStatistics:
+        """Gauges and counters now."""
+        waiting = {priority: self.waiting(priority) for priority in Priority}
+        return DispatcherStatistics(self._in_flight_max - self._free[0], waiting, self._throttled_total)
+
+    def waiting(self, priority: Priority) -> int:
+        """How many writes of that priority wait for their turn."""
+        return sum(len(lane.waiting) for lane in self._waiting[priority])
+
+    def backlog(self) -> int:
+        """How many bindings and status patches wait for others to be answered.
+
+        Those that wait in slow lanes hold nobody else up, and count only when they are very many.
+        """
+        bindings, statuses = self._waiting[0], self._waiting[1]
+        if not bindings and not statuses:
+            return 0
+        now_s, prompt, slow = self._clock.monotonic(), 0, 0
+        for lanes in (bindings, statuses):
+            for lane in lanes:
+                if lane.is_slow(now_s):
+                    slow += len(lane.waiting)
+                else:
+                    prompt += len(lane.waiting)
+        return prompt + max(0, slow - SLOW_WAITING_MAX)
+
+    # ------------------------------------------------------------ one write
+
+    async def _send_once(
+        self,
+        lane: Lane,
+        method: Method,
+        path: str,
+        body: bytes | Compose | None,
+        content_type: str,
+        urgency: int | None,
+    ) -> bytes:
+        asked_s = started_s = self._clock.monotonic()
+        if not self._enter(lane, asked_s):
+            await self._wait_turn(lane, urgency)
+            started_s = self._clock.monotonic()
+        try:
+            if self._observer is not None:
+                self._observer.throttled(method, started_s - asked_s)
+            if callable(body):
+                body = body()
+                if body is None:
+                    return b""
+            return await self._session.request(method, path, body, content_type=content_type, deadline_s=_REQUEST_S_MAX)
+        except TooManyRequests as refused:
+            # Before the slot is given back: the next write of the lane would be refused as well.
+            self._refuse(lane, path, refused)
+            raise
+        finally:
+            lane.progress_s = ended_s = self._clock.monotonic()
+            lane.was_slow = ended_s - started_s > SLOW_S
+            self._leave(lane)
+
+    def _enter(self, lane: Lane, now_s: float) -> bool:
+        """Whether a slot could be taken at once, without overtaking anyone."""
+        priority, in_flight, free = lane.priority, lane.in_flight, self._free
+        if (
+            lane.waiting
+            or (priority and (self._waiting[0] or self._waiting[priority - 1]))
+            or in_flight >= lane.limit
+            or in_flight * _SHARE >= free[0]
+            or (priority and in_flight * _SHARE >= min(free[1 : priority + 1]))
+            or now_s < self._paused_until_s[priority]
+        ):
+            return False
+        limiter = self._limiters[priority]
+        if limiter is not None:
+            needs = self._needs_token
+            if (needs[0] and priority < 2) or needs[priority] or limiter.try_take() > 0.0:
+                return False
+        if not in_flight:
+            lane.progress_s = now_s
+        lane.in_flight = in_flight + 1
+        free[0] -= 1
+        if priority:
+            self._count_lesser(priority, -1)
+        return True
+
+    def _leave(self, lane: Lane) -> None:
+        """Give a slot back."""
+        priority, free = lane.priority, self._free
+        lane.in_flight -= 1
+        assert lane.in_flight >= 0, "a slot was given back twice"
+        free[0] += 1
+        if priority:
+            self._count_lesser(priority, 1)
+        bindings, statuses, events = self._waiting
+        if bindings or statuses or events:
+            self._let_go()
+
+    def _count_lesser(self, priority: int, change: int) -> None:
+        """Count the slots that are free for what is less important than bindings; Events take from those of both."""
+        for each in range(1, priority + 1):
+            self._free[each] += change
+
+    def _new_lane(self, priority: Priority, method: Method, namespace: str) -> Lane:
+        lanes = self._lanes[priority]
+        if len(lanes) >= _LANES_KEPT:
+            for key in [key for key, lane in lanes.items() if not lane.in_flight and not lane.waiting]:
+                del lanes[key]
+        lane = lanes[method, namespace] = Lane(int(priority), self._in_flight_max)
+        return lane
+
+    # ------------------------------------------------------------ refusals
+
+    def _refuse(self, lane: Lane, path: str, refused: TooManyRequests) -> None:
+        """Keep the writes back that the same 429 would meet."""
+        self._throttled_total += 1
+        now_s = self._clock.monotonic()
+        if refused.is_server_wide:
+            for priority in range(lane.priority, len(Priority)):
+                self._paused_until_s[priority] = max(self._paused_until_s[priority], now_s + refused.retry_after_s)
+            return
+        gap_s = lane.refuse(path, refused.retry_after_s, now_s)
+        if gap_s > 0.0:
+            asyncio.get_running_loop().call_later(gap_s, self._probe, lane)
+
+    def _probe(self, lane: Lane) -> None:
+        lane.probe(self._clock.monotonic())
+        self._let_go()
+
+    def _accept(self, lane: Lane) -> None:
+        lane.accept()
+        self._let_go()
+
+    # ------------------------------------------------------------ turns
+
+    async def _wait_turn(self, lane: Lane, urgency: int | None) -> None:
+        """Queue for a slot and return holding it."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if not lane.waiting:
+            self._waiting[lane.priority].append(lane)
+        lane.add(turn, urgency or 0)
+        self._let_go()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self._leave(lane)
+            elif lane.remove(turn) and not lane.waiting:
+                self._waiting[lane.priority].remove(lane)
+            raise
+
+    def _let_go(self) -> None:
+        """Wake those whose turn has come; where only time is missing, come back then."""
+        now_s, delay_s = self._clock.monotonic(), 0.0
+        for priority, lanes in enumerate(self._waiting):
+            if lanes:
+                missing_s = self._paused_until_s[priority] - now_s
+                if missing_s <= 0.0:
+                    missing_s = self._let_go_of(priority, now_s)
+                if missing_s > 0.0:
+                    delay_s = min(delay_s or missing_s, missing_s)
+                elif self._is_held_up(priority, now_s):
+                    delay_s = min(delay_s or SLOW_S, SLOW_S)
+                    break
+            else:
+                self._needs_token[priority] = False
+        if delay_s > 0.0 and now_s + delay_s < self._wakes_s:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._wakes_s = now_s + delay_s
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._wake)
+
+    def _wake(self) -> None:
+        self._timer, self._wakes_s = None, math.inf
+        self._let_go()
+
+    def _is_held_up(self, priority: int, now_s: float) -> bool:
+        """Whether any writes of that priority wait for nothing but prompt answers to others."""
+        free = min(self._free[: priority + 1])
+        return any(
+            lane.waiting and lane.in_flight * _SHARE >= free and not lane.is_slow(now_s)
+            for lane in self._waiting[priority]
+        )
+
+    def _let_go_of(self, priority: int, now_s: float) -> float:
+        """Wake the waiters of one priority, one of each lane in turn.
+
+        Returns: the seconds until its bucket has a token, 0.0 if that is not what they wait for.
+        """
+        lanes, limiter = self._waiting[priority], self._limiters[priority]
+        self._needs_token[priority] = False
+        passed_over = 0
+        while passed_over < len(lanes) and (free := min(self._free[: priority + 1])) > 0:
+            lane = lanes[0]
+            if lane.in_flight >= lane.limit or lane.in_flight * _SHARE >= free:
+                lanes.rotate(-1)
+                passed_over += 1
+                continue
+            passed_over = 0
+            is_wanted = lane.is_next_wanted()
+            delay_s = limiter.try_take() if is_wanted and limiter is not None else 0.0
+            if delay_s > 0.0:
+                self._needs_token[priority] = True
+                return delay_s
+            turn = lane.pop()
+            if lane.waiting:
+                lanes.rotate(-1)
+            else:
+                lanes.popleft()
+            if is_wanted:
+                if not lane.in_flight:
+                    lane.progress_s = now_s
+                lane.in_flight += 1
+                self._free[0] -= 1
+                self._count_lesser(priority, -1)
+                turn.set_result(None)
+        return 0.0

@@ -1,0 +1,151 @@
+"""Whether the API server's history still is the one that was seen, or has gone back, as when etcd is restored.
+
+Then versions begin again below those seen, objects are as they were, and a watch from a version that is yet to come is
+silent until it has come, for minutes or hours. An API server that was not restarted with its etcd even goes on listing
+what etcd has lost; only single objects it reads from etcd. So when a watch has been broken, when a version has gone
+back, and now and then, the pods and nodes that changed last are read (`client.witnesses`): they must be as they are
+known, or the watch must soon say how they have changed. If not, history has gone back, and everything is listed again.
+
+What stays unseen: a history that has caught up before it is asked about, if all that was lost has changed again since.
+
+An old version alone proves nothing: events may be delayed or sent twice. Owns the doubts, which get rare when they come
+to nothing, and how often everything is listed again. Never changes what is known.
+
+Differs: client-go does not notice; kube-scheduler ends its process if it sees a pod on another node than before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import anyio
+
+from podium.client.witnesses import HistoryLostError, Witnesses
+from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError
+
+log = get_logger("client")
+
+LOOK_EVERY_S: Final = 10.0
+START_OVER_EVERY_S: Final = 30.0
+_START_OVER_S_MAX: Final = 120.0
+_DOUBT_S_MIN, _DOUBT_S_MAX = 1.0, 60.0
+_RESUMED_S_MIN: Final = 10.0
+_ASK_AGAIN_S: Final = 2.0
+_FORGIVEN_AFTER_S: Final = 300.0
+
+
+class Pause:
+    """Pauses that grow while one follows soon after the other."""
+
+    def __init__(self, clock: Clock, first_s: float, longest_s: float) -> None:
+        self._clock = clock
+        self._first_s, self._longest_s = first_s, longest_s
+        self._next_s, self._last_s = first_s, -math.inf
+
+    def left_s(self) -> float:
+        """How long to wait yet."""
+        return max(0.0, self._last_s + self._next_s - self._clock.monotonic())
+
+    def begin(self) -> None:
+        """It has been done just now."""
+        now_s = self._clock.monotonic()
+        is_soon = now_s - self._last_s < self._next_s + _FORGIVEN_AFTER_S
+        self._next_s = min(2.0 * self._next_s, self._longest_s) if is_soon else self._first_s
+        self._last_s = now_s
+
+    def shorten(self, seconds: float) -> None:
+        """Let the pause that is under way be no longer than that."""
+        self._next_s = min(self._next_s, seconds)
+
+
+class History:
+    """The doubts about one API server, and what follows from them.
+
+    Args:
+        kinds: whose objects are asked about: of what changes most, and matters most.
+        start_over: lists everything again.
+    """
+
+    def __init__(self, clock: Clock, kinds: Sequence[Witnesses[Any]], start_over: Callable[[], None]) -> None:
+        self._kinds = kinds
+        self._start_over = start_over
+        self._doubts = Pause(clock, _DOUBT_S_MIN, _DOUBT_S_MAX)
+        self._starts = Pause(clock, START_OVER_EVERY_S, _START_OVER_S_MAX)
+        self._awake = anyio.Event()
+        self._is_refuted = False
+        self._starts_unproven = 0
+
+    def doubt(self) -> None:
+        """A version has gone back, which may only be an old event: find out."""
+        self._awake.set()
+
+    def resumed(self) -> None:
+        """A watch that was broken goes on: perhaps on another history."""
+        for kind in self._kinds:
+            kind.suspect()
+        self._starts.shorten(_RESUMED_S_MIN)
+        self._doubts.shorten(_DOUBT_S_MIN)
+        self._awake.set()
+
+    def refute(self, why: str) -> None:
+        """Something was seen that can only be if history has gone back."""
+        if self._is_refuted:
+            return
+        self._is_refuted = True
+        self._awake.set()
+        if self._starts_unproven:
+            log.error("The API server goes on showing what etcd has lost: it has to be restarted", why=why)
+        else:
+            log.warning("The API server's history has gone back, as when etcd is restored", why=why)
+
+    async def run(self) -> None:
+        """Follow up doubts, and look now and then, until cancelled."""
+        while True:
+            with anyio.move_on_after(LOOK_EVERY_S):
+                await self._awake.wait()
+            if not self._awake.is_set():
+                await self._find_out()
+            elif left_s := (self._starts if self._is_refuted else self._doubts).left_s():
+                self._awake = anyio.Event()
+                with anyio.move_on_after(left_s):
+                    await self._awake.wait()
+                self._awake.set()
+            elif self._is_refuted:
+                self._list_all()
+            else:
+                self._awake = anyio.Event()
+                self._doubts.begin()
+                await self._find_out()
+
+    def _list_all(self) -> None:
+        self._is_refuted = False
+        for kind in self._kinds:
+            kind.trust()
+        self._starts.begin()
+        self._starts_unproven += 1
+        self._start_over()
+        # Whether that has helped is found out as soon as the lists are there.
+        self._doubts.shorten(_DOUBT_S_MIN)
+
+    async def _find_out(self) -> None:
+        again_s = _ASK_AGAIN_S
+        # A list that is under way comes first.
+        listed = [kind for kind in self._kinds if kind.is_listed]
+        try:
+            if all([await kind.ask() for kind in listed]) and len(listed) == len(self._kinds):
+                self._starts_unproven = 0
+            if len(listed) == len(self._kinds):
+                return
+        except HistoryLostError as shown:
+            self.refute(str(shown))
+            return
+        except ApiError as error:
+            log.debug("cannot find out whether history has gone back", error=str(error))
+            again_s = max(again_s, error.retry_after_s or 0.0)
+        await anyio.sleep(again_s)
+        self._doubts.shorten(_ASK_AGAIN_S)
+        self._awake.set()

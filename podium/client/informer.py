@@ -1,0 +1,310 @@
+"""Objects of the cluster, kept current, and word of each change.
+
+Owns the stores and calls the handlers. Never decides what a change means, and hands objects out as they are: they are
+immutable.
+
+Source: client-go v0.36 tools/cache/shared_informer.go.
+Differs: handlers are called on the loop, at once, one after the other; they hear of the first list while it arrives,
+and again of what a next one says otherwise if it does not arrive whole; nothing is decided while a later list is taken
+in (`client.consistency`); an object that was deleted and made anew unseen is delivered as deleted and added, not as
+updated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Generic, Protocol, TypeVar
+
+import anyio
+
+from podium.client.consistency import Consistency
+from podium.lib.change_log import ChangeLog
+from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.lib.system_clock import SystemClock
+from podium.lib.turns import Turns
+from podium.objects.index import Index
+from podium.objects.resource_types import KubeObject, ObjectT, ResourceType
+from podium.objects.resource_versions import is_older
+from podium.objects.wire import BrokenObject
+
+log = get_logger("client")
+
+_GONE_KEPT: Final = 10_000
+"""Of so many objects it is remembered at which version they were deleted: an old event must not bring them back."""
+
+_STATES_KEPT: Final = 4096
+"""How many states of objects a change log remembers at least."""
+
+_LOOK_AGAIN_S = 0.02
+
+HandledT_contra = TypeVar("HandledT_contra", contravariant=True)
+
+
+class Handler(Protocol[HandledT_contra]):
+    """What wants to know about changes. Plain functions: they note the change and return."""
+
+    def on_add(self, new: HandledT_contra, /) -> None:
+        """There is a new object."""
+        ...
+
+    def on_update(self, old: HandledT_contra, new: HandledT_contra, /) -> None:
+        """The object, the same by uid, has changed."""
+        ...
+
+    def on_delete(self, old: HandledT_contra, /) -> None:
+        """The object is gone; `old` is its last known state."""
+        ...
+
+    def on_broken(self, broken: BrokenObject, /) -> None:
+        """The object cannot be understood; what was known of it before, if anything, stays in the store."""
+        ...
+
+
+class Informer(Generic[ObjectT]):
+    """The objects of one resource, by key; reads are answered from memory.
+
+    Invariant: a handler sees on_add, any number of on_update, and on_delete of an object in this order, and during each
+    call the store already holds the new state.
+    """
+
+    def __init__(
+        self,
+        resource: ResourceType[ObjectT],
+        on_handler_error: Callable[[str, Exception], None],
+        clock: Clock | None = None,
+        consistency: Consistency | None = None,
+    ) -> None:
+        self.resource = resource
+        self._clock = clock or SystemClock()
+        self._consistency = consistency or Consistency(self._clock)
+        self._on_handler_error = on_handler_error
+        self._items: dict[str, ObjectT] = {}
+        self._by_namespace: dict[str, dict[str, ObjectT]] | None = None
+        self._indexes: list[Index[ObjectT]] = []
+        self._change_log: ChangeLog[ObjectT] | None = None
+        self._broken: dict[str, BrokenObject] = {}
+        self._gone: dict[str, str] = {}
+        self._on_add: list[Callable[[ObjectT], None]] = []
+        self._on_update: list[Callable[[ObjectT, ObjectT], None]] = []
+        self._on_delete: list[Callable[[ObjectT], None]] = []
+        self._on_broken: list[Callable[[BrokenObject], None]] = []
+        self._synced = anyio.Event()
+
+    def add_handler(self, handler: Handler[ObjectT]) -> None:
+        """Tell it of every change; only before the informer has started."""
+        assert not self._items, "a handler that comes late would miss what is there already"
+        self._on_add.append(handler.on_add)
+        self._on_update.append(handler.on_update)
+        self._on_delete.append(handler.on_delete)
+        self._on_broken.append(handler.on_broken)
+
+    def get(self, key: str) -> ObjectT | None:
+        """The object with that key (`<namespace>/<name>`, or the name)."""
+        return self._items.get(key)
+
+    def list(self) -> Iterable[ObjectT]:
+        """All objects, a live view: not to be held across an await."""
+        return self._items.values()
+
+    def in_namespace(self, namespace: str) -> Iterable[ObjectT]:
+        """The objects of one namespace, a live view. Cost: one pass over all objects, the first time only."""
+        if self._by_namespace is None:
+            self._by_namespace = {}
+            for key, item in self._items.items():
+                self._by_namespace.setdefault(item.metadata.namespace, {})[key] = item
+        return self._by_namespace.get(namespace, {}).values()
+
+    def index(self, text_of: Callable[[ObjectT], str]) -> Index[ObjectT]:
+        """The objects by a text made of each; handlers see it as up to date as the store."""
+        made = Index(text_of)
+        for item in self._items.values():
+            made.put(item)
+        self._indexes.append(made)
+        return made
+
+    def change_log(self) -> ChangeLog[ObjectT]:
+        """Each state of an object that came or went since this was first asked for; a change is one of each."""
+        if self._change_log is None:
+            self._change_log = ChangeLog(_STATES_KEPT)
+        return self._change_log
+
+    def __len__(self) -> int:
+        """How many objects there are."""
+        return len(self._items)
+
+    @property
+    def synced(self) -> bool:
+        """Whether everything that was there at the start has been delivered."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Wait until `synced`."""
+        await self._synced.wait()
+
+    # ------------------------------------------------------------ what the reflector calls
+
+    def put(self, item: ObjectT) -> None:
+        """Take an added or modified object; one not newer than the known state, or than its deletion, is left out.
+
+        One without a version is as new as its place in the watch says.
+        """
+        key, version = item.key, item.metadata.resource_version
+        gone = self._gone.get(item.metadata.uid)
+        if gone and version and not is_older(gone, version):
+            return
+        known = self._items.get(key)
+        if self._broken:
+            self._broken.pop(key, None)
+        if known is None:
+            self._add(key, item)
+        elif known.metadata.uid != item.metadata.uid:
+            self._note_gone(known.metadata.uid, known.metadata.resource_version)
+            self._remove(key, known)
+            self._add(key, item)
+        elif not version or _is_earlier(known, item):
+            self._update(key, known, item)
+
+    def drop(self, item: ObjectT) -> None:
+        """Take a deletion; one of an earlier object of that name, or older than the known state, is left out."""
+        key = item.key
+        self._broken.pop(key, None)
+        self._note_gone(item.metadata.uid, item.metadata.resource_version)
+        known = self._items.get(key)
+        if known is None or known.metadata.uid != item.metadata.uid:
+            return
+        version = item.metadata.resource_version
+        if not version or not is_older(version, known.metadata.resource_version):
+            # The last state may differ from the known one; who has only seen the known one has to undo that.
+            self._remove(key, known)
+
+    def mark_broken(self, broken: BrokenObject, *, deleted: bool) -> None:
+        """Take an object that cannot be understood; each defect is reported once."""
+        key = broken.key
+        known = self._items.get(key)
+        if known is not None and (deleted or (broken.uid and broken.uid != known.metadata.uid)):
+            self._remove(key, known)
+        if deleted:
+            self._broken.pop(key, None)
+            return
+        reported = self._broken.get(key)
+        self._broken[key] = broken
+        if reported is None or (reported.uid, reported.detail) != (broken.uid, broken.detail):
+            self._tell(self._on_broken, key, broken)
+
+    def take_early(self, items: Sequence[ObjectT]) -> None:
+        """Take part of a list that goes on, if it is the first one: its handling need not wait for its end.
+
+        A later list has to be there as a whole, since what is missing in it goes before what is new in it comes.
+        """
+        if not self.synced:
+            for item in items:
+                self._put_listed(item.key, item)
+
+    async def replace(self, items: Sequence[ObjectT], broken: Sequence[BrokenObject]) -> str:
+        """Take a whole list: what is missing in it was deleted. Lets others run from time to time, but no decisions.
+
+        Returns:
+            The first object that has gone back to an older state, and its version; empty if there is none.
+        """
+        turns = Turns(self._clock)
+        listed: dict[str, ObjectT] = {}
+        for item in items:
+            listed[item.key] = item
+            if turns.is_over():
+                await turns.next()
+        with self._consistency.changing():
+            return await self._replace(listed, broken, turns)
+
+    async def _replace(self, listed: Mapping[str, ObjectT], broken: Sequence[BrokenObject], turns: Turns) -> str:
+        defects = {item.key for item in broken}
+        for key in [key for key in self._broken if key not in listed and key not in defects]:
+            del self._broken[key]
+        for key, item in [each for each in self._items.items() if each[0] not in listed and each[0] not in defects]:
+            self._remove(key, item)
+            if turns.is_over():
+                await turns.next()
+        for defect in broken:
+            self.mark_broken(defect, deleted=False)
+        older = ""
+        for key, item in listed.items():
+            known = self._items.get(key)
+            if known is item:
+                continue
+            if not older and known is not None and _is_earlier(item, known):
+                older = f"{key} at {item.metadata.resource_version}"
+            self._put_listed(key, item)
+            if turns.is_over():
+                await turns.next()
+        return older
+
+    def set_synced(self) -> None:
+        """The first list has been delivered."""
+        self._synced.set()
+
+    # ------------------------------------------------------------ changes
+
+    def _put_listed(self, key: str, item: ObjectT) -> None:
+        """As `put`, but a list is always right: versions go back when a cluster is restored from a backup."""
+        known = self._items.get(key)
+        self._gone.pop(item.metadata.uid, None)
+        if known is None or known.metadata.uid != item.metadata.uid:
+            self.put(item)
+        elif known.metadata.resource_version != item.metadata.resource_version:
+            self._broken.pop(key, None)
+            self._update(key, known, item)
+
+    def _note_gone(self, uid: str, version: str) -> None:
+        self._gone[uid] = version
+        if len(self._gone) > _GONE_KEPT:
+            del self._gone[next(iter(self._gone))]
+
+    def _add(self, key: str, new: ObjectT) -> None:
+        self._set(key, new)
+        self._tell(self._on_add, key, new)
+
+    def _update(self, key: str, old: ObjectT, new: ObjectT) -> None:
+        self._set(key, new)
+        self._tell(self._on_update, key, old, new)
+
+    def _remove(self, key: str, old: ObjectT) -> None:
+        del self._items[key]
+        if self._by_namespace is not None:
+            del self._by_namespace[old.metadata.namespace][key]
+        for index in self._indexes:
+            index.drop(old)
+        if self._change_log is not None:
+            self._change_log.append(old)
+        self._tell(self._on_delete, key, old)
+
+    def _set(self, key: str, item: ObjectT) -> None:
+        if self._indexes:
+            self._to_indexes(self._items.get(key), item)
+        if self._change_log is not None:
+            if (known := self._items.get(key)) is not None:
+                self._change_log.append(known)
+            self._change_log.append(item)
+        self._items[key] = item
+        if self._by_namespace is not None:
+            self._by_namespace.setdefault(item.metadata.namespace, {})[key] = item
+
+    def _to_indexes(self, known: ObjectT | None, item: ObjectT) -> None:
+        for index in self._indexes:
+            if known is None:
+                index.put(item)
+            else:
+                index.replace(known, item)
+
+    def _tell(self, handlers: Sequence[Callable[..., None]], key: str, *change: object) -> None:
+        for handler in handlers:
+            try:
+                handler(*change)
+            except Exception as error:  # one handler's mistake must not stop the stream
+                log.error("informer handler failed", resource=self.resource.plural, object=key, exc_info=error)
+                self._on_handler_error(self.resource.plural, error)
+
+
+def _is_earlier(item: KubeObject, known: KubeObject) -> bool:
+    """Whether this is an earlier state of the same object."""
+    one, other = item.metadata, known.metadata
+    return one.uid == other.uid and is_older(one.resource_version, other.resource_version)

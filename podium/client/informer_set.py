@@ -1,0 +1,173 @@
+"""The informers of one API server, each with its reflector, and what concerns all of them together.
+
+Owns when decisions have to wait for new lists (`client.consistency`), and that everything is listed again when the API
+server's history has gone back (`client.history`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any, cast
+
+import anyio
+
+from podium.client.consistency import Consistency
+from podium.client.history import History
+from podium.client.informer import Informer
+from podium.client.list_failures import ListFailures
+from podium.client.reflector import Reflector, ReflectorSettings, ReflectorStatistics
+from podium.client.session import ApiSession
+from podium.client.witnesses import Witnesses
+from podium.lib.clock import Clock
+from podium.objects.core import Pod
+from podium.objects.resource_types import NODES, PODS, ObjectT, ResourceType
+from podium.objects.whole_objects import Keep
+
+_LOOK_AGAIN_S = 0.02
+
+
+class InformerSet:
+    """The informers of one API server, one for each resource, run together.
+
+    Args:
+        on_handler_error: told the resource and the exception of each failed handler call, to count it.
+        keep: by the path of a resource, what is kept of its objects besides what podium reads.
+    """
+
+    def __init__(
+        self,
+        session: ApiSession,
+        *,
+        clock: Clock,
+        random: Random,
+        on_handler_error: Callable[[str, Exception], None] = lambda _resource, _error: None,
+        settings: ReflectorSettings | None = None,
+        keep: Mapping[str, Keep[Any]] | None = None,
+    ) -> None:
+        self.consistency = Consistency(clock)
+        self._session = session
+        self._clock = clock
+        self._random = random
+        self._on_handler_error = on_handler_error
+        self._settings = settings or ReflectorSettings()
+        self._keep = keep or {}
+        self._informers: dict[str, Informer[Any]] = {}
+        self._reflectors: list[Reflector[Any]] = []
+        self._history: History | None = None
+        self._failures = ListFailures(clock)
+
+    def informer(self, resource: ResourceType[ObjectT]) -> Informer[ObjectT]:
+        """The informer of that resource; asked for the first time before `run`."""
+        known = self._informers.get(resource.path)
+        if known is not None:
+            return cast(Informer[ObjectT], known)
+        made = Informer(resource, self._on_handler_error, self._clock, self.consistency)
+        self._informers[resource.path] = made
+        self._reflectors.append(
+            Reflector(
+                resource,
+                self._session,
+                made,
+                clock=self._clock,
+                random=self._random,
+                on_listed=lambda: self._listed(made),
+                # An older API server does without; but one without pods or nodes is none.
+                on_absent=made.set_synced if resource.group else lambda: None,
+                on_outdated=lambda: self._outdated(resource),
+                doubts=self,
+                settings=self._settings,
+                keep=self._keep.get(resource.path),
+                failures=self._failures,
+            )
+        )
+        return made
+
+    def _listed(self, informer: Informer[Any]) -> None:
+        informer.set_synced()
+        self.consistency.current(informer.resource.plural)
+
+    # ------------------------------------------------------------ the API server's history
+
+    def doubt(self) -> None:
+        """As `History.doubt`."""
+        if self._history is not None:
+            self._history.doubt()
+
+    def resumed(self) -> None:
+        """As `History.resumed`."""
+        if self._history is not None:
+            self._history.resumed()
+
+    def refute(self, why: str) -> None:
+        """As `History.refute`."""
+        if self._history is not None:
+            self._history.refute(why)
+
+    def saw_unbound(self, pod: Pod) -> None:
+        """A pod that was bound is pending again, which no API server allows. Where a list says so, that is known."""
+        if self._reflector(PODS).version:
+            self.refute(f"pod {pod.key} was bound and is pending again")
+
+    def _start_over(self) -> None:
+        """List everything again; decisions wait for it."""
+        for reflector in self._reflectors:
+            if reflector.resource in (PODS, NODES) or not reflector.statistics.is_failing:
+                self.consistency.outdated(reflector.resource.plural)
+            reflector.list_again(from_scratch=True)
+
+    def _witnesses(self, resource: ResourceType[ObjectT]) -> Witnesses[ObjectT]:
+        return Witnesses(self._session, resource, self._reflector(resource), self.informer(resource))
+
+    def _reflector(self, resource: ResourceType[ObjectT]) -> Reflector[ObjectT]:
+        return next(each for each in self._reflectors if each.resource == resource)
+
+    def _outdated(self, resource: ResourceType[Any]) -> None:
+        """Decisions wait for new lists of what takes up room, and of where it is."""
+        if resource == NODES:
+            # New nodes would look empty until the pods on them are known.
+            for reflector in self._reflectors:
+                if reflector.resource == PODS:
+                    self.consistency.outdated(PODS.plural)
+                    reflector.list_again()
+        if resource in (PODS, NODES):
+            self.consistency.outdated(resource.plural)
+
+    @property
+    def resources(self) -> Sequence[ResourceType[Any]]:
+        """What has been asked for so far."""
+        return [informer.resource for informer in self._informers.values()]
+
+    async def run(self) -> None:
+        """Keep all informers current until cancelled."""
+        async with anyio.create_task_group() as group:
+            kinds = [self._witnesses(resource) for resource in (PODS, NODES) if resource.path in self._informers]
+            if kinds:
+                self._history = History(self._clock, kinds, self._start_over)
+                group.start_soon(self._history.run, name="history")
+            for reflector in self._reflectors:
+                group.start_soon(reflector.run, name=f"reflector of {reflector.resource.plural}")
+
+    @property
+    def synced(self) -> bool:
+        """Whether every informer is."""
+        return all(informer.synced for informer in self._informers.values())
+
+    async def wait_synced(self) -> None:
+        """Wait until every informer is."""
+        for informer in self._informers.values():
+            await informer.wait_synced()
+
+    @property
+    def unconnected(self) -> Sequence[str]:
+        """The resources whose changes do not arrive just now."""
+        return [each.resource.plural for each in self._reflectors if not each.is_connected and not each.is_absent]
+
+    async def wait_connected(self) -> None:
+        """Wait until the changes of every resource arrive."""
+        while self.unconnected:  # noqa: ASYNC110 - rare and short, and no reflector need tell of each connection
+            await anyio.sleep(_LOOK_AGAIN_S)
+
+    def statistics(self) -> dict[str, ReflectorStatistics]:
+        """Counters and the last error by resource, such as `pods`."""
+        return {reflector.resource.plural: reflector.statistics for reflector in self._reflectors}

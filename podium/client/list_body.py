@@ -1,0 +1,99 @@
+"""The body of a list, decoded while it arrives.
+
+Owns what has arrived and is not decoded yet. Never waits, and never holds the whole list.
+
+The items are cut where one ends and another seems to begin: at `},{"metadata":`, or with `apiVersion` or `kind` first.
+The same bytes can stand inside an item (two `volumeClaimTemplates`), though not inside a string, whose quotes are
+escaped. But what begins where an item begins and is an array once it stands in brackets can only be whole items: a cut
+in a wrong place does not decode, and is made further on.
+
+Source: apimachinery v0.36 pkg/runtime/serializer/json/collections.go, how API servers write a list.
+Cost: one search and one decode for each piece of items, whatever their number, and one copy of the bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, Generic
+
+from podium.objects.api_errors import Malformed
+from podium.objects.resource_types import ObjectT
+from podium.objects.wire import ObjectDecoder, Page
+
+_PIECE_BYTES: Final = 64 * 1024
+_HEAD_BYTES_MAX: Final = 64 * 1024
+_REST_BYTES_MAX: Final = 16 * 1024 * 1024
+
+_HEAD = re.compile(rb'"items":(?=\[)')
+_BOUNDARY = re.compile(rb'\},\{"(?:metadata|apiVersion|kind)":')
+_BOUNDARY_BYTES_MAX: Final = len(b'},{"apiVersion":')
+_OPENS, _CLOSES, _COMMA = b"[],"
+
+
+class ListBody(Generic[ObjectT]):
+    """Takes the bytes of one list, cut anywhere, and gives its items.
+
+    Invariant: the items of all `feed` and of `finish`, in this order, are the list's, however the bytes were cut.
+    A list that is written otherwise than expected is decoded in one piece at the end.
+    """
+
+    def __init__(self, decoder: ObjectDecoder[ObjectT]) -> None:
+        self._decoder = decoder
+        self._head = b""
+        self._rest = bytearray()
+        self._search_from = _PIECE_BYTES
+
+    def feed(self, chunk: bytes) -> Iterator[Page[ObjectT]]:
+        """Take more bytes; gives the items they have completed, some at a time, all of them before the next `feed`.
+
+        Raises: `Malformed` for an item, or a list that cannot be cut, beyond all bounds.
+        """
+        self._rest += chunk
+        if self._head or self._read_head():
+            yield from self._pieces()
+        if len(self._rest) > _REST_BYTES_MAX:
+            raise Malformed(f"more than {_REST_BYTES_MAX} bytes of a list without the end of an item")
+
+    def finish(self) -> Page[ObjectT]:
+        """The items that are left, the list's version, and the way on.
+
+        Raises: `Malformed` if what has come is no list, or not all of one.
+        """
+        return self._decoder.page(self._head + self._rest)
+
+    def _read_head(self) -> bool:
+        found = _HEAD.search(self._rest, 0, _HEAD_BYTES_MAX)
+        if found is None or not self._is_list(head := bytes(self._rest[: found.end()])):
+            return False
+        self._head = head
+        del self._rest[: len(head)]
+        return True
+
+    def _is_list(self, head: bytes) -> bool:
+        """Whether this is the beginning, up to its items, of a list of what is decoded here."""
+        try:
+            self._decoder.page(head + b"[]}")
+        except Malformed:
+            return False
+        return True
+
+    def _pieces(self) -> Iterator[Page[ObjectT]]:
+        rest = self._rest
+        while found := _BOUNDARY.search(rest, self._search_from):
+            comma = found.start() + 1
+            # Decoded where it stands, the comma being its end first and then the beginning of what follows.
+            rest[comma] = _CLOSES
+            try:
+                with memoryview(rest) as view, view[: comma + 1] as array:
+                    piece = self._decoder.items(array)
+            except Malformed:
+                rest[comma] = _COMMA
+                # Twice as far: what is decoded in vain stays in proportion to what there is.
+                self._search_from = 2 * comma
+                continue
+            rest[comma] = _OPENS
+            del rest[:comma]
+            self._search_from = _PIECE_BYTES
+            yield piece
+        self._search_from = max(self._search_from, len(rest) - _BOUNDARY_BYTES_MAX + 1)

@@ -1,0 +1,69 @@
+"""Lists and watches that fail, in the log: kinds that fail alike are one line, repeated ever more seldom.
+
+A server, or a balancer before it, that is in trouble turns down every kind that is watched, again and again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
+
+log = get_logger("client")
+
+_REPEATED_AFTER_S: Final = 10.0
+_REPEATED_AFTER_S_MAX: Final = 300.0
+_FORGOTTEN_AFTER_S: Final = 60.0
+_OF_ONE_KIND: Final[dict[type[ApiError], str]] = {
+    Forbidden: "not allowed to list and watch: the role needs both verbs on this resource",
+    NotFound: "the API server does not serve this resource",
+}
+"""What concerns the resource and no other, in words."""
+
+
+@dataclass(slots=True)
+class _Alike:
+    """Failures that are told together. Times are on the monotonic clock."""
+
+    tell_at_s: float
+    failed_at_s: float
+    pause_s: float = _REPEATED_AFTER_S
+    failures: int = 0
+    others: set[str] = field(default_factory=set)
+
+
+class ListFailures:
+    """What is told of the failures of one server's lists and watches."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._alike: dict[tuple[type[ApiError], str], _Alike] = {}
+
+    def tell(self, resource: str, error: ApiError, during: str, retry_s: float) -> None:
+        """Log the failure, now or together with others."""
+        values = {"resource": resource, "during": during, "error": str(error), "retry_s": round(retry_s, 3)}
+        message = _OF_ONE_KIND.get(type(error), "list or watch failed")
+        if isinstance(error, (Unreachable, Unauthorized)):
+            # The session tells that, for everything that asks.
+            log.debug(message, **values)
+            return
+        now_s = self._clock.monotonic()
+        key = (type(error), resource if type(error) in _OF_ONE_KIND else "")
+        alike = self._alike.get(key)
+        if alike is None or now_s - alike.failed_at_s > max(_FORGOTTEN_AFTER_S, 2 * retry_s):
+            alike = self._alike[key] = _Alike(now_s, now_s)
+        alike.failed_at_s = now_s
+        alike.failures += 1
+        if now_s < alike.tell_at_s:
+            alike.others.add(resource)
+            log.debug(message, **values)
+            return
+        if others := sorted(alike.others - {resource}):
+            values["others"] = others
+        log.warning(message, **values, failures=alike.failures)
+        alike.others.clear()
+        alike.tell_at_s = now_s + alike.pause_s
+        alike.pause_s = min(alike.pause_s * 2, _REPEATED_AFTER_S_MAX)

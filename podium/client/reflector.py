@@ -1,0 +1,436 @@
+"""Keeps a store equal to what the API server holds of one resource.
+
+Owns listing, watching, and what to do when either fails; which step comes next is the table
+`reflector_states.TRANSITIONS`.
+Never interprets an object, and never holds one: that is the store's.
+
+Source: client-go v0.36 tools/cache/reflector.go.
+Differs: a watch that breaks after a while is taken up again at once, and a version that has expired is listed for at
+once, where client-go waits about a second; but not again and again. A list is one answer that is decoded as it arrives,
+not the first events of a watch, which cost the API server about twice as much; it is always a consistent read (no
+resourceVersion: never "0", nor the last one seen), so the store never goes back in time. HTTP/1.1 has no pings, and a
+balancer that has lost a connection may go on answering keepalives: so a watch on which nothing comes is asked to end
+soon, and its end is the sign of life; one that brings something may last. Silence for longer counts as a dead
+connection, and the watch is resumed on a new one.
+"""
+
+from __future__ import annotations
+
+import math
+import urllib.parse
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final, Generic
+
+import anyio
+
+from podium.client.backoff import Backoff, BackoffPolicy
+from podium.client.list_body import ListBody
+from podium.client.list_failures import ListFailures
+from podium.client.reflector_states import TRANSITIONS, ReflectorEvent, ReflectorState
+from podium.client.session import LIST_BYTES_MAX, ApiSession
+from podium.client.sink import Doubts, Sink
+from podium.client.streams import Stream
+from podium.client.witnesses import RECENT_MAX
+from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.lib.turns import Turns
+from podium.objects.api_errors import (
+    ApiError,
+    BadRequest,
+    ConnectionLost,
+    Forbidden,
+    Gone,
+    Invalid,
+    Malformed,
+    NotFound,
+    ServerTimeout,
+    Silent,
+    Unauthorized,
+)
+from podium.objects.resource_types import ObjectT, ResourceType
+from podium.objects.resource_versions import is_older
+from podium.objects.whole_objects import Keep
+from podium.objects.wire import DELETED, Bookmark, BrokenObject, ObjectDecoder, Page
+
+log = get_logger("client")
+
+_REFUSALS = (BadRequest, Invalid, Malformed, ServerTimeout)
+"""What a request for everything may meet where one for a page does not."""
+
+_AT_ONCE_S_MAX: Final = 0.2
+_LONG_WATCH_S: Final = 5.0
+_LISTED_AT_ONCE_EVERY_S: Final = 60.0
+_ITEMS_MAX: Final = 2_000_000
+"""Ten times as many as the largest clusters have of anything."""
+
+_UNWATCHABLE = (Malformed, BadRequest, Invalid)
+"""What it makes no sense to watch on after: the version that the server has refused would be refused again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectorSettings:
+    """Limits and times of a reflector.
+
+    A watch lasts as long as `quiet_watch_s` says after one that has brought nothing. A list may be silent for
+    `list_idle_s`, and for twice as long each time that this was not enough.
+    """
+
+    page_items: int = 500
+    watch_s_min: float = 300.0
+    watch_s_max: float = 600.0
+    quiet_watch_s_min: float = 15.0
+    quiet_watch_s_max: float = 20.0
+    grace_s: float = 5.0
+    idle_s_max: float = 25.0
+    list_s_max: float = 120.0
+    list_idle_s: float = 30.0
+    short_watch_s: float = 1.0
+    backoff: BackoffPolicy = field(default_factory=BackoffPolicy)
+
+
+@dataclass(slots=True)
+class ReflectorStatistics:
+    """Counters since the start, and what went wrong last."""
+
+    lists_total: int = 0
+    watches_total: int = 0
+    events_total: int = 0
+    failures_total: int = 0
+    last_error: ApiError | None = None
+    is_failing: bool = False
+    """Whether the last thing that was tried has failed, so that what is known may be out of date."""
+
+
+class Reflector(Generic[ObjectT]):
+    """Lists, watches and lists again, for ever.
+
+    Invariant: the sink sees every change of an object, or its net effect after a list, in the server's order; never an
+    older state after a newer one.
+    """
+
+    def __init__(
+        self,
+        resource: ResourceType[ObjectT],
+        session: ApiSession,
+        sink: Sink[ObjectT],
+        *,
+        clock: Clock,
+        random: Random,
+        on_listed: Callable[[], None] = lambda: None,
+        on_absent: Callable[[], None] = lambda: None,
+        on_outdated: Callable[[], None] = lambda: None,
+        doubts: Doubts,
+        settings: ReflectorSettings,
+        keep: Keep[ObjectT] | None = None,
+        failures: ListFailures | None = None,
+    ) -> None:
+        self.state = ReflectorState.IDLE
+        self.statistics = ReflectorStatistics()
+        self.resource = resource
+        self._session = session
+        self._sink = sink
+        self._clock = clock
+        self._random = random
+        self._on_listed = on_listed
+        self._on_absent = on_absent
+        self._on_outdated = on_outdated
+        self._doubts = doubts
+        self._failures = failures or ListFailures(clock)
+        self.recent: deque[ObjectT] = deque(maxlen=RECENT_MAX)
+        self._settings = settings
+        self._decoder = ObjectDecoder(resource, keep)
+        self._backoff = Backoff(settings.backoff, random, clock)
+        self._resource_version = self._seen = ""
+        self._stream: Stream | None = None
+        self._page_items = settings.page_items
+        self._list_idle_s = settings.list_idle_s
+        self._is_quiet = True
+        self._watching_since_s = clock.monotonic()
+        self._listed_at_once_s = -math.inf
+        self._is_broken = False
+        self._is_distrusted = False
+        self._stepping: anyio.CancelScope | None = None
+        self._steps = {
+            ReflectorState.STREAMING_LIST: self._stream_list,
+            ReflectorState.PAGING: self._list_pages,
+            ReflectorState.WATCHING: self._watch,
+        }
+
+    @property
+    def version(self) -> str:
+        """Up to where the resource's history is known; empty while it is listed because nothing is to be trusted."""
+        return self._seen
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a watch is open."""
+        return self.state is ReflectorState.WATCHING and self._stream is not None
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether the API server has no such resource."""
+        return isinstance(self.statistics.last_error, NotFound)
+
+    async def run(self) -> None:
+        """Reflect until cancelled."""
+        self.state = TRANSITIONS.next(self.state, ReflectorEvent.STARTED)
+        try:
+            while True:
+                self.state = TRANSITIONS.next(self.state, await self._step())
+        finally:
+            self._close_stream()
+
+    def list_again(self, *, from_scratch: bool = False) -> None:
+        """List at once, whatever is under way, and a list that is, anew; one that is being taken in is taken in first.
+
+        Args:
+            from_scratch: what is known is not to be trusted, so nothing is wrong with a list that is older.
+        """
+        if self.state is not ReflectorState.IDLE:
+            self._is_distrusted = True
+            if from_scratch:
+                self._seen = ""
+                self.recent.clear()
+            if self._stepping is not None:
+                self._stepping.cancel()
+
+    async def _step(self) -> ReflectorEvent:
+        event = ReflectorEvent.DISTRUSTED
+        with anyio.CancelScope() as self._stepping:
+            try:
+                event = await self._steps[self.state]()
+            except ApiError as error:
+                event = await self._after(error)
+        self._stepping = None
+        if not self._is_distrusted:
+            return event
+        self._is_distrusted = False
+        self._close_stream()
+        return ReflectorEvent.DISTRUSTED
+
+    # ------------------------------------------------------------ steps
+
+    async def _stream_list(self) -> ReflectorEvent:
+        """List by one request for everything; where that leads nowhere, page by page this time."""
+        try:
+            with anyio.fail_after(self._settings.list_s_max):
+                items, broken, last = await self._read_list()
+        except _REFUSALS as refusal:
+            return self._refuse(str(refusal))
+        except ConnectionLost as torn:
+            if isinstance(torn, Silent):
+                self._list_idle_s = min(2.0 * self._list_idle_s, self._settings.list_s_max)
+            if self._stream is None:
+                raise
+            # An API server cuts off what takes longer than a minute, and would do so again.
+            return self._refuse(str(torn))
+        except TimeoutError:
+            return self._refuse("the list did not end in time")
+        self._close_stream()
+        if last.continue_token:
+            return self._refuse("the server gives pages only")
+        return await self._take_list(items, broken, last.resource_version)
+
+    async def _read_list(self) -> tuple[list[ObjectT], list[BrokenObject], Page[ObjectT]]:
+        """Returns: everything listed, and what stood at the end of it."""
+        stream = await self._open_stream("", self._settings.list_s_max, self._list_idle_s)
+        items: list[ObjectT] = []
+        broken: list[BrokenObject] = []
+        body = ListBody(self._decoder)
+        turns = Turns(self._clock)
+        while chunk := await stream.read():
+            for piece in body.feed(chunk):
+                self._sink.take_early(piece.items)
+                items += piece.items
+                broken += piece.broken
+                self._check_count(items)
+                if turns.is_over():
+                    await turns.next()
+        last = body.finish()
+        items += last.items
+        broken += last.broken
+        return items, broken, last
+
+    async def _list_pages(self) -> ReflectorEvent:
+        """List page by page."""
+        items: list[ObjectT] = []
+        broken: list[BrokenObject] = []
+        token = ""
+        while True:
+            page = self._decoder.page(await self._get_page(token))
+            items += page.items
+            broken += page.broken
+            token = page.continue_token
+            if not token:
+                break
+            self._check_count(items)
+            self._sink.take_early(page.items)
+        self._page_items = self._settings.page_items
+        return await self._take_list(items, broken, page.resource_version)
+
+    async def _watch(self) -> ReflectorEvent:
+        """Deliver changes until the watch ends."""
+        self._watching_since_s = started_at_s = self._clock.monotonic()
+        events_before = self.statistics.events_total
+        was_quiet, stream = self._is_quiet, await self._open_watch()
+        self._is_quiet = True
+        if self._is_broken:
+            self._is_broken = False
+            self._doubts.resumed()
+        try:
+            while lines := await stream.read_lines():
+                await self._deliver(lines)
+            self._is_quiet = self.statistics.events_total == events_before
+        except Silent:
+            # One that should not have ended yet may have had nothing to say.
+            tell = log.info if was_quiet else log.debug
+            tell("Nothing has come on a watch for too long, resuming it", resource=self.resource.plural)
+        self._close_stream()
+        lasted_s = self._clock.monotonic() - started_at_s
+        if lasted_s < self._settings.short_watch_s and self.statistics.events_total == events_before:
+            await anyio.sleep(self._backoff.delay_s())
+        return ReflectorEvent.ENDED
+
+    # ------------------------------------------------------------ parts of steps
+
+    async def _deliver(self, lines: list[bytes]) -> None:
+        decode, sink, statistics = self._decoder.event, self._sink, self.statistics
+        turns = Turns(self._clock)
+        for line in lines:
+            event = decode(line)
+            # The version moves on only after the sink has the change: a cancellation in between loses nothing.
+            if isinstance(event, Bookmark):
+                self._reach(event.resource_version)
+                continue
+            item = event.object
+            if isinstance(item, BrokenObject):
+                sink.mark_broken(item, deleted=event.type == DELETED)
+                self._reach(item.resource_version)
+            else:
+                if event.type == DELETED:
+                    sink.drop(item)
+                else:
+                    sink.put(item)
+                self.recent.append(item)
+                self._reach(item.metadata.resource_version)
+            statistics.events_total += 1
+            if turns.is_over():
+                await turns.next()
+        # Only now: a stream that brings nothing but an error must not count as a success.
+        self._backoff.reset()
+
+    def _reach(self, version: str) -> None:
+        """Note from where the watch is to be resumed: where the server is, even if it has been further."""
+        if not version:
+            return
+        self._resource_version = version
+        if is_older(version, self._seen):
+            self._doubts.doubt()
+        else:
+            self._seen = version
+
+    async def _open_watch(self) -> Stream:
+        settings = self._settings
+        least_s, most_s = settings.watch_s_min, settings.watch_s_max
+        if self._is_quiet:
+            least_s, most_s = settings.quiet_watch_s_min, settings.quiet_watch_s_max
+        watch_s = int(self._random.uniform(least_s, most_s))
+        version = urllib.parse.quote(self._resource_version, safe="")
+        stream = await self._open_stream(
+            f"watch=1&allowWatchBookmarks=true&timeoutSeconds={watch_s}&resourceVersion={version}",
+            watch_s,
+            settings.idle_s_max,
+        )
+        self.statistics.watches_total += 1
+        self.statistics.is_failing = False
+        return stream
+
+    async def _open_stream(self, query: str, lasts_s: float, idle_s_max: float) -> Stream:
+        self._stream = await self._session.stream(
+            self._url(query), deadline_s=lasts_s + self._settings.grace_s, idle_s_max=idle_s_max
+        )
+        return self._stream
+
+    def _check_count(self, items: Sequence[ObjectT]) -> None:
+        """Raises: `Malformed` where a list has no end."""
+        if len(items) > _ITEMS_MAX:
+            raise Malformed(f"a list of more than {_ITEMS_MAX} objects")
+
+    async def _get_page(self, token: str) -> bytes:
+        limit = f"limit={self._page_items}" if self._page_items else ""
+        more = f"&continue={urllib.parse.quote(token, safe='')}" if token else ""
+        return await self._session.request(
+            "GET", self._url(limit + more), deadline_s=self._settings.list_s_max, answer_bytes_max=LIST_BYTES_MAX
+        )
+
+    def _url(self, query: str) -> str:
+        selector = self.resource.field_selector
+        chosen = f"fieldSelector={urllib.parse.quote(selector, safe='')}" if selector else ""
+        return f"{self.resource.path}?{'&'.join(part for part in (query, chosen) if part)}"
+
+    async def _take_list(
+        self, items: list[ObjectT], broken: list[BrokenObject], resource_version: str
+    ) -> ReflectorEvent:
+        self._stepping = None
+        before, self._seen = self._seen, ""
+        self.recent.clear()
+        older = await self._sink.replace(items, broken)
+        self._is_broken = False
+        self._resource_version = self._seen = resource_version
+        self._list_idle_s = self._settings.list_idle_s
+        if before and (older or is_older(resource_version, before)):
+            self._doubts.refute(
+                f"{self.resource.plural} were known up to version {before}; listed: {older or resource_version}"
+            )
+        self.statistics.lists_total += 1
+        self.statistics.last_error = None
+        self._on_listed()
+        return ReflectorEvent.LISTED
+
+    def _refuse(self, why: str) -> ReflectorEvent:
+        log.debug("no list in one piece, listing pages", resource=self.resource.plural, why=why)
+        self._close_stream()
+        return ReflectorEvent.REFUSED
+
+    def _close_stream(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    # ------------------------------------------------------------ failures
+
+    async def _after(self, error: ApiError) -> ReflectorEvent:
+        """Wait as the error asks for; returns what it means."""
+        self._close_stream()
+        self.statistics.failures_total += 1
+        self._is_broken = True
+        was_absent, self.statistics.last_error = self.is_absent, error
+        self.statistics.is_failing = True
+        expired = isinstance(error, Gone) or (isinstance(error, _UNWATCHABLE) and self.state is ReflectorState.WATCHING)
+        if expired and self.state is ReflectorState.PAGING:
+            # The pages take longer than the server keeps their version: ask for all at once.
+            self._page_items = 0
+        if isinstance(error, NotFound):
+            self._on_absent()
+        delay_s = self._delay_s(error, expired=expired)
+        if not was_absent:
+            self._failures.tell(self.resource.plural, error, self.state.value, delay_s)
+        await anyio.sleep(delay_s)
+        return ReflectorEvent.EXPIRED if expired else ReflectorEvent.FAILED
+
+    def _delay_s(self, error: ApiError, *, expired: bool) -> float:
+        if self.state is ReflectorState.WATCHING:
+            now_s = self._clock.monotonic()
+            if expired and now_s - self._listed_at_once_s > _LISTED_AT_ONCE_EVERY_S:
+                self._listed_at_once_s = now_s
+                self._on_outdated()
+                return self._random.uniform(0.0, _AT_ONCE_S_MAX)
+            if isinstance(error, ConnectionLost) and now_s - self._watching_since_s > _LONG_WATCH_S:
+                return self._random.uniform(0.0, _AT_ONCE_S_MAX)
+        if isinstance(error, (Unauthorized, Forbidden, NotFound)):
+            return self._backoff.delay_s(at_least_s=self._settings.backoff.refused_s)
+        is_synced = self.statistics.lists_total > 0
+        return self._backoff.delay_s(at_least_s=error.retry_after_s or 0.0, is_synced=is_synced)

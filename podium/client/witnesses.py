@@ -1,0 +1,216 @@
+"""Whether the objects of one kind that changed last are as they are known, or have changed as the watch says.
+
+Owns which objects are asked about: those that had changed last when a watch was resumed, or that have by now. One that
+is as it was proves that nothing of its kind was lost up to then, so the last change is looked at first, and older ones
+only as long as those have changed since. Never changes what is known.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Final, Generic, Protocol, TypeVar
+
+import anyio
+import msgspec
+from msgspec import Struct
+
+from podium.client.answers import check_object
+from podium.client.session import Method
+from podium.objects.api_errors import Forbidden, NotFound
+from podium.objects.core import ObjectMeta
+from podium.objects.resource_types import KubeObject, ObjectT, ResourceType
+from podium.objects.resource_versions import is_older
+from podium.objects.wire import ObjectDecoder
+
+ObjectT_co = TypeVar("ObjectT_co", bound=KubeObject, covariant=True)
+
+RECENT_MAX: Final = 64
+_THERE_MAX: Final = 4
+_SILENCE_S_MAX: Final = 3.0
+_LAG_S_MAX: Final = 30.0
+_LOOK_AGAIN_S: Final = 0.1
+_REQUEST_S_MAX: Final = 10.0
+_RESUMPTIONS_MAX: Final = 32
+
+
+class Requester(Protocol):
+    """An `ApiSession`, as far as it is used here."""
+
+    async def request(self, method: Method, path: str, *, deadline_s: float) -> bytes:
+        """Make one request and return the body of a 2xx answer. Raises: an `ApiError`."""
+        ...
+
+
+class Followed(Protocol[ObjectT]):
+    """A reflector, as far as it is used here."""
+
+    @property
+    def recent(self) -> deque[ObjectT]:
+        """The last states that the watch has brought, of objects that went, too; others may be put in their place."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Up to where the history is known; empty while it is listed anew."""
+        ...
+
+
+class Known(Protocol[ObjectT_co]):
+    """An informer, as far as it is used here."""
+
+    def get(self, key: str) -> ObjectT_co | None:
+        """The object with that key."""
+        ...
+
+    def list(self) -> Iterable[ObjectT_co]:
+        """All objects."""
+        ...
+
+
+class HistoryLostError(Exception):
+    """History has gone back; the text says what shows it."""
+
+
+class _Object(Struct):
+    metadata: ObjectMeta
+
+
+class Witnesses(Generic[ObjectT]):
+    """The objects of one kind that can tell whether history goes on."""
+
+    def __init__(
+        self, session: Requester, resource: ResourceType[ObjectT], followed: Followed[ObjectT], known: Known[ObjectT]
+    ) -> None:
+        self._session = session
+        self._resource = resource
+        self._decode = msgspec.json.Decoder(_Object).decode
+        self._page = ObjectDecoder(resource).page
+        self._followed = followed
+        self._known = known
+        self._suspects: deque[Sequence[ObjectT]] = deque(maxlen=_RESUMPTIONS_MAX)
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether there is something to compare with: no list is under way."""
+        return bool(self._followed.version)
+
+    def suspect(self) -> None:
+        """A watch that was broken goes on, perhaps on another history."""
+        # Asked about is what was known before: what comes now is as the API server has it, whatever happened. History
+        # may have gone back at each of several resumptions, and what came in between proves nothing about the first.
+        # All watches break at once: where nothing has changed since, one resumption stands for the other.
+        latest = self._latest()
+        if not self._suspects or not _is_same(self._suspects[-1], latest):
+            self._suspects.append(latest)
+
+    def trust(self) -> None:
+        """Everything is listed again: what was known before is not to be asked about."""
+        self._suspects.clear()
+
+    async def ask(self) -> bool:
+        """Whether it is certain that nothing was lost.
+
+        Raises:
+            HistoryLostError: something was.
+            ApiError: the API server cannot answer now.
+        """
+        suspects = tuple(self._suspects)
+        is_certain = await self._goes_on(suspects or (self._latest(),))
+        while self._suspects and any(self._suspects[0] is each for each in suspects):
+            self._suspects.popleft()
+        return is_certain
+
+    async def _goes_on(self, suspects: Iterable[Sequence[ObjectT]]) -> bool:
+        """Args: suspects: what was known at each resumption, the last change first."""
+        seen, changed = self._followed.version, list[tuple[ObjectT, str]]()
+        for witnesses in suspects:
+            for item in witnesses:
+                try:
+                    now = await self._version_of(item)
+                except Forbidden:
+                    break
+                was = item.metadata.resource_version
+                if now == was:
+                    break
+                if now and is_older(now, was):
+                    raise HistoryLostError(f"{self._resource.kind} {item.key} was at version {was} and is at {now}")
+                changed.append((item, now))
+        await self._demand_not_below(seen)
+        return await self._is_told(changed)
+
+    def _latest(self) -> Sequence[ObjectT]:
+        """The objects that have changed or gone last, the last one first.
+
+        Cost: a look at every object where none of the last changes is of one that is there.
+        """
+        recent = self._followed.recent
+        current = [item for item in recent if self._is_last_state(item)]
+        if not any(self._known.get(item.key) is item for item in current):
+            there = heapq.nlargest(_THERE_MAX, self._known.list(), key=_age)[::-1]
+            current = there + current[_THERE_MAX - RECENT_MAX :]
+            recent.clear()
+            recent.extend(current)
+        return current[::-1]
+
+    def _is_last_state(self, item: ObjectT) -> bool:
+        """Whether this is how the object is, or how it was when it went."""
+        known = self._known.get(item.key)
+        return known is item or known is None or known.metadata.uid != item.metadata.uid
+
+    async def _version_of(self, item: ObjectT) -> str:
+        """The version of the very object by now; empty where it is gone.
+
+        Raises: an `ApiError`, also for an answer that is not about the object.
+        """
+        resource, meta = self._resource, item.metadata
+        try:
+            answer = await self._get(resource.object_path(item))
+        except NotFound as error:
+            if error.reason != "NotFound":
+                raise
+            return ""
+        check_object(answer, resource.api_version, resource.kind, ObjectMeta(name=meta.name, namespace=meta.namespace))
+        now = self._decode(answer).metadata
+        return now.resource_version if now.uid == meta.uid else ""
+
+    async def _is_told(self, changed: list[tuple[ObjectT, str]]) -> bool:
+        """Whether the watch tells of these changes. One that is behind, and goes on, is waited for longer."""
+        version, since_s, waited_s = self._followed.version, 0.0, 0.0
+        while untold := [item for item, now in changed if not self._knows(item, now)]:
+            if version != self._followed.version:
+                version, since_s = self._followed.version, waited_s
+            if waited_s - since_s >= _SILENCE_S_MAX or waited_s >= _LAG_S_MAX:
+                break
+            await anyio.sleep(_LOOK_AGAIN_S)
+            waited_s += _LOOK_AGAIN_S
+        if untold and self._followed.version:
+            raise HistoryLostError(
+                f"the watch does not say that {self._resource.kind} {untold[0].key} has changed or gone"
+            )
+        return not untold
+
+    def _knows(self, item: ObjectT, now: str) -> bool:
+        known = self._known.get(item.key)
+        if known is None or known.metadata.uid != item.metadata.uid:
+            return True
+        return bool(now) and not is_older(known.metadata.resource_version, now)
+
+    async def _demand_not_below(self, seen: str) -> None:
+        """Refuse an API server whose version is below what was seen."""
+        current = self._page(await self._get(f"{self._resource.path}?limit=1")).resource_version
+        if is_older(current, seen):
+            raise HistoryLostError(f"{self._resource.plural} were at version {seen} and are at {current}")
+
+    async def _get(self, path: str) -> bytes:
+        return await self._session.request("GET", path, deadline_s=_REQUEST_S_MAX)
+
+
+def _is_same(one: Sequence[object], other: Sequence[object]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+
+
+def _age(item: KubeObject) -> tuple[int, str]:
+    version = item.metadata.resource_version
+    return len(version), version

@@ -1,0 +1,185 @@
+"""What can be read of an object that does not decode: all its fields but those that have a wrong type.
+
+Owns going into an object part by part. Never decides what an unreadable field means: that is for `objects.unreadable`.
+
+Cost: linear in the size. A part that decodes is decoded in one go, and after `UNREAD_MAX` fields that do not decode the
+rest of their lists and maps is left out.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Raw, Struct
+
+from podium.objects.errors import FieldError
+
+UNREAD_MAX: Final = 100
+_AT_ONCE: Final = 256
+"""So many items of a list or map are tried together: most of them decode."""
+
+
+_NOT_READ: Final = object()
+_NOT_DECODED: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_fields_of = msgspec.json.Decoder(dict[str, Raw]).decode
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_encode = msgspec.json.Encoder().encode
+_items_of = msgspec.json.Decoder(list[Raw]).decode
+
+
+class _Fault(NamedTuple):
+    """Why something does not decode, and the fields and indexes that lead to where that is, as far as they are named.
+
+    What is known to fail is not tried again as a whole.
+    """
+
+    detail: str
+    below: tuple[str, ...]
+
+    @classmethod
+    def of(cls, error: str) -> _Fault:
+        detail, _, path = error.partition(" - at `$")
+        return cls(detail, tuple(name or index for name, index in _STEP.findall(path.partition("[...]")[0])))
+
+    def at(self, step: str) -> _Fault | None:
+        """The fault of the part that this step leads to, if it is the one."""
+        return _Fault(self.detail, self.below[1:]) if self.below[:1] == (step,) else None
+
+
+class PartialReader:
+    """Reads one object. `unread` are the fields that could not be, in the order in which they were met."""
+
+    def __init__(self) -> None:
+        self.unread: list[FieldError] = []
+
+    def read(self, raw: bytes | Raw, kind: type[Struct], error: str) -> Any:
+        """An object that does not decode as a whole, because of this; None if it is no object.
+
+        Returns: the object with every field that can be read.
+        """
+        found = self._struct(raw, kind, "", _Fault.of(error))
+        return None if found is _NOT_READ else found
+
+    def _read(self, raw: bytes | Raw, kind: Any, path: str, fault: _Fault | None) -> Any:
+        if fault is None:
+            try:
+                return _decoder(kind)(raw)
+            except _NOT_DECODED as error:
+                fault = _Fault.of(str(error))
+        found: Any = _NOT_READ
+        if (struct := _struct_in(kind)) is not None:
+            found = self._struct(raw, struct, path, fault)
+        if found is _NOT_READ and (item := _item_of(kind)) is not None:
+            found = self._list(raw, item, path, fault)
+        if found is _NOT_READ and (value := _value_of(kind)) is not None:
+            found = self._map(raw, value, path)
+        if found is _NOT_READ:
+            self.unread.append(FieldError(path, fault.detail))
+        return found
+
+    def _struct(self, raw: bytes | Raw, kind: type[Struct], path: str, fault: _Fault) -> Any:
+        try:
+            there = _fields_of(raw)
+        except _NOT_DECODED:
+            return _NOT_READ
+        values: dict[str, Any] = {}
+        for field in _fields(kind):
+            name, content = field.encode_name, there.get(field.encode_name)
+            if content is None or bytes(content) == b"null":
+                continue
+            found = self._read(content, field.type, f"{path}.{name}" if path else name, fault.at(name))
+            if found is not _NOT_READ:
+                values[field.name] = found
+        try:
+            return kind(**values)
+        except TypeError:  # a field without which there is no such thing
+            return _NOT_READ
+
+    def _list(self, raw: bytes | Raw, kind: Any, path: str, fault: _Fault) -> Any:
+        try:
+            items = _items_of(raw)
+        except _NOT_DECODED:
+            return _NOT_READ
+        decode = _decoder(list[kind])
+        found: list[Any] = []
+        for start in range(0, len(items), _AT_ONCE):
+            some = {str(at): item for at, item in enumerate(items[start : start + _AT_ONCE], start)}
+            fails = any(step in some for step in fault.below[:1])
+            together: Any = _NOT_READ if fails else _together(decode, list(some.values()))
+            if together is not _NOT_READ:
+                found += together
+                continue
+            found += [item for _, item in self._each(some, kind, path, fault)]
+            if len(self.unread) >= UNREAD_MAX:
+                break
+        return tuple(found)
+
+    def _map(self, raw: bytes | Raw, kind: Any, path: str) -> Any:
+        try:
+            fields = _fields_of(raw)
+        except _NOT_DECODED:
+            return _NOT_READ
+        decode = _decoder(dict[str, kind])
+        found: dict[str, Any] = {}
+        left = iter(fields.items())
+        while some := dict(islice(left, _AT_ONCE)):
+            together = _together(decode, some)
+            if together is not _NOT_READ:
+                found |= together
+                continue
+            found |= self._each(some, kind, path, _UNKNOWN)
+            if len(self.unread) >= UNREAD_MAX:
+                break
+        return found
+
+    def _each(self, items: Mapping[str, Raw], kind: Any, path: str, fault: _Fault) -> Iterator[tuple[str, Any]]:
+        for key, item in items.items():
+            if bytes(item) == b"null":
+                continue
+            found = self._read(item, kind, f"{path}[{key}]", fault.at(key))
+            if found is not _NOT_READ:
+                yield key, found
+            if len(self.unread) >= UNREAD_MAX:
+                return
+
+
+_UNKNOWN: Final = _Fault("", ())
+
+
+def _together(decode: Callable[[bytes], Any], some: object) -> Any:
+    try:
+        return decode(_encode(some))
+    except _NOT_DECODED:
+        return _NOT_READ
+
+
+# ---------------------------------------------------------------- types
+
+_decoder = cache(lambda kind: msgspec.json.Decoder(kind).decode)
+_fields = cache(msgspec.structs.fields)
+
+
+def _options(kind: Any) -> tuple[Any, ...]:
+    return typing.get_args(kind) if typing.get_origin(kind) in (types.UnionType, typing.Union) else (kind,)
+
+
+@cache
+def _struct_in(kind: Any) -> type[Struct] | None:
+    return next((each for each in _options(kind) if isinstance(each, type) and issubclass(each, Struct)), None)
+
+
+@cache
+def _item_of(kind: Any) -> Any:
+    return next((typing.get_args(each)[0] for each in _options(kind) if typing.get_origin(each) is tuple), None)
+
+
+@cache
+def _value_of(kind: Any) -> Any:
+    return next((typing.get_args(each)[1] for each in _options(kind) if typing.get_origin(each) is dict), None)

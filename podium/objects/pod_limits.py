@@ -1,0 +1,137 @@
+"""How much of a pod is decided on: one that demands more would hold up all others.
+
+An API server stores pods of 1.5 MiB, which is room for a hundred thousand demands. Such a pod is turned down without a
+look at them. Where it runs already, all that others depend on counts the same: its requests, labels and required
+anti-affinity. Only terms that make a difference to scores do not.
+
+Differs: kube-scheduler decides on whatever an API server stores, for as long as that takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from podium.objects.core import (
+    Container,
+    LabelSelector,
+    LabelSelectorRequirement,
+    NodeSelectorRequirement,
+    Pod,
+    PodAffinityTerm,
+    PodSpec,
+    once_per_spec,
+)
+
+LABELS_MAX: Final = 10_000
+"""How many labels a pod that is decided on may have: each is held against the terms of others."""
+
+_Expressions = Iterable[LabelSelectorRequirement | NodeSelectorRequirement]
+
+
+def excess_of(pod: Pod) -> str:
+    """As `excess`, of the pod's labels too."""
+    count = len(pod.metadata.labels)
+    if count <= LABELS_MAX:
+        return excess(pod.spec)
+    return f"metadata.labels: {count} labels, at most {LABELS_MAX} are decided on"
+
+
+@once_per_spec
+def excess(spec: PodSpec) -> str:
+    """The field of which there is too much, and how much that is; "" for a pod that can be decided on."""
+    return next((said for count in LIMITS if (said := _excess(spec, count))), "")
+
+
+def excess_of_pod_affinity(spec: PodSpec) -> str:
+    """As `excess`, of affinity to pods alone."""
+    return _excess(spec, pod_demands)
+
+
+def _excess(spec: PodSpec, count: Callable[[PodSpec], int]) -> str:
+    field, unit, most = LIMITS[count]
+    found = count(spec)
+    return f"{field}: {found} {unit}, at most {most} are decided on" if found > most else ""
+
+
+# ---------------------------------------------------------------- what is counted
+
+
+def containers(spec: PodSpec) -> int:
+    """Init containers too."""
+    return len(spec.containers) + len(spec.init_containers)
+
+
+def ports(spec: PodSpec) -> int:
+    """Of all containers."""
+    return sum(len(each.ports) for each in _containers(spec))
+
+
+def resources(spec: PodSpec) -> int:
+    """By name, of all containers."""
+    return len({name for each in _containers(spec) for name in each.resources.requests})
+
+
+def volumes(spec: PodSpec) -> int:
+    """Resource claims too."""
+    return len(spec.volumes) + len(spec.resource_claims)
+
+
+def node_demands(spec: PodSpec) -> int:
+    """Labels of `nodeSelector`, and terms and expressions of node affinity."""
+    count = len(spec.node_selector)
+    rules = spec.affinity.node_affinity if spec.affinity is not None else None
+    if rules is not None:
+        terms = [each.preference for each in rules.preferred]
+        if rules.required is not None:
+            terms += rules.required.node_selector_terms
+        for term in terms:
+            count += 1 + _expressions(term.match_expressions) + _expressions(term.match_fields)
+    return count
+
+
+def pod_demands(spec: PodSpec) -> int:
+    """Terms of affinity and anti-affinity to pods, with their namespaces and selectors."""
+    if spec.affinity is None:
+        return 0
+    count = 0
+    for rules in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity):
+        if rules is not None:
+            count += sum(_term(each) for each in rules.required)
+            count += sum(_term(each.pod_affinity_term) for each in rules.preferred)
+    return count
+
+
+def spread_demands(spec: PodSpec) -> int:
+    """Spread constraints, and what their selectors ask for."""
+    return sum(1 + _selector(each.label_selector) for each in spec.topology_spread_constraints)
+
+
+LIMITS: Final[dict[Callable[[PodSpec], int], tuple[str, str, int]]] = {
+    containers: ("spec.containers", "containers", 2_000),
+    ports: ("spec.containers[].ports", "ports", 2_000),
+    resources: ("spec.containers[].resources.requests", "resources", 500),
+    volumes: ("spec.volumes", "volumes and claims", 2_000),
+    node_demands: ("spec.affinity.nodeAffinity", "demands with those of spec.nodeSelector", 2_000),
+    pod_demands: ("spec.affinity", "demands of pods", 1_000),
+    spread_demands: ("spec.topologySpreadConstraints", "demands", 1_000),
+}
+"""What is counted: its field, what to call it, and how much of it is decided on."""
+
+_VALUES_OF_A_DEMAND: Final = 16  # one value of an expression costs about that much less than another expression
+
+
+def _containers(spec: PodSpec) -> Iterable[Container]:
+    return (*spec.containers, *spec.init_containers)
+
+
+def _term(term: PodAffinityTerm) -> int:
+    return 1 + len(term.namespaces) + _selector(term.label_selector) + _selector(term.namespace_selector)
+
+
+def _selector(selector: LabelSelector | None) -> int:
+    return 0 if selector is None else len(selector.match_labels) + _expressions(selector.match_expressions)
+
+
+def _expressions(expressions: _Expressions) -> int:
+    return sum(1 + len(each.values) // _VALUES_OF_A_DEMAND for each in expressions)

@@ -1,0 +1,210 @@
+"""Resource quantities: `100m`, `1.5`, `2Gi`, `1e3`.
+
+Owns what a quantity's text is worth, exactly, and how it becomes an integer. Never knows which resource it is for.
+
+`value` and `milli_value` are what nearly everyone wants. `parse` gives the exact number behind them, for sums that must
+be rounded only once, at the end.
+
+Source: k8s.io/apimachinery/pkg/api/resource v0.36.2.
+Differs: texts longer than 1024 characters and decimal exponents beyond ±4096 are refused; upstream computes with
+them at any cost, or lets the exponent wrap around.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from podium.lib.error_words import Worded
+from podium.objects.core import RawQuantity
+
+INT64_MAX: Final = 2**63 - 1
+INT64_MIN: Final = -(2**63)
+
+TEXT_LENGTH_MAX: Final = 1024
+EXPONENT_MAX: Final = 4096
+NANO: Final = -9
+"""Nothing finer than this power of ten is kept."""
+
+DIGITS_IN_INT64: Final = 18
+"""Decimal numbers of at most so many digits are held as a scaled int64 upstream, longer ones as big decimals."""
+
+WRAPPING_SHIFTS: Final = frozenset({1, 2, 3, 6, 9})
+"""Powers of ten by which upstream multiplies in one step, where an overflow wraps; with others it gives 0."""
+
+_TEXT = re.compile(
+    r"(?P<sign>[+-]?)0*+(?P<whole>[0-9]*+)(?P<dot>\.(?P<fraction>[0-9]*+))?+(?P<suffix>[a-zA-Z]*+[+-]?[0-9]*+)"
+)
+_DIGIT = re.compile(r"[0-9]")
+_EXPONENT = re.compile(r"[eE]([+-]?[0-9]{1,9})")
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+
+class QuantityError(Worded, ValueError):
+    """The text is not a quantity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """`unscaled * 10**exponent`, exactly.
+
+    `wide` tells whether upstream holds it as a big decimal; the two forms round negative numbers differently and
+    overflow differently, and nothing else.
+    """
+
+    unscaled: int
+    exponent: int
+    wide: bool
+
+    @property
+    def value(self) -> int:
+        """The number rounded up to an integer, as an int64."""
+        return self._scaled(0)
+
+    @property
+    def milli_value(self) -> int:
+        """The number in thousandths rounded up to an integer, as an int64."""
+        return self._scaled(-3)
+
+    def __add__(self, other: Quantity) -> Quantity:
+        """The exact sum."""
+        if not self.wide and not other.wide:
+            if not other.unscaled:
+                return self
+            if not self.unscaled:
+                return other
+        exponent = min(self.exponent, other.exponent)
+        unscaled = self._at(exponent) + other._at(exponent)
+        return Quantity(unscaled, exponent, self.wide or other.wide or not INT64_MIN <= unscaled <= INT64_MAX)
+
+    def __gt__(self, other: Quantity) -> bool:
+        """Whether the number is greater, whatever the form."""
+        exponent = min(self.exponent, other.exponent)
+        return self._at(exponent) > other._at(exponent)
+
+    def _at(self, exponent: int) -> int:
+        """The unscaled number for an exponent that is not above ours."""
+        return self.unscaled * int(10 ** (self.exponent - exponent))
+
+    def _scaled(self, exponent: int) -> int:
+        shift = exponent - self.exponent
+        if self.wide:
+            return _wide_scaled(self.unscaled, shift)
+        if shift <= 0:
+            result = self._at(exponent)
+            if INT64_MIN <= result <= INT64_MAX:
+                return result
+            return _wrapped(result) if -shift in WRAPPING_SHIFTS else 0
+        magnitude = -(-abs(self.unscaled) // int(10**shift))
+        return magnitude if self.unscaled >= 0 else -magnitude
+
+
+def _wide_scaled(unscaled: int, shift: int) -> int:
+    """A big decimal divided by `10**shift`, with upstream's roundings and wrap-arounds."""
+    if shift <= 0:
+        power = 10**-shift
+        return _wrapped(_wrapped(unscaled) * (power if power <= INT64_MAX else INT64_MIN))
+    divisor = int(10**shift)
+    if unscaled < INT64_MAX and divisor <= INT64_MAX:
+        narrow = _wrapped(unscaled)
+        quotient, remainder = divmod(abs(narrow), divisor)
+        return (quotient if narrow >= 0 else -quotient) + (remainder != 0)
+    return _wrapped(-(-unscaled // divisor))
+
+
+def _wrapped(number: int) -> int:
+    """The number's low 64 bits as an int64."""
+    return (number - INT64_MIN) % 2**64 + INT64_MIN
+
+
+@functools.lru_cache(maxsize=65536)
+def parse(raw: RawQuantity) -> Quantity:
+    """The exact number that a quantity stands for.
+
+    Raises:
+        QuantityError: `raw` is no quantity.
+    """
+    text = raw if isinstance(raw, str) else repr(raw)
+    if len(text) > TEXT_LENGTH_MAX:
+        raise QuantityError(f"a quantity of {len(text)} characters is too long")
+    match = _TEXT.fullmatch(text) if text else None
+    if match is None:
+        raise QuantityError(f'"{text}" is not a quantity such as 500m, 1.5, 2Gi or 1e3')
+    sign = -1 if match["sign"] == "-" else 1
+    # A zero stands in for missing digits, and counts as a digit.
+    whole, fraction, suffix = match["whole"] or "0", match["fraction"] or "", match["suffix"]
+    if suffix in _BINARY:
+        quantity = _binary(sign, whole, fraction, _BINARY[suffix])
+    else:
+        quantity = _decimal(sign, whole, fraction, _decimal_exponent(text, suffix))
+    if quantity.wide and not _DIGIT.search(text, 0, match.start("suffix")):
+        raise QuantityError(f'"{text}" has no digits before its suffix')
+    return quantity
+
+
+def _decimal_exponent(text: str, suffix: str) -> int:
+    exponent = _DECIMAL.get(suffix)
+    if exponent is not None:
+        return exponent
+    match = _EXPONENT.fullmatch(suffix)
+    if match is None:
+        raise QuantityError(f'"{text}" has the unknown suffix "{suffix}"')
+    exponent = int(match[1])
+    if abs(exponent) > EXPONENT_MAX:
+        raise QuantityError(f'"{text}" has an exponent beyond {EXPONENT_MAX}')
+    return exponent
+
+
+def _decimal(sign: int, whole: str, fraction: str, exponent: int) -> Quantity:
+    unscaled = sign * int(whole + fraction)
+    exponent -= len(fraction)
+    if len(whole) + len(fraction) <= DIGITS_IN_INT64 and exponent >= NANO:
+        return Quantity(unscaled, exponent, wide=False)
+    return _to_nano(unscaled, exponent)
+
+
+def _binary(sign: int, whole: str, fraction: str, exponent: int) -> Quantity:
+    unscaled = sign * int(whole + fraction) << exponent
+    if not fraction and len(whole) <= 14 - exponent * 3 // 10:
+        return Quantity(unscaled, 0, wide=False)
+    quantity = _to_nano(unscaled, -len(fraction))
+    if abs(quantity.unscaled) > INT64_MAX * 10**9:
+        return Quantity(sign * INT64_MAX, 0, wide=True)
+    return quantity
+
+
+def _to_nano(unscaled: int, exponent: int) -> Quantity:
+    """A big decimal with nano precision, rounded away from zero."""
+    if not unscaled:
+        return Quantity(0, exponent, wide=True)
+    if exponent >= NANO:
+        return Quantity(unscaled * int(10 ** (exponent - NANO)), NANO, wide=True)
+    magnitude = -(-abs(unscaled) // int(10 ** (NANO - exponent)))
+    return Quantity(magnitude if unscaled > 0 else -magnitude, NANO, wide=True)
+
+
+@functools.lru_cache(maxsize=65536)
+def value(raw: RawQuantity) -> int:
+    """A quantity as an integer, rounded up: bytes of memory, number of pods, devices.
+
+    Cost: one cached dictionary look-up for a text seen before.
+
+    Raises:
+        QuantityError: `raw` is no quantity.
+    """
+    return parse(raw).value
+
+
+@functools.lru_cache(maxsize=65536)
+def milli_value(raw: RawQuantity) -> int:
+    """A quantity in thousandths, rounded up: CPU time.
+
+    Cost: one cached dictionary look-up for a text seen before.
+
+    Raises:
+        QuantityError: `raw` is no quantity.
+    """
+    return parse(raw).milli_value

@@ -1,0 +1,347 @@
+"""What a pod asks for and what a node has, as integers by resource name.
+
+Owns the arithmetic of requests: containers, sidecars, init containers, pod level, overhead, in-place resize. Quantities
+are added exactly and rounded up once, at the end. Never compares requests with what is free.
+
+Units: cpu in thousandths of a core, everything else as counted by its quantity (bytes, devices).
+Invariant: results are shared between pods of one spec; nobody changes them.
+Source: component-helpers resource/helpers.go and kubernetes pkg/scheduler/framework/types.go, v1.36.2.
+Differs: for fractions of negative amounts and where a sum leaves the range of int64, upstream's answer depends on which
+amounts it compared on the way; here it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from podium.objects.core import (
+    Container,
+    ContainerStatus,
+    Node,
+    Pod,
+    PodSpec,
+    PodStatus,
+    RawQuantity,
+    ResourceList,
+    once_per_spec,
+)
+from podium.objects.errors import FieldError
+from podium.objects.quantity import Quantity, QuantityError, milli_value, parse, value
+from podium.objects.resource_names import CPU, MEMORY, PODS, is_counted_resource, is_pod_level_resource
+
+Requests: TypeAlias = Mapping[str, int]
+"""Amounts by resource name; a name that was listed with 0 is present, one that was not listed is absent."""
+
+DEFAULT_CPU_MILLI: Final = 100
+DEFAULT_MEMORY_BYTES: Final = 200 * 1024 * 1024
+
+# What can be added up in time, for a pod as large as an API server stores.
+CONTAINERS_MAX: Final = 3_000
+REQUESTS_MAX: Final = 5_000
+PORTS_MAX: Final = 10_000
+
+_Exact: TypeAlias = dict[str, Quantity]
+_DEFAULTS: Final = {
+    CPU: Quantity(DEFAULT_CPU_MILLI, -3, wide=False),
+    MEMORY: Quantity(DEFAULT_MEMORY_BYTES, 0, wide=False),
+}
+_NOTHING: Final = Quantity(0, 0, wide=False)
+
+
+# ---------------------------------------------------------------- the uses
+
+
+@once_per_spec
+def pod_requests(spec: PodSpec) -> Requests:
+    """Everything the spec requests, pod-level values and overhead included, under any resource name.
+
+    Raises:
+        FieldError: a quantity cannot be parsed, or there are too many.
+    """
+    return _integers(_spec_total(spec))
+
+
+@once_per_spec
+def filter_requests(spec: PodSpec) -> Requests:
+    """What an incoming pod must find free on a node: the counted resources of `pod_requests`, never below 0.
+
+    Raises:
+        FieldError: a quantity cannot be parsed, or there are too many.
+    """
+    return {name: max(amount, 0) for name, amount in pod_requests(spec).items() if is_counted_resource(name)}
+
+
+@once_per_spec
+def scoring_requests(spec: PodSpec) -> Requests:
+    """What the resource scoring strategies take an incoming pod to use.
+
+    Each container that does not list cpu or memory counts with 100m or 200 MiB. Pod-level values play no part:
+    NodeResourcesFit's scorer does not look at them upstream.
+
+    Raises:
+        FieldError: a quantity cannot be parsed, or there are too many.
+    """
+    return _integers(_with_overhead(_containers_total(spec, _spec_requests, _DEFAULTS), spec))
+
+
+def pod_requests_with_status(pod: Pod) -> Requests:
+    """`pod_requests`, but counting what a pod still holds while it is resized in place.
+
+    This is what NodeResourcesBalancedAllocation takes an incoming pod to use.
+
+    Raises:
+        FieldError: a quantity cannot be parsed, or there are too many.
+    """
+    return _integers(_status_total(pod, {})) if is_resized(pod) else pod_requests(pod.spec)
+
+
+def requests_on_node(pod: Pod) -> Requests:
+    """What a pod on a node takes away from it: the counted resources of `pod_requests_with_status`.
+
+    Raises:
+        FieldError: a quantity cannot be parsed, or there are too many.
+    """
+    if is_resized(pod):
+        return _counted(pod_requests_with_status(pod))
+    return _counted_requests(pod.spec)
+
+
+def nonzero_requests_on_node(pod: Pod) -> tuple[int, int]:
+    """The cpu (milli) and memory (bytes) that scoring takes a pod on a node to use.
+
+    As `requests_on_node`, but each container without a value counts with 100m or 200 MiB; with pod-level requests only
+    for a resource that the pod's total does not list at all.
+
+    Raises:
+        FieldError: a quantity cannot be parsed, or there are too many.
+    """
+    return _nonzero(pod) if is_resized(pod) else _nonzero_requests(pod.spec)
+
+
+def node_allocatable(node: Node) -> tuple[Requests, int]:
+    """What the node offers: the counted resources, and the number of pods.
+
+    Raises:
+        FieldError: a quantity cannot be parsed, or there are too many.
+    """
+    amounts: dict[str, int] = {}
+    allowed_pods = 0
+    for name, raw in node.status.allocatable.items():
+        try:
+            amount = milli_value(raw) if name == CPU else value(raw)
+        except QuantityError as error:
+            raise FieldError(f"status.allocatable[{name}]", str(error)) from error
+        if name == PODS:
+            allowed_pods = amount
+        elif is_counted_resource(name):
+            amounts[name] = amount
+    return amounts, allowed_pods
+
+
+@once_per_spec
+def _counted_requests(spec: PodSpec) -> Requests:
+    return _counted(pod_requests(spec))
+
+
+@once_per_spec
+def _nonzero_requests(spec: PodSpec) -> tuple[int, int]:
+    return _nonzero(Pod(spec=spec))
+
+
+def _counted(amounts: Requests) -> Requests:
+    return {name: amount for name, amount in amounts.items() if is_counted_resource(name)}
+
+
+def _nonzero(pod: Pod) -> tuple[int, int]:
+    total = _status_total(pod, {})
+    defaults: Mapping[str, Quantity] = _DEFAULTS
+    if _sets_pod_level(pod.spec):
+        defaults = {name: default for name, default in _DEFAULTS.items() if name not in total}
+    if defaults:
+        total = _status_total(pod, defaults)
+    return total.get(CPU, _NOTHING).milli_value, total.get(MEMORY, _NOTHING).value
+
+
+# ---------------------------------------------------------------- sums
+
+_RequestsOf: TypeAlias = Callable[[Container, str], _Exact]
+"""The requests of one container, given the path of that container."""
+
+
+def _spec_requests(container: Container, path: str) -> _Exact:
+    return _exact(container.resources.requests, f"{path}.resources.requests")
+
+
+def _spec_total(spec: PodSpec) -> _Exact:
+    total = _containers_total(spec, _spec_requests, {})
+    if _sets_pod_level(spec):
+        assert spec.resources is not None
+        own = _exact(spec.resources.requests, "spec.resources.requests")
+        total.update((name, amount) for name, amount in own.items() if is_pod_level_resource(name))
+    return _with_overhead(total, spec)
+
+
+def _containers_total(spec: PodSpec, requests_of: _RequestsOf, defaults: Mapping[str, Quantity]) -> _Exact:
+    """What the pod needs at its greediest moment, resource by resource.
+
+    App containers and sidecars run together; before that each init container runs beside the sidecars started so far.
+    """
+    _refuse_crowds(spec)
+    total: _Exact = {}
+    for index, container in enumerate(spec.containers):
+        _add(total, {**defaults, **requests_of(container, f"spec.containers[{index}]")})
+    sidecars: _Exact = {}
+    greediest_init: _Exact = {}
+    for index, container in enumerate(spec.init_containers):
+        requests = {**defaults, **requests_of(container, f"spec.initContainers[{index}]")}
+        if container.is_sidecar:
+            _add(total, requests)
+            _add(sidecars, requests)
+            _raise_to(greediest_init, sidecars)
+        else:
+            _add(requests, sidecars)
+            _raise_to(greediest_init, requests)
+    _raise_to(total, greediest_init)
+    return total
+
+
+def _refuse_crowds(spec: PodSpec) -> None:
+    containers = requests = ports = 0
+    for group in (spec.containers, spec.init_containers):
+        containers += len(group)
+        for each in group:
+            requests += len(each.resources.requests)
+            ports += len(each.ports)
+    if containers > CONTAINERS_MAX:
+        raise _crowd("spec.containers", f"{containers} containers", CONTAINERS_MAX)
+    if requests > REQUESTS_MAX:
+        raise _crowd("spec.containers[].resources.requests", f"{requests} requests", REQUESTS_MAX)
+    if ports > PORTS_MAX:
+        raise _crowd("spec.containers[].ports", f"{ports} ports", PORTS_MAX)
+
+
+def _crowd(path: str, found: str, most: int) -> FieldError:
+    return FieldError(path, f"{found}, at most {most} are counted")
+
+
+def _with_overhead(total: _Exact, spec: PodSpec) -> _Exact:
+    if spec.overhead:
+        _add(total, _exact(spec.overhead, "spec.overhead"))
+    return total
+
+
+def _sets_pod_level(spec: PodSpec) -> bool:
+    return spec.resources is not None and any(is_pod_level_resource(name) for name in spec.resources.requests)
+
+
+# ---------------------------------------------------------------- in-place resize
+
+
+def is_resized(pod: Pod) -> bool:
+    """Whether the status tells of other amounts than the spec does."""
+    status = pod.status
+    if status.resources is not None and _sets_pod_level(pod.spec):
+        return True
+    for each in (*status.container_statuses, *status.init_container_statuses):
+        if each.resources is not None:
+            break
+    else:
+        return False
+    held = _statuses(status)
+    for container in (*pod.spec.containers, *pod.spec.init_containers):
+        own, (_, reported) = container.resources.requests, held.get(container.name, ("", None))
+        if reported is None or reported.resources is None:
+            continue
+        if reported.resources.requests != own or reported.allocated_resources not in ({}, own):
+            return True
+    return False
+
+
+def _statuses(status: PodStatus) -> dict[str, tuple[str, ContainerStatus]]:
+    """Path and status of each container by its name; init containers win, as upstream."""
+    return {
+        each.name: (f"status.{field}[{index}]", each)
+        for field, statuses in (
+            ("containerStatuses", status.container_statuses),
+            ("initContainerStatuses", status.init_container_statuses),
+        )
+        for index, each in enumerate(statuses)
+    }
+
+
+def _status_total(pod: Pod, defaults: Mapping[str, Quantity]) -> _Exact:
+    spec, status = pod.spec, pod.status
+    infeasible = _resize_is_infeasible(status)
+    statuses = _statuses(status)
+
+    def requests_of(container: Container, path: str) -> _Exact:
+        requests = _spec_requests(container, path)
+        status_path, reported = statuses.get(container.name, ("", None))
+        if reported is None or reported.resources is None:
+            return requests
+        if path.startswith("spec.initContainers") and not container.is_sidecar:
+            return requests
+        return _held(
+            {} if infeasible else requests,
+            _exact(reported.resources.requests, f"{status_path}.resources.requests"),
+            _exact(reported.allocated_resources, f"{status_path}.allocatedResources"),
+        )
+
+    total = _containers_total(spec, requests_of, defaults)
+    if _sets_pod_level(spec):
+        assert spec.resources is not None
+        own = _exact(spec.resources.requests, "spec.resources.requests")
+        held = own
+        if status.resources is not None:
+            held = _held(
+                {} if infeasible else own,
+                _exact(status.resources.requests, "status.resources.requests"),
+                _exact(status.allocated_resources, "status.allocatedResources"),
+            )
+        total.update((name, held.get(name, _NOTHING)) for name in own if is_pod_level_resource(name))
+    return _with_overhead(total, spec)
+
+
+def _held(*amounts: _Exact) -> _Exact:
+    """The greatest of each resource."""
+    result: _Exact = {}
+    for each in amounts:
+        _raise_to(result, each)
+    return result
+
+
+def _resize_is_infeasible(status: PodStatus) -> bool:
+    pending = status.condition("PodResizePending")
+    return pending is not None and pending.reason == "Infeasible"
+
+
+# ---------------------------------------------------------------- exact amounts
+
+
+def _exact(amounts: ResourceList, path: str) -> _Exact:
+    return {name: _parsed(raw, f"{path}[{name}]") for name, raw in amounts.items()}
+
+
+def _parsed(raw: RawQuantity, path: str) -> Quantity:
+    try:
+        return parse(raw)
+    except QuantityError as error:
+        raise FieldError(path, str(error)) from error
+
+
+def _add(total: _Exact, more: Mapping[str, Quantity]) -> None:
+    for name, amount in more.items():
+        known = total.get(name)
+        total[name] = amount if known is None else known + amount
+
+
+def _raise_to(total: _Exact, floor: Mapping[str, Quantity]) -> None:
+    for name, amount in floor.items():
+        known = total.get(name)
+        if known is None or amount > known:
+            total[name] = amount
+
+
+def _integers(total: _Exact) -> Requests:
+    return {name: amount.milli_value if name == CPU else amount.value for name, amount in total.items()}

@@ -1,0 +1,55 @@
+"""Which resource names the scheduler counts, and which of them are special.
+
+Source: kubernetes pkg/apis/core/v1/helper/helpers.go and pkg/scheduler/util/utils.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Final
+
+from podium.objects.selectors import is_qualified_name
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+PODS: Final = "pods"
+
+_NATIVE_DOMAIN: Final = "kubernetes.io/"
+_QUOTA_PREFIX: Final = "requests."
+_HUGEPAGES_PREFIX: Final = "hugepages-"
+_ATTACHABLE_VOLUMES_PREFIX: Final = "attachable-volumes-"
+_BASIC: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE})
+
+
+def is_extended_resource(name: str) -> bool:
+    """Whether it is a resource of somebody else's domain, such as `example.com/gpu`."""
+    if "/" not in name or _NATIVE_DOMAIN in name or name.startswith(_QUOTA_PREFIX):
+        return False
+    return is_qualified_name(_QUOTA_PREFIX + name)
+
+
+def is_hugepages(name: str) -> bool:
+    """Whether it is huge pages of some size, such as `hugepages-2Mi`."""
+    return name.startswith(_HUGEPAGES_PREFIX)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_scalar_resource(name: str) -> bool:
+    """Whether it is counted by name: extended, huge pages, attachable volumes, or of a `kubernetes.io/` domain."""
+    return (
+        is_extended_resource(name)
+        or is_hugepages(name)
+        or _NATIVE_DOMAIN in name
+        or name.startswith(_ATTACHABLE_VOLUMES_PREFIX)
+    )
+
+
+def is_counted_resource(name: str) -> bool:
+    """Whether requests for it are held against nodes: cpu, memory, ephemeral storage and every scalar resource."""
+    return name in _BASIC or is_scalar_resource(name)
+
+
+def is_pod_level_resource(name: str) -> bool:
+    """Whether a pod may request it as a whole, in `spec.resources`."""
+    return name in (CPU, MEMORY) or is_hugepages(name)

@@ -1,0 +1,398 @@
+"""Label selectors and node selectors, compiled.
+
+Owns what a selector means and which selectors are invalid. Compiled forms are immutable, hashable, and public in their
+parts, so that an evaluator over columns can work from the same requirements. Never looks at whole pods or nodes.
+
+Source: apimachinery pkg/labels and component-helpers scheduling/corev1/nodeaffinity, v0.36.2.
+Differs: `compile_node_selector` and `compile_preferred_terms` report every invalid requirement with its field path.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from podium.objects.core import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PreferredSchedulingTerm,
+)
+from podium.objects.errors import FieldError
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
+_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
+_SUBDOMAIN_LENGTH_MAX: Final = 253
+
+NODE_NAME_FIELD: Final = "metadata.name"
+
+REQUIREMENTS_MAX: Final = 10_000
+"""What a label selector may ask for; anybody may make an object with one."""
+
+
+class Operator(enum.Enum):
+    """How a requirement's values are held against a label."""
+
+    __hash__ = object.__hash__  # members are single, and an enum's own hash is a call of Python code
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GT = "Gt"
+    LT = "Lt"
+
+
+LABEL_OPERATORS: Final = {
+    operator.value: operator for operator in (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST)
+}
+NODE_OPERATORS: Final = {operator.value: operator for operator in Operator}
+FIELD_OPERATORS: Final = {operator.value: operator for operator in (Operator.IN, Operator.NOT_IN)}
+
+
+def parse_int64(text: str) -> int | None:
+    """The base-10 int64 that the text is, sign allowed, or None."""
+    if _INTEGER.fullmatch(text) is None:
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
+
+
+def is_qualified_name(name: str) -> bool:
+    """Whether this can be a label's key: an optional DNS subdomain and `/`, then a name of at most 63 characters."""
+    prefix, slash, rest = name.rpartition("/")
+    if slash and (len(prefix) > _SUBDOMAIN_LENGTH_MAX or _SUBDOMAIN.fullmatch(prefix) is None):
+        return False
+    return _NAME.fullmatch(rest) is not None
+
+
+def is_label_value(text: str) -> bool:
+    """Whether this can be a label's value: empty, or a name of at most 63 characters."""
+    return not text or _NAME.fullmatch(text) is not None
+
+
+class Requirement(msgspec.Struct, frozen=True, gc=False):
+    """One condition on a label or field.
+
+    `values` are those of In and NotIn, `bound` the number of Gt and Lt; each is empty or 0 for other operators.
+    """
+
+    key: str
+    operator: Operator
+    values: frozenset[str] = frozenset()
+    bound: int = 0
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether the labels satisfy it. NotIn and DoesNotExist hold where the key is absent."""
+        return self.matches_value(labels.get(self.key))
+
+    def matches_value(self, value: str | None) -> bool:
+        """Whether the label's value satisfies it; None stands for an absent label."""
+        operator = self.operator
+        if operator is Operator.IN:
+            return value in self.values
+        if operator is Operator.NOT_IN:
+            return value not in self.values
+        if operator is Operator.EXISTS:
+            return value is not None
+        if operator is Operator.DOES_NOT_EXIST:
+            return value is None
+        number = parse_int64(value) if value is not None else None
+        if number is None:
+            return False
+        return number > self.bound if operator is Operator.GT else number < self.bound
+
+
+def _requirement(
+    expression: LabelSelectorRequirement | NodeSelectorRequirement, operators: Mapping[str, Operator], path: str
+) -> Requirement:
+    """Check one expression as upstream does: operator, key, number of values, their spelling."""
+    operator = operators.get(expression.operator)
+    if operator is None:
+        known = ", ".join(operators)
+        raise FieldError(f"{path}.operator", f'unknown operator "{expression.operator}", supported: {known}')
+    if not is_qualified_name(expression.key):
+        raise FieldError(f"{path}.key", f'"{expression.key}" is not a valid label key')
+    values = expression.values
+    bound = 0
+    if operator in (Operator.IN, Operator.NOT_IN):
+        if not values:
+            raise FieldError(f"{path}.values", f"{operator.value} needs at least one value")
+    elif operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST):
+        if values:
+            raise FieldError(f"{path}.values", f"{operator.value} takes no values")
+    else:
+        bound = _bound(values, operator, path)
+    for index, value in enumerate(values):
+        if not is_label_value(value):
+            raise FieldError(f"{path}.values[{index}]", f'"{value}" is not a valid label value')
+    compared = frozenset(values) if operator in (Operator.IN, Operator.NOT_IN) else frozenset()
+    return Requirement(expression.key, operator, compared, bound)
+
+
+def _bound(values: tuple[str, ...], operator: Operator, path: str) -> int:
+    if len(values) != 1:
+        raise FieldError(f"{path}.values", f"{operator.value} needs exactly one value")
+    bound = parse_int64(values[0])
+    if bound is None:
+        raise FieldError(f"{path}.values[0]", f'{operator.value} needs an integer, not "{values[0]}"')
+    return bound
+
+
+def _sorted(requirements: Sequence[Requirement]) -> tuple[Requirement, ...]:
+    """Without duplicates, in an order that depends on the content only."""
+    if len(requirements) < 2:
+        return tuple(requirements)
+    return tuple(sorted(set(requirements), key=_order))
+
+
+def _order(requirement: Requirement) -> tuple[Any, ...]:
+    return requirement.key, requirement.operator.value, sorted(requirement.values), requirement.bound
+
+
+# ---------------------------------------------------------------- label selectors
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A compiled label selector: every requirement must hold.
+
+    Invariant: requirements are sorted and unique, so selectors that say the same in another order are equal.
+    `nothing` marks the selector that was absent: it matches no labels at all.
+    """
+
+    requirements: tuple[Requirement, ...] = ()
+    nothing: bool = False
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Work the hash out once: every attempt looks selectors up."""
+        object.__setattr__(self, "_hash", hash((self.requirements, self.nothing)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def everything(self) -> bool:
+        """Whether it matches whatever the labels."""
+        return not self.requirements and not self.nothing
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether the labels satisfy every requirement."""
+        if self.nothing:
+            return False
+        for requirement in self.requirements:  # noqa: SIM110 - a generator would cost twice the time
+            if not requirement.matches_value(labels.get(requirement.key)):
+                return False
+        return True
+
+    def narrowed(self, labels: Mapping[str, str]) -> Selector:
+        """This selector with these labels demanded too, as `matchLabelKeys` does."""
+        if self.nothing or not labels:
+            return self
+        return Selector(_sorted((*self.requirements, *_equalities(labels))))
+
+
+EVERYTHING: Final = Selector()
+NOTHING: Final = Selector(nothing=True)
+
+
+def joined(selectors: Sequence[Selector]) -> Selector:
+    """What matches where each of them matches."""
+    if any(each.nothing for each in selectors):
+        return NOTHING
+    return Selector(_sorted([requirement for each in selectors for requirement in each.requirements]))
+
+
+def _equalities(labels: Mapping[str, str]) -> list[Requirement]:
+    return [Requirement(key, Operator.IN, frozenset((value,))) for key, value in labels.items()]
+
+
+def compile_selector(selector: LabelSelector | None) -> Selector:
+    """Compile a label selector; an absent one matches nothing, an empty one everything.
+
+    Raises:
+        FieldError: an invalid part, with its path inside the selector (`matchExpressions[0].operator`).
+    """
+    if selector is None:
+        return NOTHING
+    count = len(selector.match_labels) + len(selector.match_expressions)
+    if not count:
+        return EVERYTHING
+    if count > REQUIREMENTS_MAX:
+        raise FieldError("matchExpressions", f"{count} requirements, at most {REQUIREMENTS_MAX} are read")
+    for key, value in selector.match_labels.items():
+        if not is_qualified_name(key):
+            raise FieldError(f"matchLabels[{key}]", f'"{key}" is not a valid label key')
+        if not is_label_value(value):
+            raise FieldError(f"matchLabels[{key}]", f'"{value}" is not a valid label value')
+    requirements = _equalities(selector.match_labels)
+    for index, expression in enumerate(selector.match_expressions):
+        requirements.append(_requirement(expression, LABEL_OPERATORS, f"matchExpressions[{index}]"))
+    return Selector(_sorted(requirements))
+
+
+def selector_of_labels(labels: Mapping[str, str]) -> Selector:
+    """The selector that demands exactly these labels, unchecked, as `spec.nodeSelector` does; empty is everything."""
+    return Selector(_sorted(_equalities(labels)))
+
+
+# ---------------------------------------------------------------- node selectors
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerm:
+    """A compiled node selector term: every requirement on labels and on `metadata.name` must hold.
+
+    A term with `errors` matches no node.
+    """
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+    errors: tuple[FieldError, ...] = field(default=(), compare=False)
+    broken: bool = False
+
+    def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
+        """Whether a node of that name with those labels satisfies it."""
+        if self.broken:
+            return False
+        for requirement in self.expressions:
+            if not requirement.matches_value(labels.get(requirement.key)):
+                return False
+        # A node without a name has no fields, and upstream then asks nothing of them.
+        return not node_name or all(self._field_matches(requirement, node_name) for requirement in self.fields)
+
+    @staticmethod
+    def _field_matches(requirement: Requirement, node_name: str) -> bool:
+        # A field that nodes do not have reads as the empty string.
+        return requirement.matches_value(node_name if requirement.key == NODE_NAME_FIELD else "")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMatcher:
+    """A compiled node selector: one of its terms must match. Without terms it matches no node."""
+
+    terms: tuple[NodeTerm, ...] = ()
+
+    @property
+    def errors(self) -> tuple[FieldError, ...]:
+        """What is wrong with its terms."""
+        return tuple(error for term in self.terms for error in term.errors)
+
+    def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
+        """Whether any term matches a node of that name with those labels."""
+        return any(term.matches(labels, node_name) for term in self.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class PreferredTerm:
+    """A compiled preferred scheduling term."""
+
+    weight: int
+    term: NodeTerm
+
+
+def _is_empty(term: NodeSelectorTerm) -> bool:
+    return not term.match_expressions and not term.match_fields
+
+
+def _compile_term(term: NodeSelectorTerm, path: str) -> NodeTerm:
+    errors: list[FieldError] = []
+    expressions = _compile_all(
+        term.match_expressions,
+        functools.partial(_requirement, operators=NODE_OPERATORS),
+        f"{path}.matchExpressions",
+        errors,
+    )
+    fields = _compile_all(term.match_fields, _field_requirement, f"{path}.matchFields", errors)
+    return NodeTerm(expressions, fields, tuple(errors), broken=bool(errors))
+
+
+def _compile_all(
+    expressions: tuple[NodeSelectorRequirement, ...],
+    compile_one: Callable[..., Requirement],
+    path: str,
+    errors: list[FieldError],
+) -> tuple[Requirement, ...]:
+    """Compile each expression; what cannot be goes to `errors`."""
+    compiled: list[Requirement] = []
+    for index, expression in enumerate(expressions):
+        try:
+            compiled.append(compile_one(expression, path=f"{path}[{index}]"))
+        except FieldError as error:
+            errors.append(error)
+    return _sorted(compiled)
+
+
+def _field_requirement(expression: NodeSelectorRequirement, path: str) -> Requirement:
+    operator = FIELD_OPERATORS.get(expression.operator)
+    if operator is None:
+        known = ", ".join(FIELD_OPERATORS)
+        raise FieldError(f"{path}.operator", f'unknown operator "{expression.operator}", supported: {known}')
+    if len(expression.values) != 1:
+        raise FieldError(f"{path}.values", f"{operator.value} on a field needs exactly one value")
+    return Requirement(expression.key, operator, frozenset(expression.values))
+
+
+def compile_node_selector(selector: NodeSelector, path: str = "nodeSelectorTerms") -> NodeMatcher:
+    """Compile a node selector. Empty terms vanish; an invalid one never matches and carries its errors."""
+    return NodeMatcher(
+        tuple(
+            _compile_term(term, f"{path}[{index}]")
+            for index, term in enumerate(selector.node_selector_terms)
+            if not _is_empty(term)
+        )
+    )
+
+
+def compile_preferred_terms(
+    terms: Iterable[PreferredSchedulingTerm], path: str = "preferredDuringSchedulingIgnoredDuringExecution"
+) -> tuple[PreferredTerm, ...]:
+    """Compile preferred terms; those without weight or requirements contribute nothing and vanish unread.
+
+    Raises:
+        FieldError: the first invalid requirement; `__notes__` name the others.
+    """
+    compiled = tuple(
+        PreferredTerm(term.weight, _compile_term(term.preference, f"{path}[{index}].preference"))
+        for index, term in enumerate(terms)
+        if term.weight != 0 and not _is_empty(term.preference)
+    )
+    errors = [error for preferred in compiled for error in preferred.term.errors]
+    if errors:
+        first, *others = errors
+        for other in others:
+            first.add_note(str(other))
+        raise first
+    return compiled
+
+
+def node_names(selector: NodeSelector | None) -> frozenset[str] | None:
+    """The names of the only nodes that a required node selector can match, None where names do not restrict it.
+
+    Within a term the names of its `metadata.name In` requirements are intersected, over the terms they are joined; one
+    term that names no node leaves all nodes open. Terms count here even when another
+    part of them is invalid. An empty set: no node can match.
+    """
+    if selector is None or not selector.node_selector_terms:
+        return None
+    joined: frozenset[str] = frozenset()
+    for term in selector.node_selector_terms:
+        names: frozenset[str] | None = None
+        for requirement in term.match_fields:
+            if requirement.key == NODE_NAME_FIELD and requirement.operator == Operator.IN.value:
+                own = frozenset(requirement.values)
+                names = own if names is None else names & own
+        if names is None:
+            return None
+        joined |= names
+    return joined

@@ -1,0 +1,192 @@
+"""Volumes, claims, classes and CSI drivers, cut down to the fields that scheduling reads; see `objects.core`."""
+
+from __future__ import annotations
+
+from podium.objects.core import (
+    AWSElasticBlockStoreVolume,
+    AzureDiskVolume,
+    CinderVolume,
+    ClusterObject,
+    GCEPersistentDiskVolume,
+    Int32,
+    LabelSelector,
+    NamespacedObject,
+    NodeSelector,
+    PortworxVolume,
+    RawQuantity,
+    ResourceList,
+    Value,
+)
+
+
+class VolumeResources(Value, frozen=True):
+    """How much storage a claim asks for."""
+
+    requests: ResourceList = {}
+
+
+class PersistentVolumeClaimSpec(Value, frozen=True):
+    """What a claim asks for, and the volume it got."""
+
+    access_modes: tuple[str, ...] = ()
+    selector: LabelSelector | None = None
+    resources: VolumeResources = VolumeResources()
+    volume_name: str = ""
+    storage_class_name: str | None = None
+    volume_mode: str | None = None
+    volume_attributes_class_name: str | None = None
+
+
+class PersistentVolumeClaimStatus(Value, frozen=True):
+    """How far binding has come."""
+
+    phase: str = ""
+
+
+class PersistentVolumeClaim(NamespacedObject, frozen=True):
+    """A claim to storage."""
+
+    spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
+    status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
+
+
+class ClaimReference(Value, frozen=True):
+    """The claim a volume is bound to, or kept for."""
+
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class CSIPersistentVolumeSource(Value, frozen=True):
+    """A volume that a CSI driver serves."""
+
+    driver: str = ""
+    volume_handle: str = ""
+
+
+class VolumeNodeAffinity(Value, frozen=True):
+    """The nodes a volume can be reached from."""
+
+    required: NodeSelector | None = None
+
+
+class PersistentVolumeSpec(Value, frozen=True):
+    """What a volume offers."""
+
+    capacity: ResourceList = {}
+    access_modes: tuple[str, ...] = ()
+    claim_ref: ClaimReference | None = None
+    storage_class_name: str = ""
+    volume_mode: str | None = None
+    volume_attributes_class_name: str | None = None
+    node_affinity: VolumeNodeAffinity | None = None
+    csi: CSIPersistentVolumeSource | None = None
+    gce_persistent_disk: GCEPersistentDiskVolume | None = None
+    aws_elastic_block_store: AWSElasticBlockStoreVolume | None = None
+    azure_disk: AzureDiskVolume | None = None
+    cinder: CinderVolume | None = None
+    portworx_volume: PortworxVolume | None = None
+
+
+class PersistentVolumeStatus(Value, frozen=True):
+    """Whether a volume is free."""
+
+    phase: str = ""
+
+
+class PersistentVolume(ClusterObject, frozen=True):
+    """A piece of storage."""
+
+    spec: PersistentVolumeSpec = PersistentVolumeSpec()
+    status: PersistentVolumeStatus = PersistentVolumeStatus()
+
+
+class TopologyExpression(Value, frozen=True):
+    """Values of a node label; a node must have one of them."""
+
+    key: str = ""
+    values: tuple[str, ...] = ()
+
+
+class TopologyTerm(Value, frozen=True):
+    """Expressions that must all hold."""
+
+    match_label_expressions: tuple[TopologyExpression, ...] = ()
+
+
+class StorageClass(ClusterObject, frozen=True):
+    """A way to provision volumes."""
+
+    provisioner: str = ""
+    volume_binding_mode: str | None = None
+    allowed_topologies: tuple[TopologyTerm, ...] = ()
+
+
+class VolumeNodeResources(Value, frozen=True):
+    """How many volumes of a driver a node takes."""
+
+    count: Int32 | None = None
+
+
+class CSINodeDriver(Value, frozen=True):
+    """A CSI driver on a node."""
+
+    name: str = ""
+    allocatable: VolumeNodeResources | None = None
+
+
+class CSINodeSpec(Value, frozen=True):
+    """The CSI drivers of a node."""
+
+    drivers: tuple[CSINodeDriver, ...] = ()
+
+
+class CSINode(ClusterObject, frozen=True):
+    """What CSI drivers say of a node of the same name."""
+
+    spec: CSINodeSpec = CSINodeSpec()
+
+
+class CSIDriverSpec(Value, frozen=True):
+    """What a driver is capable of."""
+
+    storage_capacity: bool | None = None
+
+
+class CSIDriver(ClusterObject, frozen=True):
+    """A CSI driver."""
+
+    spec: CSIDriverSpec = CSIDriverSpec()
+
+
+class CSIStorageCapacity(NamespacedObject, frozen=True):
+    """How much storage of a class is left in some part of the cluster."""
+
+    storage_class_name: str = ""
+    node_topology: LabelSelector | None = None
+    capacity: RawQuantity | None = None
+    maximum_volume_size: RawQuantity | None = None
+
+
+class VolumeAttachmentSource(Value, frozen=True):
+    """The volume that is attached."""
+
+    persistent_volume_name: str | None = None
+
+
+class VolumeAttachmentSpec(Value, frozen=True):
+    """What is attached where."""
+
+    attacher: str = ""
+    node_name: str = ""
+    source: VolumeAttachmentSource = VolumeAttachmentSource()
+
+
+class VolumeAttachment(ClusterObject, frozen=True):
+    """A volume attached, or to be attached, to a node."""
+
+    spec: VolumeAttachmentSpec = VolumeAttachmentSpec()

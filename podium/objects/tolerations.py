@@ -1,0 +1,35 @@
+"""Which taints a toleration covers.
+
+Source: k8s.io/api/core/v1 toleration.go, v0.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from podium.objects.core import Taint, Toleration
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether the toleration lets a pod bear the taint.
+
+    An empty effect or key stands for any. Gt and Lt are never satisfied: their feature gate
+    (TaintTolerationComparisonOperators) is alpha and off upstream.
+    """
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    return toleration.operator == "Exists"
+
+
+def taint_text(taint: Taint) -> str:
+    """The taint as kubectl writes it."""
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+
+
+def is_tolerated(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+    """Whether any of the tolerations lets a pod bear the taint."""
+    return any(tolerates(toleration, taint) for toleration in tolerations)

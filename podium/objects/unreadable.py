@@ -1,0 +1,182 @@
+"""Objects that cannot be read in full, and must count all the same.
+
+Owns for which kinds what is left of an object is better than nothing, and which of its fields others depend on. What is
+left is an object like any other, so that it comes, changes and goes like any other; its type says that it is not all.
+
+Differs: client-go drops an object that does not decode, and lists again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from hashlib import blake2s
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from podium.objects.as_far_as_readable import UNREAD_MAX, PartialReader
+from podium.objects.core import Node, ObjectMeta, Pod
+from podium.objects.errors import FieldError
+from podium.objects.names import flaw
+from podium.objects.resource_types import KubeObject
+from podium.objects.storage import CSINode
+from podium.objects.workloads import Namespace, PodDisruptionBudget
+
+
+class UnreadablePod(Pod, frozen=True):
+    """A pod that runs somewhere, with at least one field unread that others depend on. It is never decided on."""
+
+    field: str = ""
+    detail: str = ""
+
+
+class UnreadableNode(Node, frozen=True):
+    """A node with at least one field unread that decisions depend on."""
+
+    field: str = ""
+    detail: str = ""
+
+
+class UnreadableBudget(PodDisruptionBudget, frozen=True):
+    """A budget of which it is not known what it allows. `is_selector_read`: whether it is known for which pods."""
+
+    is_selector_read: bool = False
+
+
+class UnreadableCSINode(CSINode, frozen=True):
+    """What CSI drivers say of a node, of which not all is known: it may have no place for another volume."""
+
+
+def unread_field(item: Pod | Node) -> FieldError | None:
+    """The first field that was not read and that others depend on."""
+    return FieldError(item.field, item.detail) if isinstance(item, (UnreadablePod, UnreadableNode)) else None
+
+
+def kind_of(item: Pod | Node) -> str:
+    """The kind, whether or not the object could be read in full."""
+    return "Pod" if isinstance(item, Pod) else "Node"
+
+
+def is_in_part(item: KubeObject) -> bool:
+    """Whether this is what could be read of an object."""
+    return isinstance(item, (UnreadablePod, UnreadableNode, UnreadableBudget))
+
+
+def readable_part(kind: type[KubeObject], raw: Raw, error: str) -> Any:
+    """What is left of an object that does not decode because of an error.
+
+    Returns: None where that is of no use, or nobody can tell which object it is.
+    """
+    make = _MAKERS.get(kind)
+    if make is None:
+        return None
+    reader = PartialReader()
+    item = reader.read(raw, kind, error)  # type: ignore[arg-type]
+    return None if item is None else make(item, reader.unread)
+
+
+def with_another_name(item: Any) -> Any:
+    """What is left of an object with a name that none can have; None where that is of no use.
+
+    Only of running pods: nobody has to ask an API server for them by their names.
+    """
+    return _pod(item, []) if isinstance(item, Pod) else None
+
+
+# ---------------------------------------------------------------- kinds
+
+_HARMLESS_OF_PODS = re.compile(
+    r"metadata\.(generation|annotations|ownerReferences|creationTimestamp|deletionTimestamp)\b"
+    r"|spec\.(schedulerName|preemptionPolicy|nodeSelector|tolerations|topologySpreadConstraints|schedulingGates)\b"
+    r"|spec\.(hostUsers|schedulingGroup|affinity\.nodeAffinity|affinity\.podAffinity)\b"
+    r"|spec\.affinity\.podAntiAffinity\.preferred"
+    r"|spec\.(initC|c)ontainers\[\d+\]\.(image\b|resources\.limits|ports\[\d+\]\.containerPort)"
+    r"|status\.(phase|conditions|nominatedNodeName|startTime|resourceClaimStatuses|extendedResourceClaimStatus)\b"
+)
+"""What a running pod takes up, and whom it minds, does not depend on these."""
+
+_HARMLESS_OF_NODES = re.compile(
+    r"metadata\.(generation|annotations|ownerReferences|creationTimestamp|deletionTimestamp)\b"
+    r"|status\.(conditions|images)\b"
+)
+
+
+def _pod(pod: Pod, unread: Sequence[FieldError]) -> Pod | None:
+    if not pod.node_name:
+        return None
+    meta, harm = pod.metadata, _harm(unread, _HARMLESS_OF_PODS)
+    if why := flaw(meta.name, meta.namespace, meta.uid, is_namespaced=True):
+        meta, harm = _stand_in(pod), harm or FieldError("metadata", why)
+    if harm is None:
+        return pod
+    return UnreadablePod(
+        metadata=meta,
+        spec=pod.spec,
+        status=pod.status,
+        node_name=pod.node_name,
+        field=harm.path,
+        detail=harm.detail,
+    )
+
+
+def _node(node: Node, unread: Sequence[FieldError]) -> Node | None:
+    if flaw(node.name, node.metadata.namespace, node.uid, is_namespaced=False):
+        return None
+    harm = _harm(unread, _HARMLESS_OF_NODES)
+    if harm is None:
+        return node
+    return UnreadableNode(
+        metadata=node.metadata, spec=node.spec, status=node.status, field=harm.path, detail=harm.detail
+    )
+
+
+def _budget(budget: PodDisruptionBudget, unread: Sequence[FieldError]) -> PodDisruptionBudget | None:
+    meta = budget.metadata
+    if flaw(meta.name, meta.namespace, meta.uid, is_namespaced=True):
+        return None
+    is_selector_read = not any(each.path.startswith("spec") for each in unread)
+    return UnreadableBudget(metadata=meta, spec=budget.spec, status=budget.status, is_selector_read=is_selector_read)
+
+
+def _csi_node(csi_node: CSINode, unread: Sequence[FieldError]) -> CSINode | None:
+    meta = csi_node.metadata
+    if flaw(meta.name, meta.namespace, meta.uid, is_namespaced=False):
+        return None
+    if not any(each.path.startswith("spec") for each in unread):
+        return csi_node
+    return UnreadableCSINode(metadata=meta, spec=csi_node.spec)
+
+
+def _namespace(namespace: Namespace, unread: Sequence[FieldError]) -> Namespace | None:
+    """Its labels as far as they can be read."""
+    del unread
+    meta = namespace.metadata
+    return None if flaw(meta.name, meta.namespace, meta.uid, is_namespaced=False) else namespace
+
+
+_MAKERS: Final[dict[type[Any], Callable[[Any, Sequence[FieldError]], Any]]] = {
+    Pod: _pod,
+    Node: _node,
+    PodDisruptionBudget: _budget,
+    CSINode: _csi_node,
+    Namespace: _namespace,
+}
+
+
+def _harm(unread: Sequence[FieldError], harmless: re.Pattern[str]) -> FieldError | None:
+    """The first field that others depend on; the last one where there may be more that was not looked at."""
+    harm = next((each for each in unread if not harmless.match(each.path)), None)
+    return harm or (unread[-1] if len(unread) >= UNREAD_MAX else None)
+
+
+def _stand_in(pod: Pod) -> ObjectMeta:
+    """The pod's metadata, with a name of its own, and another namespace or uid where none can have those."""
+    meta = pod.metadata
+    content = msgspec.json.encode((meta.namespace, meta.name, meta.uid, pod.node_name))
+    stand_in = f"unreadable-{blake2s(content, digest_size=8).hexdigest()}"
+    namespace = meta.namespace if not flaw("a", meta.namespace, "a", is_namespaced=True) else stand_in
+    uid = meta.uid if not flaw("a", "a", meta.uid, is_namespaced=True) else stand_in
+    return replace(meta, name=stand_in, namespace=namespace, uid=uid)

@@ -1,0 +1,437 @@
+"""Bytes of lists and watches into typed objects.
+
+Owns the decoders. An object that does not decode becomes a `BrokenObject`, or what is left of it if that must count
+(`objects.unreadable`), and leaves its neighbours alone.
+Never keeps anything.
+
+Cost: one decode straight into the typed object; only a line or page that fails it is looked at again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Generic, TypeAlias
+
+import msgspec
+from msgspec import Struct, field
+
+from podium.objects import api_errors
+from podium.objects.names import flaw, is_uid
+from podium.objects.resource_types import ObjectT, ResourceType
+from podium.objects.unreadable import is_in_part, readable_part, with_another_name
+from podium.objects.whole_objects import Keep
+
+ADDED = "ADDED"
+MODIFIED = "MODIFIED"
+DELETED = "DELETED"
+_BOOKMARK = "BOOKMARK"
+_ERROR = "ERROR"
+
+# Every API server writes the type first; a line that starts otherwise only takes the slow path.
+_NOT_A_CHANGE = (b'{"type":"BOOKMARK"', b'{"type":"ERROR"')
+
+_DEPTH_MAX: Final = 10_000
+"""How deep an API server lets objects nest, which is Go's own limit: a pod's `managedFields` may, to no purpose."""
+
+
+class BrokenObject(Struct, frozen=True):
+    """An object that cannot be understood, as far as it can be named.
+
+    `detail` says what was expected, and where: a path such as `$.spec.priority`.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    detail: str
+
+    @property
+    def key(self) -> str:
+        """As `KubeObject.key`."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Change(Struct, Generic[ObjectT], frozen=True, gc=False):
+    """An object was added, modified or deleted."""
+
+    type: str
+    object: ObjectT
+
+
+class BrokenChange(Struct, frozen=True):
+    """A change of an object that does not decode."""
+
+    type: str
+    object: BrokenObject
+
+
+class Bookmark(Struct, frozen=True):
+    """Everything up to this version has been sent."""
+
+    resource_version: str
+
+
+Event: TypeAlias = Change[ObjectT] | BrokenChange | Bookmark
+
+
+class Page(Struct, Generic[ObjectT], frozen=True):
+    """Some items of a list. At the end of a page there is a version; an empty `continue_token` means the last page."""
+
+    items: list[ObjectT]
+    broken: list[BrokenObject]
+    resource_version: str = ""
+    continue_token: str = ""
+
+
+class _ListMeta(Struct, rename="camel"):
+    resource_version: str
+    continue_token: str | None = field(default=None, name="continue")
+
+
+class _Typed(Struct, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+
+
+class _TypedPage(_Typed, Generic[ObjectT], kw_only=True):
+    metadata: _ListMeta
+    items: list[ObjectT] | None
+
+
+class _RawPage(_Typed, kw_only=True):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None
+
+
+class _RawChange(Struct):
+    type: str
+    object: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Named(Struct):
+    # Raw: what is not a name is skipped, however large it is.
+    metadata: dict[str, msgspec.Raw] = field(default_factory=dict)
+
+
+class _BookmarkMeta(Struct, rename="camel"):
+    resource_version: str
+
+
+class _BookmarkObject(Struct):
+    metadata: _BookmarkMeta
+    kind: str = ""
+
+
+_decode_raw_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_decode_raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_typed = msgspec.json.Decoder(_Typed).decode
+_decode_raw_page = msgspec.json.Decoder(_RawPage).decode
+_decode_raw_change = msgspec.json.Decoder(_RawChange).decode
+_decode_named = msgspec.json.Decoder(_Named).decode
+_decode_text = msgspec.json.Decoder(str).decode
+_decode_any = msgspec.json.Decoder().decode
+
+NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""A fast decode has no more room for nesting than its caller leaves it; the slow one makes room."""
+
+
+class ObjectDecoder(Generic[ObjectT]):
+    """Decodes lists and watches of one resource type.
+
+    Args: `keep` makes of each object and its bytes what is handed out; without it, the bytes are let go.
+    """
+
+    def __init__(self, resource: ResourceType[ObjectT], keep: Keep[ObjectT] | None = None) -> None:
+        self._kind = resource.kind
+        self._type = resource.type
+        self._list = _Typed(f"{resource.kind}List", resource.api_version)
+        self._is_namespaced = resource.is_namespaced
+        # msgspec understands a parametrised struct at run time; the type checker does not see that.
+        self._decode_page = msgspec.json.Decoder(_TypedPage[resource.type]).decode  # type: ignore[name-defined]
+        self._decode_items = msgspec.json.Decoder(list[resource.type]).decode  # type: ignore[name-defined]
+        decode_change = msgspec.json.Decoder(Change[resource.type]).decode  # type: ignore[name-defined]
+        self._decode_object = msgspec.json.Decoder(resource.type).decode
+        self._keep = keep
+        self._decode_change = decode_change if keep is None else self._decode_change_and_keep
+
+    def page(self, body: bytes) -> Page[ObjectT]:
+        """Decode one page of a list.
+
+        Raises: `Malformed` if it is not a list of this resource: an empty answer, a `Status`, another kind's list, one
+        object, what a proxy says instead. Nothing may be concluded from such an answer, least of all that all is gone.
+        """
+        if self._keep is not None:
+            with room_for_nesting():
+                return self._page_item_by_item(body)
+        try:
+            page = self._decode_page(body)
+        except NOT_DECODED:
+            with room_for_nesting():
+                return self._page_item_by_item(body)
+        self._check_list(page)
+        return Page(*self._named(page.items or []), page.metadata.resource_version, page.metadata.continue_token or "")
+
+    def items(self, array: bytes | memoryview) -> Page[ObjectT]:
+        """Decode some items of a list, given as an array; of the bytes nothing is kept.
+
+        Raises: `Malformed` if it is no array.
+        """
+        if self._keep is None:
+            try:
+                return Page(*self._named(self._decode_items(array)))
+            except NOT_DECODED:
+                pass
+        with room_for_nesting():
+            try:
+                raws = _decode_raw_items(bytes(array))
+            except NOT_DECODED as error:
+                raise api_errors.Malformed(f"no items of {self._kind}: {error}") from error
+            return Page(*self._one_by_one(raws))
+
+    def event(self, line: bytes) -> Event[ObjectT]:
+        """Decode one line of a watch.
+
+        Raises: the `ApiError` that an ERROR event carries; `Malformed` if the line is no event of this resource: then
+        something has changed that nobody can name.
+        """
+        if not line.startswith(_NOT_A_CHANGE):
+            try:
+                change: Change[ObjectT] = self._decode_change(line)
+            except NOT_DECODED:
+                with room_for_nesting():
+                    return self._event_in_two_steps(line)
+            if change.type in _CHANGES and (self._keep is not None or not self._flaw(change.object)):
+                return change
+        with room_for_nesting():
+            return self._event_in_two_steps(line)
+
+    def _page_item_by_item(self, body: bytes) -> Page[ObjectT]:
+        try:
+            page = _decode_raw_page(body)
+        except NOT_DECODED as error:
+            kind = _kind_of(body)
+            instead = f", but a {kind}" if kind else ""
+            raise api_errors.Malformed(f"not a {self._list.kind}{instead}: {error}") from error
+        self._check_list(page)
+        items, broken = self._one_by_one(page.items or ())
+        return Page(items, broken, page.metadata.resource_version, page.metadata.continue_token or "")
+
+    def _check_list(self, page: _TypedPage[ObjectT] | _RawPage) -> None:
+        """Raises: `Malformed` if this is a list of something else, or cannot be watched on from."""
+        if (page.kind, page.api_version) != (self._list.kind, self._list.api_version):
+            came = f"{page.kind or 'list without a kind'} ({page.api_version or 'no version'})"
+            raise api_errors.Malformed(f"not a {self._list.kind} ({self._list.api_version}), but a {came}")
+        if not _is_version(page.metadata.resource_version):
+            raise api_errors.Malformed(f"a {self._list.kind} of version {page.metadata.resource_version!r:.40}")
+
+    def _flaw(self, item: ObjectT) -> str:
+        meta = item.metadata
+        return flaw(meta.name, meta.namespace, meta.uid, is_namespaced=self._is_namespaced)
+
+    def _named(self, items: list[ObjectT]) -> tuple[list[ObjectT], list[BrokenObject]]:
+        """Keep apart what has a name, a namespace or a uid that no API server lets through."""
+        flaws = {id(item): self._unnamed(item, why) for item in items if (why := self._flaw(item))}
+        if not flaws:
+            return items, []
+        named = [flaws.get(id(item), item) for item in items]
+        broken = [item for item in named if isinstance(item, BrokenObject)]
+        return [item for item in named if not isinstance(item, BrokenObject)], broken
+
+    def _unnamed(self, item: ObjectT, why: str) -> ObjectT | BrokenObject:
+        part: ObjectT | None = with_another_name(item)
+        if part is not None:
+            return part
+        meta = item.metadata
+        uid = meta.uid if is_uid(meta.uid) else ""
+        return BrokenObject(self._kind, meta.namespace, meta.name, uid, meta.resource_version, why)
+
+    def _one_by_one(self, raws: Iterable[msgspec.Raw]) -> tuple[list[ObjectT], list[BrokenObject]]:
+        items: list[ObjectT] = []
+        broken: list[BrokenObject] = []
+        for raw in raws:
+            found: ObjectT | BrokenObject
+            try:
+                found = self._decode_object(raw)
+            except NOT_DECODED:
+                found = self._second_try(raw)
+            if not isinstance(found, BrokenObject) and (why := self._flaw(found)):
+                found = self._unnamed(found, why)
+            if isinstance(found, BrokenObject):
+                broken.append(found)
+            else:
+                items.append(self._kept(found, raw))
+        return items, broken
+
+    def _decode_change_and_keep(self, line: bytes) -> Change[ObjectT]:
+        change = _decode_raw_change(line)
+        assert self._keep is not None
+        item = self._decode_object(change.object)
+        if why := self._flaw(item):
+            raise msgspec.ValidationError(why)
+        return Change(change.type, self._keep(item, change.object))
+
+    def _event_in_two_steps(self, line: bytes) -> Event[ObjectT]:
+        try:
+            event = _decode_raw_change(line)
+        except msgspec.ValidationError as error:
+            raise api_errors.Malformed(f"not a watch event of {self._kind}: {line[:100]!r}") from error
+        except NOT_DECODED as error:
+            raise _not_json(self._kind, error) from error
+        if event.type == _ERROR:
+            raise _error(_parse(event.object, self._kind))
+        if event.type == _BOOKMARK:
+            return _bookmark(_parse(event.object, self._kind), self._kind)
+        if event.type not in _CHANGES:
+            raise api_errors.Malformed(f"watch event of unknown type {event.type!r}")
+        found = self._second_try(event.object)
+        if not isinstance(found, BrokenObject) and (why := self._flaw(found)):
+            found = self._unnamed(found, why)
+        if isinstance(found, BrokenObject):
+            if not found.name:
+                raise api_errors.Malformed(f"watch event of a {self._kind} without a name: {found.detail}")
+            return BrokenChange(event.type, found)
+        return Change(event.type, self._kept(found, event.object))
+
+    def _kept(self, item: ObjectT, raw: msgspec.Raw) -> ObjectT:
+        return item if self._keep is None or is_in_part(item) else self._keep(item, raw)
+
+    def _second_try(self, raw: msgspec.Raw) -> ObjectT | BrokenObject:
+        """Decode an object with more room, nulls taken for absent fields as Go does.
+
+        Raises: `Malformed` if it says that it is of another kind.
+        Cost: of a broken object without nulls, of which API servers write few, only the beginning is built.
+        """
+        try:
+            if b"null" in bytes(raw):
+                return self._decode_object(msgspec.json.encode(_without_nulls_within(raw, _LEVELS_READ)))
+            return self._decode_object(raw)
+        except msgspec.ValidationError as error:
+            kind = _kind_of(raw)
+            if kind not in ("", self._kind):
+                raise api_errors.Malformed(f"a {kind} came where a {self._kind} was expected") from error
+            part: ObjectT | None = readable_part(self._type, raw, str(error))
+            return _broken(self._kind, raw, str(error)) if part is None else part
+        except NOT_DECODED as error:
+            raise _not_json(self._kind, error) from error
+
+
+_CHANGES = frozenset((ADDED, MODIFIED, DELETED))
+
+
+@contextmanager
+def room_for_nesting() -> Iterator[None]:
+    """As much recursion as the deepest object needs; the stack has room for twice that."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(before + _DEPTH_MAX)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _parse(content: bytes | msgspec.Raw, kind: str) -> Any:
+    try:
+        return _decode_any(content)
+    except NOT_DECODED as error:
+        raise _not_json(kind, error) from error
+
+
+def _not_json(kind: str, error: Exception) -> api_errors.Malformed:
+    return api_errors.Malformed(f"not JSON, where {kind} was expected: {error}")
+
+
+def _without_nulls_within(raw: msgspec.Raw, levels: int) -> Any:
+    """What encodes to the same JSON without nulls down to so many levels.
+
+    Cost: only what has a null in it is taken apart, level by level, and nothing is built of the rest.
+    """
+    content = bytes(raw)
+    if not levels or b"null" not in content:
+        return raw
+    if content.startswith(b"{"):
+        fields = _decode_raw_fields(content).items()
+        return {key: _without_nulls_within(value, levels - 1) for key, value in fields if bytes(value) != b"null"}
+    if content.startswith(b"["):
+        items = _decode_raw_items(content)
+        return [_without_nulls_within(value, levels - 1) for value in items if bytes(value) != b"null"]
+    return raw
+
+
+_LEVELS_READ: Final = 16
+"""Deeper in an object there is nothing that is read."""
+
+
+def without_nulls(content: Any) -> Any:
+    """Parsed JSON with the nulls taken out, which Go takes for absent."""
+    # Loops, since a comprehension would take a second frame for each level of nesting.
+    if isinstance(content, dict):
+        fields = {}
+        for key, value in content.items():
+            if value is not None:
+                fields[key] = without_nulls(value) if type(value) in _NESTING else value
+        return fields
+    if isinstance(content, list):
+        items = []
+        for value in content:
+            if value is not None:
+                items.append(without_nulls(value) if type(value) in _NESTING else value)  # noqa: PERF401
+        return items
+    return content
+
+
+_NESTING = frozenset((dict, list))
+
+
+def _broken(kind: str, raw: msgspec.Raw, detail: str) -> BrokenObject:
+    try:
+        metadata = _decode_named(raw).metadata
+    except NOT_DECODED:
+        metadata = {}
+
+    def text(field_name: str) -> str:
+        try:
+            return _decode_text(metadata.get(field_name, b'""'))
+        except NOT_DECODED:
+            return ""
+
+    uid = text("uid")
+    # Another uid says that what was known is gone: only one that can be a uid may say that.
+    uid = uid if is_uid(uid) else ""
+    return BrokenObject(kind, text("namespace"), text("name"), uid, text("resourceVersion"), detail)
+
+
+def _kind_of(content: bytes | msgspec.Raw) -> str:
+    """The kind that an object says it is of; empty if it says none."""
+    try:
+        return _decode_typed(content).kind
+    except NOT_DECODED:
+        return ""
+
+
+def _is_version(text: str) -> bool:
+    """Whether a watch can begin here: versions are whole numbers, and 0 stands for any.
+
+    Source: KEP-5504, comparable resource versions.
+    """
+    return text.isascii() and text.isdecimal() and not text.startswith("0")
+
+
+def _bookmark(content: Any, kind: str) -> Bookmark:
+    try:
+        found = msgspec.convert(content, _BookmarkObject)
+    except msgspec.ValidationError as error:
+        raise api_errors.Malformed(f"bookmark: {error}") from error
+    if found.kind not in ("", kind) or not _is_version(found.metadata.resource_version):
+        raise api_errors.Malformed(f"bookmark of {kind}: {content!r:.200}")
+    return Bookmark(found.metadata.resource_version)
+
+
+def _error(content: Any) -> api_errors.ApiError:
+    try:
+        return api_errors.from_status(msgspec.convert(content, api_errors.Status))
+    except msgspec.ValidationError:
+        return api_errors.Malformed(f"error event without a status: {content!r:.200}")

@@ -1,0 +1,75 @@
+"""Namespaces, workloads, budgets and device classes, cut down to what scheduling reads; see `objects.core`."""
+
+from __future__ import annotations
+
+from podium.objects.core import ClusterObject, Int32, LabelSelector, NamespacedObject, Value
+
+
+class Namespace(ClusterObject, frozen=True):
+    """A namespace; its labels are what namespace selectors match."""
+
+
+class ServiceSpec(Value, frozen=True):
+    """The pods of a service."""
+
+    selector: dict[str, str] = {}
+
+
+class Service(NamespacedObject, frozen=True):
+    """A service."""
+
+    spec: ServiceSpec = ServiceSpec()
+
+
+class ReplicationController(NamespacedObject, frozen=True):
+    """A replication controller; its selector is a plain map, as that of a service."""
+
+    spec: ServiceSpec = ServiceSpec()
+
+
+class WorkloadSpec(Value, frozen=True):
+    """The pods of a workload."""
+
+    selector: LabelSelector | None = None
+
+
+class ReplicaSet(NamespacedObject, frozen=True):
+    """A replica set."""
+
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class StatefulSet(NamespacedObject, frozen=True):
+    """A stateful set."""
+
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class PodDisruptionBudgetStatus(Value, frozen=True):
+    """How many more pods may be disrupted, and which are being disrupted (pod name → since when)."""
+
+    disruptions_allowed: Int32 = 0
+    disrupted_pods: dict[str, str] = {}
+
+
+class PodDisruptionBudget(NamespacedObject, frozen=True):
+    """How many pods of a selector may be disrupted."""
+
+    spec: WorkloadSpec = WorkloadSpec()
+    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+
+
+class DeviceClassSpec(Value, frozen=True):
+    """The extended resource that devices of the class stand for."""
+
+    extended_resource_name: str | None = None
+
+
+class DeviceClass(ClusterObject, frozen=True):
+    """A class of devices."""
+
+    spec: DeviceClassSpec = DeviceClassSpec()
+
+
+class ResourceClaim(NamespacedObject, frozen=True):
+    """A claim to devices, of which podium so far only knows that it exists."""

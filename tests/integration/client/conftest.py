@@ -1,0 +1,21 @@
+from collections.abc import AsyncIterator
+
+import pytest
+
+from podium.objects.resource_types import PODS
+from tests.integration.client.fault_server import FaultServer
+
+
+@pytest.fixture(
+    params=[("asyncio", {"use_uvloop": False}), ("asyncio", {"use_uvloop": True})], ids=["asyncio", "uvloop"]
+)
+def anyio_backend(request: pytest.FixtureRequest) -> object:
+    return request.param
+
+
+@pytest.fixture
+async def server(anyio_backend: object) -> AsyncIterator[FaultServer]:
+    made = FaultServer(PODS.path, "Pod")
+    listening = await made.start()
+    yield made
+    await made.stop(listening)

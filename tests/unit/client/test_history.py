@@ -1,0 +1,308 @@
+"""When the API server is asked, and what follows; over HTTP it is in the integration tests."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from podium.client.history import LOOK_EVERY_S, History
+from podium.client.witnesses import Witnesses
+from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unreachable
+from podium.objects.core import ObjectMeta, Pod
+from podium.objects.resource_types import PODS
+from tests.virtual_time import VIRTUAL_TIME, LoopClock
+
+pytestmark = pytest.mark.anyio
+
+HOUR_S = 3600.0
+GONE = NotFound("gone", code=404, reason="NotFound")
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> object:
+    return VIRTUAL_TIME
+
+
+def pod(name: str, version: int, uid: str = "u") -> Pod:
+    return Pod(metadata=ObjectMeta(name=name, namespace="ns", uid=uid, resource_version=str(version)))
+
+
+class World:
+    """An API server, what is known of it, and the reflector; stands for all that `History` uses."""
+
+    def __init__(self, *pods: Pod) -> None:
+        self.items = {item.key: item for item in pods}
+        self.served: dict[str, Pod | ApiError | bytes] = {item.metadata.name: item for item in pods}
+        self.version = self.current = "100"
+        self.recent: deque[Pod] = deque(maxlen=4)
+        self.asked: list[str] = []
+        self.started_over_s: list[float] = []
+        self.clock = LoopClock()
+        self.history = History(self.clock, [Witnesses(self, PODS, self, self)], self._start_over)
+
+    def get(self, key: str) -> Pod | None:
+        return self.items.get(key)
+
+    def list(self) -> Iterable[Pod]:
+        return self.items.values()
+
+    async def request(self, method: str, path: str, *, deadline_s: float) -> bytes:
+        self.asked.append(path)
+        if path.endswith("?limit=1"):
+            content: Any = {"kind": "PodList", "apiVersion": "v1", "items": []}
+            return json.dumps({**content, "metadata": {"resourceVersion": self.current}}).encode()
+        found = self.served.get(path.rpartition("/")[2], GONE)
+        if isinstance(found, ApiError):
+            raise found
+        if isinstance(found, bytes):
+            return found
+        meta = found.metadata
+        metadata = {"name": meta.name, "namespace": "ns", "uid": meta.uid, "resourceVersion": meta.resource_version}
+        return json.dumps({"kind": "Pod", "apiVersion": "v1", "metadata": metadata}).encode()
+
+    def _start_over(self) -> None:
+        self.started_over_s.append(self.clock.monotonic())
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self.history.run)
+            await anyio.sleep(0.01)
+            yield
+            group.cancel_scope.cancel()
+
+
+async def test_the_pod_that_changed_last_is_looked_at_now_and_then() -> None:
+    world = World(pod("old", 7), pod("new", 90), pod("older", 6))
+    async with world.running():
+        assert not world.asked
+        await anyio.sleep(HOUR_S)
+    assert set(world.asked) == {"/api/v1/namespaces/ns/pods/new", "/api/v1/pods?limit=1"}
+    assert len(world.asked) / 2 == pytest.approx(HOUR_S / LOOK_EVERY_S, abs=2)
+    assert not world.started_over_s
+
+
+@pytest.mark.parametrize("event", ["doubt", "resumed"])
+async def test_a_reason_to_doubt_is_followed_up_at_once(event: str) -> None:
+    world = World(pod("a", 50))
+    world.served["a"] = pod("a", 40)
+    async with world.running():
+        getattr(world.history, event)()
+        await anyio.sleep(0.01)
+        assert len(world.started_over_s) == 1
+
+
+async def test_doubts_that_come_to_nothing_are_followed_up_ever_more_rarely() -> None:
+    world = World(pod("a", 50))
+    async with world.running():
+        for _ in range(int(HOUR_S)):
+            world.history.doubt()
+            await anyio.sleep(1.0)
+    assert len(world.asked) < 160
+    assert not world.started_over_s
+
+
+async def test_what_only_can_be_if_history_went_back_is_not_listed_for_all_the_time() -> None:
+    world = World(pod("a", 50))
+    async with world.running():
+        for _ in range(int(HOUR_S)):
+            world.history.refute("says so")
+            await anyio.sleep(1.0)
+    assert world.started_over_s[0] < 0.1
+    assert len(world.started_over_s) < HOUR_S / 60.0 + 4
+
+
+async def test_the_states_before_a_watch_was_resumed_are_what_is_asked_about() -> None:
+    world = World(pod("a", 50))
+    world.served["a"] = pod("a", 40)
+    async with world.running():
+        world.history.resumed()
+        world.items["ns/a"] = pod("a", 90)
+        await anyio.sleep(0.01)
+        assert len(world.started_over_s) == 1
+
+
+async def test_what_was_known_at_each_of_several_resumptions_is_asked_about() -> None:
+    world = World(pod("a", 50))
+    world.served["a"] = Unreachable("no")
+    async with world.running():
+        world.history.resumed()
+        await anyio.sleep(0.1)
+        world.items["ns/lost"] = pod("lost", 60)
+        world.recent.append(pod("a", 50))
+        world.recent.append(world.items["ns/lost"])
+        world.history.resumed()
+        world.items["ns/new"] = world.served["new"] = pod("new", 61)
+        world.recent.append(world.items["ns/new"])
+        world.history.resumed()
+        world.served["a"] = pod("a", 50)
+        await anyio.sleep(20.0)
+        assert len(world.started_over_s) == 1
+
+
+async def test_watches_that_break_often_do_not_let_forget_what_was_known_at_first() -> None:
+    world = World(pod("a", 50))
+    world.served["a"] = Unreachable("no")
+    async with world.running():
+        world.history.resumed()
+        await anyio.sleep(0.1)
+        world.items["ns/new"] = world.served["new"] = pod("new", 61)
+        world.recent.append(world.items["ns/new"])
+        for _ in range(100):
+            world.history.resumed()
+        world.served["a"] = pod("a", 40)
+        await anyio.sleep(20.0)
+        assert len(world.started_over_s) == 1
+
+
+async def test_what_is_lost_of_one_kind_is_found_though_another_is_as_it_was() -> None:
+    pods, nodes = World(pod("a", 50)), World(pod("node", 60))
+    del nodes.served["node"]
+    pods.history = History(pods.clock, [Witnesses(each, PODS, each, each) for each in (pods, nodes)], pods._start_over)
+    async with pods.running():
+        pods.history.doubt()
+        await anyio.sleep(5.0)
+        assert len(pods.started_over_s) == 1
+
+
+async def test_a_pod_that_had_gone_and_is_there_again_refutes() -> None:
+    world = World(pod("a", 50))
+    world.recent.extend([pod("a", 50), pod("back", 60)])
+    world.served["back"] = pod("back", 40)
+    async with world.running():
+        world.history.doubt()
+        await anyio.sleep(1.0)
+        assert len(world.started_over_s) == 1
+
+
+async def test_pods_that_have_gone_prove_nothing() -> None:
+    world = World(pod("a", 50), pod("lost", 51))
+    world.recent.extend(pod(f"gone-{index}", 60 + index) for index in range(4))
+    del world.served["lost"]
+    async with world.running():
+        world.history.doubt()
+        await anyio.sleep(5.0)
+        assert len(world.started_over_s) == 1
+
+
+async def test_a_pod_that_is_gone_unseen_refutes_though_an_older_one_is_as_it_was() -> None:
+    world = World(pod("a", 50), pod("lost", 60))
+    del world.served["lost"]
+    async with world.running():
+        world.history.doubt()
+        await anyio.sleep(5.0)
+        assert len(world.started_over_s) == 1
+
+
+@pytest.mark.parametrize("now", [pod("a", 60), None, pod("a", 60, "another")], ids=["changed", "gone", "made anew"])
+async def test_a_change_that_the_watch_does_not_tell_of_refutes(now: Pod | None) -> None:
+    world = World(pod("a", 50))
+    world.served["a"] = GONE if now is None else now
+    async with world.running():
+        world.history.doubt()
+        await anyio.sleep(2.0)
+        assert not world.started_over_s
+        await anyio.sleep(2.0)
+        assert len(world.started_over_s) == 1
+
+
+@pytest.mark.parametrize("now", [pod("a", 60), None, pod("a", 60, "another")], ids=["changed", "gone", "made anew"])
+async def test_a_change_that_the_watch_tells_of_a_little_later_is_none_to_worry_about(now: Pod | None) -> None:
+    world = World(pod("a", 50))
+    world.served["a"] = GONE if now is None else now
+    async with world.running():
+        world.history.doubt()
+        await anyio.sleep(2.0)
+        world.items = {} if now is None else {"ns/a": now}
+        await anyio.sleep(5.0)
+        assert not world.started_over_s
+
+
+async def test_a_watch_that_is_behind_but_goes_on_is_waited_for_longer() -> None:
+    world = World(pod("a", 50))
+    world.served["a"] = GONE
+    world.current = "200"
+    async with world.running():
+        world.history.doubt()
+        for version in range(101, 121):
+            world.version = str(version)
+            await anyio.sleep(1.0)
+        assert not world.started_over_s
+        world.items = {}
+        await anyio.sleep(20.0)
+        assert not world.started_over_s
+
+
+@pytest.mark.parametrize("pods", [[], [pod("a", 50)]], ids=["no pods", "pods that may not be read"])
+async def test_the_version_of_a_list_is_asked_for_where_no_pod_can_be(pods: list[Pod]) -> None:
+    world = World(*pods)
+    world.served = {item.metadata.name: Forbidden("no") for item in pods}
+    async with world.running():
+        world.history.doubt()
+        await anyio.sleep(1.0)
+        assert not world.started_over_s
+        world.current = "99"
+        world.history.doubt()
+        await anyio.sleep(5.0)
+        assert len(world.started_over_s) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"<html>Please log in</html>",
+        b"{}",
+        b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}',
+        b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b","namespace":"ns","uid":"u","resourceVersion":"1"}}',
+        NotFound("no such route", code=404),
+    ],
+)
+async def test_an_answer_that_is_not_about_the_pod_says_nothing(answer: bytes | ApiError) -> None:
+    world = World(pod("a", 50))
+    world.served["a"] = answer
+    async with world.running():
+        world.history.doubt()
+        await anyio.sleep(600.0)
+        assert not world.started_over_s
+        world.served["a"] = pod("a", 40)
+        await anyio.sleep(5.0)
+        assert len(world.started_over_s) == 1
+
+
+async def test_a_version_that_no_list_has_is_no_place_to_stay() -> None:
+    world = World(pod("a", 50))
+    world.current = "60"
+    async with world.running():
+        world.history.doubt()
+        await anyio.sleep(5.0)
+        assert len(world.started_over_s) == 1
+
+
+async def test_an_api_server_that_does_not_answer_is_asked_until_it_does() -> None:
+    world = World(pod("a", 50))
+    world.served["a"] = Unreachable("away")
+    async with world.running():
+        world.history.resumed()
+        await anyio.sleep(60.0)
+        assert len(world.asked) > 10
+        world.served["a"] = pod("a", 40)
+        await anyio.sleep(3.0)
+        assert len(world.started_over_s) == 1
+
+
+async def test_nothing_is_asked_while_a_list_is_under_way() -> None:
+    world = World(pod("a", 50))
+    world.version = ""
+    async with world.running():
+        world.history.doubt()
+        await anyio.sleep(60.0)
+        assert not world.asked
+        world.version = "100"
+        await anyio.sleep(3.0)
+        assert world.asked

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from podium.objects.core import Node, Pod
+from podium.objects.resource_types import CSI_NODES, NAMESPACES, NODES, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, PODS
+from podium.objects.storage import CSINode
+from podium.objects.unreadable import (
+    UnreadableBudget,
+    UnreadableCSINode,
+    UnreadableNode,
+    UnreadablePod,
+    is_in_part,
+    unread_field,
+)
+from podium.objects.whole_objects import WholePod, whole_pod
+from podium.objects.wire import BrokenObject, ObjectDecoder
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def event(item: Any, resource: Any = PODS, keep: Any = None) -> Any:
+    line = msgspec.json.encode({"type": "MODIFIED", "object": item})
+    return ObjectDecoder(resource, keep).event(line).object
+
+
+def listed(item: Any, resource: Any = PODS) -> Any:
+    page = ObjectDecoder(resource).items(msgspec.json.encode([item]))
+    (found,) = (*page.items, *page.broken)
+    return found
+
+
+def running(spec: Any = None, metadata: Any = None, status: Any = None) -> Any:
+    names = {"name": "web", "namespace": "default", "uid": "u1", "resourceVersion": "7"}
+    return {"metadata": names | (metadata or {}), "spec": {"nodeName": "n1"} | (spec or {}), "status": status or {}}
+
+
+HARMFUL: dict[str, Any] = {
+    "spec.containers": running({"containers": 5}),
+    "spec.containers[0].resources.requests[cpu]": running({"containers": [{"resources": {"requests": {"cpu": [3]}}}]}),
+    "spec.initContainers": running({"initContainers": {}}),
+    "spec.containers[0].ports[0].hostPort": running({"containers": [{"ports": [{"hostPort": "80"}]}]}),
+    "spec.overhead": running({"overhead": 1}),
+    "spec.resources": running({"resources": []}),
+    "spec.priority": running({"priority": "high"}),
+    "spec.volumes": running({"volumes": "data"}),
+    f"spec.affinity.podAntiAffinity.{REQUIRED}": running({"affinity": {"podAntiAffinity": {REQUIRED: 5}}}),
+    "spec.affinity": running({"affinity": []}),
+    "metadata.labels": running(metadata={"labels": ["a"]}),
+    "metadata.labels[app]": running(metadata={"labels": {"app": 5}}),
+    "status.containerStatuses": running(status={"containerStatuses": 5}),
+    "status": running() | {"status": 5},
+}
+
+
+@pytest.mark.parametrize("read", [event, listed])
+@pytest.mark.parametrize("field", HARMFUL)
+def test_a_running_pod_is_read_as_far_as_it_can_be(field: str, read: Any) -> None:
+    found = read(HARMFUL[field])
+    assert isinstance(found, UnreadablePod)
+    assert (found.key, found.uid, found.node_name) == ("default/web", "u1", "n1")
+    assert found.metadata.resource_version == "7"
+    error = unread_field(found)
+    assert error is not None
+    assert error.path == field
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        running({"tolerations": 5}),
+        running({"affinity": {"nodeAffinity": 5, "podAffinity": [], "podAntiAffinity": {}}}),
+        running({"containers": [{"image": 5}, {"resources": {"limits": 7}}]}),
+        running(metadata={"annotations": {"a": 1}, "ownerReferences": {}}),
+        running(status={"conditions": "Ready", "startTime": 5}),
+    ],
+)
+def test_a_running_pod_without_what_nobody_depends_on_is_a_pod_like_any_other(pod: Any) -> None:
+    found = event(pod)
+    assert type(found) is Pod
+    assert (found.key, found.node_name) == ("default/web", "n1")
+
+
+@pytest.mark.parametrize("node_name", [None, "", 5])
+def test_a_pod_that_does_not_run_is_not_read_in_part(node_name: Any) -> None:
+    assert isinstance(event(running({"nodeName": node_name, "containers": 5})), BrokenObject)
+
+
+@pytest.mark.parametrize("read", [event, listed])
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"name": " "},
+        {"name": "a b"},
+        {"name": 5},
+        {"namespace": "A/B"},
+        {"uid": ""},
+        {"uid": 5},
+        {"name": 5, "uid": []},
+    ],
+)
+def test_a_running_pod_with_a_name_that_none_can_have_has_another_and_always_the_same(metadata: Any, read: Any) -> None:
+    found, again = read(running(metadata=metadata)), read(running(metadata=metadata))
+    assert isinstance(found, UnreadablePod)
+    assert found.node_name == "n1"
+    assert (found.key, found.uid) == (again.key, again.uid)
+    assert found.metadata.name.startswith("unreadable-")
+    assert read(running({"nodeName": "n2"}, metadata)).key != found.key
+
+
+def test_a_hundred_unread_fields_may_hide_one_that_others_depend_on() -> None:
+    many = {f"k{number}": 5 for number in range(200)}
+    assert isinstance(event(running(metadata={"annotations": many})), UnreadablePod)
+
+
+def test_what_is_left_is_not_kept_whole() -> None:
+    assert isinstance(event(running({"containers": 5}), keep=whole_pod), UnreadablePod)
+    assert isinstance(event(running({"tolerations": 5}), keep=whole_pod), WholePod)
+
+
+@pytest.mark.parametrize(
+    ("node", "field"),
+    [
+        ({"spec": {"taints": 5}}, "spec.taints"),
+        ({"spec": {"taints": [{"key": "a", "effect": 5}]}}, "spec.taints[0].effect"),
+        ({"spec": {"unschedulable": "yes"}}, "spec.unschedulable"),
+        ({"status": {"allocatable": {"cpu": [4]}}}, "status.allocatable[cpu]"),
+        ({"status": 5}, "status"),
+    ],
+)
+def test_a_node_is_read_as_far_as_it_can_be(node: Any, field: str) -> None:
+    found = event({"metadata": {"name": "n1", "uid": "u"}, **node}, NODES)
+    assert isinstance(found, UnreadableNode)
+    error = unread_field(found)
+    assert error is not None
+    assert (found.name, error.path) == ("n1", field)
+
+
+def test_a_node_without_what_no_decision_depends_on_is_a_node_like_any_other() -> None:
+    found = event({"metadata": {"name": "n1", "uid": "u"}, "status": {"images": 5, "conditions": {}}}, NODES)
+    assert type(found) is Node
+
+
+@pytest.mark.parametrize(
+    ("budget", "is_selector_read"),
+    [({"spec": {"selector": 5}}, False), ({"spec": []}, False), ({"status": {"disruptionsAllowed": "one"}}, True)],
+)
+def test_a_budget_says_whether_it_is_known_for_which_pods_it_is(budget: Any, is_selector_read: bool) -> None:
+    metadata = {"name": "b", "namespace": "default", "uid": "u"}
+    found = event({"metadata": metadata, **budget}, POD_DISRUPTION_BUDGETS)
+    assert isinstance(found, UnreadableBudget)
+    assert found.is_selector_read is is_selector_read
+    assert is_in_part(found)
+
+
+def test_a_namespace_has_the_labels_that_can_be_read() -> None:
+    found = event({"metadata": {"name": "a", "uid": "u", "labels": {"team": "x", "size": 5}}}, NAMESPACES)
+    assert found.metadata.labels == {"team": "x"}
+
+
+def test_a_csi_node_is_read_as_far_as_it_can_be() -> None:
+    drivers = [{"name": "a", "allocatable": {"count": "many"}}, {"name": "b", "allocatable": {"count": 3}}]
+    found = event({"metadata": {"name": "n1", "uid": "u"}, "spec": {"drivers": drivers}}, CSI_NODES)
+    assert isinstance(found, UnreadableCSINode)
+    assert [each.name for each in found.spec.drivers] == ["a", "b"]
+    annotated = {"name": "n1", "uid": "u", "annotations": 5}
+    assert type(event({"metadata": annotated, "spec": {"drivers": []}}, CSI_NODES)) is CSINode
+
+
+def test_of_other_kinds_and_of_objects_without_a_name_nothing_is_left() -> None:
+    volume = {"metadata": {"name": "v", "uid": "u"}, "spec": {"capacity": 5}}
+    assert isinstance(event(volume, PERSISTENT_VOLUMES), BrokenObject)
+    for resource in (NODES, NAMESPACES, POD_DISRUPTION_BUDGETS):
+        assert isinstance(listed({"metadata": {"name": 5}, "spec": 5}, resource), BrokenObject)
