@@ -7,11 +7,11 @@ import sys
 import pytest
 import structlog
 
+from podium.lib.log import get_logger
 from podium.telemetry import (
     Metrics,
     configure_logging,
     flush_log,
-    get_logger,
     lines_lost,
     lines_waiting,
     set_verbosity,
