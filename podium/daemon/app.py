@@ -65,7 +65,7 @@ from podium.daemon.failures import FailureHandler
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import RESOURCE_EVENTS, BrokenObjects, NodeHandler, PodHandler, ResourceHandler
 from podium.daemon.loop import Collaborators, SchedulingLoop
-from podium.daemon.observers import PluginMetrics, QueueMetrics, RequestMetrics
+from podium.daemon.observers import PluginMetrics, QueueMetrics, RequestMetrics, read_statistics
 from podium.daemon.serving import (
     Check,
     DoorOptions,
@@ -302,7 +302,9 @@ class App:
         for resource in informers.resources:
             if (events := RESOURCE_EVENTS.get(resource)) is not None:
                 informers.informer(resource).add_handler(ResourceHandler(events, queue, clock, metrics))
-        self._read_gauges(cache, queue)
+        metrics.read_pending_pods(lambda: queue.statistics().pending_pods)
+        metrics.read_cache_size(cache.statistics)
+        read_statistics(metrics, recorder, dispatcher, informers)
         parts = Collaborators(
             frameworks=frameworks,
             cache=cache,
@@ -407,10 +409,6 @@ class App:
                 binding_cycles=binding_cycles,
             )
         )
-
-    def _read_gauges(self, cache: Cache, queue: SchedulingQueue) -> None:
-        self.metrics.read_pending_pods(lambda: queue.statistics().pending_pods)
-        self.metrics.read_cache_size(cache.statistics)
 
     async def _open(self, stack: AsyncExitStack, credentials: Credentials, queue: SchedulingQueue) -> Doors | None:
         """Serve until the stack is closed; None where nothing is to be served."""

@@ -1,17 +1,22 @@
-"""What the queue, the framework and the binder have to tell, into metrics and the log."""
+"""What the queue, the framework, the binder and the client have to tell, into metrics and the log."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
+from podium.binder import EventRecorder
+from podium.client.dispatcher import Dispatcher
+from podium.client.informer_set import InformerSet
+from podium.client.reflector import ReflectorStatistics
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.runtime import SLOW_PLUGIN_S
 from podium.lib.error_words import words_of
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
 from podium.telemetry import Metrics
+from podium.telemetry.families import ReadValues
 from podium.telemetry.metrics import QueueName
 
 log = get_logger("scheduler")
@@ -117,3 +122,34 @@ class QueueMetrics:
     def gone_astray(self, info: QueuedPodInfo, problem: str) -> None:
         """A pod was not where it should have been."""
         log.error("Pod went astray in the queue", pod=info.key, problem=problem, story=str(info.story))
+
+
+def read_statistics(metrics: Metrics, recorder: EventRecorder, dispatcher: Dispatcher, informers: InformerSet) -> None:
+    """Have the metrics read at each scrape what the event recorder, the dispatcher and the reflectors count."""
+
+    def event_results() -> Mapping[str, float]:
+        counted = recorder.statistics()
+        return {
+            "written": counted.written_total,
+            "dropped": counted.dropped_total,
+            "given_up": counted.given_up_total,
+        }
+
+    def writes_waiting() -> Mapping[str, float]:
+        return {priority.name.lower(): count for priority, count in dispatcher.statistics().waiting.items()}
+
+    def by_resource(count: Callable[[ReflectorStatistics], int]) -> ReadValues:
+        return lambda: {resource: count(counted) for resource, counted in informers.statistics().items()}
+
+    metrics.read_events(event_results, waiting=lambda: recorder.statistics().open)
+    metrics.read_writes(
+        in_flight=lambda: dispatcher.statistics().in_flight,
+        waiting=writes_waiting,
+        throttled=lambda: dispatcher.statistics().throttled_total,
+    )
+    metrics.read_reflectors(
+        lists=by_resource(lambda counted: counted.lists_total),
+        watches=by_resource(lambda counted: counted.watches_total),
+        events=by_resource(lambda counted: counted.events_total),
+        failures=by_resource(lambda counted: counted.failures_total),
+    )

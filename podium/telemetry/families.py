@@ -19,6 +19,12 @@ from typing import Generic, Protocol, TypeVar
 
 LabelValues = tuple[str, ...]
 
+ReadValue = Callable[[], float]
+"""The value of a family without labels, read at each scrape, on the loop."""
+
+ReadValues = Callable[[], Mapping[str, float]]
+"""Label value → value, read at each scrape, on the loop."""
+
 
 class Counter:
     """A number that only grows."""
@@ -146,32 +152,38 @@ class Family(dict[LabelValues, S], Generic[S]):
 
 
 class ReadFamily:
-    """A gauge with one label whose values are read from their owner when they are asked for."""
+    """A metric with at most one label whose values are read from their owner when they are asked for."""
 
-    __slots__ = ("_read", "help", "label", "name")
+    __slots__ = ("_read", "help", "kind", "labels", "name")
 
-    def __init__(self, name: str, help_text: str, label: str) -> None:
+    def __init__(self, name: str, kind: str, help_text: str, labels: tuple[str, ...]) -> None:
         self.name = name
+        self.kind = kind
         self.help = help_text
-        self.label = label
-        self._read: Callable[[], Mapping[str, float]] | None = None
+        self.labels = labels
+        self._read: ReadValue | ReadValues | None = None
 
-    def read_from(self, read: Callable[[], Mapping[str, float]]) -> None:
-        """Name the owner: label value → value; called at each scrape, on the loop."""
+    def read_from(self, read: ReadValue | ReadValues) -> None:
+        """Name the owner."""
         self._read = read
 
-    def values(self) -> Mapping[str, float]:
-        """What the owner says now; nothing without an owner."""
-        return {} if self._read is None else self._read()
+    def values(self) -> Mapping[LabelValues, float]:
+        """What the owner says now, by label values; nothing without an owner."""
+        if self._read is None:
+            return {}
+        found = self._read()
+        if isinstance(found, Mapping):
+            return {(label,): value for label, value in found.items()}
+        return {(): found}
 
     def lines(self) -> Iterator[str]:
         """The lines of the text form; none while there are no values."""
         values = self.values()
         if not values:
             return
-        yield from heading(self.name, "gauge", self.help)
-        for value, amount in values.items():
-            yield f"{self.name}{{{label_text((self.label,), (value,))}}} {number(amount)}"
+        yield from heading(self.name, self.kind, self.help)
+        for labels, value in values.items():
+            yield f"{self.name}{_braces(label_text(self.labels, labels))} {number(value)}"
 
 
 def counter(name: str, help_text: str, *labels: str) -> Family[Counter]:
@@ -187,6 +199,16 @@ def gauge(name: str, help_text: str, *labels: str) -> Family[Gauge]:
 def histogram(name: str, help_text: str, bounds: Bounds, *labels: str) -> Family[Histogram]:
     """A family of histograms."""
     return Family(name, "histogram", help_text, labels, lambda: Histogram(bounds))
+
+
+def read_counter(name: str, help_text: str, *labels: str) -> ReadFamily:
+    """A family of counters that their owner keeps."""
+    return ReadFamily(name, "counter", help_text, labels)
+
+
+def read_gauge(name: str, help_text: str, *labels: str) -> ReadFamily:
+    """A family of gauges that their owner keeps."""
+    return ReadFamily(name, "gauge", help_text, labels)
 
 
 def exponential(start: float, factor: float, count: int) -> Bounds:

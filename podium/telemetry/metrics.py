@@ -12,7 +12,7 @@ failures from successes, and `event_handling_duration_seconds` counts a generic 
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, Literal
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
@@ -20,13 +20,16 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, 
 import podium
 from podium.telemetry.families import (
     Bounds,
-    Counter,
     Family,
     ReadFamily,
+    ReadValue,
+    ReadValues,
     counter,
     exponential,
     gauge,
     histogram,
+    read_counter,
+    read_gauge,
 )
 from podium.telemetry.logging import lines_lost
 
@@ -34,8 +37,6 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 AttemptResult = Literal["scheduled", "unschedulable", "error"]
 QueueName = Literal["active", "backoff", "unschedulable"]
-ReadGauge = Callable[[], Mapping[str, float]]
-"""Label value → value, read at each scrape, on the loop."""
 
 _ATTEMPTS_SHOWN_MAX = 14
 _ATTEMPT_LABELS = (*((str(n),) for n in range(_ATTEMPTS_SHOWN_MAX + 1)), (f"{_ATTEMPTS_SHOWN_MAX + 1}+",))
@@ -48,11 +49,13 @@ _STALL_S = Bounds(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 _REQUEST_S = Bounds(0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 
 
-def log_lines_lost() -> Family[Counter]:
-    """The counter of lines that `logging.lines_lost` counts: it is set whenever it is shown."""
-    return counter(
+def log_lines_lost() -> ReadFamily:
+    """The counter of lines that `logging.lines_lost` counts."""
+    family = read_counter(
         "podium_log_lines_lost_total", "Log lines lost because nobody read them, or because they could not be written."
     )
+    family.read_from(lines_lost)
+    return family
 
 
 class Metrics:
@@ -60,6 +63,7 @@ class Metrics:
 
     Units: seconds everywhere. Cost: at most 1 us per call, with label values that were seen before.
     Invariant: nothing is registered outside this object; `registry` is its own and takes further collectors.
+    `families` are all metrics but those of the registry.
     """
 
     def __init__(self) -> None:
@@ -117,14 +121,14 @@ class Metrics:
         self._victims = histogram("scheduler_preemption_victims", "Victims per preemption.", exponential(1, 2, 7))
         self._preemption_s = histogram(
             "scheduler_preemption_goroutines_duration_seconds",
-            "Time to make room for a pod, until its last victim was told to go.",
+            "Time of a preemption, until its last victim was deleted.",
             exponential(0.01, 2, 20),
             "result",
         )
         self._preemptions = counter(
             "scheduler_preemption_goroutines_execution_total", "Preemptions carried out.", "result"
         )
-        self._goroutines = gauge("scheduler_goroutines", "Tasks under way.", "operation")
+        self._goroutines = gauge("scheduler_goroutines", "Tasks in progress.", "operation")
         self._unschedulable = gauge(
             "scheduler_unschedulable_pods", "Unschedulable pods by the plugin that rejected them.", "plugin", "profile"
         )
@@ -132,7 +136,7 @@ class Metrics:
         self._incoming = counter("scheduler_queue_incoming_pods_total", "Pods added to queues.", "queue", "event")
         self._event_s = histogram(
             "scheduler_event_handling_duration_seconds",
-            "Time to take in a cluster event.",
+            "Time to handle a cluster event.",
             exponential(0.0001, 2, 12),
             "event",
         )
@@ -144,14 +148,14 @@ class Metrics:
             "event",
             "hint",
         )
-        self._pending = ReadFamily("scheduler_pending_pods", "Pods waiting, by queue.", "queue")
-        self._inflight = ReadFamily("scheduler_inflight_events", "Events kept for pods in flight.", "event")
-        self._stray_pods = ReadFamily(
+        self._pending = read_gauge("scheduler_pending_pods", "Pods waiting, by queue.", "queue")
+        self._inflight = read_gauge("scheduler_inflight_events", "Events kept for pods in flight.", "event")
+        self._stray_pods = read_gauge(
             "podium_stray_pods",
             "Pods that have waited for 30 s for a scheduler whose name is similar to this profile's.",
             "profile",
         )
-        self._cache_size = ReadFamily("scheduler_cache_size", "Nodes and pods in the cache.", "type")
+        self._cache_size = read_gauge("scheduler_cache_size", "Nodes and pods in the cache.", "type")
 
         self._requests = counter("rest_client_requests_total", "Requests to the API server.", "code", "method", "host")
         self._request_s = histogram(
@@ -171,11 +175,35 @@ class Metrics:
             "rest_client_response_size_bytes", "Size of the API server's answers.", _MESSAGE_BYTES, "verb", "host"
         )
         self._request_retries = counter(
-            "rest_client_request_retries_total", "Requests made again.", "code", "verb", "host"
+            "rest_client_request_retries_total", "Requests that were retried.", "code", "verb", "host"
         )
-        self._leader = gauge("leader_election_master_status", "1 while this process leads.", "name")
+        self._leader = gauge("leader_election_master_status", "1 while this process leads, otherwise 0.", "name")
         self._slowpath = counter(
             "leader_election_slowpath_total", "Renewals that had to read the lease before they wrote it.", "name"
+        )
+
+        self._events = read_counter(
+            "podium_events_total",
+            "Events written to the API server, dropped because the queue was full, or given up after errors.",
+            "result",
+        )
+        self._events_waiting = read_gauge("podium_events_waiting", "Events that are not yet written.")
+        self._writes_in_flight = read_gauge("podium_writes_in_flight", "Writes that the API server has not answered.")
+        self._writes_waiting = read_gauge(
+            "podium_writes_waiting", "Writes that wait until they may be sent, by priority.", "priority"
+        )
+        self._writes_throttled = read_counter(
+            "podium_writes_throttled_total", "Writes that the API server refused with status 429."
+        )
+        self._reflector_lists = read_counter("podium_reflector_lists_total", "Lists that were completed.", "resource")
+        self._reflector_watches = read_counter(
+            "podium_reflector_watches_total", "Watches that were opened.", "resource"
+        )
+        self._reflector_events = read_counter(
+            "podium_reflector_events_total", "Changes of objects that watches brought.", "resource"
+        )
+        self._reflector_failures = read_counter(
+            "podium_reflector_failures_total", "Lists and watches that failed, and were tried again.", "resource"
         )
 
         self._unexpected = counter(
@@ -194,37 +222,40 @@ class Metrics:
             "extension_point",
         )
         self._stall_s = histogram(
-            "podium_loop_stall_seconds", "How late the event loop was, looked at 50 times a second.", _STALL_S
+            "podium_loop_stall_seconds", "How late the event loop was, measured 50 times a second.", _STALL_S
         )
         self._stall_s_max = gauge("podium_loop_stall_max_seconds", "The longest time that the event loop was late.")
         self._broken = counter("podium_broken_objects_total", "Objects with a field that cannot be read.", "kind")
         self._conflicts = counter(
             "podium_conflicts_total",
-            "Pods on nodes with no room left for them, by how it was noticed and whose binding came last.",
+            "Bindings to nodes with no room left, by kind of conflict and by whose binding came last.",
             "kind",
             "by",
         )
         self._loops = counter("podium_preemption_loops_total", "Preemptions whose victims came back again and again.")
         self._log_lines_lost = log_lines_lost()
-        self._malformed = counter("podium_malformed_requests_total", "What was sent to the endpoints and is not HTTP.")
+        self._malformed = counter("podium_malformed_requests_total", "Requests to the endpoints that are not HTTP.")
         self._dropped = counter(
-            "podium_dropped_connections_total", "Connections to the endpoints that were closed, by why.", "reason"
+            "podium_dropped_connections_total",
+            "Connections to the endpoints that were closed early, by reason.",
+            "reason",
         )
-        self._build = gauge("podium_build_info", "What is running.", "version", "python_version")
+        self._build = gauge(
+            "podium_build_info", "The versions that run; the value is always 1.", "version", "python_version"
+        )
         self._build[podium.__version__, platform.python_version()].set(1)
-        self._families = tuple(each for each in vars(self).values() if isinstance(each, Family | ReadFamily))
+        self.families = tuple(each for each in vars(self).values() if isinstance(each, Family | ReadFamily))
 
     def render(self) -> bytes:
         """Everything in the text form; its type is `CONTENT_TYPE`.
 
         Cost: 0.7 us per line; a busy scheduler has a few thousand.
         """
-        self._log_lines_lost[()].value = lines_lost()
         return "\n".join(self._lines()).encode() + b"\n" + generate_latest(self.registry)
 
     def reset(self) -> None:
-        """Start counters and histograms again; gauges say what is and stay."""
-        for family in self._families:
+        """Start counters and histograms again; gauges, and what is read from its owner, stay as they are."""
+        for family in self.families:
             if isinstance(family, Family) and family.kind != "gauge":
                 family.reset()
 
@@ -235,7 +266,7 @@ class Metrics:
         """
         family = self._family(name)
         if isinstance(family, ReadFamily):
-            return family.values().get(labels[family.label], 0.0)
+            return family.values().get(tuple(labels[label] for label in family.labels), 0.0)
         series = family.get(tuple(labels[label] for label in family.labels))
         return 0.0 if series is None else series.value
 
@@ -246,11 +277,11 @@ class Metrics:
         """
         family = self._family(name)
         if isinstance(family, ReadFamily):
-            return {(label,): value for label, value in family.values().items()}
+            return dict(family.values())
         return {labels: series.value for labels, series in family.items()}
 
     def _family(self, name: str) -> Family[Any] | ReadFamily:
-        family = next((each for each in self._families if each.name == name), None)
+        family = next((each for each in self.families if each.name == name), None)
         if family is None:
             raise KeyError(name)
         return family
@@ -330,23 +361,41 @@ class Metrics:
         """A queueing hint ran; `hint` is Queue, QueueSkip or Error."""
         self._hint_s[plugin, event, hint].observe(seconds)
 
-    def read_pending_pods(self, read: ReadGauge) -> None:
+    def read_pending_pods(self, read: ReadValues) -> None:
         """Name who knows the waiting pods: active, backoff, unschedulable, gated → count."""
         self._pending.read_from(read)
 
-    def read_stray_pods(self, read: ReadGauge) -> None:
+    def read_stray_pods(self, read: ReadValues) -> None:
         """Name who knows the pods that wait for a scheduler of a similar name: profile → count."""
         self._stray_pods.read_from(read)
 
-    def read_inflight_events(self, read: ReadGauge) -> None:
+    def read_inflight_events(self, read: ReadValues) -> None:
         """Name who knows the events in flight: event label → count."""
         self._inflight.read_from(read)
 
-    def read_cache_size(self, read: ReadGauge) -> None:
+    def read_cache_size(self, read: ReadValues) -> None:
         """Name who knows the cache: nodes, pods, assumed_pods → count."""
         self._cache_size.read_from(read)
 
     # API server and process
+
+    def read_events(self, results: ReadValues, waiting: ReadValue) -> None:
+        """Name who knows the Events: written, dropped, given_up → count, and how many are not yet written."""
+        self._events.read_from(results)
+        self._events_waiting.read_from(waiting)
+
+    def read_writes(self, in_flight: ReadValue, waiting: ReadValues, throttled: ReadValue) -> None:
+        """Name who knows the writes: those sent and not answered, priority → those not sent yet, and refusals."""
+        self._writes_in_flight.read_from(in_flight)
+        self._writes_waiting.read_from(waiting)
+        self._writes_throttled.read_from(throttled)
+
+    def read_reflectors(self, lists: ReadValues, watches: ReadValues, events: ReadValues, failures: ReadValues) -> None:
+        """Name who knows the reflectors: resource → count, each time."""
+        self._reflector_lists.read_from(lists)
+        self._reflector_watches.read_from(watches)
+        self._reflector_events.read_from(events)
+        self._reflector_failures.read_from(failures)
 
     def count_request(self, method: str, host: str, code: str) -> None:
         """A request was answered; `code` is the HTTP status, or `<error>` if there was no answer."""
@@ -418,5 +467,5 @@ class Metrics:
         self._loops[()].add()
 
     def _lines(self) -> Iterator[str]:
-        for family in self._families:
+        for family in self.families:
             yield from family.lines()

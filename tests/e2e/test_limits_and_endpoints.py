@@ -54,6 +54,11 @@ async def test_endpoints_tell_what_was_done_and_with_which_configuration(cluster
     assert await metric("scheduler_cache_size", type="pods") == 10
     assert await metric("scheduler_framework_extension_point_duration_seconds_count", extension_point="Bind") == 10
     assert await metric("podium_unexpected_errors_total") == 0
+    assert await metric("podium_reflector_lists_total", resource="pods") == 1
+    assert await metric("podium_reflector_events_total", resource="pods") >= 22
+    await daemon.wait_metric(11, "podium_events_total", result="written")
+    assert await metric("podium_events_total", result="dropped") == 0
+    assert await metric("podium_writes_waiting", priority="binding") == 0
 
     status, text = await daemon.get("/debug/queue")
     assert status == 200

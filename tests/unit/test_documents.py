@@ -1,6 +1,7 @@
 import re
 from pathlib import Path
 
+from tests import metrics_page
 from tests.diagrams import PAGE, with_diagrams
 
 ROOT = Path(__file__).parents[2]
@@ -9,6 +10,20 @@ ROOT = Path(__file__).parents[2]
 def test_the_state_diagrams_are_those_of_the_tables() -> None:
     page = PAGE.read_text()
     assert with_diagrams(page) == page, "run: python -m tests.diagrams"
+
+
+def test_the_metrics_page_says_what_the_registry_says() -> None:
+    assert metrics_page.PAGE.read_text() == metrics_page.page(), "run: python -m tests.metrics_page"
+
+
+def test_the_metrics_page_parts_upstreams_names_from_podiums_own() -> None:
+    _, upstreams, own, estimators = metrics_page.page().split("\n## ")
+    assert "| `scheduler_cache_size` | gauge | `type` | Nodes and pods in the cache. |" in upstreams
+    assert "| `podium_writes_in_flight` | gauge | – | " in own
+    assert "| `podium_events_total` | counter | `result` | " in own
+    assert "`karmada_scheduler_estimator_estimating_request_total`" in estimators
+    assert "`podium_" not in upstreams
+    assert "`scheduler_" not in own
 
 
 def test_the_readme_is_short() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from podium.telemetry import lines_lost
 from podium.telemetry.families import counter, exponential, histogram
 from podium.telemetry.metrics import log_lines_lost
 
@@ -18,22 +17,21 @@ _PREFIX = "karmada_scheduler_estimator"
 
 
 class EstimatorMetrics:
-    """All metrics of one server."""
+    """All metrics of one server: its `families`."""
 
     def __init__(self) -> None:
         self._requests = counter(
-            f"{_PREFIX}_estimating_request_total", "Questions by how they ended.", "result", "type"
+            f"{_PREFIX}_estimating_request_total", "Estimates that were asked for, by result.", "result", "type"
         )
         self._duration_s = histogram(
             f"{_PREFIX}_estimating_algorithm_duration_seconds",
-            "Time to answer, in seconds.",
+            "Time of an estimate.",
             exponential(0.001, 2, 10),
             "result",
             "type",
             "step",
         )
-
-        self._log_lines_lost = log_lines_lost()
+        self.families = (self._requests, self._duration_s, log_lines_lost())
 
     def answered(self, question: Question, seconds: float, *, is_error: bool) -> None:
         """Count one question."""
@@ -43,7 +41,5 @@ class EstimatorMetrics:
 
     def render(self) -> bytes:
         """Everything in the text form."""
-        self._log_lines_lost[()].value = lines_lost()
-        families = (self._requests, self._duration_s, self._log_lines_lost)
-        lines = [line for family in families for line in family.lines()]
+        lines = [line for family in self.families for line in family.lines()]
         return "\n".join(lines).encode() + b"\n"

@@ -60,7 +60,11 @@ async def test_it_starts_when_everything_is_in_sync_and_ends_when_told_to(app: A
 
     def started() -> None:
         assert app._check_synced() is app._check_shutdown() is None
-        assert b'scheduler_cache_size{type="nodes"} 3' in app.metrics.render()
+        shown = app.metrics.render().decode()
+        assert 'scheduler_cache_size{type="nodes"} 3' in shown
+        assert 'podium_reflector_lists_total{resource="nodes"} 1' in shown
+        assert 'podium_events_total{result="given_up"} 0' in shown
+        assert "podium_writes_in_flight " in shown
         app.stop()
 
     with anyio.fail_after(PATIENCE_S):

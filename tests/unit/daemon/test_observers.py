@@ -1,10 +1,22 @@
 from __future__ import annotations
 
+from random import Random
+from typing import Any
+
+import anyio
+import pytest
 from structlog.testing import capture_logs
 
-from podium.daemon.observers import PluginMetrics, QueueMetrics, RequestMetrics
+from podium.binder import EventRecorder
+from podium.binder.event import scheduled
+from podium.client.dispatcher import Dispatcher, Priority
+from podium.client.informer_set import InformerSet
+from podium.daemon.observers import PluginMetrics, QueueMetrics, RequestMetrics, read_statistics
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.runtime import SLOW_PLUGIN_S
+from podium.lib.clock import ManualClock
+from podium.objects.api_errors import TooManyRequests
+from podium.objects.resource_types import NODES, PODS
 from podium.telemetry import Metrics
 from tests.builders import pod
 
@@ -73,3 +85,51 @@ def test_requests_are_counted_by_code_and_measured_unless_they_are_streams() -> 
     for name, count in {"request_duration_seconds": 2, "request_size_bytes": 2, "response_size_bytes": 1}.items():
         assert metrics.value(f"rest_client_{name}", verb="POST", host="api:6443") == count
     assert metrics.value("rest_client_request_duration_seconds", verb="GET", host="api:6443") == 0
+
+
+class Wire:
+    """Refuses the first write, and answers the others when it may."""
+
+    def __init__(self) -> None:
+        self.may_answer = anyio.Event()
+        self.is_refusing = True
+
+    async def request(self, *_: Any, **__: Any) -> bytes:
+        if self.is_refusing:
+            self.is_refusing = False
+            raise TooManyRequests("later", retry_after_s=0.0)
+        await self.may_answer.wait()
+        return b""
+
+
+@pytest.mark.anyio
+async def test_what_others_count_is_read_when_somebody_asks() -> None:
+    metrics, clock, wire = Metrics(), ManualClock(), Wire()
+    absent: Any = None
+    dispatcher = Dispatcher(wire, clock, in_flight_max=1)
+    recorder = EventRecorder(dispatcher, clock, hostname="host-1", queue_max=1)
+    informers = InformerSet(absent, clock=clock, random=Random(0))
+    informers.informer(PODS)
+    informers.informer(NODES)
+    read_statistics(metrics, recorder, dispatcher, informers)
+
+    assert metrics.values("podium_events_total") == {("written",): 0, ("dropped",): 0, ("given_up",): 0}
+    for name in ("web-1", "web-2", "web-3"):
+        recorder.record(scheduled(pod(name), "n1"))
+    assert metrics.value("podium_events_total", result="dropped") == 2
+    assert metrics.value("podium_events_waiting") == 1
+
+    async with anyio.create_task_group() as group:
+        for priority in (Priority.BINDING, Priority.BINDING, Priority.EVENT):
+            group.start_soon(dispatcher.send, priority, "POST", "/pods")
+        await anyio.wait_all_tasks_blocked()
+        assert metrics.value("podium_writes_throttled_total") == 1
+        assert metrics.value("podium_writes_in_flight") == 1
+        assert metrics.values("podium_writes_waiting") == {("binding",): 1, ("status",): 0, ("event",): 1}
+        wire.may_answer.set()
+    assert metrics.value("podium_writes_in_flight") == 0
+
+    pods = informers.statistics()["pods"]
+    pods.lists_total, pods.watches_total, pods.events_total, pods.failures_total = 1, 2, 3, 4
+    for count, name in enumerate(("lists", "watches", "events", "failures"), start=1):
+        assert metrics.values(f"podium_reflector_{name}_total") == {("pods",): count, ("nodes",): 0}

@@ -3,7 +3,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from podium.telemetry.families import Bounds, ReadFamily, counter, exponential, gauge, histogram, number
+from podium.telemetry.families import (
+    Bounds,
+    counter,
+    exponential,
+    gauge,
+    histogram,
+    number,
+    read_counter,
+    read_gauge,
+)
 
 
 def parse(lines):
@@ -55,13 +64,20 @@ def test_a_wrong_number_of_label_values_is_refused():
 
 
 def test_a_read_gauge_asks_its_owner_each_time():
-    family = ReadFamily("waiting", "Waiting.", "queue")
+    family = read_gauge("waiting", "Waiting.", "queue")
     assert list(family.lines()) == []
     sizes = {"active": 1}
     family.read_from(lambda: sizes)
     assert parse(family.lines()) == {("waiting", (("queue", "active"),)): 1}
     sizes["backoff"] = 7
     assert parse(family.lines())["waiting", (("queue", "backoff"),)] == 7
+
+
+def test_a_read_counter_without_a_label_shows_the_number_that_its_owner_gives():
+    family = read_counter("lost_total", "Lost.")
+    assert list(family.lines()) == []
+    family.read_from(lambda: 3)
+    assert list(family.lines()) == ["# HELP lost_total Lost.", "# TYPE lost_total counter", "lost_total 3"]
 
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]) | st.sampled_from('\\"\n')))

@@ -35,6 +35,19 @@ UPSTREAM = {
     "leader_election_master_status": ("gauge", {"name"}, 0),
 }
 
+# The same of what podium reads from its owners when it is asked for.
+READ = {
+    "podium_events": ("counter", {"result"}, 0),
+    "podium_events_waiting": ("gauge", set(), 0),
+    "podium_writes_in_flight": ("gauge", set(), 0),
+    "podium_writes_waiting": ("gauge", {"priority"}, 0),
+    "podium_writes_throttled": ("counter", set(), 0),
+    "podium_reflector_lists": ("counter", {"resource"}, 0),
+    "podium_reflector_watches": ("counter", {"resource"}, 0),
+    "podium_reflector_events": ("counter", {"resource"}, 0),
+    "podium_reflector_failures": ("counter", {"resource"}, 0),
+}
+
 
 def families(metrics):
     return {family.name: family for family in text_string_to_metric_families(metrics.render().decode())}
@@ -62,6 +75,14 @@ def used():
     metrics.read_pending_pods(lambda: {"active": 4, "backoff": 0, "unschedulable": 1, "gated": 0})
     metrics.read_inflight_events(lambda: {"PodPopped": 1})
     metrics.read_cache_size(lambda: {"nodes": 2, "pods": 10, "assumed_pods": 1})
+    metrics.read_events(results=lambda: {"written": 9, "dropped": 2, "given_up": 1}, waiting=lambda: 4)
+    metrics.read_writes(in_flight=lambda: 3, waiting=lambda: {"binding": 5}, throttled=lambda: 1)
+    metrics.read_reflectors(
+        lists=lambda: {"pods": 2},
+        watches=lambda: {"pods": 7},
+        events=lambda: {"pods": 90},
+        failures=lambda: {"pods": 1},
+    )
     metrics.count_request("POST", "127.0.0.1:6443", "201")
     metrics.observe_request("POST", "127.0.0.1:6443", 0.004, 200, 100)
     metrics.count_request_retry("POST", "127.0.0.1:6443", "429")
@@ -72,9 +93,10 @@ def used():
     return metrics
 
 
-def test_every_metric_has_upstreams_name_type_labels_and_buckets(used):
+@pytest.mark.parametrize("expected", [UPSTREAM, READ], ids=["upstream", "read"])
+def test_every_metric_has_its_name_type_labels_and_buckets(used, expected):
     shown = families(used)
-    for name, (kind, labels, buckets) in UPSTREAM.items():
+    for name, (kind, labels, buckets) in expected.items():
         family = shown[name]
         assert family.type == kind, name
         assert set().union(*(sample.labels for sample in family.samples)) - {"le"} == labels, name
@@ -117,8 +139,17 @@ def test_a_reset_starts_counters_and_histograms_again_and_keeps_gauges(used):
     assert used.value("scheduler_scheduling_algorithm_duration_seconds") == 0
     assert used.value("scheduler_goroutines", operation="binding") == 1
     assert used.value("scheduler_pending_pods", queue="active") == 4
+    assert used.value("podium_events_total", result="dropped") == 2
+    assert used.value("podium_writes_throttled_total") == 1
     used.count_preemption_attempt()
     assert used.value("scheduler_preemption_attempts_total") == 1
+
+
+def test_what_has_no_owner_yet_is_zero_and_not_shown():
+    metrics = Metrics()
+    assert metrics.value("podium_events_waiting") == metrics.value("podium_events_total", result="written") == 0
+    assert metrics.values("podium_events_waiting") == {}
+    assert b"podium_events_waiting" not in metrics.render()
 
 
 def test_an_unknown_name_is_an_error():

@@ -1,0 +1,51 @@
+"""The page docs/metrics.md: every metric of podium, made from the registries in the code.
+
+`python -m tests.metrics_page` writes it; a test fails where the page says something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from podium.estimator.server.metrics import EstimatorMetrics
+from podium.telemetry import Metrics
+from podium.telemetry.families import Family, ReadFamily
+
+PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
+
+_HEAD = """\
+# Metrics
+
+`podium run` serves these at `/metrics`. `python -m tests.metrics_page` makes this page from the registry in the code.
+
+Durations are in seconds. A metric with labels appears with its first series. `DELETE /metrics` starts counters and
+histograms again, except the counters that podium reads from their owners at each scrape: those of Events, writes,
+reflectors and lost log lines. The metrics `process_*` and `python_gc_*` are those of the Prometheus client for Python.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    own, upstreams = [], []
+    for family in Metrics().families:
+        (own if family.name.startswith("podium_") else upstreams).append(family)
+    sections = {
+        "Under kube-scheduler's names": upstreams,
+        "podium's own": own,
+        "Of `podium estimate serve`, under karmada-scheduler-estimator's names": EstimatorMetrics().families,
+    }
+    return _HEAD + "".join(f"\n## {title}\n\n{_table(families)}" for title, families in sections.items())
+
+
+def _table(families: Iterable[Family[Any] | ReadFamily]) -> str:
+    rows = [
+        f"| `{each.name}` | {each.kind} | {', '.join(f'`{label}`' for label in each.labels) or '–'} | {each.help} |"
+        for each in families
+    ]
+    return "\n".join(("| name | type | labels | meaning |", "|---|---|---|---|", *rows)) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
