@@ -21,11 +21,10 @@ from benchmarks.workloads import WARM_UP, Workload
 from podium.cluster import Cache
 from podium.config import load
 from podium.daemon.observers import PluginMetrics
+from podium.engine.placing import Engine
 from podium.framework.cycle_state import CycleState
-from podium.framework.promises import NoNominatedPods
 from podium.framework.runtime import Framework
-from podium.framework.schedule import Suggested, schedule
-from podium.framework.search import Rotation
+from podium.framework.schedule import Suggested
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import ALL, KubeObject
@@ -68,7 +67,7 @@ class Rate:
         return self.cpu_s / self.attempts * 1e6
 
 
-class Engine:
+class FullCluster:
     """A cache full of nodes and the default profile; `attempt` is what the daemon's loop does between two awaits.
 
     Args:
@@ -88,16 +87,16 @@ class Engine:
         profile = load(msgspec.json.encode(configuration()).decode(), "benchmark").config.profiles[0]
         handle = StillHandle(self._cache.snapshot(), listed)
         self._framework = Framework(profile, IN_TREE, handle, PluginMetrics(Metrics()))
-        self._rotation = Rotation()
-        self._nominated = NoNominatedPods()
+        self._engine = Engine(self._cache, handle.nominator, percentage_of_nodes_to_score=0)
         self.placed = 0
 
     def attempt(self, pod: Pod) -> None:
         """Decide on the pod and assume it."""
-        snapshot = self._cache.snapshot()
-        decision = schedule(self._framework, CycleState(), pod, snapshot, self._nominated, self._rotation, 0)
+        state = CycleState()
+        decision = self._engine.decide(self._framework, state, pod)
         assert isinstance(decision, Suggested), f"{pod.key}: {decision}"
-        self._cache.assume_pod(pod, decision.node_name)
+        placed = self._engine.place(self._framework, state, pod, decision.node_name)
+        assert placed.status is None, f"{pod.key}: {placed.status}"
         self.placed += 1
 
 
@@ -153,15 +152,15 @@ class _Backlog:
         self._size = size
         self._attempts = workload.pods_that_fit(size.nodes, attempts * rounds) // rounds
         count = WARM_UP + self._attempts * rounds
-        self._engine = Engine(size.nodes, workload.objects_before(size.nodes, count, size.running))
+        self._cluster = FullCluster(size.nodes, workload.objects_before(size.nodes, count, size.running))
         self._pods = iter(pods_of(workload, count))
         self._spent_s: list[float] = []
 
     def warm_up(self) -> None:
-        _cpu_s(self._engine, list(itertools.islice(self._pods, WARM_UP)))
+        _cpu_s(self._cluster, list(itertools.islice(self._pods, WARM_UP)))
 
     def take_turn(self) -> None:
-        self._spent_s.append(_cpu_s(self._engine, list(itertools.islice(self._pods, self._attempts))))
+        self._spent_s.append(_cpu_s(self._cluster, list(itertools.islice(self._pods, self._attempts))))
 
     def rate(self) -> Rate:
         running = self._size.running
@@ -170,10 +169,10 @@ class _Backlog:
         return Rate(self._workload.name, self._size.nodes, running, self._attempts, median(self._spent_s))
 
 
-def _cpu_s(engine: Engine, pods: Sequence[Pod]) -> float:
+def _cpu_s(cluster: FullCluster, pods: Sequence[Pod]) -> float:
     started_s = time.process_time()
     for pod in pods:
-        engine.attempt(pod)
+        cluster.attempt(pod)
     return time.process_time() - started_s
 
 

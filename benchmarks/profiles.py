@@ -17,7 +17,7 @@ from rich.table import Table
 from benchmarks.bound_pods import BoundPods
 from benchmarks.cluster import cluster, prepare
 from benchmarks.etcd import Etcd
-from benchmarks.in_process import Engine, pods_of
+from benchmarks.in_process import FullCluster, pods_of
 from benchmarks.measure import wait_bound
 from benchmarks.processor_time import wait_quiet
 from benchmarks.schedulers import start_podium
@@ -45,7 +45,7 @@ class Cost:
 def engine_profile(workload: Workload, nodes: int, attempts: int) -> list[Cost]:
     """The loop of `in_process`."""
     count = workload.pods_that_fit(nodes, attempts) + WARM_UP
-    engine = Engine(nodes, workload.objects_before(nodes, count))
+    engine = FullCluster(nodes, workload.objects_before(nodes, count))
     pods = pods_of(workload, count)
     for pod in pods[:WARM_UP]:
         engine.attempt(pod)

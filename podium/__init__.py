@@ -1,3 +1,21 @@
-"""podium: a Kubernetes scheduler in Python that decides as kube-scheduler does, with policy in one file."""
+"""podium: a Kubernetes scheduler in Python that decides as kube-scheduler does, with policy in one file.
+
+`podium.Cluster` is the library: a cluster that can be asked and changed without an API server.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from podium.engine import Cluster as Cluster
+    from podium.engine import Placement as Placement
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """The library, loaded when it is first named: commands that do not need it start faster."""
+    if name in ("Cluster", "Placement"):
+        from podium import engine
+
+        return getattr(engine, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

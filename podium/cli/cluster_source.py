@@ -13,11 +13,11 @@ from podium.cli import event_loop, files
 from podium.client.advice import diagnosis_of
 from podium.client.credentials import ConnectionConfigError, load
 from podium.client.session import LIST_BYTES_MAX, ApiSession
+from podium.engine.files import Found, read_objects
+from podium.engine.manifests import Manifest
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
 from podium.objects.resource_types import ResourceType
-from podium.whatif import Manifest
-from podium.whatif.files import Found, read_objects
 
 _PAGE = 500
 

@@ -17,12 +17,12 @@ from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_valu
 from podium.estimator.errors import EstimateError
 
 if TYPE_CHECKING:
+    from podium.engine.manifests import Manifest
     from podium.estimator.cluster_objects import Cluster
     from podium.estimator.member import Gates
     from podium.estimator.requirements import ReplicaRequirements
     from podium.objects.core import Pod
     from podium.objects.resource_types import ResourceType
-    from podium.whatif import Manifest
 
 _GATE_NAMES = {
     "ResourceQuotaEstimate": "resource_quota_estimate",
@@ -89,7 +89,7 @@ def command(
     answers recorded cases: a member cluster's objects, and a question in the shapes of work.karmada.io.
     """  # noqa: D301
     click.get_current_context().with_resource(ending_at_once())
-    from podium.whatif import WhatIfError
+    from podium.engine.errors import ClusterError
 
     if workload is not None and requests is not None:
         raise click.UsageError("give either --workload or --requests")
@@ -115,7 +115,7 @@ def command(
             answer = _parity(manifests, wanted, gates, explain=explain)
         if cluster_object is not None:
             answer |= _general(cluster_object, manifests, wanted, models_semantics, answer["replicas"])
-    except (EstimateError, WhatIfError) as error:
+    except (EstimateError, ClusterError) as error:
         raise click.ClickException(str(error)) from error
     if output == TEXT:
         from podium.cli.estimate_table import print_answer
@@ -216,14 +216,14 @@ def _parity(
 
 def _accurate(manifests: Sequence[Manifest], replica: Pod, whole: Sequence[ResourceType[Any]]) -> dict[str, Any]:
     from podium.cli.cluster_source import warn_of_missing
-    from podium.cli.estimate_source import still_cluster
+    from podium.cli.estimate_source import cluster_for
+    from podium.engine.store import ObjectStore
     from podium.estimator.accurate import accurate_replicas
-    from podium.whatif import World
 
-    world = World.of(manifests, whole)
-    engine, waiting = still_cluster(world, replica)
-    replicas = accurate_replicas(engine, replica, waiting)
-    warn_of_missing([resource.plural for resource in world.missed()])
+    store = ObjectStore.of(manifests, whole)
+    cluster, waiting = cluster_for(store, replica)
+    replicas = accurate_replicas(cluster.engine, cluster.framework_for(replica), replica, waiting)
+    warn_of_missing([resource.plural for resource in store.missed()])
     return {"replicas": replicas}
 
 
@@ -261,9 +261,9 @@ def _general(
 def _cluster_in(name: str) -> Cluster:
     import msgspec
 
+    from podium.engine.files import read_objects
     from podium.estimator.cluster_objects import Cluster
     from podium.estimator.grades import standardised
-    from podium.whatif.files import read_objects
 
     found = [each.manifest for each in read_objects(files.content(name), name) if each.manifest["kind"] == "Cluster"]
     if len(found) != 1:
@@ -279,8 +279,8 @@ def _cluster_in(name: str) -> Cluster:
 
 def _answer_cases(name: str, gates: Gates) -> None:
     from podium.cli.estimate_source import member_of
+    from podium.engine.errors import ManifestError
     from podium.estimator.cases import answer_case, read_case
-    from podium.whatif import ManifestError
 
     out, answered = sys.stdout.buffer, 0
     for number, line in files.lines(name):

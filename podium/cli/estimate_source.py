@@ -10,7 +10,14 @@ from typing import Any
 from podium.cli import files
 from podium.cluster import CacheError
 from podium.config import default_configuration
-from podium.estimator.accurate import Engine, without_preemption
+from podium.engine.admission import Admission
+from podium.engine.cluster import Cluster
+from podium.engine.errors import ManifestError
+from podium.engine.files import Found, read_objects
+from podium.engine.manifests import Manifest, read_manifest, resource_of
+from podium.engine.store import ObjectStore
+from podium.engine.templates import asked_pod
+from podium.estimator.accurate import without_preemption
 from podium.estimator.errors import EstimateError
 from podium.estimator.member import READ, READ_TO_TRY, Gates, MemberCluster
 from podium.estimator.scheduler_view import SchedulerView
@@ -19,12 +26,6 @@ from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import PODS, ResourceType
 from podium.objects.unreadable import kind_of
-from podium.plugins import IN_TREE
-from podium.whatif import Manifest, ManifestError, StillCluster, World, read_manifest
-from podium.whatif.admission import Admission
-from podium.whatif.files import Found, read_objects
-from podium.whatif.manifests import resource_of
-from podium.whatif.templates import asked_pod
 
 _KINDS: Mapping[tuple[str, str], ResourceType[Any]] = {(each.group, each.kind): each for each in (*READ, *READ_TO_TRY)}
 
@@ -53,7 +54,7 @@ def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", *, is_accu
             found.append(read_manifest(manifest, resource))
     view = None
     if is_accurate:
-        view = SchedulerView(World.of(manifests).lister, _refuse_broken, SystemClock(), Random())
+        view = SchedulerView(ObjectStore.of(manifests).lister, _refuse_broken, SystemClock(), Random())
     member = MemberCluster(name, _refuse_broken, gates, view)
     for item in sorted(found, key=lambda item: (item.metadata.namespace, item.metadata.name)):
         member.put(item)
@@ -67,23 +68,21 @@ def admitted(found: Iterable[Found]) -> list[Manifest]:
     return [admission.admit(each, resource) if (resource := resource_of(each)) else each for each in manifests]
 
 
-def still_cluster(world: World, replica: Pod) -> tuple[Engine, list[Pod]]:
-    """The world as the scheduler sees it, and the pods that wait in it.
+def cluster_for(store: ObjectStore, replica: Pod) -> tuple[Cluster, list[Pod]]:
+    """The cluster as the scheduler sees it, and the pods that wait in it.
 
     Whatever scheduler the replica and the waiting pods name, podium's defaults decide on them.
 
     Raises:
-        WhatIfError: an object cannot be read.
+        ClusterError: an object cannot be read.
     """
     config = default_configuration()
     profile = replace(without_preemption(config.profiles[0]), scheduler_name=replica.spec.scheduler_name)
     try:
-        cluster = StillCluster(replace(config, profiles=(profile,)), world, IN_TREE)
+        cluster = Cluster(replace(config, profiles=(profile,)), store)
     except CacheError as error:
         raise ManifestError(str(error)) from error
-    framework = cluster.framework_for(replica)
-    engine = Engine(cluster.cache, cluster.nominated, framework, cluster.percentage_of_nodes_to_score)
-    return engine, [pod for pod in world.objects(PODS).values() if not pod.node_name and not pod.is_terminating]
+    return cluster, [pod for pod in store.objects(PODS).values() if not pod.node_name and not pod.is_terminating]
 
 
 def workload_in(name: str) -> Workload:

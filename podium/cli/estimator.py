@@ -174,9 +174,9 @@ def _tls(certificate: str, key: str, client_ca: str, *, skip: bool) -> TlsFiles 
 
 def _still(cases: str, gates: Gates, *, is_accurate: bool) -> dict[str, MemberCluster]:
     from podium.cli.estimate_source import member_of
+    from podium.engine.errors import ManifestError
     from podium.estimator.cases import read_case
     from podium.estimator.errors import EstimateError
-    from podium.whatif import ManifestError
 
     found = {}
     for number, line in files.lines(cases):

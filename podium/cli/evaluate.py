@@ -71,7 +71,7 @@ def command(
 
 
 def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
-    from podium.whatif import Evaluator
+    from podium.evaluate import Evaluator
 
     evaluator = Evaluator(good.plugins, good.config)
     out = sys.stdout.buffer
@@ -113,8 +113,8 @@ def _scenarios_in(name: str) -> Iterable[tuple[int, bytes]]:
 
 def _kinds_in(text: bytes, name: str) -> list[str]:
     """The kind of each object in a file; none where it holds something else."""
-    from podium.whatif import ManifestError
-    from podium.whatif.files import read_objects
+    from podium.engine.errors import ManifestError
+    from podium.engine.files import read_objects
 
     try:
         return [each.manifest["kind"] for each in read_objects(text, name)]
@@ -134,9 +134,10 @@ def _answer_pod(
     """Print the answer, and return whether there is a node."""
     from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_missing
     from podium.cli.evaluate_table import print_table
+    from podium.engine.errors import ClusterError
+    from podium.evaluate import Question
     from podium.framework.status import PluginError, ScheduleError
     from podium.objects import resource_types
-    from podium.whatif import Question, WhatIfError
 
     try:
         pod = (pod_file, files.content(pod_file))
@@ -145,11 +146,11 @@ def _answer_pod(
         else:
             question = Question.read(objects_of_cluster(*live, resource_types.ALL), pod, whole=resource_types.ALL)
         answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler)
-    except (WhatIfError, ScheduleError, PluginError) as error:
+    except (ClusterError, ScheduleError, PluginError) as error:
         raise click.ClickException(str(error)) from error
     warn_of_missing(answer.missed)
     if output == TEXT:
         print_table(answer)
     else:
         print_value(answer.to_json(), output)
-    return answer.winner is not None
+    return answer.evaluation.node is not None

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from podium.cli.plain_text import plain
+from podium.evaluate import PodAnswer
 from podium.framework.scoring import Scores
-from podium.whatif import PodAnswer
 
 _WIDTH_PIPED = 200
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -22,8 +22,8 @@ def print_table(answer: PodAnswer) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=_WIDTH_PIPED)
-    if answer.found.scores is not None:
-        console.print(_fitting(answer, answer.found.scores))
+    if answer.evaluation.found.scores is not None:
+        console.print(_fitting(answer, answer.evaluation.found.scores))
     rejected = _rejected(answer)
     if rejected.row_count:
         console.print(rejected)
@@ -34,11 +34,11 @@ def print_table(answer: PodAnswer) -> None:
 
 def verdict(answer: PodAnswer) -> Text:
     """One sentence: the node that the pod would go to, or why there is none."""
-    found, name = answer.found, plain(answer.pod.key, "bold")
+    found, name = answer.evaluation.found, plain(answer.pod.key, "bold")
     if found.scores is not None:
         total = int(found.scores.total.max())
-        fits = f"fits on {len(found.judged.rows)} of {len(answer.snapshot)} nodes and would go to "
-        return Text.assemble(name, f" {fits}", plain(answer.winner or "", "bold green"), f" (total {total})")
+        fits = f"fits on {len(found.judged.rows)} of {len(answer.evaluation.snapshot)} nodes and would go to "
+        return Text.assemble(name, f" {fits}", plain(answer.evaluation.node or "", "bold green"), f" (total {total})")
     as_json = answer.to_json()
     parts = [Text.assemble(name, (" fits on no node: ", "red"), plain(as_json["message"]))]
     if as_json.get("nominated"):
@@ -54,20 +54,21 @@ def verdict(answer: PodAnswer) -> Text:
 def _fitting(answer: PodAnswer, scores: Scores) -> Table:
     """The nodes that fit, the best first."""
     table = _table("NODE", "TOTAL", *("\n".join(_WORDS.split(name)) for name in scores.plugins), numbers=True)
-    rows = answer.found.judged.rows.tolist()
+    found, snapshot = answer.evaluation.found, answer.evaluation.snapshot
+    rows = found.judged.rows.tolist()
     totals = scores.total.tolist()
     by_plugin = [each.tolist() for each in scores.plugins.values()]
-    first = answer.found.winner
-    for at in sorted(range(len(rows)), key=lambda at: (rows[at] != first, -totals[at], answer.snapshot.name(rows[at]))):
+    first = found.winner
+    for at in sorted(range(len(rows)), key=lambda at: (rows[at] != first, -totals[at], snapshot.name(rows[at]))):
         numbers = [str(totals[at]), *(str(part[at]) for part in by_plugin)]
-        table.add_row(plain(answer.snapshot.name(rows[at])), *numbers, style="bold green" if rows[at] == first else "")
+        table.add_row(plain(snapshot.name(rows[at])), *numbers, style="bold green" if rows[at] == first else "")
     return table
 
 
 def _rejected(answer: PodAnswer) -> Table:
     """The nodes that a plugin has rejected, in order of their names."""
     table = _table("NODE", "DOES NOT FIT", "WHY")
-    found, snapshot = answer.found, answer.snapshot
+    found, snapshot = answer.evaluation.found, answer.evaluation.snapshot
     statuses = {snapshot.name(row): status for row, status in found.diagnosis.statuses().items()}
     details = {snapshot.name(row): detail for row, detail in answer.details.items()}
     fitting = {snapshot.name(row) for row in found.judged.rows.tolist()}

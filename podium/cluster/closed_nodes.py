@@ -19,6 +19,12 @@ class ClosedNodes:
     def __init__(self) -> None:
         self._reasons: dict[str, dict[str, str]] = {}
 
+    def copy(self) -> ClosedNodes:
+        """The same reasons, to go their own way."""
+        twin = ClosedNodes()
+        twin._reasons = {name: dict(reasons) for name, reasons in self._reasons.items()}
+        return twin
+
     def why(self, node_name: str) -> str:
         """Why the node is closed; empty for one that is open."""
         reasons = self._reasons.get(node_name)

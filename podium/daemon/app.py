@@ -87,6 +87,7 @@ from podium.daemon.stray_pods import StrayPods
 from podium.daemon.verdict_log import explainer_for
 from podium.daemon.wakeup import WakeUp
 from podium.daemon.watchdog import Watchdog
+from podium.engine.placing import Engine
 from podium.framework.extenders import Extenders
 from podium.framework.interface import Plugin
 from podium.framework.runtime import Framework
@@ -330,7 +331,14 @@ class App:
                 is_gated=lambda pod: queue.place(pod) is Place.GATED,
                 takes_room=lambda uid: cache.pod(uid) is not None,
             ),
-            nominated=queue.nominator,
+            engine=Engine(
+                cache,
+                queue.nominator,
+                config.percentage_of_nodes_to_score,
+                extenders,
+                NearBest(self._random, _NEAR_BEST_MARGIN) if self._options.avoids_conflicts else choose,
+                explainer_for(verbosity()),
+            ),
             dispatcher=dispatcher,
             recorder=recorder,
             statuses=StatusWrites(client, clock),
@@ -339,14 +347,10 @@ class App:
             conflicts=conflicts,
             metrics=metrics,
             clock=clock,
-            percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
-            extenders=extenders,
             extender_pool=extender_pool,
             binding_cycles=binding_cycles,
             consistency=informers.consistency,
-            explainer=explainer_for(verbosity()),
             avoids_conflicts=self._options.avoids_conflicts,
-            pick=NearBest(self._random, _NEAR_BEST_MARGIN) if self._options.avoids_conflicts else choose,
         )
         return parts, wake_up
 

@@ -37,16 +37,13 @@ from podium.daemon.failures import Attempt, FailureHandler
 from podium.daemon.status_writes import StatusWrite, StatusWrites
 from podium.daemon.steps import advance, finish
 from podium.daemon.wakeup import WakeUp
+from podium.engine.placing import Engine
 from podium.framework.cluster_event import ASSIGNED_POD_DELETE
 from podium.framework.cycle_state import CycleState
-from podium.framework.explainer import Explainer
-from podium.framework.extenders import Extenders, Pause, Question, Steps
-from podium.framework.promises import NominatedPods
+from podium.framework.extenders import Pause, Question, Steps
 from podium.framework.queued_pod import QueuedPodInfo
 from podium.framework.runtime import Framework, rejected_on
-from podium.framework.schedule import Decision, DoesNotFit, Failed, Suggested, attempt
-from podium.framework.scoring import Pick, choose
-from podium.framework.search import Rotation
+from podium.framework.schedule import Decision, DoesNotFit, Failed, Suggested
 from podium.framework.status import Status, error_status
 from podium.lib.clock import Clock
 from podium.lib.error_words import words_of
@@ -79,7 +76,7 @@ class Collaborators:
     queue: SchedulingQueue
     binder: Binder
     preemption: PreemptionExecutor
-    nominated: NominatedPods
+    engine: Engine
     dispatcher: Dispatcher
     recorder: EventRecorder
     failures: FailureHandler
@@ -88,14 +85,10 @@ class Collaborators:
     conflicts: Conflicts
     metrics: Metrics
     clock: Clock
-    percentage_of_nodes_to_score: int
-    extenders: Extenders
     extender_pool: ExtenderPool
     binding_cycles: dict[str, str]
     consistency: Consistency
-    pick: Pick = choose
     avoids_conflicts: bool = False
-    explainer: Explainer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +113,6 @@ class SchedulingLoop:
         self._is_waiting_for_progress = False
         parts.conflicts.when_confirmed(self._tell_progress)
         self.confirmations = Confirmations(parts.cache, parts.binding_cycles, parts.is_bound, self._take_back)
-        self._rotation = Rotation()
         self._is_stopping = False
         self._finishing: anyio.CancelScope | None = None
         self._ended: anyio.Event | None = None
@@ -229,21 +221,10 @@ class SchedulingLoop:
         if framework is None or self._needs_no_attempt(pod):
             parts.queue.done(pod.uid)
             return None
-        if parts.explainer is not None:
-            parts.explainer.begun(pod)
+        if parts.engine.explainer is not None:
+            parts.engine.explainer.begun(pod)
         begun = Attempt(framework, info, pod, CycleState(), parts.clock.monotonic())
-        steps = attempt(
-            framework,
-            begun.state,
-            pod,
-            parts.cache.snapshot(),
-            parts.nominated,
-            self._rotation,
-            parts.percentage_of_nodes_to_score,
-            parts.extenders,
-            parts.pick,
-            parts.explainer,
-        )
+        steps = parts.engine.attempt(framework, begun.state, pod)
         try:
             return Unfinished(begun, steps, advance(steps, parts.clock, begun.started_s))
         except StopIteration as end:
@@ -338,26 +319,18 @@ class SchedulingLoop:
         return self._parts.cache.is_assumed(pod.uid)
 
     def _place(self, attempt: Attempt, decision: Suggested, tasks: asyncio.TaskGroup) -> None:
-        """Assume, reserve, permit; then the binding cycle goes its own way."""
-        parts, pod, framework, node_name = self._parts, attempt.pod, attempt.framework, decision.node_name
+        """Have the pod count on its node; then the binding cycle goes its own way."""
+        parts, pod, node_name = self._parts, attempt.pod, decision.node_name
         try:
-            parts.cache.assume_pod(pod, node_name)
+            placed = parts.engine.place(attempt.framework, attempt.state, pod, node_name)
         except CacheError as error:
             self._write(parts.failures.failed(attempt, error_status(error)), tasks)
             return
-        parts.queue.nominator.delete(pod)
-        status = framework.run_reserve(attempt.state, pod, node_name) if framework.reserve else None
-        waits: Mapping[str, float] = {}
-        if status is None and framework.permit:
-            permit = framework.run_permit(attempt.state, pod, node_name)
-            status, waits = permit.status, permit.waits
-        if status is not None:
-            framework.run_unreserve(attempt.state, pod, node_name)
-            parts.cache.forget_pod(pod)
-            self._write(self._not_let_through(attempt, decision.row, status), tasks)
+        if placed.status is not None:
+            self._write(self._not_let_through(attempt, decision.row, placed.status), tasks)
             return
-        if waits:
-            parts.binder.waiting_pods.add(pod, node_name, waits)
+        if placed.waits:
+            parts.binder.waiting_pods.add(pod, node_name, placed.waits)
         parts.binding_cycles[pod.uid] = node_name
         parts.metrics.add_goroutines("binding", 1)
         tasks.create_task(self._bind(attempt, decision), name="binding cycle")

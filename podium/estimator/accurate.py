@@ -11,20 +11,20 @@ Differs: Karmada has no such estimate. Nobody is preempted for a replica.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, TypeAlias
+from dataclasses import replace
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
 
-from podium.cluster import Cache
 from podium.config.types import Profile
+from podium.engine.placing import Engine, Placed
 from podium.estimator.errors import EstimateError
 from podium.estimator.requirements import ReplicaRequirements, saturated
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
 from podium.framework.runtime import Framework
-from podium.framework.schedule import Failed, Suggested, schedule
+from podium.framework.schedule import Failed, Suggested
 from podium.framework.search import Rotation, judge_all
 from podium.framework.status import Code, ScheduleError
 from podium.objects.core import (
@@ -40,23 +40,12 @@ from podium.objects.core import (
 from podium.objects.requests import filter_requests
 from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
-from podium.queues import Nominator
 
 PLACED_MAX: Final = 10_000
 """How many replicas are placed one by one; a larger answer than this is never given for those."""
 
 Steps: TypeAlias = Generator[None, None, int]
 """An estimate under way; its value is the number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """A cluster that stands still during an estimate, and the profile that decides on it."""
-
-    cache: Cache
-    nominated: Nominator
-    framework: Framework
-    percentage_of_nodes_to_score: int
 
 
 def without_preemption(profile: Profile) -> Profile:
@@ -69,17 +58,21 @@ def without_preemption(profile: Profile) -> Profile:
     return replace(profile, plugins=replace(profile.plugins, multi_point=replace(everywhere, enabled=enabled)))
 
 
-def accurate_replicas(engine: Engine, replica: Pod, waiting: Iterable[Pod] = (), most: int = PLACED_MAX) -> int:
+def accurate_replicas(
+    engine: Engine, framework: Framework, replica: Pod, waiting: Iterable[Pod] = (), most: int = PLACED_MAX
+) -> int:
     """How many pods like the replica would be bound, after those that wait already.
 
     Args:
+        engine: it does not change during the estimate but by this, and is as it was after it.
+        framework: the profile that decides, for every pod.
         waiting: pods without a node; the scheduler tries them first, by priority and age.
         most: where to stop when replicas are placed one by one.
 
     Raises:
         EstimateError: an attempt failed for another reason than that the pod does not fit.
     """
-    steps = replicas_in_steps(engine, replica, waiting, most)
+    steps = replicas_in_steps(engine, framework, replica, waiting, most)
     while True:
         try:
             next(steps)
@@ -89,6 +82,7 @@ def accurate_replicas(engine: Engine, replica: Pod, waiting: Iterable[Pod] = (),
 
 def replicas_in_steps(
     engine: Engine,
+    framework: Framework,
     replica: Pod,
     waiting: Iterable[Pod] = (),
     most: int = PLACED_MAX,
@@ -101,7 +95,7 @@ def replicas_in_steps(
     Args:
         is_over: whether to stop; the answer is then what has been placed so far.
     """
-    trial = _Trial(engine)
+    trial = _Trial(engine, framework)
     try:
         count = yield from _counted(trial, replica, sorted(waiting, key=_turn), most, is_over)
         while trial.take_back_last():
@@ -166,22 +160,14 @@ def _is_alone(spec: PodSpec) -> bool:
     )
 
 
-class _Placed(NamedTuple):
-    """One pod on a node for the time being. `promised`: the node it was nominated to."""
-
-    state: CycleState
-    pod: Pod
-    node_name: str
-    promised: str | None
-
-
 class _Trial:
     """Pods placed for the time of one estimate."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._rotation = Rotation()
-        self._placed: list[_Placed] = []
+    def __init__(self, engine: Engine, framework: Framework) -> None:
+        # Each estimate begins its searches at the first node, so that the same question has the same answer.
+        self._engine = replace(engine, rotation=Rotation())
+        self._framework = framework
+        self._placed: list[Placed] = []
         self._hopeless: set[tuple[str, int, tuple[tuple[str, str], ...]]] = set()
 
     def has_no_nodes(self) -> bool:
@@ -190,22 +176,20 @@ class _Trial:
 
     def is_gated(self, pod: Pod) -> bool:
         """Whether the queue would hold the pod back."""
-        statuses = (plugin.pre_enqueue(pod) for plugin in self._engine.framework.pre_enqueue)
+        statuses = (plugin.pre_enqueue(pod) for plugin in self._framework.pre_enqueue)
         return any(status is not None and status.code is not Code.SUCCESS for status in statuses)
 
     def is_without_surprises(self) -> bool:
         """Whether nothing but podium's own plugins decides, and no room is promised to anyone."""
-        framework = self._engine.framework
+        framework = self._framework
         plugins = framework.plugins.keys()
-        return plugins <= IN_TREE.keys() and not framework.permit and not self._engine.nominated.node_names()
+        return plugins <= IN_TREE.keys() and not framework.permit and not self._engine.nominator.node_names()
 
     def count(self, replica: Pod) -> int:
         """How often the replica goes onto the nodes that take it at all."""
         snapshot = self._engine.cache.snapshot()
         diagnosis = Diagnosis(table_size=len(snapshot.nodes))
-        rows = judge_all(
-            self._engine.framework, CycleState(), replica, snapshot, self._engine.nominated, diagnosis
-        ).rows
+        rows = judge_all(self._framework, CycleState(), replica, snapshot, self._engine.nominator, diagnosis).rows
         counts = snapshot.allowed_pods.take(rows) - snapshot.pod_count.take(rows)
         for resource, amount in filter_requests(replica.spec).items():
             if amount > 0:
@@ -223,32 +207,17 @@ class _Trial:
         """One attempt; whether the pod found a node."""
         if self.is_gated(pod):
             return False
-        engine, state = self._engine, CycleState()
-        decision = schedule(
-            engine.framework,
-            state,
-            pod,
-            engine.cache.snapshot(),
-            engine.nominated,
-            self._rotation,
-            engine.percentage_of_nodes_to_score,
-        )
+        state = CycleState()
+        decision = self._engine.decide(self._framework, state, pod)
         if isinstance(decision, Failed):
             raise ScheduleError(decision.status.message)
-        return isinstance(decision, Suggested) and self._take(state, pod, decision.node_name)
-
-    def _take(self, state: CycleState, pod: Pod, node_name: str) -> bool:
-        engine = self._engine
-        engine.cache.assume_pod(pod, node_name)
-        # It is on a node now: what was promised to it would be taken twice.
-        self._placed.append(_Placed(state, pod, node_name, engine.nominated.node_of(pod.uid)))
-        engine.nominated.delete(pod)
-        status = engine.framework.run_reserve(state, pod, node_name)
-        if status is None:
-            status = engine.framework.run_permit(state, pod, node_name).status
-        if status is not None:
-            self.take_back_last()
+        if not isinstance(decision, Suggested):
             return False
+        placed = self._engine.place(self._framework, state, pod, decision.node_name)
+        if placed.status is not None:
+            self._engine.take_back(placed)
+            return False
+        self._placed.append(placed)
         self._hopeless.clear()
         return True
 
@@ -256,15 +225,8 @@ class _Trial:
         """Take back what was placed last; whether there was anything."""
         if not self._placed:
             return False
-        engine, placed = self._engine, self._placed.pop()
-        pod = placed.pod
-        engine.framework.run_unreserve(placed.state, pod, placed.node_name)
-        # A pod that waited may have been bound meanwhile.
-        if engine.cache.is_assumed(pod.uid):
-            engine.cache.forget_pod(pod)
-        if placed.promised is not None and engine.nominated.node_of(pod.uid) is None:
-            engine.nominated.add(pod, placed.promised)
-        engine.cache.snapshot()
+        self._engine.take_back(self._placed.pop())
+        self._engine.cache.snapshot()
         return True
 
     def undo(self) -> None:

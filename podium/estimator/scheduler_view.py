@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
-from podium.binder import WaitingPods
 from podium.cluster import Cache
 from podium.cluster.cache import ReportBroken
 from podium.config import default_configuration
-from podium.estimator.accurate import PLACED_MAX, Engine, Steps, replicas_in_steps, without_preemption
+from podium.engine.offline import OfflineHandle, SilentObserver
+from podium.engine.placing import Engine
+from podium.estimator.accurate import PLACED_MAX, Steps, replicas_in_steps, without_preemption
 from podium.framework.interface import Lister
 from podium.framework.runtime import Framework
-from podium.framework.still import QuietHandle, SilentObserver
 from podium.lib.clock import Clock
 from podium.objects.core import Node, Pod
 from podium.objects.resource_types import PODS, ResourceType
@@ -42,11 +42,10 @@ class SchedulerView:
         self._cache = cache = Cache(report_broken)
         self._nominated = Nominator(lister_of(PODS).get)
         self._waiting: dict[str, Pod] = {}
-        # Nobody comes as far as waiting at Permit.
-        handle = QuietHandle(clock, random, WaitingPods(clock), self._nominated, cache.snapshot, lister_of)
+        handle = OfflineHandle(clock, random, self._nominated, cache.snapshot, lister_of)
         config = default_configuration()
-        framework = Framework(without_preemption(config.profiles[0]), IN_TREE, handle, SilentObserver())
-        self._engine = Engine(cache, self._nominated, framework, config.percentage_of_nodes_to_score)
+        self._framework = Framework(without_preemption(config.profiles[0]), IN_TREE, handle, SilentObserver())
+        self._engine = Engine(cache, self._nominated, config.percentage_of_nodes_to_score)
 
     def put_node(self, node: Node) -> None:
         """Add a node or bring it up to date."""
@@ -77,4 +76,4 @@ class SchedulerView:
     def replicas_in_steps(self, replica: Pod, assumed: Iterable[Pod], is_over: Callable[[], bool]) -> Steps:
         """How many such pods would be bound after those that wait, and those that are assumed to be on their way."""
         waiting = [pod for pod in self._waiting.values() if not pod.is_terminating]
-        return replicas_in_steps(self._engine, replica, [*waiting, *assumed], PLACED_MAX, is_over)
+        return replicas_in_steps(self._engine, self._framework, replica, [*waiting, *assumed], PLACED_MAX, is_over)

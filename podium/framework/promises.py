@@ -44,20 +44,6 @@ class NominatedPods(Protocol):
         """Those of one node."""
 
 
-class NoNominatedPods:
-    """A world in which nothing is promised."""
-
-    def ahead_of(self, pod: Pod) -> Sequence[Nomination]:
-        """Nothing."""
-        del pod
-        return ()
-
-    def ahead_on(self, pod: Pod, node_name: str) -> Sequence[Pod]:
-        """Nothing."""
-        del pod, node_name
-        return ()
-
-
 class Promises:
     """What is promised to pods ahead of this one, on the nodes of one snapshot.
 

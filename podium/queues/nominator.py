@@ -30,6 +30,13 @@ class Nominator:
         self._nodes: dict[str, dict[str, Pod]] = {}
         self._of: dict[str, Nomination] = {}
 
+    def fork(self, lookup: PodLookup) -> Nominator:
+        """The same nominations, to go their own way."""
+        twin = Nominator(lookup)
+        twin._nodes = {name: dict(pods) for name, pods in self._nodes.items()}
+        twin._of = dict(self._of)
+        return twin
+
     def add(self, pod: Pod, override: str | None = None) -> None:
         """Nominate the pod, in place of an earlier nomination; not one that has been deleted or bound meanwhile.
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Generic
+from typing import Any, Final
 
 from podium.binder import WaitingPods
 from podium.cluster import Snapshot
-from podium.framework.interface import Lister
-from podium.framework.still import NoPreemptions
-from podium.lib.change_log import ChangeLog
+from podium.engine.offline import OfflineHandle
+from podium.engine.store import ObjectStore
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
-from podium.objects.resource_types import KubeObject, ObjectT, ResourceType
+from podium.objects.resource_types import ALL, PODS, KubeObject, ObjectT, ResourceType
 from podium.queues import Nominator
+
+_RESOURCES: Final = {each.type: each for each in ALL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,31 +48,7 @@ class StillClient:
         return item
 
 
-class StillLister(Generic[ObjectT]):
-    """Implements `podium.framework.interface.Lister`."""
-
-    def __init__(self, objects: Iterable[ObjectT]) -> None:
-        self._objects = {each.key: each for each in objects}
-        self._nothing: ChangeLog[ObjectT] = ChangeLog()
-
-    def get(self, key: str) -> ObjectT | None:
-        """The object of that key."""
-        return self._objects.get(key)
-
-    def list(self) -> Iterable[ObjectT]:
-        """All of them."""
-        return self._objects.values()
-
-    def in_namespace(self, namespace: str) -> Iterable[ObjectT]:
-        """Those of one namespace."""
-        return [each for each in self._objects.values() if each.metadata.namespace == namespace]
-
-    def change_log(self) -> ChangeLog[ObjectT]:
-        """Nothing ever changes."""
-        return self._nothing
-
-
-class StillHandle:
+class StillHandle(OfflineHandle):
     """Implements `podium.framework.Handle`.
 
     Args:
@@ -81,28 +58,21 @@ class StillHandle:
     wait; `clock.advance(seconds)` lets time pass.
     """
 
+    clock: ManualClock
+    client: StillClient
+    nominator: Nominator
+    waiting_pods: WaitingPods
+
     def __init__(self, snapshot: Snapshot, objects: Iterable[KubeObject] = (), *, seed: int = 1) -> None:
-        self.clock = ManualClock()
-        self.random = Random(seed)
-        self.client = StillClient()
-        self.preemptions = NoPreemptions()
-        self.waiting_pods = WaitingPods(self.clock)
+        store = ObjectStore((_RESOURCES[type(each)], each) for each in objects)
+        pods, clock = store.objects(PODS), ManualClock()
+        super().__init__(
+            clock, Random(seed), Nominator(pods.get), lambda: snapshot, store.lister, WaitingPods(clock), StillClient()
+        )
         self.events: list[NotedEvent] = []
-        self._snapshot = snapshot
-        self._objects = tuple(objects)
-        self._pods = {each.key: each for each in self._objects if isinstance(each, Pod)}
-        self.nominator = Nominator(self._pods.get)
-        for pod in self._pods.values():
+        for pod in pods.values():
             if pod.status.nominated_node_name:
                 self.nominator.add(pod)
-
-    def snapshot(self) -> Snapshot:
-        """The snapshot that the current attempt decides on."""
-        return self._snapshot
-
-    def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
-        """The objects of a kind."""
-        return StillLister(each for each in self._objects if isinstance(each, resource.type))
 
     def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:
         """Remember the Event."""

@@ -8,15 +8,10 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from podium.cluster import Cache, Snapshot
-from podium.config import (
-    API_VERSION,
-    IN_TREE_PLUGINS,
-    KIND,
-    KubeSchedulerConfiguration,
-    load,
-    load_file,
-)
-from podium.config import Plugin as Enabled
+from podium.config import IN_TREE_PLUGINS, KubeSchedulerConfiguration, default_configuration, load, load_file
+from podium.engine.cluster import with_plugins
+from podium.engine.offline import SilentObserver
+from podium.engine.placing import Engine
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import FitError
 from podium.framework.interface import Plugin
@@ -69,22 +64,6 @@ class Result:
 _DELETED: Final = node("a-node-that-was-deleted")
 
 
-class _Silent:
-    """Implements `podium.framework.runtime.Observer`."""
-
-    def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
-        """Let it pass."""
-
-    def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
-        """Let it pass."""
-
-    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
-        """Let it pass: the attempt fails with its words."""
-
-    def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:
-        """Let it pass."""
-
-
 def schedule_once(
     pod: Pod,
     nodes: Iterable[Node],
@@ -109,13 +88,11 @@ def schedule_once(
     """
     nodes, pods = tuple(nodes), tuple(pods)
     classes = {**IN_TREE, **{each.name: each for each in plugins}}
-    snapshot = snapshot_of(*nodes, *(each for each in pods if each.node_name))
-    handle = StillHandle(snapshot, (*nodes, *pods, pod, *objects))
+    cache = _cache_of(*nodes, *(each for each in pods if each.node_name))
+    handle = StillHandle(cache.snapshot(), (*nodes, *pods, pod, *objects))
     configuration = _default(plugins, pod) if config is None else _loaded(config, classes)
     framework = _framework(configuration, pod, classes, handle)
-    state = CycleState()
-    found = survey(framework, state, pod, snapshot, handle.nominator)
-    return _result(framework, state, pod, snapshot, found, handle)
+    return _cycle(Engine(cache, handle.nominator, configuration.percentage_of_nodes_to_score), framework, pod, handle)
 
 
 def snapshot_of(*objects: Node | Pod) -> Snapshot:
@@ -126,6 +103,10 @@ def snapshot_of(*objects: Node | Pod) -> Snapshot:
     Raises:
         ValueError: an object has a field that cannot be read.
     """
+    return _cache_of(*objects).snapshot()
+
+
+def _cache_of(*objects: Node | Pod) -> Cache:
     cache = Cache(_refuse)
     cache.put_node(_DELETED)
     for each in objects:
@@ -135,7 +116,7 @@ def snapshot_of(*objects: Node | Pod) -> Snapshot:
             cache.add_pod(each)
     cache.snapshot()
     cache.remove_node(_DELETED.name)
-    return cache.snapshot()
+    return cache
 
 
 def _refuse(item: Node | Pod, error: FieldError) -> NoReturn:
@@ -144,13 +125,9 @@ def _refuse(item: Node | Pod, error: FieldError) -> NoReturn:
 
 def _default(plugins: Iterable[type[Plugin]], pod: Pod) -> KubeSchedulerConfiguration:
     """The default configuration, and these plugins."""
-    config = load(f"apiVersion: {API_VERSION}\nkind: {KIND}\n").config
-    (profile,) = config.profiles
-    multi_point = profile.plugins.multi_point
-    enabled = (*multi_point.enabled, *(Enabled(each.name, 1) for each in plugins))
-    more = replace(profile.plugins, multi_point=replace(multi_point, enabled=enabled))
-    profile = replace(profile, scheduler_name=pod.spec.scheduler_name, plugins=more)
-    return replace(config, profiles=(profile,))
+    config = default_configuration()
+    (profile,) = with_plugins(config, plugins).profiles
+    return replace(config, profiles=(replace(profile, scheduler_name=pod.spec.scheduler_name),))
 
 
 def _loaded(config: Path | str, classes: Mapping[str, type[Plugin]]) -> KubeSchedulerConfiguration:
@@ -163,14 +140,14 @@ def _framework(
 ) -> Framework:
     for profile in config.profiles:
         if profile.scheduler_name == pod.spec.scheduler_name:
-            return Framework(profile, classes, handle, _Silent())
+            return Framework(profile, classes, handle, SilentObserver())
     names = ", ".join(profile.scheduler_name for profile in config.profiles)
     raise ValueError(f"Pod {pod.key}: no profile is named {pod.spec.scheduler_name!r}, only {names}")
 
 
-def _result(
-    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, found: Survey, handle: StillHandle
-) -> Result:
+def _cycle(engine: Engine, framework: Framework, pod: Pod, handle: StillHandle) -> Result:
+    state, snapshot = CycleState(), engine.cache.snapshot()
+    found = survey(framework, state, pod, snapshot, engine.nominator)
     fits = set(found.judged.rows.tolist())
     rejected = {snapshot.name(row): found.diagnosis.status(row) for row in snapshot.order.tolist() if row not in fits}
     if found.winner is None:
@@ -178,26 +155,13 @@ def _result(
         message = error.message if len(snapshot) else NO_NODES
         return Result(None, rejected, {}, message, {}, None, handle)
     name = snapshot.name(found.winner)
-    status, waits = _let_through(framework, state, pod, name)
+    scores, placed = _scores(found, snapshot), engine.place(framework, state, pod, name)
+    status, waits = placed.status, placed.waits
     message = status.message if status is not None else ""
-    return Result(name if status is None else None, rejected, _scores(found, snapshot), message, waits, status, handle)
+    return Result(name if status is None else None, rejected, scores, message, waits, status, handle)
 
 
 def _scores(found: Survey, snapshot: Snapshot) -> dict[str, dict[str, int]]:
     names = [snapshot.name(row) for row in found.judged.rows.tolist()]
     by_plugin: Mapping[str, Any] = found.scores.plugins if found.scores is not None else {}
     return {plugin: dict(zip(names, scores.tolist(), strict=True)) for plugin, scores in by_plugin.items()}
-
-
-def _let_through(
-    framework: Framework, state: CycleState, pod: Pod, node_name: str
-) -> tuple[Status | None, Mapping[str, float]]:
-    """Reserve and Permit, and their undoing where one of them says no."""
-    status = framework.run_reserve(state, pod, node_name)
-    waits: Mapping[str, float] = {}
-    if status is None:
-        permit = framework.run_permit(state, pod, node_name)
-        status, waits = permit.status, permit.waits
-    if status is not None:
-        framework.run_unreserve(state, pod, node_name)
-    return status, waits

@@ -7,24 +7,32 @@ and four more of its kind after it, each of which has to fare as it does without
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
 
+from podium.engine.cluster import Cluster
+from podium.evaluate import Evaluator
 from podium.framework.class_cache import ClassCache
 from podium.framework.status import ScheduleError
 from podium.objects.core import Pod
-from podium.whatif import Evaluator, evaluate
-from podium.whatif.answers import as_answer, survey_one_pod
-from podium.whatif.cluster import StillCluster
 from tests.parity.recorded import SCENARIOS, as_json, categories, category_of, differences, scenarios, without_empty
 
 REPLICAS = 4
 
 
+class Recorded(NamedTuple):
+    """Stands in for an `Evaluation`."""
+
+    answer: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        return self.answer
+
+
 class Asking:
-    """Stands in for `answer_one_pod`.
+    """Stands in for `Cluster.evaluate`.
 
     Args:
         times: how often the pod is asked about before it is placed; the last answer is given.
@@ -32,27 +40,27 @@ class Asking:
 
     def __init__(self, times: int) -> None:
         self._times = times
+        self._evaluate = Cluster.evaluate
         self.answers: list[Any] = []
         self.classes = 0
 
-    def __call__(self, cluster: StillCluster, pod: Pod) -> dict[str, Any]:
-        recorded: dict[str, Any] = [self._survey(cluster, pod)[0] for _ in range(self._times)][-1]
+    def __call__(self, cluster: Cluster, pod: Pod) -> Recorded:
+        recorded = [self._survey(cluster, pod)[0] for _ in range(self._times)][-1]
         for number in range(1 + REPLICAS):
             replica = pod if not number else _replica(pod, number)
             answer, winner = self._survey(cluster, replica)
             self.answers.append(answer)
             if winner is not None:
-                cluster.cache.assume_pod(replica, winner)
+                cluster.engine.cache.assume_pod(replica, winner)
         self.classes = cluster.framework_for(pod).classes.statistics()["classes"]
-        return recorded
+        return Recorded(recorded)
 
-    def _survey(self, cluster: StillCluster, pod: Pod) -> tuple[Any, str | None]:
-        snapshot = cluster.cache.snapshot()
+    def _survey(self, cluster: Cluster, pod: Pod) -> tuple[Any, str | None]:
         try:
-            found = survey_one_pod(cluster, pod)
+            found = self._evaluate(cluster, pod)
         except ScheduleError as error:
             return {"error": str(error)}, None
-        return as_answer(found, snapshot), None if found.winner is None else snapshot.name(found.winner)
+        return found.as_dict(), found.node
 
 
 def _replica(pod: Pod, number: int) -> Pod:
@@ -67,8 +75,10 @@ def answered(category: str, times: int, patch: pytest.MonkeyPatch) -> Iterator[t
     for scenario, line in scenarios(SCENARIOS):
         if category_of(scenario["id"]) == category:
             asking = Asking(times)
-            patch.setattr(evaluate, "answer_one_pod", asking)
-            yield scenario, evaluator.answer_line(line, ""), asking
+            with patch.context() as patched:
+                patched.setattr(Cluster, "evaluate", lambda cluster, pod, asking=asking: asking(cluster, pod))
+                answer = evaluator.answer_line(line, "")
+            yield scenario, answer, asking
 
 
 @pytest.mark.parametrize("category", categories(SCENARIOS))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from podium.cluster.pod_states import PodState
+from podium.evaluate.scenarios import Evaluator, Scenario
 from podium.queues.places import Place
 from podium.sandbox.journal import Change
-from podium.whatif.evaluate import Evaluator, Scenario
 from tests.simulation import manifests
 from tests.simulation.observed import ObservedApp
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-import anyio
 from msgspec.structs import replace
 
 from podium.framework.interface import Handle, Lister
@@ -117,6 +116,9 @@ class VolumeBinder:
             ApiError: a write failed.
             PluginError: binding failed, has been undone, or takes too long.
         """
+        # Loaded here: those who only decide wait for nothing, and need no event loop.
+        import anyio
+
         await self._write(reservation)
         clock = self._handle.clock
         deadline_s = clock.monotonic() + self._bind_timeout_s

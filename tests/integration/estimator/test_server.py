@@ -12,14 +12,16 @@ from typing import Any
 import grpc
 import pytest
 
-from podium.cli.estimate_source import member_of, still_cluster
-from podium.estimator.accurate import Engine, accurate_replicas, replica_of
+from podium.cli.estimate_source import cluster_for, member_of
+from podium.engine.placing import Engine
+from podium.engine.store import ObjectStore
+from podium.estimator.accurate import accurate_replicas, replica_of
 from podium.estimator.cases import read_case
 from podium.estimator.member import Gates
 from podium.estimator.server.app import EstimatorApp
 from podium.estimator.server.messages import CLASSES
+from podium.framework.runtime import Framework
 from podium.objects.core import Pod
-from podium.whatif import World
 from tests.integration.estimator.conftest import QUIET, Asker, refusal, serving
 from tests.unit.estimator.server.wire import ERAS, replicas_request, sets_request
 
@@ -121,6 +123,6 @@ async def test_recorded_members_tried_out_have_the_numbers_that_podium_estimate_
     assert found != {name: rows[name]["expect"]["replicas"] for name in found}
 
 
-def _engine_and(objects: list[Any], replica: Pod) -> tuple[Engine, Pod, list[Pod]]:
-    engine, waiting = still_cluster(World.of(objects), replica)
-    return engine, replica, waiting
+def _engine_and(objects: list[Any], replica: Pod) -> tuple[Engine, Framework, Pod, list[Pod]]:
+    cluster, waiting = cluster_for(ObjectStore.of(objects), replica)
+    return cluster.engine, cluster.framework_for(replica), replica, waiting

@@ -1,6 +1,6 @@
 import pytest
 
-from benchmarks.in_process import Engine, Rate, Size, checks, measure_in_turn, pods_of
+from benchmarks.in_process import FullCluster, Rate, Size, checks, measure_in_turn, pods_of
 from benchmarks.workloads import WORKLOADS, Place
 
 ENGINE = [name for name, workload in WORKLOADS.items() if Place.ENGINE in workload.places]
@@ -9,10 +9,10 @@ ENGINE = [name for name, workload in WORKLOADS.items() if Place.ENGINE in worklo
 @pytest.mark.parametrize("name", ENGINE)
 def test_the_engine_places_every_pod_of_a_workload(name: str) -> None:
     workload = WORKLOADS[name]
-    engine = Engine(20, workload.objects_before(20, 12))
+    cluster = FullCluster(20, workload.objects_before(20, 12))
     for pod in pods_of(workload, 12):
-        engine.attempt(pod)
-    assert engine.placed == 12
+        cluster.attempt(pod)
+    assert cluster.placed == 12
 
 
 @pytest.mark.parametrize("name", ENGINE)

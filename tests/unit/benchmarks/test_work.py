@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.in_process import Engine, pods_of
+from benchmarks.in_process import FullCluster, pods_of
 from benchmarks.workloads import WORKLOADS, Workload
 from tests.unit.framework.profiles import Recorder
 
@@ -44,7 +44,7 @@ class Work:
 
 def work_of(workload: Workload, running: int) -> Work:
     count = WARM_UP + ATTEMPTS
-    engine = Engine(NODES, workload.objects_before(NODES, count, running))
+    engine = FullCluster(NODES, workload.objects_before(NODES, count, running))
     pods = pods_of(workload, count)
     for pod in pods[:WARM_UP]:
         engine.attempt(pod)
@@ -79,7 +79,7 @@ def test_attempt_does_no_more_than_it_did_whatever_the_number_of_running_pods(na
 
 
 def test_rows_that_nobody_changed_are_not_looked_at_again():
-    engine = Engine(NODES)
+    engine = FullCluster(NODES)
     first, second, third, fourth = pods_of(WORKLOADS["plain"], 4)
     for pod in (first, second, third):
         engine.attempt(pod)

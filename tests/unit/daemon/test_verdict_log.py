@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,14 +10,12 @@ from structlog.testing import capture_logs
 
 from podium.config import default_configuration
 from podium.daemon.verdict_log import explainer_for
+from podium.engine.cluster import Cluster
+from podium.engine.store import ObjectStore
 from podium.framework.cycle_state import CycleState
-from podium.framework.extenders import NO_EXTENDERS, run_unasked
-from podium.framework.schedule import Decision, attempt
-from podium.framework.scoring import choose
-from podium.framework.search import Rotation
+from podium.framework.extenders import run_unasked
+from podium.framework.schedule import Decision
 from podium.objects.resource_types import PODS
-from podium.plugins import IN_TREE
-from podium.whatif import StillCluster, World
 
 _TAINTS = [{"key": "team", "value": "a", "effect": "NoSchedule"}]
 
@@ -40,21 +39,10 @@ _POD = {
 
 def _decided(verbosity: int) -> tuple[Decision, list[Any]]:
     nodes = [_node("small", "1"), _node("taken", "8", taints=_TAINTS), _node("a", "4"), _node("b", "8")]
-    world = World.of([*nodes, _POD])
-    cluster = StillCluster(default_configuration(), world, IN_TREE)
-    pod = world.objects(PODS)["default/web"]
-    steps = attempt(
-        cluster.framework_for(pod),
-        CycleState(),
-        pod,
-        cluster.cache.snapshot(),
-        cluster.nominated,
-        Rotation(),
-        100,
-        NO_EXTENDERS,
-        choose,
-        explainer_for(verbosity),
-    )
+    cluster = Cluster(default_configuration(), ObjectStore.of([*nodes, _POD]))
+    pod = cluster.read_pod(_POD)
+    engine = replace(cluster.engine, percentage_of_nodes_to_score=100, explainer=explainer_for(verbosity))
+    steps = engine.attempt(cluster.framework_for(pod), CycleState(), pod)
     with capture_logs() as logs:
         decision = run_unasked(steps)
     return decision, logs
@@ -97,7 +85,7 @@ def test_from_10_on_each_score_is_told_and_the_decision_is_the_same() -> None:
 def test_the_attempt_itself_is_told_first(verbosity: int) -> None:
     explainer = explainer_for(verbosity)
     assert explainer is not None
-    pod = World.of([_POD]).objects(PODS)["default/web"]
+    pod = ObjectStore.of([_POD]).objects(PODS)["default/web"]
     with capture_logs() as logs:
         explainer.begun(pod)
     assert logs == [

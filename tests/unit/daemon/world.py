@@ -34,6 +34,7 @@ from podium.daemon.loop import Collaborators, SchedulingLoop
 from podium.daemon.observers import PluginMetrics, QueueMetrics
 from podium.daemon.status_writes import StatusWrites
 from podium.daemon.wakeup import WakeUp
+from podium.engine.placing import Engine
 from podium.framework.cluster_event import EventRegistration
 from podium.framework.extenders import NO_EXTENDERS, Extenders
 from podium.framework.interface import BindPlugin, PreEnqueuePlugin
@@ -195,7 +196,7 @@ class World:
                 is_gated=lambda pod: self.queue.place(pod) is Place.GATED,
                 takes_room=lambda uid: self.cache.pod(uid) is not None,
             ),
-            nominated=self.queue.nominator,
+            engine=Engine(self.cache, self.queue.nominator, 0, extenders),
             dispatcher=self.dispatcher,
             recorder=recorder,
             statuses=StatusWrites(self.client, self.clock),
@@ -204,8 +205,6 @@ class World:
             conflicts=self.conflicts,
             metrics=self.metrics,
             clock=self.clock,
-            percentage_of_nodes_to_score=0,
-            extenders=extenders,
             extender_pool=pool or ExtenderPool(extenders, self.client, self.metrics),
             binding_cycles=self.binding_cycles,
             consistency=self.consistency,

@@ -57,7 +57,7 @@ def test_gated_workload_is_not_bound_at_all():
 def test_cluster_is_left_as_it_was():
     cluster = still(node("n1", cpu="4"))
     assert [estimate(cluster, replica(host_ports=[80]), [replica("a", cpu="1")]) for _ in range(2)] == [1, 1]
-    assert cluster.cache.statistics()["assumed_pods"] == 0
+    assert cluster.engine.cache.statistics()["assumed_pods"] == 0
 
 
 def test_counting_stops_at_the_most_that_was_asked_for():

@@ -7,13 +7,12 @@ from random import Random
 import msgspec
 
 from podium.config import default_configuration
-from podium.estimator.accurate import Engine, accurate_replicas
+from podium.engine.cluster import Cluster
+from podium.engine.store import ObjectStore
+from podium.estimator.accurate import accurate_replicas
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS
-from podium.plugins import IN_TREE
 from podium.testing.random_clusters import random_cluster
-from podium.whatif import StillCluster, World
-from podium.whatif.sequence import place_in_turn
 from tests.builders import pod
 
 CONFIG = default_configuration()
@@ -21,14 +20,11 @@ SCHEDULER = CONFIG.profiles[0].scheduler_name
 
 
 def still(*objects):
-    return StillCluster(CONFIG, World((PODS if isinstance(each, Pod) else NODES, each) for each in objects), IN_TREE)
+    return Cluster(CONFIG, ObjectStore((PODS if isinstance(each, Pod) else NODES, each) for each in objects))
 
 
 def estimate(cluster, replica, waiting=(), **options):
-    engine = Engine(
-        cluster.cache, cluster.nominated, cluster.framework_for(replica), cluster.percentage_of_nodes_to_score
-    )
-    return accurate_replicas(engine, replica, waiting, **options)
+    return accurate_replicas(cluster.engine, cluster.framework_for(replica), replica, waiting, **options)
 
 
 def ours(item, **spec):
@@ -49,10 +45,10 @@ def bound(objects, waiting, template, count):
         for index in range(count)
     ]
     for each in (*waiting, *replicas):
-        cluster.world.put_pod(each)
+        cluster.store.put(PODS, each)
     first = sorted(waiting, key=lambda each: (-each.priority, each.key))
-    placements = place_in_turn(cluster, [*first, *replicas])
-    return sum("node" in each for each in placements[len(waiting) :])
+    placements = cluster.place_all([*first, *replicas])
+    return sum(each.node is not None for each in placements[len(waiting) :])
 
 
 def hold(seed):

@@ -6,6 +6,7 @@ from random import Random
 
 from msgspec import convert
 
+from podium.engine.store import ObjectStore
 from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.requirements import ObjectReference
 from podium.estimator.scheduler_view import SchedulerView
@@ -13,7 +14,6 @@ from podium.estimator.workloads import Deployment, Job, TemplatedReplicaSet, Tem
 from podium.lib.clock import ManualClock
 from podium.objects.core import Node, Pod
 from podium.objects.resource_types import NODES, PODS
-from podium.whatif import World
 from tests.unit.estimator.members import refuse
 
 KINDS = {
@@ -30,8 +30,8 @@ APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
 def tried_on(*objects, **gates):
     """A member of these objects."""
     kinds = {Node: NODES, Pod: PODS}
-    world = World((kinds[type(each)], each) for each in objects if type(each) in kinds)
-    view = SchedulerView(world.lister, refuse, ManualClock(), Random(1))
+    store = ObjectStore((kinds[type(each)], each) for each in objects if type(each) in kinds)
+    view = SchedulerView(store.lister, refuse, ManualClock(), Random(1))
     made = MemberCluster("member1", refuse, Gates(**gates), view)
     for each in objects:
         made.put(each)

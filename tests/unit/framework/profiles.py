@@ -30,12 +30,13 @@ from podium.framework.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.promises import Nomination, NoNominatedPods
+from podium.framework.promises import Nomination
 from podium.framework.runtime import Framework
 from podium.framework.schedule import Decision, schedule
 from podium.framework.search import Rotation
 from podium.lib.clock import ManualClock
 from podium.objects.core import Node, Pod
+from podium.queues import Nominator
 from tests.builders import node
 
 
@@ -219,7 +220,7 @@ def decide(
         state or CycleState(),
         pod,
         snapshot,
-        nominated or NoNominatedPods(),
+        nominated or Nominator({}.get),
         rotation or Rotation(),
         percentage,
     )

@@ -29,10 +29,10 @@ from podium.framework.extenders import (
     run_unasked,
 )
 from podium.framework.interface import PostFilterResult
-from podium.framework.promises import NoNominatedPods
 from podium.framework.schedule import Decision, DoesNotFit, Failed, Suggested, attempt
 from podium.framework.search import Rotation
 from podium.framework.status import Code, error_status, unresolvable, unschedulable
+from podium.queues import Nominator
 from tests.builders import node, pod
 from tests.unit.framework.profiles import (
     Built,
@@ -69,7 +69,7 @@ class Attempt:
             CycleState(),
             options.get("pod") or pod(),
             options.get("snapshot") or cluster(4),
-            NoNominatedPods(),
+            Nominator({}.get),
             self.rotation,
             0,
             Extenders(extenders, options.get("random") or Random(1)),

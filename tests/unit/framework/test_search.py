@@ -13,10 +13,10 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis, FitError
 from podium.framework.extenders import NO_EXTENDERS, run_unasked
 from podium.framework.interface import FilterPlugin, PreFilterExtensions, PreFilterResult
-from podium.framework.promises import NoNominatedPods
 from podium.framework.search import Rotation, ScheduleError, count_to_find, find_feasible
 from podium.framework.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
 from podium.objects.core import Pod
+from podium.queues import Nominator
 from tests.builders import node, pod
 from tests.fuzz.crowds import CROWDS
 from tests.unit.framework.profiles import (
@@ -45,7 +45,7 @@ class Search:
         self.diagnosis = Diagnosis(table_size=len(snapshot.nodes))
         self.state = CycleState()
         self.snapshot = snapshot
-        self._rest = (nominated or NoNominatedPods(), self.rotation, percentage, self.diagnosis)
+        self._rest = (nominated or Nominator({}.get), self.rotation, percentage, self.diagnosis)
         self._item = item or pod()
         self._profile = profile
 
@@ -205,7 +205,7 @@ def test_searches_follow_each_other_around_the_nodes():
         starts.append(rotation.next_start)
         run_unasked(
             find_feasible(
-                profile, CycleState(), pod(), cluster(4), NoNominatedPods(), rotation, 0, Diagnosis(16), NO_EXTENDERS
+                profile, CycleState(), pod(), cluster(4), Nominator({}.get), rotation, 0, Diagnosis(16), NO_EXTENDERS
             )
         )
     assert starts == [0, 2, 3, 0]

@@ -2,10 +2,10 @@ import pytest
 
 from podium.framework.cycle_state import CycleState
 from podium.framework.interface import PostFilterResult
-from podium.framework.promises import NoNominatedPods
 from podium.framework.search import MIN_FEASIBLE_NODES
 from podium.framework.status import ScheduleError, unschedulable
 from podium.framework.survey import survey
+from podium.queues import Nominator
 from tests.builders import pod
 from tests.unit.framework.profiles import (
     cluster,
@@ -19,7 +19,7 @@ from tests.unit.framework.profiles import (
 
 
 def _survey(*plugins, nodes=3, asked=None):
-    return survey(framework(*plugins), CycleState(), asked or pod(), cluster(nodes), NoNominatedPods())
+    return survey(framework(*plugins), CycleState(), asked or pod(), cluster(nodes), Nominator({}.get))
 
 
 def test_every_node_is_judged_and_every_fitting_one_is_scored():

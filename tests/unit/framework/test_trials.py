@@ -8,9 +8,9 @@ import pytest
 from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import Diagnosis
 from podium.framework.interface import FilterPlugin, PreFilterExtensions
-from podium.framework.promises import NoNominatedPods
 from podium.framework.status import SKIP, Code, PluginError, error_status, unschedulable
 from podium.framework.trials import AfterFiltering
+from podium.queues import Nominator
 from tests.builders import node, pod
 from tests.unit.framework.profiles import Nominated, framework, node_filter, pre_filter, raising, snapshot_of
 
@@ -58,7 +58,7 @@ def trial(*plugins: type[Any], row: int = 0, nominated: Any = None, state: Cycle
     snapshot = snapshot_of(node("n0"), node("n1"), pod("a", node="n0", cpu="1"), pod("b", node="n0", cpu="2"))
     before = (dict(snapshot.pods[0]), int(snapshot.requested("cpu")[0]))
     filtered = AfterFiltering(
-        framework(*plugins), state or CycleState(), INCOMING, snapshot, nominated or NoNominatedPods(), Diagnosis(8)
+        framework(*plugins), state or CycleState(), INCOMING, snapshot, nominated or Nominator({}.get), Diagnosis(8)
     )
     with filtered.trial(row) as made:
         yield made
@@ -86,7 +86,7 @@ def test_pods_can_be_taken_off_and_put_back_and_nothing_of_it_stays():
 
 def test_a_failure_inside_leaves_no_trace_either():
     snapshot = snapshot_of(node("n0"), pod("a", node="n0", cpu="1"))
-    filtered = AfterFiltering(framework(), CycleState(), INCOMING, snapshot, NoNominatedPods(), Diagnosis(8))
+    filtered = AfterFiltering(framework(), CycleState(), INCOMING, snapshot, Nominator({}.get), Diagnosis(8))
 
     def fail() -> None:
         with filtered.trial(0) as made:
@@ -151,6 +151,6 @@ def test_nominated_pods_count_as_if_they_were_there():
 def test_the_diagnosis_is_passed_on():
     diagnosis = Diagnosis(2, single={1: unschedulable("x")})
     snapshot = snapshot_of(node("n0"), node("n1"))
-    filtered = AfterFiltering(framework(), CycleState(), INCOMING, snapshot, NoNominatedPods(), diagnosis)
+    filtered = AfterFiltering(framework(), CycleState(), INCOMING, snapshot, Nominator({}.get), diagnosis)
     assert filtered.codes().tolist() == [Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.UNSCHEDULABLE]
     assert filtered.status(1) == unschedulable("x")

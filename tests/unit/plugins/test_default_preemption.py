@@ -18,7 +18,6 @@ from podium.framework.cluster_event import QueueingHint
 from podium.framework.cycle_state import CycleState
 from podium.framework.extenders import PAUSE, ExtenderFailed, Extenders, Steps
 from podium.framework.interface import PostFilterResult
-from podium.framework.promises import NoNominatedPods
 from podium.framework.runtime import Framework
 from podium.framework.schedule import Decision, DoesNotFit, Suggested, schedule
 from podium.framework.schedule import attempt as attempt_asking
@@ -30,6 +29,7 @@ from podium.objects.resource_types import POD_DISRUPTION_BUDGETS
 from podium.objects.workloads import PodDisruptionBudget
 from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
+from podium.queues import Nominator
 from tests.builders import node, pod
 from tests.unit.framework.profiles import Nominated
 from tests.unit.plugins.clusters import StillHandle, snapshot_of
@@ -68,7 +68,7 @@ def attempt(
     incoming: Pod, snapshot: Snapshot, *, handle: StillHandle | None = None, nominated: Any = None, **args: int
 ) -> Any:
     framework = profile(DefaultPreemptionArgs(**args), handle or StillHandle(snapshot))
-    return schedule(framework, CycleState(), incoming, snapshot, nominated or NoNominatedPods(), Rotation(), 0)
+    return schedule(framework, CycleState(), incoming, snapshot, nominated or Nominator({}.get), Rotation(), 0)
 
 
 def plan(*world: Node | Pod, incoming: Pod | None = None, **how: Any) -> tuple[str, list[str]]:
@@ -307,7 +307,7 @@ def test_victims_are_enough_and_none_of_them_could_have_stayed(
 
 def fits(incoming: Pod, snapshot: Snapshot, on: str) -> bool:
     framework = profile(DefaultPreemptionArgs(), StillHandle(snapshot))
-    judged = survey(framework, CycleState(), incoming, snapshot, NoNominatedPods()).judged
+    judged = survey(framework, CycleState(), incoming, snapshot, Nominator({}.get)).judged
     return snapshot.row_of[on] in judged.rows
 
 
@@ -324,7 +324,7 @@ def plan_with(answer: Any, *world: Node | Pod, extender: Extender = ASKED) -> Do
         CycleState(),
         urgent(),
         snapshot,
-        NoNominatedPods(),
+        Nominator({}.get),
         Rotation(),
         0,
         Extenders([extender], Random(1)),

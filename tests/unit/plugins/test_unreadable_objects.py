@@ -10,12 +10,12 @@ import pytest
 from podium.cluster import Cache
 from podium.config.args import DefaultPreemptionArgs
 from podium.framework.cycle_state import CycleState
-from podium.framework.promises import NoNominatedPods
 from podium.framework.schedule import DoesNotFit, Suggested, schedule
 from podium.framework.search import Rotation
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, POD_DISRUPTION_BUDGETS, PODS
 from podium.objects.wire import ObjectDecoder
+from podium.queues import Nominator
 from tests.builders import pod
 from tests.unit.plugins.clusters import StillHandle
 from tests.unit.plugins.test_default_preemption import profile
@@ -55,7 +55,7 @@ class Cluster:
 
     def decide(self, incoming: Pod) -> Any:
         snapshot = self.cache.snapshot()
-        return schedule(self.framework, CycleState(), incoming, snapshot, NoNominatedPods(), Rotation(), 0)
+        return schedule(self.framework, CycleState(), incoming, snapshot, Nominator({}.get), Rotation(), 0)
 
     def place(self, *incoming: Pod) -> list[str]:
         """Place one after the other; where each goes, or nothing."""

@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from podium.cluster import Snapshot
-from podium.framework.cycle_state import CycleState
 from podium.framework.diagnosis import FitError
-from podium.framework.schedule import NO_NODES
 from podium.framework.scoring import Scores
 from podium.framework.search import Judged
-from podium.framework.status import Code, ScheduleError, Status
-from podium.framework.survey import Help, Survey, survey
-from podium.objects.core import Pod
-from podium.whatif.cluster import StillCluster
+from podium.framework.status import Code, Status
+from podium.framework.survey import Help, Survey
 
 
-def answer_one_pod(cluster: StillCluster, pod: Pod) -> dict[str, Any]:
-    """Everything about one attempt at the pod over all nodes.
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """One attempt at a pod over all nodes.
 
-    Raises:
-        ScheduleError: a plugin failed, or there is no node.
-        WhatIfError: no profile serves the pod.
+    Attributes:
+        found: every verdict and score.
+        snapshot: the nodes as they were, by row.
     """
-    return as_answer(survey_one_pod(cluster, pod), cluster.cache.snapshot())
 
+    found: Survey
+    snapshot: Snapshot
 
-def survey_one_pod(cluster: StillCluster, pod: Pod) -> Survey:
-    """As `answer_one_pod`, as values."""
-    framework, snapshot = cluster.framework_for(pod), cluster.cache.snapshot()
-    if not len(snapshot):
-        raise ScheduleError(NO_NODES)
-    return survey(framework, CycleState(), pod, snapshot, cluster.nominated)
+    @property
+    def node(self) -> str | None:
+        """The node that a search which begins at the first node and looks at all would choose; None where none fits."""
+        return None if self.found.winner is None else self.snapshot.name(self.found.winner)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values, in the shape of what `podium evaluate` prints."""
+        return as_answer(self.found, self.snapshot)
 
 
 def as_answer(found: Survey, snapshot: Snapshot) -> dict[str, Any]:

@@ -6,22 +6,20 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from podium.cluster import CacheError, Snapshot
+from podium.cluster import CacheError
 from podium.config import KubeSchedulerConfiguration
+from podium.engine.admission import Admission
+from podium.engine.cluster import Cluster, read_all, read_found
+from podium.engine.errors import ClusterError, ManifestError
+from podium.engine.evaluation import Evaluation, as_status
+from podium.engine.files import Found, read_objects
+from podium.engine.store import ObjectStore
+from podium.engine.templates import asked_pod
 from podium.framework.details import detail_of_node
 from podium.framework.interface import Plugin
 from podium.framework.status import Status
-from podium.framework.survey import Survey
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS, ResourceType
-from podium.whatif.admission import Admission
-from podium.whatif.answers import as_answer, as_status, survey_one_pod
-from podium.whatif.cluster import StillCluster
-from podium.whatif.errors import ManifestError, WhatIfError
-from podium.whatif.files import Found, read_objects
-from podium.whatif.manifests import read_manifest, resource_of
-from podium.whatif.templates import asked_pod
-from podium.whatif.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +33,10 @@ class PodAnswer:
     """
 
     pod: Pod
-    found: Survey
-    snapshot: Snapshot
+    evaluation: Evaluation
     gates: tuple[Status, ...] = ()
     missed: tuple[str, ...] = ()
     details: Mapping[int, str] = field(default_factory=dict)
-
-    @property
-    def winner(self) -> str | None:
-        """The node that the pod would go to."""
-        return None if self.found.winner is None else self.snapshot.name(self.found.winner)
 
     def to_json(self) -> dict[str, Any]:
         """Everything, as JSON values.
@@ -56,15 +48,15 @@ class PodAnswer:
         if self.missed:
             more["missing"] = list(self.missed)
         if self.details:
-            more["details"] = {self.snapshot.name(row): detail for row, detail in self.details.items()}
-        return {"pod": self.pod.key, "node": self.winner, **more, **as_answer(self.found, self.snapshot)}
+            more["details"] = {self.evaluation.snapshot.name(row): detail for row, detail in self.details.items()}
+        return {"pod": self.pod.key, "node": self.evaluation.node, **more, **self.evaluation.as_dict()}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Where would the pod go in this world? Its priority class may not be known there."""
+    """Where would the pod go in this cluster? Its priority class may not be known there."""
 
-    world: World
+    store: ObjectStore
     pod: Pod
     lacks_class: bool = False
 
@@ -86,12 +78,12 @@ class Question:
         asked_about, others = asked_pod(list(read_objects(pod[1], pod[0])), pod[0])
         found = [*cluster, *others]
         admission = Admission(each.manifest for each in found)
-        world = World(_read_all(found, admission), whole)
-        if not world.objects(NODES):
+        store = ObjectStore(read_all(found, admission), whole)
+        if not store.objects(NODES):
             raise ManifestError("no nodes: give the cluster's objects with -f, or the cluster itself with --kubeconfig")
-        asked = _read(asked_about, PODS, admission)
-        world.put_pod(asked)
-        return cls(world, asked, admission.lacks_class_of(asked_about.manifest) and PODS not in whole)
+        asked = read_found(asked_about, PODS, admission)
+        store.put(PODS, asked)
+        return cls(store, asked, admission.lacks_class_of(asked_about.manifest) and PODS not in whole)
 
     def ask(
         self, config: KubeSchedulerConfiguration, classes: Mapping[str, type[Plugin]], *, any_scheduler: bool
@@ -102,37 +94,23 @@ class Question:
             any_scheduler: the first profile serves the pod, whatever scheduler it asks for.
 
         Raises:
-            WhatIfError, ScheduleError: there is no answer.
+            ClusterError, ScheduleError: there is no answer.
         """
         if any_scheduler:
             profile = replace(config.profiles[0], scheduler_name=self.pod.spec.scheduler_name)
             config = replace(config, profiles=(profile,))
         try:
-            cluster = StillCluster(config, self.world, classes, asked=(self.pod.key,))
+            cluster = Cluster(config, self.store, classes, asked=(self.pod.key,))
         except CacheError as error:
-            raise WhatIfError(str(error)) from error
-        gates, found = cluster.gates_of(self.pod), survey_one_pod(cluster, self.pod)
-        missed = [resource.plural for resource in self.world.missed()]
+            raise ClusterError(str(error)) from error
+        gates, evaluation = cluster.gates_of(self.pod), cluster.evaluate(self.pod)
+        missed = [resource.plural for resource in self.store.missed()]
         if self.lacks_class:
             missed.append("priorityclasses")
-        snapshot, framework = cluster.cache.snapshot(), cluster.framework_for(self.pod)
+        framework = cluster.framework_for(self.pod)
         details = {
             row: detail
-            for row, status in found.diagnosis.statuses().items()
-            if (detail := detail_of_node(framework, self.pod, snapshot, row, status))
+            for row, status in evaluation.found.diagnosis.statuses().items()
+            if (detail := detail_of_node(framework, self.pod, evaluation.snapshot, row, status))
         }
-        return PodAnswer(self.pod, found, snapshot, gates, tuple(sorted(missed)), details)
-
-
-def _read_all(found: Iterable[Found], admission: Admission) -> Iterable[tuple[ResourceType[Any], Any]]:
-    for each in found:
-        resource = resource_of(each.manifest)
-        if resource is not None:
-            yield resource, _read(each, resource, admission)
-
-
-def _read(found: Found, resource: ResourceType[Any], admission: Admission) -> Any:
-    try:
-        return read_manifest(admission.admit(found.manifest, resource), resource)
-    except ManifestError as error:
-        raise ManifestError(f"{found.where}: {error}") from None
+        return PodAnswer(self.pod, evaluation, gates, tuple(sorted(missed)), details)

@@ -1,9 +1,9 @@
 import pytest
 
+from podium.engine.errors import ManifestError
+from podium.engine.manifests import read_manifest, resource_of
 from podium.objects.resource_types import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
-from podium.whatif.errors import ManifestError
-from podium.whatif.manifests import read_manifest, resource_of
-from tests.unit.whatif.manifests import node, pod
+from tests.unit.engine.manifests import node, pod
 
 
 def test_namespaced_object_lives_in_default_unless_it_says_otherwise():

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from podium.engine.manifests import Manifest
 from podium.objects.pod_defaults import with_pod_defaults
 from podium.objects.resource_types import NAMESPACES, NODES, PODS, ResourceType
 from podium.objects.wire import without_nulls
-from podium.whatif.manifests import Manifest
 
 _BUILT_IN_PRIORITIES: Final = {
     "system-cluster-critical": {"value": 2_000_000_000},

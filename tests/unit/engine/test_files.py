@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.whatif.errors import ManifestError
-from podium.whatif.files import read_objects
-from tests.unit.whatif.manifests import node, pod
+from podium.engine.errors import ManifestError
+from podium.engine.files import read_objects
+from tests.unit.engine.manifests import node, pod
 
 
 def _found(text):

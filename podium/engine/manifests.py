@@ -1,7 +1,7 @@
 """Objects as they lie in files, into typed ones: what an API server adds on the way in is filled in.
 
 Differs: of what an API server adds, only what everything else rests on: a namespace, and a UID that no other object
-has. `podium.whatif.admission` knows the rest, for files that no API server has seen.
+has. `podium.engine.admission` knows the rest, for files that no API server has seen.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
+from podium.engine.errors import ManifestError
 from podium.objects import resource_types
 from podium.objects.core import NamespacedObject, Pod
 from podium.objects.resource_types import KubeObject, ResourceType
 from podium.objects.unreadable import readable_part
 from podium.objects.wire import without_nulls
-from podium.whatif.errors import ManifestError
 
 Manifest: TypeAlias = Mapping[str, Any]
 """An object as parsed from JSON or YAML."""

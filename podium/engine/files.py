@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from podium.config import API_VERSION, KIND
+from podium.engine.errors import ManifestError
+from podium.engine.manifests import Manifest
 from podium.lib.yaml_reader import YamlError, read_documents
-from podium.whatif.errors import ManifestError
-from podium.whatif.manifests import Manifest
 
 _JSON_BEGINS = re.compile(rb"\s*[{\[]")
 _MISTAKEN = {

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from podium.whatif import Evaluator
-from tests.unit.whatif.manifests import node, pod
+from podium.evaluate import Evaluator
+from tests.unit.engine.manifests import node, pod
 
 CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 

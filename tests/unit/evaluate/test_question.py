@@ -3,11 +3,12 @@ import json
 import pytest
 
 from podium.config import default_configuration
+from podium.engine.errors import ClusterError, ManifestError
+from podium.engine.files import read_objects
+from podium.evaluate import Question
 from podium.objects import resource_types
 from podium.plugins import IN_TREE
-from podium.whatif import ManifestError, Question, WhatIfError
-from podium.whatif.files import read_objects
-from tests.unit.whatif.manifests import node, pod
+from tests.unit.engine.manifests import node, pod
 
 
 def _file(*objects, name="cluster.yaml"):
@@ -54,7 +55,7 @@ def test_objects_in_the_pods_file_belong_to_the_cluster():
 def test_any_scheduler_name_is_served_unless_a_configuration_says_which():
     asked = _pod_file(pod("web", schedulerName="podium"))
     assert _ask([_file(node("n1"))], asked).winner == "n1"
-    with pytest.raises(WhatIfError, match="no profile is named 'podium'"):
+    with pytest.raises(ClusterError, match="no profile is named 'podium'"):
         _ask([_file(node("n1"))], asked, any_scheduler=False)
 
 
@@ -99,7 +100,7 @@ def test_question_that_cannot_be_read_is_refused_by_file_document_and_field(clus
 
 def test_two_pods_of_one_uid_are_refused():
     twins = [{**pod(name, on="n1"), "metadata": {"name": name, "uid": "same"}} for name in "ab"]
-    with pytest.raises(WhatIfError, match="already in added state"):
+    with pytest.raises(ClusterError, match="already in added state"):
         _ask([_file(node("n1"), *twins)], _pod_file(pod("web")))
 
 

@@ -1,5 +1,5 @@
+from podium.engine.admission import Admission
 from podium.objects.resource_types import NAMESPACES, NODES, PODS, SERVICES
-from podium.whatif.admission import Admission
 
 LIMITED = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}
 FULL = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1Gi"}}

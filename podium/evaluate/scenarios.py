@@ -22,6 +22,12 @@ from podium.config import (
     load,
     unsupported,
 )
+from podium.engine.cluster import Cluster
+from podium.engine.errors import ClusterError, ManifestError
+from podium.engine.manifests import read_manifest, resource_of
+from podium.engine.store import ObjectStore
+from podium.evaluate.events import Change, events_of, hints_for
+from podium.evaluate.selectors import answer_selector
 from podium.framework.interface import Plugin
 from podium.framework.runtime import points_of
 from podium.framework.status import PluginError, ScheduleError
@@ -30,14 +36,6 @@ from podium.objects.devices import Device
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import PODS
 from podium.plugins import IN_TREE
-from podium.whatif.answers import answer_one_pod
-from podium.whatif.cluster import StillCluster
-from podium.whatif.errors import ManifestError, WhatIfError
-from podium.whatif.events import Change, events_of, hints_for
-from podium.whatif.manifests import read_manifest, resource_of
-from podium.whatif.selectors import answer_selector
-from podium.whatif.sequence import place_in_turn
-from podium.whatif.world import World
 
 _CONFIGURATIONS_MAX = 64
 _SIDES = {"Add": (False, True), "Update": (True, True), "Delete": (True, False)}
@@ -95,32 +93,33 @@ class Evaluator:
         name = str(scenario.id) or name
         try:
             return {"id": name, **self.answer(scenario)}
-        except (WhatIfError, ConfigError, PluginError, ScheduleError, CacheError, FieldError) as error:
+        except (ClusterError, ConfigError, PluginError, ScheduleError, CacheError, FieldError) as error:
             return {"id": name, "error": str(error)}
 
     def answer(self, scenario: Scenario) -> dict[str, Any]:
         """The answer to a question.
 
         Raises:
-            WhatIfError, ConfigError, PluginError, ScheduleError, CacheError, FieldError: there is none.
+            ClusterError, ConfigError, PluginError, ScheduleError, CacheError, FieldError: there is none.
         """
         if scenario.expression is not None:
             return answer_selector(scenario.expression, scenario.driver, scenario.device)
         config = self._configuration(scenario.config)
-        world = World.of(each for each in scenario.objects or () if isinstance(each, dict))
+        store = ObjectStore.of(each for each in scenario.objects or () if isinstance(each, dict))
         if scenario.pods is not None:
             pods = [read_manifest(each, PODS) for each in scenario.pods]
-            return {"placements": place_in_turn(self._cluster(config, world, *pods), pods)}
+            placements = self._cluster(config, store, *pods).place_all(pods)
+            return {"placements": [each.as_dict() for each in placements]}
         pod = read_manifest(scenario.pod, PODS)
-        cluster = self._cluster(config, world, pod)
+        cluster = self._cluster(config, store, pod)
         if scenario.event is not None:
             return _answer_event(cluster, pod, _change(scenario.event))
-        return answer_one_pod(cluster, pod)
+        return cluster.evaluate(pod).as_dict()
 
-    def _cluster(self, config: KubeSchedulerConfiguration, world: World, *pods: Pod) -> StillCluster:
+    def _cluster(self, config: KubeSchedulerConfiguration, store: ObjectStore, *pods: Pod) -> Cluster:
         for pod in pods:
-            world.put_pod(pod)
-        return StillCluster(config, world, self._classes, asked=[pod.key for pod in pods])
+            store.put(PODS, pod)
+        return Cluster(config, store, self._classes, asked=[pod.key for pod in pods])
 
     def _configuration(self, config: dict[str, Any] | None) -> KubeSchedulerConfiguration:
         if config is None:
@@ -137,13 +136,13 @@ class Evaluator:
         loaded = load(text, "config", self._registry)
         refused = unsupported(loaded, self._classes, self._registry).undecidable
         if refused:
-            raise WhatIfError("\n".join(f"config: {error.text}" for error in refused))
+            raise ClusterError("\n".join(f"config: {error.text}" for error in refused))
         return loaded.config
 
 
 def _change(event: RecordedChange) -> Change:
     if event.action not in _SIDES:
-        raise WhatIfError(f"event.action: expected Add, Update or Delete, got {event.action!r}")
+        raise ClusterError(f"event.action: expected Add, Update or Delete, got {event.action!r}")
     has_old, has_new = _SIDES[event.action]
     return Change(_read(event.old, "old") if has_old else None, _read(event.new, "new") if has_new else None)
 
@@ -155,7 +154,7 @@ def _read(manifest: Any, side: str) -> Any:
     return read_manifest(manifest, resource)
 
 
-def _answer_event(cluster: StillCluster, pod: Pod, change: Change) -> dict[str, Any]:
+def _answer_event(cluster: Cluster, pod: Pod, change: Change) -> dict[str, Any]:
     framework = cluster.framework_for(pod)
     events = events_of(change)
     hints = {event.label: hints_for(framework, pod, event, change) for event in events}

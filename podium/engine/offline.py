@@ -1,17 +1,17 @@
-"""What profiles are lent where nobody schedules: questions are decided, nothing is carried out.
+"""What plugins are lent where there is no API server: questions are decided, nothing is carried out.
 
-Owns the stand-ins of `podium.framework.interface` that refuse, know nobody, or stay silent.
+Owns the stand-ins of `podium.framework.interface` that refuse, know of no pod, or stay silent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 from podium.cluster import Snapshot
-from podium.framework.interface import ApiClient, Lister, Nominator, Preemptions, WaitingPods
+from podium.framework.interface import ApiClient, Lister, Nominator, Preemptions, WaitingPod, WaitingPods
 from podium.lib.clock import Clock
 from podium.lib.error_words import Worded
 from podium.objects.core import Pod
@@ -57,6 +57,17 @@ class NoPreemptions:
         return False
 
 
+class NoWaitingPods:
+    """Implements `podium.framework.interface.WaitingPods`: no pod is ever bound, so none waits at Permit."""
+
+    def get(self, uid: str) -> None:
+        """None."""
+
+    def __iter__(self) -> Iterator[WaitingPod]:
+        """None."""
+        return iter(())
+
+
 class SilentObserver:
     """Implements `podium.framework.runtime.Observer`: nobody measures."""
 
@@ -73,16 +84,16 @@ class SilentObserver:
         """Let it pass."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuietHandle:
+@dataclass
+class OfflineHandle:
     """Implements `podium.framework.interface.Handle`."""
 
     clock: Clock
     random: Random
-    waiting_pods: WaitingPods
     nominator: Nominator
     snapshot_of: Callable[[], Snapshot]
     lister_of: Callable[[ResourceType[Any]], Lister[Any]]
+    waiting_pods: WaitingPods = field(default_factory=NoWaitingPods)
     client: ApiClient = field(default_factory=RefusingClient)
     preemptions: Preemptions = field(default_factory=NoPreemptions)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from podium.whatif.errors import ManifestError
-from podium.whatif.files import Found
-from podium.whatif.manifests import Manifest
+from podium.engine.errors import ManifestError
+from podium.engine.files import Found
+from podium.engine.manifests import Manifest
 
 
 def asked_pod(found: Sequence[Found], name: str) -> tuple[Found, list[Found]]:

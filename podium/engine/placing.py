@@ -1,0 +1,120 @@
+"""The one way to place a pod: decide, assume, reserve, ask Permit, and take all of it back.
+
+Owns the order of these steps and their undoing. Never binds and never waits: a caller with an API server goes on from
+here, one without has its answer. Used by the daemon's loop, `podium.Cluster`, the estimator's accurate mode, the test
+kit and the benchmarks.
+
+Source: kubernetes pkg/scheduler/schedule_one.go (schedulingCycle, assumeAndReserve), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from podium.cluster import Cache
+from podium.framework.cycle_state import CycleState
+from podium.framework.explainer import Explainer
+from podium.framework.extenders import NO_EXTENDERS, Extenders, Steps, run_unasked
+from podium.framework.runtime import Framework
+from podium.framework.schedule import Decision, attempt
+from podium.framework.scoring import Pick, choose
+from podium.framework.search import Rotation
+from podium.framework.status import Status
+from podium.objects.core import Pod
+from podium.queues import Nominator
+
+
+class Placed(NamedTuple):
+    """A pod whose node was chosen.
+
+    Attributes:
+        status: why a plugin did not let the pod through at Reserve or Permit, so that it counts nowhere; None if it is
+            assumed on the node.
+        waits: plugin → seconds, where Permit makes the pod wait before it is bound.
+        nominated_to: the node that the pod was nominated to until now.
+    """
+
+    framework: Framework
+    state: CycleState
+    pod: Pod
+    node_name: str
+    status: Status | None
+    waits: Mapping[str, float]
+    nominated_to: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What decisions are made on, and how.
+
+    Attributes:
+        cache: the nodes, and the pods that count on them.
+        nominator: where pods are expected because room is made for them; one that is placed is expected no longer.
+        percentage_of_nodes_to_score: for profiles without a value of their own.
+        pick: chooses among the total scores.
+        explainer: is told of every verdict and score, where somebody wants them.
+    """
+
+    cache: Cache
+    nominator: Nominator
+    percentage_of_nodes_to_score: int
+    extenders: Extenders = NO_EXTENDERS
+    pick: Pick = choose
+    explainer: Explainer | None = None
+    rotation: Rotation = field(default_factory=Rotation)
+
+    def attempt(self, framework: Framework, state: CycleState, pod: Pod) -> Steps[Decision]:
+        """Decide where the pod goes, asking the extenders that are interested in it."""
+        return attempt(
+            framework,
+            state,
+            pod,
+            self.cache.snapshot(),
+            self.nominator,
+            self.rotation,
+            self.percentage_of_nodes_to_score,
+            self.extenders,
+            self.pick,
+            self.explainer,
+        )
+
+    def decide(self, framework: Framework, state: CycleState, pod: Pod) -> Decision:
+        """As `attempt`, where no extender is to be asked."""
+        return run_unasked(self.attempt(framework, state, pod))
+
+    def place(self, framework: Framework, state: CycleState, pod: Pod, node_name: str) -> Placed:
+        """Assume the pod on the node that was chosen, reserve, and ask Permit; undo it where a plugin says no.
+
+        Raises:
+            CacheError: the pod counts on a node already.
+        """
+        nominated_to = self.nominator.node_of(pod.uid)
+        self.cache.assume_pod(pod, node_name)
+        # It counts on its node from now on: room that is kept for it would count twice.
+        self.nominator.delete(pod)
+        status = framework.run_reserve(state, pod, node_name) if framework.reserve else None
+        waits: Mapping[str, float] = {}
+        if status is None and framework.permit:
+            permit = framework.run_permit(state, pod, node_name)
+            status, waits = permit.status, permit.waits
+        placed = Placed(framework, state, pod, node_name, status, waits, nominated_to)
+        if status is not None:
+            self._withdraw(placed)
+        return placed
+
+    def take_back(self, placed: Placed) -> None:
+        """Have the cluster as it was before the pod was placed, its nomination included.
+
+        A pod that the API server has on a node by now stays there.
+        """
+        if placed.status is None:
+            self._withdraw(placed)
+        if placed.nominated_to is not None and self.nominator.node_of(placed.pod.uid) is None:
+            self.nominator.add(placed.pod, placed.nominated_to)
+
+    def _withdraw(self, placed: Placed) -> None:
+        placed.framework.run_unreserve(placed.state, placed.pod, placed.node_name)
+        if self.cache.is_assumed(placed.pod.uid):
+            self.cache.forget_pod(placed.pod)

@@ -1,0 +1,148 @@
+"""The objects of a cluster, by kind and key."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Generic
+
+from podium.engine.manifests import Manifest, read_manifest, resource_of
+from podium.objects.core import Pod
+from podium.objects.resource_types import PODS, KubeObject, ObjectT, ResourceType
+
+_ENDED = ("Succeeded", "Failed")
+
+
+class StoredObjects(Generic[ObjectT]):
+    """The objects of one kind, as they are by now. Implements `podium.framework.interface.Lister`.
+
+    Attributes:
+        is_asked: whether anybody has wanted to know of an object.
+    """
+
+    def __init__(self, store: ObjectStore, resource: ResourceType[ObjectT]) -> None:
+        self._store = store
+        self._resource = resource
+        self.is_asked = False
+
+    def get(self, key: str) -> ObjectT | None:
+        """The object of that key."""
+        self.is_asked = True
+        return self._store.get(self._resource, key)
+
+    def list(self) -> Iterable[ObjectT]:
+        """All of them, in order of namespace and name."""
+        self.is_asked = True
+        return self._store.objects(self._resource).values()
+
+    def in_namespace(self, namespace: str) -> Iterable[ObjectT]:
+        """Those of one namespace."""
+        return [item for item in self.list() if item.metadata.namespace == namespace]
+
+
+class ObjectStore:
+    """What lives in a cluster. Kinds that no scheduler reads are left out, and pods that have ended.
+
+    Args:
+        whole: the kinds of which all objects are known to be there, even if there are none.
+
+    Invariant: the objects of a kind are handed out in order of namespace and name, as an API server lists them.
+    """
+
+    def __init__(
+        self, objects: Iterable[tuple[ResourceType[Any], KubeObject]], whole: Collection[ResourceType[Any]] = ()
+    ) -> None:
+        self._whole = frozenset(whole)
+        self._listers: dict[ResourceType[Any], StoredObjects[Any]] = {}
+        self._objects: dict[str, dict[str, Any]] = {}
+        self._shared: set[str] = set()
+        """The paths of kinds whose objects another store reads, too."""
+        self._unsorted: set[str] = set()
+        for resource, item in objects:
+            if not (isinstance(item, Pod) and item.status.phase in _ENDED):
+                self.put(resource, item)
+
+    @classmethod
+    def of(cls, manifests: Iterable[Manifest], whole: Collection[ResourceType[Any]] = ()) -> ObjectStore:
+        """The store of these objects. Pods that name no scheduler have none: no node is promised to them.
+
+        Raises:
+            ManifestError: one cannot be read.
+        """
+        return cls(
+            (
+                (resource, read_manifest(_unclaimed(manifest) if resource is PODS else manifest, resource))
+                for manifest in manifests
+                if (resource := resource_of(manifest)) is not None
+            ),
+            whole,
+        )
+
+    def fork(self) -> ObjectStore:
+        """A store of the same objects; neither sees what becomes of the other.
+
+        Cost: none, and a copy of the objects of a kind when the first of them changes.
+        """
+        twin = ObjectStore((), self._whole)
+        twin._objects, twin._unsorted = dict(self._objects), set(self._unsorted)
+        self._shared = set(self._objects)
+        twin._shared = set(self._objects)
+        return twin
+
+    def get(self, resource: ResourceType[ObjectT], key: str) -> ObjectT | None:
+        """The object of that kind and key."""
+        return self._objects.get(resource.path, {}).get(key)
+
+    def objects(self, resource: ResourceType[ObjectT]) -> Mapping[str, ObjectT]:
+        """The objects of one kind by key."""
+        path = resource.path
+        if path in self._unsorted:
+            self._unsorted.discard(path)
+            self._shared.discard(path)
+            self._objects[path] = dict(sorted(self._objects[path].items(), key=_namespace_and_name))
+        return self._objects.get(path, {})
+
+    def put(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
+        """Add an object, or replace the one of its name."""
+        found = self._own(resource.path)
+        if item.key not in found:
+            self._unsorted.add(resource.path)
+        found[item.key] = item
+
+    def drop(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
+        """Take an object out."""
+        del self._own(resource.path)[item.key]
+
+    def lister(self, resource: ResourceType[ObjectT]) -> StoredObjects[ObjectT]:
+        """The objects of one kind as plugins ask for them; it sees what becomes of the store later."""
+        lister = self._listers.get(resource)
+        if lister is None:
+            lister = self._listers[resource] = StoredObjects(self, resource)
+        return lister
+
+    def missed(self) -> list[ResourceType[Any]]:
+        """The kinds that plugins have asked about, and of which there is nothing, so that answers may be wrong."""
+        return [
+            resource
+            for resource, lister in self._listers.items()
+            if lister.is_asked and resource not in self._whole and not self._objects.get(resource.path)
+        ]
+
+    def _own(self, path: str) -> dict[str, Any]:
+        """The objects of a kind, where no other store reads them any more."""
+        if path in self._shared:
+            self._shared.discard(path)
+            self._objects[path] = dict(self._objects[path])
+        return self._objects.setdefault(path, {})
+
+
+def _unclaimed(pod: Manifest) -> Manifest:
+    """The pod; where it names no scheduler, without the name that an API server would have filled in."""
+    spec = pod.get("spec")
+    if not isinstance(spec, dict) or spec.get("schedulerName"):
+        return pod
+    return {**pod, "spec": {**spec, "schedulerName": ""}}
+
+
+def _namespace_and_name(entry: tuple[str, KubeObject]) -> tuple[str, str]:
+    metadata = entry[1].metadata
+    return metadata.namespace, metadata.name

@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from podium import Cluster
+from podium.engine import ClusterError, ManifestError
+from podium.evaluate import Evaluator
+from podium.framework import FilterPlugin, ScorePlugin, unschedulable
+from podium.framework.status import ScheduleError
+from podium.objects.core import Pod
+from tests.unit.engine.manifests import node, pod
+
+_LOADED_BY_OTHERS = ("aiohttp", "httptools", "ssl", "rich", "prometheus_client", "asyncio", "anyio", "structlog")
+
+
+def web(name="web", cpu="1", **more):
+    return pod(name, cpu, schedulerName="default-scheduler", **more)
+
+
+def two_nodes():
+    return Cluster.load([node("n1", "2"), node("n2", "4"), web("old", "1", on="n1")])
+
+
+def on(cluster):
+    """Where each pod of the cluster counts."""
+    return {each.metadata.name: each.node_name for each in cluster.pods}
+
+
+# ---------------------------------------------------------------- loading
+
+
+def test_the_library_is_loaded_without_anything_that_talks_to_anyone():
+    script = (
+        "import podium, sys; podium.Cluster.load([]); "
+        f"print([name for name in {_LOADED_BY_OTHERS} if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_a_cluster_is_loaded_from_a_file(tmp_path):
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [node("n1"), web(on="n1")]}))
+    cluster = Cluster.load(path)
+    assert ([each.name for each in cluster.nodes], on(cluster)) == (["n1"], {"web": "n1"})
+
+
+def test_a_manifest_that_cannot_be_read_is_named_with_its_field():
+    with pytest.raises(ManifestError, match=r"objects\[1\]: Pod default/web: spec.priority: expected"):
+        Cluster.load([node("n1"), web(priority="high")])
+
+
+def test_a_pod_class_gives_pods_their_priority():
+    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 7}
+    cluster = Cluster.load([node("n1"), urgent])
+    assert cluster.place(web(priorityClassName="urgent")).pod.priority == 7
+
+
+def test_a_configuration_is_given_as_it_is_written():
+    profile = {"schedulerName": "mine", "plugins": {"filter": {"disabled": [{"name": "NodeResourcesFit"}]}}}
+    config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    cluster = Cluster.load([node("n1", "1")], {**config, "profiles": [profile]})
+    assert cluster.place(pod("big", "9", schedulerName="mine")).node == "n1"
+    with pytest.raises(ClusterError, match="no profile is named 'default-scheduler', only mine"):
+        cluster.place(web())
+
+
+def test_plugins_of_ones_own_run_besides_the_default_ones():
+    class NotOnTheFirst(FilterPlugin):
+        name = "NotOnTheFirst"
+
+        def filter(self, state, pod, node):
+            return unschedulable("the first") if node.name == "n1" else None
+
+    class LastFirst(ScorePlugin):
+        name = "LastFirst"
+
+        def score(self, state, pod, node):
+            return int(node.name[1:])
+
+    cluster = Cluster.load([node("n1"), node("n2"), node("n3")], plugins=[NotOnTheFirst, LastFirst])
+    answer = cluster.evaluate(web()).as_dict()
+    assert answer["filter"]["n1"]["reasons"] == ["the first"]
+    assert answer["scores"]["n3"]["plugins"]["LastFirst"] == 3
+
+
+# ---------------------------------------------------------------- asking and placing
+
+
+def test_an_evaluation_is_what_podium_evaluate_prints():
+    objects = [node("n1", "2"), node("n2", "4"), web("old", on="n1")]
+    line = json.dumps({"id": "1", "objects": objects, "pod": web()}).encode()
+    answer = Evaluator().answer_line(line, "")
+    assert Cluster.load(objects).evaluate(web()).as_dict() == {key: answer[key] for key in answer if key != "id"}
+
+
+def test_an_evaluation_stays_as_it_was_when_the_cluster_changes():
+    cluster = two_nodes()
+    before = cluster.evaluate(web()).as_dict()
+    found = cluster.evaluate(web())
+    cluster.remove("Node", "n2")
+    cluster.place(web("other"))
+    assert found.as_dict() == before
+    assert cluster.evaluate(web()).as_dict() != before
+
+
+def test_a_pod_that_is_placed_counts_and_one_that_is_taken_back_does_not():
+    cluster = two_nodes()
+    before = cluster.evaluate(web(cpu="3")).as_dict()
+    placement = cluster.place(web(cpu="3"))
+    assert (placement.node, placement.message, on(cluster)) == ("n2", "", {"old": "n1", "web": "n2"})
+    refused = cluster.place(web("more", "3"))
+    assert (refused.node, refused.message[:30]) == (None, "0/2 nodes are available: 2 Ins")
+    cluster.undo(placement)
+    assert on(cluster) == {"old": "n1"}
+    assert cluster.evaluate(web(cpu="3")).as_dict() == before
+    with pytest.raises(ClusterError, match="was not placed on a node here"):
+        cluster.undo(placement)
+
+
+def test_a_pending_pod_waits_again_after_its_placement_is_taken_back():
+    cluster = Cluster.load([node("n1"), web()])
+    (placement,) = cluster.place_all()
+    assert on(cluster) == {"web": "n1"}
+    cluster.undo(placement)
+    assert on(cluster) == {"web": ""}
+
+
+def test_a_placement_cannot_be_taken_back_in_another_cluster():
+    cluster = two_nodes()
+    placement = cluster.place(web())
+    fork = cluster.fork()
+    fork.remove("Node", "n1")
+    with pytest.raises(ClusterError):
+        fork.undo(placement)
+    cluster.undo(placement)
+
+
+def test_a_pod_that_counts_already_is_not_placed_again():
+    cluster = two_nodes()
+    with pytest.raises(ClusterError, match="default/old counts on a node already"):
+        cluster.place(web("old"))
+
+
+def test_a_gated_pod_is_not_tried():
+    placement = two_nodes().place(web(schedulingGates=[{"name": "later"}]))
+    assert placement.node is None
+    assert "scheduling gates" in placement.message
+
+
+def test_nothing_can_be_asked_where_there_is_no_node():
+    with pytest.raises(ScheduleError, match="no nodes available"):
+        Cluster.load([]).evaluate(web())
+
+
+def test_those_that_wait_are_placed_by_priority():
+    cluster = Cluster.load([node("n1", "1"), web("a"), web("b", priority=5)])
+    assert [(each.pod.metadata.name, each.node) for each in cluster.place_all()] == [("b", "n1"), ("a", None)]
+
+
+def test_preemption_is_told_by_place_and_carried_out_by_place_all():
+    cluster = Cluster.load([node("n1", "1"), web("low", on="n1")])
+    urgent = web("urgent", priority=5)
+    told = cluster.place(urgent)
+    assert (told.node, told.nominated_node, [each.metadata.name for each in told.victims]) == (None, "n1", ["low"])
+    assert on(cluster) == {"low": "n1"}
+    cluster.place_all([urgent])
+    assert on(cluster) == {"urgent": ""}
+    assert cluster.place(web("later")).node is None, "the room is kept"
+    assert cluster.place(urgent).node == "n1"
+
+
+def test_a_drain_moves_what_can_go_elsewhere():
+    owned = web("agent", "0", on="n1")
+    owned["metadata"]["ownerReferences"] = [{"kind": "DaemonSet", "uid": "d"}]
+    cluster = Cluster.load([node("n1"), node("n2", "1"), owned, web("a", on="n1"), web("b", on="n1", priority=1)])
+    moved = cluster.drain("n1")
+    assert [(each.pod.metadata.name, each.node) for each in moved] == [("b", "n2"), ("a", None)]
+    assert on(cluster) == {"agent": "n1", "a": "", "b": "n2"}
+    assert next(each.spec.unschedulable for each in cluster.nodes if each.name == "n1")
+
+
+# ---------------------------------------------------------------- changing
+
+
+def test_objects_are_added_replaced_and_removed():
+    cluster = two_nodes()
+    cluster.add(node("n3", "8"))
+    assert cluster.place(web(cpu="5")).node == "n3"
+    cluster.replace(node("n1", "9"))
+    assert cluster.place(web("other", "8")).node == "n1"
+    cluster.replace(web("old", "1", on="n2"))
+    cluster.remove("Node", "n3")
+    assert ([each.name for each in cluster.nodes], on(cluster)["old"]) == (["n1", "n2"], "n2")
+    cluster.remove("Pod", "old")
+    assert "old" not in on(cluster)
+
+
+def test_other_objects_count_from_the_next_question_on():
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data"},
+        "spec": {"volumeName": "v", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    asking = web(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])
+    cluster = Cluster.load([node("n1")])
+    missing = 'persistentvolumeclaim "data" not found'
+    assert missing in cluster.place(asking).message
+    cluster.add(claim)
+    assert missing not in cluster.place(asking).message
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda cluster: cluster.add(node("n1")), "Node n1 is there already"),
+        (lambda cluster: cluster.replace(node("n9")), "there is no Node n9"),
+        (lambda cluster: cluster.remove("Pod", "old", "elsewhere"), "there is no Pod elsewhere/old"),
+        (lambda cluster: cluster.remove("ConfigMap", "c"), "no scheduler reads objects of kind 'ConfigMap'"),
+        (lambda cluster: cluster.remove("Node", "n1", "default"), "namespace: objects of kind Node have none"),
+        (lambda cluster: cluster.add({"kind": "Node"}), "with apiVersion and kind"),
+        (lambda cluster: cluster.drain("n9"), "there is no Node n9"),
+    ],
+)
+def test_a_change_that_makes_no_sense_is_refused_and_changes_nothing(change, words):
+    cluster = two_nodes()
+    before = (cluster.nodes, cluster.pods, cluster.evaluate(web()).as_dict())
+    with pytest.raises(ManifestError, match=words):
+        change(cluster)
+    assert (cluster.nodes, cluster.pods, cluster.evaluate(web()).as_dict()) == before
+
+
+# ---------------------------------------------------------------- forks
+
+
+def test_a_fork_its_original_and_its_siblings_go_their_own_ways():
+    cluster = two_nodes()
+    fork, sibling = cluster.fork(), cluster.fork()
+    fork.remove("Node", "n2")
+    cluster.add(node("n3", "9"))
+    below = fork.fork()
+    below.add(web("new", on="n1"))
+    found = [[each.name for each in every.nodes] for every in (cluster, fork, sibling, below)]
+    assert found == [["n1", "n2", "n3"], ["n1"], ["n1", "n2"], ["n1"]]
+    winners = [every.evaluate(web(cpu="1")).node for every in (cluster, fork, sibling, below)]
+    assert winners == ["n3", "n1", "n2", None]
+
+
+def test_a_node_that_goes_takes_no_pod_with_it():
+    cluster = two_nodes()
+    cluster.remove("Node", "n1")
+    cluster.add(node("n1", "2"))
+    assert cluster.place(web(cpu="2")).node == "n2", "the old pod counts again"
+
+
+def test_the_type_of_a_pod_does_not_matter():
+    cluster = two_nodes()
+    assert isinstance(cluster.read_pod(web()), Pod)
+    assert cluster.evaluate(cluster.read_pod(web())).as_dict() == cluster.evaluate(web()).as_dict()
