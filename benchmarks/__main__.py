@@ -15,6 +15,7 @@ from rich.console import Console
 from benchmarks import (
     api_server,
     estimates,
+    forks,
     growth,
     in_process,
     machine,
@@ -236,6 +237,14 @@ def measure_growth(options: argparse.Namespace) -> None:
     _show(list(growth.checks(found)))
 
 
+def measure_forks(options: argparse.Namespace) -> None:
+    """Worlds: what a fork costs in time and memory, until it is written to and then."""
+    costs = forks.measure()
+    _console.print(forks.table(costs))
+    _show(forks.checks(costs))
+    _write(options, "forks", {"machine": machine.describe(), "costs": asdict(costs)})
+
+
 def _rates(rates: list[in_process.Rate]) -> dict[str, Any]:
     listed = [{**asdict(each), "attempts_per_s": each.attempts_per_s} for each in rates]
     return {"machine": machine.describe(), "rates": listed}
@@ -271,6 +280,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "estimator": measure_estimates,
     "in-process": measure_in_process,
     "growth": measure_growth,
+    "forks": measure_forks,
     "profile": profile,
     "report": write_page,
 }

@@ -30,14 +30,14 @@ def _pod_file(*objects):
 
 def test_pod_goes_where_it_fits():
     answer = _ask([_file(node("n1", cpu="1")), _file(node("n2"))], _pod_file(pod("web", cpu="2")))
-    assert answer.winner == "n2"
+    assert answer.evaluation.node == "n2"
     as_json = answer.to_json()
     assert (as_json["pod"], as_json["node"], as_json["feasible"]) == ("default/web", "n2", ["n2"])
 
 
 def test_pod_asked_about_stands_in_for_the_one_in_the_cluster():
     answer = _ask([_file(node("n1", cpu="2"), pod("web", cpu="2", on="n1"))], _pod_file(pod("web", cpu="2")))
-    assert answer.winner == "n1"
+    assert answer.evaluation.node == "n1"
 
 
 def test_objects_in_the_pods_file_belong_to_the_cluster():
@@ -54,14 +54,14 @@ def test_objects_in_the_pods_file_belong_to_the_cluster():
 
 def test_any_scheduler_name_is_served_unless_a_configuration_says_which():
     asked = _pod_file(pod("web", schedulerName="podium"))
-    assert _ask([_file(node("n1"))], asked).winner == "n1"
+    assert _ask([_file(node("n1"))], asked).evaluation.node == "n1"
     with pytest.raises(ClusterError, match="no profile is named 'podium'"):
         _ask([_file(node("n1"))], asked, any_scheduler=False)
 
 
 def test_gates_are_told_beside_where_the_pod_would_go():
     answer = _ask([_file(node("n1"))], _pod_file(pod("web", schedulingGates=[{"name": "hold"}])))
-    assert answer.winner == "n1"
+    assert answer.evaluation.node == "n1"
     assert answer.to_json()["preenqueue"] == [
         {
             "code": "UnschedulableAndUnresolvable",
@@ -114,7 +114,11 @@ def test_a_workload_stands_for_a_pod_such_as_it_makes():
     ):
         workload = {"apiVersion": "x/v1", "kind": kind, "metadata": metadata, "spec": made}
         answer = _ask([_file(node("n1", cpu="1"), node("n2"))], _pod_file(workload))
-        assert (answer.pod.key, answer.pod.metadata.labels, answer.winner) == ("shop/web", {"app": "web"}, "n2")
+        assert (answer.pod.key, answer.pod.metadata.labels, answer.evaluation.node) == (
+            "shop/web",
+            {"app": "web"},
+            "n2",
+        )
 
 
 _CLAIM = {

@@ -1,0 +1,116 @@
+"""What a world costs: forks of a large cluster, until and when they are written to."""
+
+from __future__ import annotations
+
+import gc
+import time
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from typing import Final
+
+import msgspec
+from rich.table import Table
+
+from benchmarks.nodes import node
+from benchmarks.targets import Check, at_most
+from podium import Cluster
+from podium.config import default_configuration
+from podium.engine.store import ObjectStore
+from podium.objects.core import Node
+from podium.objects.resource_types import NODES, PODS
+from podium.testing import pod
+
+_NODE_COUNT: Final = 5_000
+_POD_COUNT: Final = 50_000
+_FORKS: Final = 1_000
+_WRITTEN: Final = 20
+_FORK_MS_MAX: Final = 2.0
+_FORK_KB_MAX: Final = 200.0
+
+
+@dataclass(frozen=True, slots=True)
+class ForkCosts:
+    """Units: milliseconds of wall time and kilobytes for one fork, medians where there are several."""
+
+    nodes: int
+    pods: int
+    alive: int
+    fork_ms: float
+    fork_kb: float
+    first_pod_ms: float
+    first_node_ms: float
+    next_change_ms: float
+    written_kb: float
+
+
+def measure(nodes: int = _NODE_COUNT, pods: int = _POD_COUNT, forks: int = _FORKS) -> ForkCosts:
+    """Fork a cluster, and write to some of the forks."""
+    cluster = _cluster(nodes, pods)
+    cluster.evaluate(pod("asked", spec={"schedulerName": "default-scheduler"}))
+    worlds: list[Cluster] = []
+    fork_ms = _ms(lambda: worlds.extend(cluster.fork() for _ in range(forks)))
+    fork_kb = _kb(lambda: worlds.extend(cluster.fork() for _ in range(forks)))
+    written, node_name = min(_WRITTEN, forks // 3), cluster.nodes[1].name
+    first_pod = [_ms(partial(each.remove, "Pod", "pod-000001")) for each in worlds[:written]]
+    first_node = [_ms(partial(each.remove, "Node", node_name)) for each in worlds[written : 2 * written]]
+    next_change = [_ms(partial(each.remove, "Pod", "pod-000002")) for each in worlds[:written]]
+    written_kb = _kb(partial(worlds[-1].remove, "Pod", "pod-000001"))
+    medians = map(median, (first_pod, first_node, next_change))
+    return ForkCosts(nodes, pods, forks, fork_ms / forks, fork_kb / forks, *medians, written_kb)
+
+
+def _cluster(nodes: int, pods: int) -> Cluster:
+    made = [msgspec.convert(node(number), Node) for number in range(nodes)]
+    running = (
+        pod(f"pod-{number:06}", node=made[number % nodes].name, cpu="100m", labels={"app": f"{number % 50}"})
+        for number in range(pods)
+    )
+    objects = [*((NODES, each) for each in made), *((PODS, each) for each in running)]
+    return Cluster(default_configuration(), ObjectStore(objects))
+
+
+def _ms(work: Callable[[], object]) -> float:
+    started_s = time.perf_counter()
+    work()
+    return (time.perf_counter() - started_s) * 1e3
+
+
+def _kb(work: Callable[[], object]) -> float:
+    """What is still there of the memory that it has taken."""
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    work()
+    taken = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    return taken / 1e3
+
+
+def checks(costs: ForkCosts) -> list[Check]:
+    """What was promised of a fork that is not written to."""
+    size = f"a fork of {costs.nodes:,} nodes and {costs.pods:,} pods"
+    return [
+        at_most(f"{size}, {costs.alive:,} alive", costs.fork_ms, _FORK_MS_MAX, " ms"),
+        at_most(f"{size}, until it is written to", costs.fork_kb, _FORK_KB_MAX, " kB"),
+    ]
+
+
+def table(costs: ForkCosts) -> Table:
+    """What people read."""
+    shown = Table("", "one fork", title="Worlds: forks of a cluster", title_justify="left")
+    for heading, value in (
+        ("nodes", f"{costs.nodes:,}"),
+        ("pods", f"{costs.pods:,}"),
+        ("alive", f"{costs.alive:,}"),
+        ("fork ms", f"{costs.fork_ms:.3f}"),
+        ("fork kB", f"{costs.fork_kb:.3f}"),
+        ("first pod ms", f"{costs.first_pod_ms:.1f}"),
+        ("first node ms", f"{costs.first_node_ms:.1f}"),
+        ("next change ms", f"{costs.next_change_ms:.3f}"),
+        ("written kB", f"{costs.written_kb:,.0f}"),
+    ):
+        shown.add_row(heading, value)
+    return shown
