@@ -22,15 +22,15 @@ from podium.cluster import Cache
 from podium.config import load
 from podium.daemon.observers import PluginMetrics
 from podium.engine.placing import Engine
-from podium.framework.cycle_state import CycleState
-from podium.framework.runtime import Framework
-from podium.framework.schedule import Suggested
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.cycle.schedule import Suggested
+from podium.framework.profile.runtime import Framework
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import ALL, KubeObject
 from podium.plugins import IN_TREE
 from podium.telemetry import Metrics
-from podium.testing.handle import StillHandle
+from podium.testing.handle import RecordingHandle
 
 NODES: Final = (1_000, 5_000, 15_000)
 ATTEMPTS: Final = 2_000
@@ -85,7 +85,7 @@ class FullCluster:
             else:
                 listed.append(each)
         profile = load(msgspec.json.encode(configuration()).decode(), "benchmark").config.profiles[0]
-        handle = StillHandle(self._cache.snapshot(), listed)
+        handle = RecordingHandle(self._cache.snapshot(), listed)
         self._framework = Framework(profile, IN_TREE, handle, PluginMetrics(Metrics()))
         self._engine = Engine(self._cache, handle.nominator, percentage_of_nodes_to_score=0)
         self.placed = 0

@@ -83,7 +83,7 @@ def costs(stats: pstats.Stats) -> list[Cost]:
 
 
 def place(code: Code) -> str:
-    """Where a function is, without the directories that say nothing: `framework/search.py:104 search`."""
+    """Where a function is, without the directories that say nothing: `framework/cycle/search.py:104 search`."""
     file, line, name = code
     if file == "~":
         return name

@@ -11,12 +11,12 @@ from typing import Any
 from podium.binder import BINDING_CYCLE
 from podium.client.reflector_states import TRANSITIONS
 from podium.cluster.pod_states import POD_STATES
-from podium.daemon.election import LEASE
 from podium.lib.state_table import StateTable
-from podium.queues import PLACES
+from podium.queues import QUEUE_STATES
+from podium.service.election import LEASE
 
 PAGE = Path(__file__).parents[1] / "ARCHITECTURE.md"
-TABLES: tuple[StateTable[Any, Any], ...] = (PLACES, POD_STATES, BINDING_CYCLE, TRANSITIONS, LEASE)
+TABLES: tuple[StateTable[Any, Any], ...] = (QUEUE_STATES, POD_STATES, BINDING_CYCLE, TRANSITIONS, LEASE)
 
 _BEGIN, _END = "<!-- diagrams -->", "<!-- /diagrams -->"
 

@@ -17,7 +17,7 @@ from podium.binder.binding_cycle import (
     StatusWriter,
 )
 from podium.binder.binding_stage import BINDING_CYCLE, BindingEvent, BindingStage
-from podium.binder.event import (
+from podium.binder.events.event import (
     Event,
     ObjectReference,
     deleting_pod_skipped,
@@ -26,8 +26,8 @@ from podium.binder.event import (
     reference_to,
     scheduled,
 )
-from podium.binder.event_recorder import EventRecorder, RecorderStatistics
-from podium.binder.extender_pool import ExtenderPool
+from podium.binder.events.recorder import EventRecorder, RecorderStatistics
+from podium.binder.extenders.pool import ExtenderPool
 from podium.binder.pods_in_pre_bind import PodInPreBind, PodsInPreBind
 from podium.binder.preemption import Preemption, PreemptionExecutor, PreemptionsUnderWay
 from podium.binder.preemption_loops import PreemptionLoops

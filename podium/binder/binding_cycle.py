@@ -17,13 +17,13 @@ from typing import Protocol
 import anyio
 
 from podium.binder.binding_stage import BINDING_CYCLE, BindingEvent, BindingStage
-from podium.binder.event import Event, scheduled
+from podium.binder.events.event import Event, scheduled
 from podium.binder.plugin_calls import AsyncMethod, answering_nothing, failure, outcome_of, pre_flight, raised_in
 from podium.binder.pods_in_pre_bind import PodsInPreBind
 from podium.binder.waiting_pods import WaitingPod, WaitingPods
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import BindPlugin, Plugin, PostBindPlugin, PreBindPlugin
-from podium.framework.status import SKIP, Code, PluginError, Status, error_status
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import BindPlugin, Plugin, PostBindPlugin, PreBindPlugin
+from podium.framework.contract.status import SKIP, Code, PluginError, Status, error_status
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError

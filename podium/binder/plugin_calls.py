@@ -18,9 +18,9 @@ from typing import Final
 import anyio
 
 from podium.config import IN_TREE_PLUGINS
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import Plugin, PreBindPlugin, PreBindPreFlightResult
-from podium.framework.status import (
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import Plugin, PreBindPlugin, PreBindPreFlightResult
+from podium.framework.contract.status import (
     MAY_REJECT,
     Code,
     PluginError,

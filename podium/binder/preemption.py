@@ -21,7 +21,7 @@ from typing import Final, Protocol
 import anyio
 
 from podium.binder.binding_cycle import Recorder
-from podium.binder.event import preempted
+from podium.binder.events.event import preempted
 from podium.binder.pods_in_pre_bind import PodsInPreBind
 from podium.binder.preemption_loops import PreemptionLoops
 from podium.binder.waiting_pods import WaitingPods
@@ -65,7 +65,7 @@ class PreemptionObserver(Protocol):
 
 
 class PreemptionsUnderWay:
-    """Who makes room for whom. Implements `podium.framework.interface.Preemptions`.
+    """Who makes room for whom. Implements `podium.framework.contract.interface.Preemptions`.
 
     Args:
         lookup: the pod of that key as the API server last had it.

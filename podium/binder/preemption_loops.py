@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from podium.binder.event import Event, noted
+from podium.binder.events.event import Event, noted
 from podium.lib.clock import Clock
 from podium.lib.expiring import ExpiringCache
 from podium.lib.log import get_logger

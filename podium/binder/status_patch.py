@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from podium.binder.event import truncated
-from podium.framework.status import Status
+from podium.binder.events.event import truncated
+from podium.framework.contract.status import Status
 from podium.objects.core import Pod, PodCondition
 from podium.objects.times import format_time
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 import anyio
 
 from podium.config import format_duration
-from podium.framework.runtime import PERMIT_TIMEOUT_S_MAX
-from podium.framework.status import Code, Status
+from podium.framework.contract.status import Code, Status
+from podium.framework.profile.runtime import PERMIT_TIMEOUT_S_MAX
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 

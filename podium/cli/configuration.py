@@ -26,8 +26,8 @@ from podium.config import (
     unsupported,
     validate,
 )
-from podium.framework.interface import Plugin
-from podium.framework.runtime import points_of
+from podium.framework.contract.interface import Plugin
+from podium.framework.profile.runtime import points_of
 from podium.plugins.discovery import DiscoveryError, discover
 
 EXIT_BAD_CONFIGURATION = 1
@@ -159,16 +159,16 @@ def not_constructed(good: Usable) -> tuple[str, ...]:
     Nothing else runs them before a daemon does: an unknown field, or a constructor that fails, would show only then.
     """
     from podium.cluster import Snapshot
-    from podium.framework.runtime import construct, constructed
-    from podium.framework.status import PluginError
+    from podium.framework.contract.status import PluginError
+    from podium.framework.profile.runtime import construct, constructed
     from podium.queues import build_hint_map
-    from podium.testing.handle import StillHandle
+    from podium.testing.handle import RecordingHandle
 
     problems: list[str] = []
     for profile in good.config.profiles:
         for name in constructed(profile, good.plugins):
             try:
-                build_hint_map([construct(good.plugins[name], profile, StillHandle(Snapshot(), ()))])
+                build_hint_map([construct(good.plugins[name], profile, RecordingHandle(Snapshot(), ()))])
             except PluginError as error:
                 problems.append(str(error))
     return tuple(dict.fromkeys(problems))

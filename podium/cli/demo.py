@@ -97,7 +97,7 @@ def _run(plan: Plan, console: Console) -> Outcome:
     from podium.cli.demo_progress import LiveProgress, PlainProgress
     from podium.cli.demo_run import StoppedEarlyError, run
     from podium.cli.demo_server import ServerError
-    from podium.framework.status import PluginError
+    from podium.framework.contract.status import PluginError
     from podium.objects.api_errors import ApiError
 
     _log_warnings_only(console)

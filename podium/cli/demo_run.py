@@ -22,7 +22,7 @@ from podium.client.informer_set import InformerSet
 from podium.client.session import LIST_BYTES_MAX, ApiSession
 from podium.config import KubeSchedulerConfiguration
 from podium.daemon.app import App, Options
-from podium.framework.interface import Plugin
+from podium.framework.contract.interface import Plugin
 from podium.lib.clock import Clock
 from podium.lib.system_clock import SystemClock
 from podium.objects.core import Pod

@@ -136,7 +136,7 @@ def _answer_pod(
     from podium.cli.evaluate_table import print_table
     from podium.engine.errors import ClusterError
     from podium.evaluate import Question
-    from podium.framework.status import PluginError, ScheduleError
+    from podium.framework.contract.status import PluginError, ScheduleError
     from podium.objects import resource_types
 
     try:

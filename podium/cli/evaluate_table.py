@@ -11,7 +11,7 @@ from rich.text import Text
 
 from podium.cli.plain_text import plain
 from podium.evaluate import PodAnswer
-from podium.framework.scoring import Scores
+from podium.framework.cycle.scoring import Scores
 
 _WIDTH_PIPED = 200
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")

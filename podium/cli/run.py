@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from podium.cli import event_loop
+from podium.cli.access import door_options, take_doors
 from podium.cli.configuration import connection_options, feature_gates_option, plugin_option, usable
-from podium.cli.doors import door_options, take_doors
 from podium.cli.durations import duration
 from podium.cli.leader_election import leader_election_options, with_options
 from podium.cli.logs import logging_options
@@ -31,7 +31,7 @@ def _address(_: click.Context, parameter: click.Parameter, text: str) -> str:
 def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
     if not text:
         return ()
-    from podium.daemon.serving import TlsLimits
+    from podium.service.serving import TlsLimits
 
     names = tuple(filter(None, text.split(",")))
     try:
@@ -122,9 +122,9 @@ def command(
     with garbage.off_while_loading():
         from podium.client.credentials import ConnectionConfigError
         from podium.daemon.app import App, Options, PartFailed
-        from podium.daemon.election import LeadershipLost
-        from podium.daemon.serving import CertificateError, ServingError, TlsLimits
-        from podium.framework.status import PluginError
+        from podium.framework.contract.status import PluginError
+        from podium.service.election import LeadershipLost
+        from podium.service.serving import CertificateError, ServingError, TlsLimits
 
         garbage.keep_what_is_there()
 

@@ -38,7 +38,7 @@ _ASK_AGAIN_S: Final = 2.0
 _FORGIVEN_AFTER_S: Final = 300.0
 
 
-class Pause:
+class RetryPause:
     """Pauses that grow while one follows soon after the other."""
 
     def __init__(self, clock: Clock, first_s: float, longest_s: float) -> None:
@@ -73,8 +73,8 @@ class History:
     def __init__(self, clock: Clock, kinds: Sequence[Witnesses[Any]], start_over: Callable[[], None]) -> None:
         self._kinds = kinds
         self._start_over = start_over
-        self._doubts = Pause(clock, _DOUBT_S_MIN, _DOUBT_S_MAX)
-        self._starts = Pause(clock, START_OVER_EVERY_S, _START_OVER_S_MAX)
+        self._doubts = RetryPause(clock, _DOUBT_S_MIN, _DOUBT_S_MAX)
+        self._starts = RetryPause(clock, START_OVER_EVERY_S, _START_OVER_S_MAX)
         self._awake = anyio.Event()
         self._is_refuted = False
         self._starts_unproven = 0

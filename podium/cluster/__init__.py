@@ -5,20 +5,20 @@ Never knows plugins, never does I/O, never reads a clock.
 """
 
 from podium.cluster.cache import Cache
-from podium.cluster.footprint import Footprint, HostPort, footprint, host_ports
 from podium.cluster.node_info import NodeInfo
 from podium.cluster.pod_states import CacheError
+from podium.cluster.pod_usage import HostPort, PodUsage, host_ports, pod_usage
 from podium.cluster.snapshot import IntArray, Rows, Snapshot
 
 __all__ = [
     "Cache",
     "CacheError",
-    "Footprint",
     "HostPort",
     "IntArray",
     "NodeInfo",
+    "PodUsage",
     "Rows",
     "Snapshot",
-    "footprint",
     "host_ports",
+    "pod_usage",
 ]

@@ -18,8 +18,8 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from podium.cluster.closed_nodes import ITSELF, ClosedNodes, brief
-from podium.cluster.footprint import Footprint, footprint, footprint_without_requests, unread_part
 from podium.cluster.pod_states import PodEvent, PodState, next_state
+from podium.cluster.pod_usage import PodUsage, pod_usage, pod_usage_without_requests, unread_part
 from podium.cluster.snapshot import Snapshot
 from podium.lib.log import get_logger
 from podium.objects.core import Node, Pod
@@ -40,7 +40,7 @@ ReportBroken: TypeAlias = Callable[[Node | Pod, FieldError], None]
 class _CachedPod(NamedTuple):
     state: PodState
     pod: Pod
-    footprint: Footprint
+    pod_usage: PodUsage
     unread: str
     """What of the pod cannot be read, so that its node is closed; empty where all that counts can."""
 
@@ -58,14 +58,14 @@ class Cache:
     """Pods by UID and nodes by name, as the API server and the scheduler's own decisions have them.
 
     Args:
-        footprint_of: what a pod takes up on its node; raises FieldError where that cannot be read.
+        pod_usage_of: what a pod takes up on its node; raises FieldError where that cannot be read.
 
     Invariant: every pod that is assumed or added counts on exactly one node name, whether or not that node exists.
     """
 
-    def __init__(self, report_broken: ReportBroken, footprint_of: Callable[[Pod], Footprint] = footprint) -> None:
+    def __init__(self, report_broken: ReportBroken, pod_usage_of: Callable[[Pod], PodUsage] = pod_usage) -> None:
         self._report_broken = report_broken
-        self._footprint_of = footprint_of
+        self._pod_usage_of = pod_usage_of
         self._reported: dict[str, str] = {}
         self._pods: dict[str, _CachedPod] = {}
         self._on_node: dict[str, dict[str, _CachedPod]] = {}
@@ -123,7 +123,7 @@ class Cache:
         self._change(lambda snapshot: snapshot.put_node(node, allocatable, allowed_pods))
         if known is None:
             for cached in self._on_node.get(name, {}).values():
-                self._log_add(cached.pod, cached.footprint)
+                self._log_add(cached.pod, cached.pod_usage)
             if self._closed.why(name):
                 self._log_closed(name)
         self._note_unread(name, ITSELF, "" if error is None else brief("the node", error))
@@ -238,7 +238,7 @@ class Cache:
         on_node = self._on_node.get(node_name, {}).values()
         requested: Counter[str] = Counter()
         for cached in on_node:
-            requested.update(cached.footprint.requests)
+            requested.update(cached.pod_usage.requests)
         offer = self._offers.get(node_name)
         pods = [cached.pod for cached in on_node]
         return NodeDump(offer is None, requested, {} if offer is None else offer[0], pods)
@@ -261,9 +261,9 @@ class Cache:
         allocatable, allowed_pods = offer
         asked: Counter[str] = Counter()
         for each in counted:
-            asked.update(each.footprint.requests)
+            asked.update(each.pod_usage.requests)
         return len(counted) > allowed_pods or any(
-            amount and asked[name] > allocatable.get(name, 0) for name, amount in cached.footprint.requests.items()
+            amount and asked[name] > allocatable.get(name, 0) for name, amount in cached.pod_usage.requests.items()
         )
 
     # ------------------------------------------------------------ the whole
@@ -313,16 +313,16 @@ class Cache:
 
     # ------------------------------------------------------------ inside
 
-    def _read(self, pod: Pod) -> tuple[Footprint, str]:
+    def _read(self, pod: Pod) -> tuple[PodUsage, str]:
         """What the pod takes up, and what of that cannot be read."""
         try:
-            taken = self._footprint_of(pod)
+            taken = self._pod_usage_of(pod)
             # Looked at here, since an attempt comes by: of most pods there is no need to ask.
             affinity = pod.spec.affinity
             minds_others = affinity is not None and affinity.pod_anti_affinity is not None
             unread = unread_part(pod) if minds_others or pod.__class__ is UnreadablePod else None
         except FieldError as error:
-            taken, unread = footprint_without_requests(pod), error
+            taken, unread = pod_usage_without_requests(pod), error
         if unread is None:
             return taken, ""
         self._report_once(pod.uid, pod, unread)
@@ -348,7 +348,7 @@ class Cache:
     def _insert(self, state: PodState, pod: Pod) -> None:
         cached = self._keep(_CachedPod(state, pod, *self._read(pod)))
         if pod.node_name in self._nodes:
-            self._log_add(pod, cached.footprint)
+            self._log_add(pod, cached.pod_usage)
         if cached.unread:
             self._note_unread(pod.node_name, pod.uid, cached.unread)
 
@@ -386,7 +386,7 @@ class Cache:
         if unread != cached.unread:
             self._note_unread(pod.node_name, pod.uid, unread)
 
-    def _log_add(self, pod: Pod, taken: Footprint) -> None:
+    def _log_add(self, pod: Pod, taken: PodUsage) -> None:
         self._change(lambda snapshot: snapshot.add_pod(snapshot.row_of[pod.node_name], pod, taken))
 
     def _change(self, change: Callable[[Snapshot], None]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from podium.cluster.footprint import HostPort
+from podium.cluster.pod_usage import HostPort
 
 ANY_ADDRESS = "0.0.0.0"
 

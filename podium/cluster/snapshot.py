@@ -15,14 +15,14 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster.carried_terms import CarriedTerms, TermCounter
-from podium.cluster.footprint import Footprint
+from podium.cluster.existing_terms import ExistingTerms, TermCounter
 from podium.cluster.host_ports import HostPortIndex
 from podium.cluster.images import ImageIndex
 from podium.cluster.labels import LabelColumn, LabelColumns
 from podium.cluster.node_info import NodeInfo
 from podium.cluster.node_tree import NodeTree
 from podium.cluster.pod_counts import CHANGES_KEPT, PodCounter, PodCounts
+from podium.cluster.pod_usage import PodUsage
 from podium.cluster.volumes_in_use import VolumesInUse
 from podium.lib.change_log import ChangeLog
 from podium.objects.core import Node, Pod, Taint
@@ -69,7 +69,7 @@ class Snapshot:
         self.closed: Mapping[int, str] = {}
         """The rows whose nodes take no new pods, and why: something there cannot be read in full."""
         self.pod_counts: PodCounter = PodCounts(self.pods)
-        self.carried_terms: TermCounter = CarriedTerms(self.pods)
+        self.existing_terms: TermCounter = ExistingTerms(self.pods)
         self.volumes_in_use = VolumesInUse()
         self._allowed_pods: IntArray = np.zeros(0, np.int64)
         self._allocatable: IntArray = np.zeros((3, 0), np.int64)
@@ -84,7 +84,7 @@ class Snapshot:
         self._order_is_stale = False
         self._is_fork = False
         self._shares_nodes = self._shares_pods = False
-        self._footprints: list[dict[str, Footprint]] = []
+        self._pod_usages: list[dict[str, PodUsage]] = []
         self._show()
 
     # ------------------------------------------------------------ questions
@@ -115,9 +115,9 @@ class Snapshot:
         assert node is not None, f"row {row} has no node"
         return node.metadata.name
 
-    def footprints(self, row: int) -> Mapping[str, Footprint]:
+    def pod_usages(self, row: int) -> Mapping[str, PodUsage]:
         """What each pod on the row's node takes up, by uid, in the order of its pods."""
-        return self._footprints[row]
+        return self._pod_usages[row]
 
     @property
     def allowed_pods(self) -> IntArray:
@@ -203,11 +203,11 @@ class Snapshot:
         self._tree.remove(name)
         self._order_is_stale = True
         self.images.remove(row, node)
-        for footprint in self._footprints[row].values():
-            self.host_ports.remove(row, footprint.host_ports)
+        for pod_usage in self._pod_usages[row].values():
+            self.host_ports.remove(row, pod_usage.host_ports)
         for pod in self.pods[row].values():
             self._take_out_of_indexes(row, pod)
-        self.nodes[row], self.pods[row], self._footprints[row] = None, {}, {}
+        self.nodes[row], self.pods[row], self._pod_usages[row] = None, {}, {}
         self._unschedulable[row] = False
         self._taint_set_ids[row] = 0
         self._labels.set(row, {})
@@ -216,36 +216,36 @@ class Snapshot:
         self._usage[:, row] = 0
         self._free_rows.append(row)
 
-    def add_pod(self, row: int, pod: Pod, footprint: Footprint) -> None:
+    def add_pod(self, row: int, pod: Pod, pod_usage: PodUsage) -> None:
         """Put a pod on the row's node."""
         uid = pod.uid
         assert uid not in self.pods[row], f"{pod.key} is on {self.name(row)} already"
         self.pods[row] = {**self.pods[row], uid: pod}
-        self._footprints[row] = {**self._footprints[row], uid: footprint}
-        self._count(row, footprint, 1)
-        if footprint.host_ports:
-            self.host_ports.add(row, footprint.host_ports)
+        self._pod_usages[row] = {**self._pod_usages[row], uid: pod_usage}
+        self._count(row, pod_usage, 1)
+        if pod_usage.host_ports:
+            self.host_ports.add(row, pod_usage.host_ports)
         self._put_into_indexes(row, pod)
 
     def remove_pod(self, row: int, uid: str) -> Pod:
         """Take a pod off the row's node and return it."""
-        pods, footprints = dict(self.pods[row]), dict(self._footprints[row])
-        pod, footprint = pods.pop(uid), footprints.pop(uid)
-        self.pods[row], self._footprints[row] = pods, footprints
-        self._count(row, footprint, -1)
-        if footprint.host_ports:
-            self.host_ports.remove(row, footprint.host_ports)
+        pods, pod_usages = dict(self.pods[row]), dict(self._pod_usages[row])
+        pod, pod_usage = pods.pop(uid), pod_usages.pop(uid)
+        self.pods[row], self._pod_usages[row] = pods, pod_usages
+        self._count(row, pod_usage, -1)
+        if pod_usage.host_ports:
+            self.host_ports.remove(row, pod_usage.host_ports)
         self._take_out_of_indexes(row, pod)
         return pod
 
-    def replace_pod(self, row: int, pod: Pod, footprint: Footprint) -> None:
+    def replace_pod(self, row: int, pod: Pod, pod_usage: PodUsage) -> None:
         """Put a newer state of a pod in the place of the one that is there."""
         uid = pod.uid
-        if self._footprints[row][uid] == footprint and _looks_the_same(self.pods[row][uid], pod):
+        if self._pod_usages[row][uid] == pod_usage and _looks_the_same(self.pods[row][uid], pod):
             self.pods[row] = {**self.pods[row], uid: pod}
         else:
             self.remove_pod(row, uid)
-            self.add_pod(row, pod, footprint)
+            self.add_pod(row, pod, pod_usage)
 
     def settle(self) -> None:
         """Bring `order` up to date after nodes came or went. A change of zone alone leaves it, as upstream does.
@@ -274,8 +274,8 @@ class Snapshot:
         twin._shares_pods = False
         twin.pods = list(self.pods)
         twin.pod_counts = self.pod_counts.fork(twin.pods)
-        twin.carried_terms = self.carried_terms.fork(twin.pods)
-        twin._footprints = list(self._footprints)
+        twin.existing_terms = self.existing_terms.fork(twin.pods)
+        twin._pod_usages = list(self._pod_usages)
         twin.host_ports = self.host_ports.copy()
         twin.volumes_in_use = self.volumes_in_use.copy()
         return twin
@@ -292,14 +292,14 @@ class Snapshot:
         twin._shown_usage = _shown(twin._usage)
         return twin
 
-    def usage_of(self, footprints: Sequence[Footprint]) -> IntArray:
+    def usage_of(self, pod_usages: Sequence[PodUsage]) -> IntArray:
         """What each of them adds to the usage of a node. Shape: a row for each of the usage columns.
 
-        Cost: equal footprints are mostly one object, and each object is looked into once.
+        Cost: equal pod_usages are mostly one object, and each object is looked into once.
         """
-        identities = np.fromiter(map(id, footprints), np.int64, len(footprints))
+        identities = np.fromiter(map(id, pod_usages), np.int64, len(pod_usages))
         _, first, which = np.unique(identities, return_index=True, return_inverse=True)
-        columns = [self._usage_column(footprints[at]) for at in first.tolist()]
+        columns = [self._usage_column(pod_usages[at]) for at in first.tolist()]
         return np.array(columns, np.int64).reshape(len(columns), len(self._usage)).T[:, which]
 
     def add_usage(self, rows: Rows, amounts: IntArray) -> None:
@@ -339,23 +339,23 @@ class Snapshot:
         row: IntArray = self._shown_usage[index]
         return row
 
-    def _count(self, row: int, footprint: Footprint, sign: int) -> None:
+    def _count(self, row: int, pod_usage: PodUsage, sign: int) -> None:
         usage = self._usage
         usage[_POD_COUNT, row] += sign
-        usage[_NONZERO_CPU, row] += sign * footprint.nonzero_cpu_milli
-        usage[_NONZERO_MEMORY, row] += sign * footprint.nonzero_memory_bytes
-        for resource, amount in footprint.requests.items():
+        usage[_NONZERO_CPU, row] += sign * pod_usage.nonzero_cpu_milli
+        usage[_NONZERO_MEMORY, row] += sign * pod_usage.nonzero_memory_bytes
+        for resource, amount in pod_usage.requests.items():
             index = self._resource_index.get(resource)
             if index is not None:
                 usage[_FIRST_RESOURCE + index, row] += sign * amount
 
-    def _usage_column(self, footprint: Footprint) -> list[int]:
-        """What a footprint adds to each usage column."""
+    def _usage_column(self, pod_usage: PodUsage) -> list[int]:
+        """What a pod_usage adds to each usage column."""
         column = [0] * len(self._usage)
         column[_POD_COUNT] = 1
-        column[_NONZERO_CPU] = footprint.nonzero_cpu_milli
-        column[_NONZERO_MEMORY] = footprint.nonzero_memory_bytes
-        for resource, amount in footprint.requests.items():
+        column[_NONZERO_CPU] = pod_usage.nonzero_cpu_milli
+        column[_NONZERO_MEMORY] = pod_usage.nonzero_memory_bytes
+        for resource, amount in pod_usage.requests.items():
             index = self._resource_index.get(resource)
             if index is not None:
                 column[_FIRST_RESOURCE + index] = amount
@@ -364,14 +364,14 @@ class Snapshot:
     def _put_into_indexes(self, row: int, pod: Pod) -> None:
         self.pod_counts.add(row, pod)
         if pod.spec.affinity is not None:
-            self.carried_terms.add(row, pod)
+            self.existing_terms.add(row, pod)
         if pod.spec.volumes:
             self.volumes_in_use.add(row, pod)
 
     def _take_out_of_indexes(self, row: int, pod: Pod) -> None:
         self.pod_counts.remove(row, pod)
         if pod.spec.affinity is not None:
-            self.carried_terms.remove(row, pod)
+            self.existing_terms.remove(row, pod)
         if pod.spec.volumes:
             self.volumes_in_use.remove(row, pod)
 
@@ -386,10 +386,10 @@ class Snapshot:
         known = self._resource_index
         self._resource_index = {**known, **{resource: at for at, resource in enumerate(new, len(known))}}
         used = np.zeros((len(new), len(self.nodes)), np.int64)
-        for row, footprints in enumerate(self._footprints):
-            for footprint in footprints.values():
+        for row, pod_usages in enumerate(self._pod_usages):
+            for pod_usage in pod_usages.values():
                 for at, resource in enumerate(new):
-                    used[at, row] += footprint.requests.get(resource, 0)
+                    used[at, row] += pod_usage.requests.get(resource, 0)
         self._usage = np.concatenate((self._usage, used))
         self._allocatable = np.concatenate((self._allocatable, np.zeros_like(used)))
         self._show()
@@ -425,7 +425,7 @@ class Snapshot:
         more = size - before
         self.nodes.extend([None] * more)
         self.pods.extend({} for _ in range(more))
-        self._footprints.extend({} for _ in range(more))
+        self._pod_usages.extend({} for _ in range(more))
         self._unschedulable = np.concatenate((self._unschedulable, np.zeros(more, np.bool_)))
         self._taint_set_ids = np.concatenate((self._taint_set_ids, np.zeros(more, np.int32)))
         self._allowed_pods = np.concatenate((self._allowed_pods, np.zeros(more, np.int64)))

@@ -38,7 +38,7 @@ from podium.binder import (
     PreemptionsUnderWay,
     WaitingPods,
 )
-from podium.binder.event import leader_election
+from podium.binder.events.event import leader_election
 from podium.client.credentials import Credentials, load
 from podium.client.dispatcher import IN_FLIGHT_MAX, Dispatcher
 from podium.client.informer import Informer
@@ -51,47 +51,22 @@ from podium.config import KubeSchedulerConfiguration
 from podium.config import effective as effective_configuration
 from podium.daemon.cache_dump import CacheDump
 from podium.daemon.conflicts import Conflicts
-from podium.daemon.election import (
-    Elector,
-    LeadershipLost,
-    LeaseLock,
-    Term,
-    Timings,
-    ending_if_stopped_for_too_long,
-    request_deadline_s,
-)
 from podium.daemon.extenders import kept_whole, without_secrets
 from podium.daemon.failures import FailureHandler
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import RESOURCE_EVENTS, BrokenObjects, NodeHandler, PodHandler, ResourceHandler
-from podium.daemon.loop import Collaborators, SchedulingLoop
+from podium.daemon.loop import LoopDependencies, SchedulingLoop
 from podium.daemon.observers import PluginMetrics, QueueMetrics, RequestMetrics, read_statistics
-from podium.daemon.serving import (
-    Check,
-    DoorOptions,
-    Doors,
-    Health,
-    ProbeStandIn,
-    Server,
-    ServingTls,
-    TlsLimits,
-    open_doors,
-    ping,
-    queue_page,
-    serve,
-    serving_tls,
-)
-from podium.daemon.stall_watch import StallWatch
+from podium.daemon.queue_page import queue_page
 from podium.daemon.status_writes import StatusWrites
 from podium.daemon.stray_pods import StrayPods
 from podium.daemon.verdict_log import explainer_for
-from podium.daemon.wakeup import WakeUp
 from podium.daemon.watchdog import Watchdog
 from podium.engine.placing import Engine
-from podium.framework.extenders import Extenders
-from podium.framework.interface import Plugin
-from podium.framework.runtime import Framework
-from podium.framework.scoring import NearBest, choose
+from podium.framework.contract.interface import Plugin
+from podium.framework.cycle.extenders import Extenders
+from podium.framework.cycle.scoring import NearBest, choose
+from podium.framework.profile.runtime import Framework
 from podium.lib import garbage
 from podium.lib.clock import Clock
 from podium.lib.error_words import Worded, words_of
@@ -101,7 +76,32 @@ from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS
 from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
-from podium.queues import Nominator, Place, PodBackoff, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
+from podium.queues import Nominator, PodBackoff, QueueProfile, QueueState, QueueTimes, SchedulingQueue, build_hint_map
+from podium.service.election import (
+    Elector,
+    LeadershipLost,
+    LeaseLock,
+    Term,
+    Timings,
+    ending_if_stopped_for_too_long,
+    request_deadline_s,
+)
+from podium.service.serving import (
+    Access,
+    AccessOptions,
+    Check,
+    Health,
+    ProbeStandIn,
+    Server,
+    ServingTls,
+    TlsLimits,
+    open_access,
+    ping,
+    serve,
+    serving_tls,
+)
+from podium.service.stall_watch import StallWatch
+from podium.service.wakeup import WakeUp
 from podium.telemetry import Metrics, flush_log, verbosity
 
 log = get_logger("daemon")
@@ -132,7 +132,7 @@ class Options:
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
     tls_limits: TlsLimits = field(default_factory=TlsLimits)
-    doors: DoorOptions = field(default_factory=DoorOptions)
+    doors: AccessOptions = field(default_factory=AccessOptions)
     pod_max_in_unschedulable_s: float = 300.0
     preempts_pods_of_others: bool = False
     avoids_conflicts: bool = False
@@ -218,7 +218,7 @@ class App:
                 keep=kept_whole(self._config.extenders),
             )
             parts, wake_up = self._wire(session, informers, requests)
-            informers.consistency.when_good(wake_up.ring)
+            informers.consistency.when_good(wake_up.set)
             await stack.enter_async_context(parts.extender_pool)
             self._loop = SchedulingLoop(parts, wake_up)
             doors = await self._open(stack, credentials, parts.queue)
@@ -252,7 +252,7 @@ class App:
 
     def _wire(
         self, session: ApiSession, informers: InformerSet, requests: RequestMetrics
-    ) -> tuple[Collaborators, WakeUp]:
+    ) -> tuple[LoopDependencies, WakeUp]:
         config, clock, metrics = self._config, self._clock, self.metrics
         pods = informers.informer(PODS)
         connection = config.client_connection
@@ -306,7 +306,7 @@ class App:
         metrics.read_pending_pods(lambda: queue.statistics().pending_pods)
         metrics.read_cache_size(cache.statistics)
         read_statistics(metrics, recorder, dispatcher, informers)
-        parts = Collaborators(
+        parts = LoopDependencies(
             frameworks=frameworks,
             cache=cache,
             queue=queue,
@@ -328,7 +328,7 @@ class App:
                 pods_in_pre_bind=pods_in_pre_bind,
                 nominated_to=queue.nominated_pods_for_node,
                 activate=lambda pod: queue.activate([pod]),
-                is_gated=lambda pod: queue.place(pod) is Place.GATED,
+                is_gated=lambda pod: queue.state_of(pod) is QueueState.GATED,
                 takes_room=lambda uid: cache.pod(uid) is not None,
             ),
             engine=Engine(
@@ -376,7 +376,7 @@ class App:
             first.queue_sort,
             self._clock,
             pods.get,
-            wake=wake_up.ring,
+            wake=wake_up.set,
             times=QueueTimes(
                 PodBackoff(config.pod_initial_backoff_s, config.pod_max_backoff_s),
                 self._options.pod_max_in_unschedulable_s,
@@ -414,7 +414,7 @@ class App:
             )
         )
 
-    async def _open(self, stack: AsyncExitStack, credentials: Credentials, queue: SchedulingQueue) -> Doors | None:
+    async def _open(self, stack: AsyncExitStack, credentials: Credentials, queue: SchedulingQueue) -> Access | None:
         """Serve until the stack is closed; None where nothing is to be served."""
         options = self._options
         if options.secure_port == 0:
@@ -425,13 +425,13 @@ class App:
             bind_address=options.bind_address,
             limits=options.tls_limits,
         )
-        doors = await stack.enter_async_context(open_doors(options.doors, credentials, tls, self._clock))
+        doors = await stack.enter_async_context(open_access(options.doors, credentials, tls, self._clock))
         server = await stack.enter_async_context(self._serve(tls, doors, queue))
         if self._watchdog is not None and server.listener is not None:
             self._watchdog.stand_in(ProbeStandIn(server.listener, lambda: tls.context))
         return doors
 
-    def _serve(self, tls: ServingTls, doors: Doors, queue: SchedulingQueue) -> AbstractAsyncContextManager[Server]:
+    def _serve(self, tls: ServingTls, doors: Access, queue: SchedulingQueue) -> AbstractAsyncContextManager[Server]:
         options = self._options
         leading: dict[str, Check] = {} if self._term is None else {"leaderElection": self._term.health}
         checks: dict[str, Check] = {"shutdown": self._check_shutdown, "sched-handler-sync": self._check_synced}
@@ -462,10 +462,10 @@ class App:
         self,
         credentials: Credentials,
         informers: InformerSet,
-        parts: Collaborators,
+        parts: LoopDependencies,
         loop: SchedulingLoop,
         elector: Elector | None,
-        doors: Doors | None,
+        doors: Access | None,
         started: Callable[[], None],
     ) -> None:
         async with anyio.create_task_group() as tasks:
@@ -551,11 +551,11 @@ class App:
                 log.info("Requested to terminate, exiting", signal=received.name)
                 self.stop()
 
-    def _dump(self, informers: InformerSet, parts: Collaborators) -> CacheDump:
+    def _dump(self, informers: InformerSet, parts: LoopDependencies) -> CacheDump:
         pods, nodes = informers.informer(PODS), informers.informer(NODES)
         return CacheDump(parts.cache, parts.queue, nodes, pods, self._names.__contains__, self._clock)
 
-    async def _drain(self, loop: SchedulingLoop, parts: Collaborators, elector: Elector | None) -> None:
+    async def _drain(self, loop: SchedulingLoop, parts: LoopDependencies, elector: Elector | None) -> None:
         """Let what is under way end, within bounds: no binding is left half done that the API server still answers."""
         loop.stop()
         with anyio.move_on_after(_DRAIN_S_MAX):

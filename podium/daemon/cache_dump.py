@@ -17,12 +17,12 @@ import anyio
 
 from podium.client.informer import Informer
 from podium.cluster import Cache
-from podium.daemon.wakeup import WakeUp
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.lib.turns import Turns
 from podium.objects.core import Node, Pod
 from podium.queues import SchedulingQueue
+from podium.service.wakeup import WakeUp
 from podium.telemetry import lines_waiting
 
 log = get_logger("debugger")
@@ -66,7 +66,7 @@ class CacheDump:
         async def receive() -> None:
             with anyio.open_signal_receiver(signal.SIGUSR2) as signals:
                 async for _ in signals:
-                    asked.ring()
+                    asked.set()
 
         try:
             async with anyio.create_task_group() as tasks:

@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from podium.cluster import Cache
-from podium.daemon.wakeup import WakeUp
 from podium.lib.clock import Clock
 from podium.lib.expiring import ExpiringCache
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError
 from podium.objects.core import Pod
+from podium.service.wakeup import WakeUp
 from podium.telemetry import Metrics
 
 log = get_logger("conflicts")
@@ -114,7 +114,7 @@ class Conflicts:
         """A pod of ours has left the watch, and was neither deleted nor seen running."""
         if self._is_counting:
             self._doubts.append(pod)
-            self._wake_up.ring()
+            self._wake_up.set()
 
     async def run(self) -> None:
         """Count from now on, and find out about pods that went too soon, one after the other."""

@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from podium.binder import EventRecorder, failed_scheduling, not_scheduled
 from podium.daemon.status_writes import StatusWrite
-from podium.framework.cluster_event import ASSIGNED_POD_DELETE
-from podium.framework.cycle_state import CycleState
-from podium.framework.diagnosis import FitError
-from podium.framework.queued_pod import QueuedPodInfo
-from podium.framework.runtime import Framework
-from podium.framework.status import Code, PluginError, Status
+from podium.framework.contract.cluster_event import ASSIGNED_POD_DELETE
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.status import Code, PluginError, Status
+from podium.framework.cycle.diagnosis import FitError
+from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.core import Pod

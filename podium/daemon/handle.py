@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from random import Random
 
 from podium.binder import EventRecorder, WaitingPods
-from podium.binder.event import noted
+from podium.binder.events.event import noted
 from podium.client.informer_set import InformerSet
 from podium.cluster import Cache, Snapshot
-from podium.framework.interface import ApiClient, Lister, Preemptions
+from podium.framework.contract.interface import ApiClient, Lister, Preemptions
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.resource_types import ObjectT, ResourceType
@@ -18,7 +18,7 @@ from podium.queues import Nominator
 
 @dataclass(frozen=True, slots=True)
 class PluginHandle:
-    """Implements `podium.framework.interface.Handle`."""
+    """Implements `podium.framework.contract.interface.Handle`."""
 
     clock: Clock
     random: Random

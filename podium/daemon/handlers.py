@@ -18,7 +18,7 @@ from podium.cluster import Cache, CacheError
 from podium.cluster.pod_states import PodState
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.stray_pods import StrayPods
-from podium.framework.cluster_event import (
+from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     NODE_ADD,

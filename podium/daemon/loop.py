@@ -36,20 +36,20 @@ from podium.daemon.conflicts import Conflicts
 from podium.daemon.failures import Attempt, FailureHandler
 from podium.daemon.status_writes import StatusWrite, StatusWrites
 from podium.daemon.steps import advance, finish
-from podium.daemon.wakeup import WakeUp
 from podium.engine.placing import Engine
-from podium.framework.cluster_event import ASSIGNED_POD_DELETE
-from podium.framework.cycle_state import CycleState
-from podium.framework.extenders import Pause, Question, Steps
-from podium.framework.queued_pod import QueuedPodInfo
-from podium.framework.runtime import Framework, rejected_on
-from podium.framework.schedule import Decision, DoesNotFit, Failed, Suggested
-from podium.framework.status import Status, error_status
+from podium.framework.contract.cluster_event import ASSIGNED_POD_DELETE
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.status import Status, error_status
+from podium.framework.cycle.extenders import Pause, Question, Steps
+from podium.framework.cycle.schedule import Decision, DoesNotFit, Failed, Suggested
+from podium.framework.profile.runtime import Framework, rejected_on
 from podium.lib.clock import Clock
 from podium.lib.error_words import words_of
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
 from podium.queues import SchedulingQueue
+from podium.service.wakeup import WakeUp
 from podium.telemetry import Metrics
 
 log = get_logger("scheduler")
@@ -68,7 +68,7 @@ _STOPPING = "the scheduler is stopping"
 
 
 @dataclass(frozen=True, slots=True)
-class Collaborators:
+class LoopDependencies:
     """What the loop works with; wired in `app`."""
 
     frameworks: Mapping[str, Framework]
@@ -106,7 +106,7 @@ class SchedulingLoop:
     Invariant: every pod taken from the queue comes back to it, is bound, or is dropped because it needs no scheduling.
     """
 
-    def __init__(self, parts: Collaborators, wake_up: WakeUp) -> None:
+    def __init__(self, parts: LoopDependencies, wake_up: WakeUp) -> None:
         self._parts = parts
         self._wake_up = wake_up
         self._progress = WakeUp()
@@ -134,8 +134,8 @@ class SchedulingLoop:
             self._finishing.cancel()
         for waiting in self._parts.binder.waiting_pods:
             waiting.preempt("", _STOPPING)
-        self._wake_up.ring()
-        self._progress.ring()
+        self._wake_up.set()
+        self._progress.set()
 
     async def run(self) -> None:
         """Schedule until `stop`."""
@@ -208,7 +208,7 @@ class SchedulingLoop:
     def _tell_progress(self) -> None:
         """A request has been made: go on deciding, if that has been waiting for enough of them."""
         if self._is_waiting_for_progress and not self._is_ahead_by(_REQUESTS_WAITING_LOW):
-            self._progress.ring()
+            self._progress.set()
 
     # ------------------------------------------------------------ scheduling cycle
 

@@ -10,8 +10,8 @@ from podium.binder import EventRecorder
 from podium.client.dispatcher import Dispatcher
 from podium.client.informer_set import InformerSet
 from podium.client.reflector import ReflectorStatistics
-from podium.framework.queued_pod import QueuedPodInfo
-from podium.framework.runtime import SLOW_PLUGIN_S
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.profile.runtime import SLOW_PLUGIN_S
 from podium.lib.error_words import words_of
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
@@ -25,7 +25,7 @@ _NO_CODE = "<error>"
 
 
 class PluginMetrics:
-    """Implements `podium.framework.runtime.Observer` and `podium.binder.BindingObserver`."""
+    """Implements `podium.framework.profile.runtime.Observer` and `podium.binder.BindingObserver`."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics

@@ -19,8 +19,8 @@ from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import BrokenObjects
-from podium.framework.interface import Plugin
-from podium.framework.runtime import construct, constructed
+from podium.framework.contract.interface import Plugin
+from podium.framework.profile.runtime import construct, constructed
 from podium.lib.clock import Clock
 from podium.objects.resource_types import NODES, PODS, ResourceType
 from podium.queues import Nominator

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final
 
-from podium.framework.interface import Plugin
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.interface import Plugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.objects.core import Pod
 
 _POINTS: Final[Mapping[str, str]] = {
@@ -95,7 +95,7 @@ def _called_for_a_plugin(frame: FrameType) -> tuple[str, str, str] | None:
     held = frame.f_locals
     if place == ("podium.queues.hints", "_ask"):
         return str(held.get("plugin")), "QueueingHint", _pod_in(held)
-    if place == ("podium.framework.runtime", "_answer"):
+    if place == ("podium.framework.profile.runtime", "_answer"):
         return str(held.get("plugin")), str(held.get("point")), _pod_in(held)
     return None
 

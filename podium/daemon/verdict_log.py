@@ -10,11 +10,11 @@ from collections import defaultdict
 from typing import Final
 
 from podium.cluster import IntArray, Rows, Snapshot
-from podium.framework.details import detail_of_node
-from podium.framework.diagnosis import Diagnosis
-from podium.framework.explainer import Explainer
-from podium.framework.runtime import Framework
-from podium.framework.scoring import Scores
+from podium.framework.cycle.details import detail_of_node
+from podium.framework.cycle.diagnosis import Diagnosis
+from podium.framework.cycle.explainer import Explainer
+from podium.framework.cycle.scoring import Scores
+from podium.framework.profile.runtime import Framework
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
 from podium.plugins.taint_toleration import TaintToleration
@@ -35,7 +35,7 @@ def explainer_for(verbosity: int) -> Explainer | None:
 
 
 class VerdictLog:
-    """Implements `podium.framework.explainer.Explainer`. Cost: a line for each node, and for each score."""
+    """Implements `podium.framework.cycle.explainer.Explainer`. Cost: a line for each node, and for each score."""
 
     def __init__(self, verbosity: int) -> None:
         self._tells_verdicts = verbosity >= _VERDICTS_FROM

@@ -35,12 +35,12 @@ from podium.engine.manifests import Manifest, is_namespaced, read_manifest, reso
 from podium.engine.offline import OfflineHandle, SilentObserver
 from podium.engine.placing import Engine, Placed
 from podium.engine.store import ObjectStore
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import Plugin
-from podium.framework.runtime import Framework, points_of
-from podium.framework.schedule import NO_NODES, Decision, DoesNotFit, Failed, Suggested
-from podium.framework.status import ScheduleError, Status, demand_status
-from podium.framework.survey import survey
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import Plugin
+from podium.framework.contract.status import ScheduleError, Status, demand_status
+from podium.framework.cycle.evaluation import evaluate_all
+from podium.framework.cycle.schedule import NO_NODES, Decision, DoesNotFit, Failed, Suggested
+from podium.framework.profile.runtime import Framework, points_of
 from podium.lib.clock import ManualClock
 from podium.lib.error_words import words_of
 from podium.objects.core import Node, Pod
@@ -331,7 +331,7 @@ class Cluster:
         framework, snapshot = self.framework_for(pod), state.cache.snapshot()
         if not len(snapshot):
             raise ScheduleError(NO_NODES)
-        found = Evaluation(survey(framework, CycleState(), pod, snapshot, state.nominator), snapshot)
+        found = Evaluation(evaluate_all(framework, CycleState(), pod, snapshot, state.nominator), snapshot)
         state.evaluations.add(found)
         return found
 
@@ -403,7 +403,7 @@ class Cluster:
         state.engine.take_back(placed)
 
     def place_all(self, pods: Iterable[PodLike] | None = None) -> list[Placement]:
-        """Place the pods one after the other, as the scheduler would with nothing else going on.
+        """QueueState the pods one after the other, as the scheduler would with nothing else going on.
 
         Each gets one attempt, and what it takes counts for those behind it. Where none fits, preemption is carried
         out: its victims go at once, and the pod is nominated, but not tried again.

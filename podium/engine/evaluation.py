@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from podium.cluster import Snapshot
-from podium.framework.diagnosis import FitError
-from podium.framework.scoring import Scores
-from podium.framework.search import Judged
-from podium.framework.status import Code, Status
-from podium.framework.survey import Help, Survey
+from podium.framework.contract.status import Code, Status
+from podium.framework.cycle.diagnosis import FitError
+from podium.framework.cycle.evaluation import FullEvaluation, Help
+from podium.framework.cycle.scoring import Scores
+from podium.framework.cycle.search import FilterResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Evaluation:
         snapshot: the nodes as they were, by row.
     """
 
-    found: Survey
+    found: FullEvaluation
     snapshot: Snapshot
 
     @property
@@ -37,7 +37,7 @@ class Evaluation:
         return as_answer(self.found, self.snapshot)
 
 
-def as_answer(found: Survey, snapshot: Snapshot) -> dict[str, Any]:
+def as_answer(found: FullEvaluation, snapshot: Snapshot) -> dict[str, Any]:
     """The survey as JSON values."""
     judged, node_count = found.judged, len(snapshot)
     answer: dict[str, Any] = {"prefilter": as_status(judged.rejected)}
@@ -67,7 +67,7 @@ def as_status(status: Status | None) -> dict[str, Any]:
     return answer
 
 
-def _scores(judged: Judged, scores: Scores, snapshot: Snapshot) -> dict[str, Any]:
+def _scores(judged: FilterResult, scores: Scores, snapshot: Snapshot) -> dict[str, Any]:
     """By node, the total and each plugin's part in it."""
     plugins = list(scores.plugins)
     parts = np.stack([scores.plugins[name] for name in plugins], axis=1).tolist() if plugins else []

@@ -1,6 +1,6 @@
 """What plugins are lent where there is no API server: questions are decided, nothing is carried out.
 
-Owns the stand-ins of `podium.framework.interface` that refuse, know of no pod, or stay silent.
+Owns the stand-ins of `podium.framework.contract.interface` that refuse, know of no pod, or stay silent.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from podium.cluster import Snapshot
-from podium.framework.interface import ApiClient, Lister, Nominator, Preemptions, WaitingPod, WaitingPods
+from podium.framework.contract.interface import ApiClient, Lister, Nominator, Preemptions, WaitingPod, WaitingPods
 from podium.lib.clock import Clock
 from podium.lib.error_words import Worded
 from podium.objects.core import Pod
@@ -23,7 +23,7 @@ class WriteRefusedError(Worded):
 
 
 class RefusingClient:
-    """Implements `podium.framework.interface.ApiClient`: there is nothing to write to."""
+    """Implements `podium.framework.contract.interface.ApiClient`: there is nothing to write to."""
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Refuse."""
@@ -36,7 +36,7 @@ class RefusingClient:
 
 
 class NoPreemptions:
-    """Implements `podium.framework.interface.Preemptions`: nobody makes room."""
+    """Implements `podium.framework.contract.interface.Preemptions`: nobody makes room."""
 
     def attempted(self) -> None:
         """Let it pass."""
@@ -58,7 +58,7 @@ class NoPreemptions:
 
 
 class NoWaitingPods:
-    """Implements `podium.framework.interface.WaitingPods`: no pod is ever bound, so none waits at Permit."""
+    """Implements `podium.framework.contract.interface.WaitingPods`: no pod is ever bound, so none waits at Permit."""
 
     def get(self, uid: str) -> None:
         """None."""
@@ -69,7 +69,7 @@ class NoWaitingPods:
 
 
 class SilentObserver:
-    """Implements `podium.framework.runtime.Observer`: nobody measures."""
+    """Implements `podium.framework.profile.runtime.Observer`: nobody measures."""
 
     def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
         """Let it pass."""
@@ -86,7 +86,7 @@ class SilentObserver:
 
 @dataclass
 class OfflineHandle:
-    """Implements `podium.framework.interface.Handle`."""
+    """Implements `podium.framework.contract.interface.Handle`."""
 
     clock: Clock
     random: Random

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from podium.cluster import Cache
-from podium.framework.cycle_state import CycleState
-from podium.framework.explainer import Explainer
-from podium.framework.extenders import NO_EXTENDERS, Extenders, Steps, run_unasked
-from podium.framework.runtime import Framework
-from podium.framework.schedule import Decision, attempt
-from podium.framework.scoring import Pick, choose
-from podium.framework.search import Rotation
-from podium.framework.status import Status
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.status import Status
+from podium.framework.cycle.explainer import Explainer
+from podium.framework.cycle.extenders import NO_EXTENDERS, Extenders, Steps, run_unasked
+from podium.framework.cycle.schedule import Decision, attempt
+from podium.framework.cycle.scoring import Pick, choose
+from podium.framework.cycle.search import Rotation
+from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
 from podium.queues import Nominator
 

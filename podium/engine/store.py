@@ -13,7 +13,7 @@ _ENDED = ("Succeeded", "Failed")
 
 
 class StoredObjects(Generic[ObjectT]):
-    """The objects of one kind, as they are by now. Implements `podium.framework.interface.Lister`.
+    """The objects of one kind, as they are by now. Implements `podium.framework.contract.interface.Lister`.
 
     Attributes:
         is_asked: whether anybody has wanted to know of an object.

@@ -21,12 +21,12 @@ from podium.config.types import Profile
 from podium.engine.placing import Engine, Placed
 from podium.estimator.errors import EstimateError
 from podium.estimator.requirements import ReplicaRequirements, saturated
-from podium.framework.cycle_state import CycleState
-from podium.framework.diagnosis import Diagnosis
-from podium.framework.runtime import Framework
-from podium.framework.schedule import Failed, Suggested
-from podium.framework.search import Rotation, judge_all
-from podium.framework.status import Code, ScheduleError
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.status import Code, ScheduleError
+from podium.framework.cycle.diagnosis import Diagnosis
+from podium.framework.cycle.schedule import Failed, Suggested
+from podium.framework.cycle.search import Rotation, judge_all
+from podium.framework.profile.runtime import Framework
 from podium.objects.core import (
     Affinity,
     Container,
@@ -44,7 +44,7 @@ from podium.plugins.default_preemption import DefaultPreemption
 PLACED_MAX: Final = 10_000
 """How many replicas are placed one by one; a larger answer than this is never given for those."""
 
-Steps: TypeAlias = Generator[None, None, int]
+EstimateSteps: TypeAlias = Generator[None, None, int]
 """An estimate under way; its value is the number."""
 
 
@@ -87,7 +87,7 @@ def replicas_in_steps(
     waiting: Iterable[Pod] = (),
     most: int = PLACED_MAX,
     is_over: Callable[[], bool] = lambda: False,
-) -> Steps:
+) -> EstimateSteps:
     """As `accurate_replicas`, one attempt at a time: whoever asks may do other things in between.
 
     Between two steps the cluster may change as it likes. To be run to its end, or closed.
@@ -107,7 +107,9 @@ def replicas_in_steps(
         trial.undo()
 
 
-def _counted(trial: _Trial, replica: Pod, waiting: Iterable[Pod], most: int, is_over: Callable[[], bool]) -> Steps:
+def _counted(
+    trial: _Trial, replica: Pod, waiting: Iterable[Pod], most: int, is_over: Callable[[], bool]
+) -> EstimateSteps:
     if trial.has_no_nodes():
         return 0
     for pod in waiting:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from podium.cluster import Footprint
+from podium.cluster import PodUsage
 from podium.objects.core import Pod, PodSpec, RawQuantity, ResourceList, once_per_spec
 from podium.objects.errors import FieldError
 from podium.objects.quantity import Quantity, QuantityError, milli_value, parse, value
@@ -88,10 +88,10 @@ def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
         total[name] = total.get(name, 0) + amount
 
 
-def upstream_footprint(pod: Pod) -> Footprint:
+def upstream_pod_usage(pod: Pod) -> PodUsage:
     """What upstream takes a running pod to take up: sidecars count as init containers do, pod level not at all.
 
     Raises:
         FieldError: an amount of the pod cannot be read.
     """
-    return Footprint(_taken(pod.spec), 0, 0, ())
+    return PodUsage(_taken(pod.spec), 0, 0, ())

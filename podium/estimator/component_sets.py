@@ -20,8 +20,8 @@ from typing import TypeAlias
 import numpy as np
 
 from podium.estimator.amounts import Demand, demands
+from podium.estimator.free_capacity import FreeCapacity, ReducedRoom, fitting
 from podium.estimator.requirements import MAX_INT32, AssumedWorkload, Component
-from podium.estimator.room import ReducedRoom, Room, fitting
 
 _Column: TypeAlias = list[int]
 
@@ -102,7 +102,7 @@ class SetPlacement:
 
 
 def max_available_sets(
-    room: Room,
+    room: FreeCapacity,
     components: Sequence[Component | None],
     assumed: Iterable[AssumedWorkload] = (),
     sets_max: int = MAX_INT32,
@@ -116,7 +116,7 @@ def max_available_sets(
 
 
 def without_assumed(
-    room: Room, assumed: Iterable[AssumedWorkload], components: Iterable[Component | None] = ()
+    room: FreeCapacity, assumed: Iterable[AssumedWorkload], components: Iterable[Component | None] = ()
 ) -> ReducedRoom:
     """The room with each assumed workload placed once, as far as it finds room.
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from podium.cluster import Snapshot
 from podium.estimator.amounts import demands
 from podium.estimator.claims import Claims
+from podium.estimator.free_capacity import ClusterRoom, fitting
 from podium.estimator.requirements import Requirements
-from podium.estimator.room import ClusterRoom, fitting
 from podium.objects.core import Node, Toleration
 from podium.objects.tolerations import is_tolerated, taint_text
 from podium.plugins.node_unschedulable import CORDONED

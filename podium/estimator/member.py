@@ -1,6 +1,6 @@
 """A member cluster: what an estimate needs of it, kept up to date as objects come and go, and the answers.
 
-Owns nodes and pods in columns with upstream's footprints, quotas, deployments and replica sets. Never does I/O.
+Owns nodes and pods in columns with upstream's pod_usages, quotas, deployments and replica sets. Never does I/O.
 
 Source: karmada pkg/estimator/server estimate.go and server.go, framework/runtime, v1.18.
 Differs: the columns are brought up to date in place, where upstream copies all nodes for every question.
@@ -14,12 +14,13 @@ from typing import Any, Final
 
 from podium.cluster import Cache, Snapshot
 from podium.cluster.cache import ReportBroken
-from podium.estimator.accurate import PLACED_MAX, Steps, replica_of
-from podium.estimator.amounts import upstream_footprint
+from podium.estimator.accurate import PLACED_MAX, EstimateSteps, replica_of
+from podium.estimator.amounts import upstream_pod_usage
 from podium.estimator.claims import Claims
 from podium.estimator.component_sets import SetPlacement, without_assumed
 from podium.estimator.errors import EstimateError
 from podium.estimator.explain import NodeEstimate, explained
+from podium.estimator.free_capacity import ClusterRoom
 from podium.estimator.quota import RESOURCE_QUOTAS, ResourceQuota, replicas_within, sets_within
 from podium.estimator.replicas import max_available_replicas
 from podium.estimator.requirements import (
@@ -30,7 +31,6 @@ from podium.estimator.requirements import (
     ObjectReference,
     ReplicaRequirements,
 )
-from podium.estimator.room import ClusterRoom
 from podium.estimator.scheduler_view import SchedulerView
 from podium.estimator.template import pod_made_by, replica_as_asked
 from podium.estimator.workloads import (
@@ -89,7 +89,7 @@ class MemberCluster:
         self.jobs: dict[str, Job] = {}
         self._gates = gates
         self._view = view
-        self._cache = Cache(report_broken, upstream_footprint)
+        self._cache = Cache(report_broken, upstream_pod_usage)
         self._claims = Claims()
         self._room = ClusterRoom(self._cache.snapshot(), self._claims)
         self._room_of = self._cache.changes
@@ -193,7 +193,7 @@ class MemberCluster:
         assumed: Sequence[AssumedWorkload],
         workload: ObjectReference | None,
         is_over: Callable[[], bool] = lambda: False,
-    ) -> Steps:
+    ) -> EstimateSteps:
         """How many replicas podium would bind here, found out in steps; see `accurate.replicas_in_steps`.
 
         Args:

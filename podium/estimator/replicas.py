@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from podium.cluster import IntArray
 from podium.estimator.amounts import demands
 from podium.estimator.component_sets import without_assumed
+from podium.estimator.free_capacity import FreeCapacity, fitting
 from podium.estimator.requirements import AssumedWorkload, Requirements, saturated
-from podium.estimator.room import Room, fitting
 
 
-def replicas_by_node(room: Room, requirements: Requirements | None) -> IntArray:
+def replicas_by_node(room: FreeCapacity, requirements: Requirements | None) -> IntArray:
     """How many replicas each node takes; without requirements a replica takes a pod's place and claims no node.
 
     Raises:
@@ -26,7 +26,7 @@ def replicas_by_node(room: Room, requirements: Requirements | None) -> IntArray:
 
 
 def max_available_replicas(
-    room: Room, requirements: Requirements | None, assumed: Sequence[AssumedWorkload] = ()
+    room: FreeCapacity, requirements: Requirements | None, assumed: Sequence[AssumedWorkload] = ()
 ) -> int:
     """How many replicas fit beside what is assumed to be on its way.
 

@@ -1,6 +1,6 @@
 """A member cluster as podium's scheduler sees it, kept up to date as objects come and go.
 
-Owns a cache with the scheduler's own footprints, the pods that wait, and the profile that decides: podium's defaults,
+Owns a cache with the scheduler's own pod_usages, the pods that wait, and the profile that decides: podium's defaults,
 whatever scheduler a pod names. Never does I/O, and nothing that it decides is carried out.
 """
 
@@ -15,9 +15,9 @@ from podium.cluster.cache import ReportBroken
 from podium.config import default_configuration
 from podium.engine.offline import OfflineHandle, SilentObserver
 from podium.engine.placing import Engine
-from podium.estimator.accurate import PLACED_MAX, Steps, replicas_in_steps, without_preemption
-from podium.framework.interface import Lister
-from podium.framework.runtime import Framework
+from podium.estimator.accurate import PLACED_MAX, EstimateSteps, replicas_in_steps, without_preemption
+from podium.framework.contract.interface import Lister
+from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.objects.core import Node, Pod
 from podium.objects.resource_types import PODS, ResourceType
@@ -73,7 +73,7 @@ class SchedulerView:
         if self._waiting.pop(pod.uid, None) is not None:
             self._nominated.delete(pod)
 
-    def replicas_in_steps(self, replica: Pod, assumed: Iterable[Pod], is_over: Callable[[], bool]) -> Steps:
+    def replicas_in_steps(self, replica: Pod, assumed: Iterable[Pod], is_over: Callable[[], bool]) -> EstimateSteps:
         """How many such pods would be bound after those that wait, and those that are assumed to be on their way."""
         waiting = [pod for pod in self._waiting.values() if not pod.is_terminating]
         return replicas_in_steps(self._engine, self._framework, replica, [*waiting, *assumed], PLACED_MAX, is_over)

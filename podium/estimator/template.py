@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podium.estimator.accurate import replica_of
-from podium.estimator.amounts import demands, upstream_footprint
+from podium.estimator.amounts import demands, upstream_pod_usage
 from podium.estimator.requirements import NodeClaim, ReplicaRequirements
 from podium.estimator.workloads import Templated
 from podium.objects.core import Affinity, Container, Pod, ResourceRequirements
@@ -26,7 +26,7 @@ def requirements_of(pod: Pod, priority_class_name: str = "") -> ReplicaRequireme
         FieldError: an amount cannot be read.
     """
     spec = pod.spec
-    amounts = upstream_footprint(pod).requests
+    amounts = upstream_pod_usage(pod).requests
     return ReplicaRequirements(
         node_claim=NodeClaim(
             hard_node_affinity=required_terms(spec), node_selector=spec.node_selector, tolerations=spec.tolerations

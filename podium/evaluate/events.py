@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.framework.cluster_event import (
+from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
@@ -21,7 +21,7 @@ from podium.framework.cluster_event import (
     EventResource,
     QueueingHint,
 )
-from podium.framework.runtime import Framework
+from podium.framework.profile.runtime import Framework
 from podium.objects.core import Node, Pod
 from podium.queues import build_hint_map, node_changes, pod_changes
 

@@ -15,9 +15,9 @@ from podium.engine.evaluation import Evaluation, as_status
 from podium.engine.files import Found, read_objects
 from podium.engine.store import ObjectStore
 from podium.engine.templates import asked_pod
-from podium.framework.details import detail_of_node
-from podium.framework.interface import Plugin
-from podium.framework.status import Status
+from podium.framework.contract.interface import Plugin
+from podium.framework.contract.status import Status
+from podium.framework.cycle.details import detail_of_node
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS, ResourceType
 

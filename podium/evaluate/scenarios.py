@@ -28,9 +28,9 @@ from podium.engine.manifests import read_manifest, resource_of
 from podium.engine.store import ObjectStore
 from podium.evaluate.events import Change, events_of, hints_for
 from podium.evaluate.selectors import answer_selector
-from podium.framework.interface import Plugin
-from podium.framework.runtime import points_of
-from podium.framework.status import PluginError, ScheduleError
+from podium.framework.contract.interface import Plugin
+from podium.framework.contract.status import PluginError, ScheduleError
+from podium.framework.profile.runtime import points_of
 from podium.objects.core import Pod
 from podium.objects.devices import Device
 from podium.objects.errors import FieldError

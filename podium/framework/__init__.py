@@ -7,9 +7,16 @@ What is exported here is what plugins are written against.
 """
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import (
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
     MAX_NODE_SCORE,
     BindPlugin,
     FilterPlugin,
@@ -35,7 +42,7 @@ from podium.framework.interface import (
     WaitingPod,
     WaitingPods,
 )
-from podium.framework.status import SKIP, Code, PluginError, Status, error_status, unresolvable, unschedulable
+from podium.framework.contract.status import SKIP, Code, PluginError, Status, error_status, unresolvable, unschedulable
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod
 
@@ -50,6 +57,7 @@ __all__ = [
     "EventResource",
     "FilterPlugin",
     "Handle",
+    "HintScope",
     "IntArray",
     "Node",
     "NodeInfo",
@@ -73,7 +81,6 @@ __all__ = [
     "Rows",
     "Scope",
     "ScorePlugin",
-    "Sees",
     "Snapshot",
     "Status",
     "TableFilterPlugin",

@@ -17,7 +17,7 @@ import numpy as np
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.affinity_term import AffinityTerm
 from podium.cluster.affinity_terms import TermKind, pod_terms
-from podium.cluster.carried_terms import Newcomer
+from podium.cluster.existing_terms import IncomingPod
 from podium.cluster.labels import ABSENT
 from podium.cluster.pod_counts import PodQuery
 from podium.objects.core import Pod
@@ -94,7 +94,7 @@ class RequiredAffinity:
     def __init__(
         self,
         pod: Pod,
-        newcomer: Newcomer,
+        newcomer: IncomingPod,
         near_terms: tuple[IncomingTerm, ...],
         far_terms: tuple[IncomingTerm, ...],
         snapshot: Snapshot,
@@ -110,7 +110,7 @@ class RequiredAffinity:
                 self._near.add_values(key, counted(query, column(key)))
         for term in far_terms:
             self._far.add_values(term.topology_key, counted(term.query, column(term.topology_key)))
-        for carried, by_value in snapshot.carried_terms.meaning_by_value(newcomer, _MINDING, column):
+        for carried, by_value in snapshot.existing_terms.meaning_by_value(newcomer, _MINDING, column):
             self._unwelcome.add_values(carried.term.topology_key, by_value)
 
     @property
@@ -178,7 +178,7 @@ class PreferredAffinity:
 
     def __init__(
         self,
-        newcomer: Newcomer,
+        newcomer: IncomingPod,
         preferred: Iterable[tuple[IncomingTerm, int]],
         hard_pod_affinity_weight: int,
         snapshot: Snapshot,
@@ -188,7 +188,7 @@ class PreferredAffinity:
             (term.topology_key, matching(term.query, column(term.topology_key)), weight) for term, weight in preferred
         ]
         kinds = _SCORING_KINDS if not hard_pod_affinity_weight else _ALL_SCORING_KINDS
-        for carried, by_value in snapshot.carried_terms.meaning_by_value(newcomer, kinds, column):
+        for carried, by_value in snapshot.existing_terms.meaning_by_value(newcomer, kinds, column):
             weight = hard_pod_affinity_weight if carried.kind is TermKind.REQUIRED_AFFINITY else carried.weight
             counted.append((carried.term.topology_key, by_value, weight))
         self._weights = TopologyCounts(snapshot)

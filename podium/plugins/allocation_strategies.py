@@ -26,7 +26,7 @@ from podium.config.args import (
     ScoringStrategy,
     UtilizationShapePoint,
 )
-from podium.framework.interface import MAX_NODE_SCORE
+from podium.framework.contract.interface import MAX_NODE_SCORE
 from podium.objects.requests import Requests
 from podium.objects.resource_names import is_scalar_resource
 

@@ -9,10 +9,10 @@ Source: kubernetes pkg/scheduler/framework/plugins/defaultbinder/default_binder.
 
 from __future__ import annotations
 
-from podium.framework.cluster_event import EventRegistration
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import BindPlugin, Handle
-from podium.framework.status import PluginError, Status, error_status
+from podium.framework.contract.cluster_event import EventRegistration
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import BindPlugin, Handle
+from podium.framework.contract.status import PluginError, Status, error_status
 from podium.objects.api_errors import ApiError
 from podium.objects.core import Pod
 

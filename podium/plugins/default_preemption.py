@@ -13,7 +13,7 @@ framework/preemption/preemption.go, v1.36.2; KEP-4832.
 Differs: pods that the handle spares are nobody's victims (in the daemon those of other schedulers, unless it is told
 otherwise), and pods that have preempted on a node in a loop are kept from it for a while. The pod is not read again
 first: the daemon, which carries the preemption out from the result, leaves it where the pod is gone by then. See also
-`podium.framework.preemption`.
+`podium.framework.preemption.candidates`.
 """
 
 from __future__ import annotations
@@ -26,20 +26,27 @@ import numpy as np
 from podium.cluster import Rows, Snapshot
 from podium.config import Extender
 from podium.config.args import DefaultPreemptionArgs
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
-from podium.framework.cycle_state import CycleState
-from podium.framework.diagnosis import Diagnosis, FitError
-from podium.framework.dry_run import dry_run
-from podium.framework.extenders import AskingPostFilterPlugin, Steps, Victims, narrow_by_extenders
-from podium.framework.interface import (
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
     FilteredNodes,
     Handle,
     PostFilterResult,
     PreEnqueuePlugin,
 )
-from podium.framework.preemption import Budgets, Candidate, Importance, choose, errors_of
-from podium.framework.status import Code, ScheduleError, Status, error_status, unresolvable, unschedulable
-from podium.framework.victims_known import VictimsKnown
+from podium.framework.contract.status import Code, ScheduleError, Status, error_status, unresolvable, unschedulable
+from podium.framework.cycle.diagnosis import Diagnosis, FitError
+from podium.framework.cycle.extenders import AskingPostFilterPlugin, Steps, Victims, narrow_by_extenders
+from podium.framework.preemption.candidates import Budgets, Candidate, Importance, choose, errors_of
+from podium.framework.preemption.dry_run import dry_run
+from podium.framework.preemption.victims_known import VictimsKnown
 from podium.objects.core import Pod
 from podium.objects.resource_types import POD_DISRUPTION_BUDGETS
 
@@ -153,7 +160,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Pods that go, so that a pod held back at PreEnqueue is asked about again."""
-        return (on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_delete, sees=Sees.SPEC),)
+        return (on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_delete, scope=HintScope.SPEC),)
 
     def after_pod_delete(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
         """Skip: the plugins that rejected the pod know whether the deletion helps it."""

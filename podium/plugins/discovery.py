@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 
-from podium.framework.interface import Plugin
+from podium.framework.contract.interface import Plugin
 from podium.lib.error_words import Worded, words_of
 from podium.plugins import IN_TREE, trusted_import
 from podium.plugins.file_trust import untrusted
@@ -96,7 +96,7 @@ def _load_entry_point(entry_point: EntryPoint) -> object:
 
 def _checked(found: object, called: str) -> type[Plugin]:
     if not isinstance(found, type) or not issubclass(found, Plugin):
-        raise DiscoveryError(f"{called} is no plugin: it derives from no class of podium.framework.interface")
+        raise DiscoveryError(f"{called} is no plugin: it derives from no class of podium.framework.contract.interface")
     if inspect.isabstract(found):
         missing = ", ".join(sorted(found.__abstractmethods__))
         raise DiscoveryError(f"{called} is not complete: it does not define {missing}")

@@ -20,9 +20,16 @@ from typing import Final
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import (
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
     FilteredNodes,
     FilterPlugin,
     Handle,
@@ -39,7 +46,7 @@ from podium.framework.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
+from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
 from podium.objects.core import Pod, PodSpec
 from podium.plugins.hints import is_about, queue_if
 from podium.plugins.normalize import default_normalize
@@ -173,7 +180,7 @@ class DynamicResources(
         generated = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
         return (
             on(EventResource.NODE, *actions),
-            on(EventResource.POD, generated, hint=self.after_claims_generated, sees=Sees.SPEC),
+            on(EventResource.POD, generated, hint=self.after_claims_generated, scope=HintScope.SPEC),
         )
 
     def after_claims_generated(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:

@@ -5,7 +5,7 @@ Source: kubernetes pkg/scheduler/util/utils.go and framework/plugins/helper, v1.
 
 from __future__ import annotations
 
-from podium.framework.cluster_event import QueueingHint
+from podium.framework.contract.cluster_event import QueueingHint
 from podium.objects.core import Pod
 
 

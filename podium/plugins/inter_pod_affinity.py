@@ -23,11 +23,18 @@ import numpy as np
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.affinity_term import AffinityTerm
 from podium.cluster.affinity_terms import PodTerms, pod_terms
-from podium.cluster.carried_terms import Newcomer
+from podium.cluster.existing_terms import IncomingPod
 from podium.config.args import InterPodAffinityArgs
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import (
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
     MAX_NODE_SCORE,
     FilterPlugin,
     Handle,
@@ -40,7 +47,7 @@ from podium.framework.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.status import SKIP, Status, error_status, unresolvable, unschedulable
+from podium.framework.contract.status import SKIP, Status, error_status, unresolvable, unschedulable
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod
 from podium.objects.selectors import Selector
@@ -72,11 +79,11 @@ class _ListedNamespaces:
             return frozenset()
         return frozenset(each.key for each in self.lister.list() if selector.matches(each.metadata.labels))
 
-    def newcomer(self, pod: Pod) -> Newcomer:
+    def newcomer(self, pod: Pod) -> IncomingPod:
         """What running pods' terms look at; a namespace that is not known has no labels."""
         meta = pod.metadata
         namespace = self.lister.get(meta.namespace)
-        return Newcomer(meta.namespace, meta.labels, {} if namespace is None else namespace.metadata.labels)
+        return IncomingPod(meta.namespace, meta.labels, {} if namespace is None else namespace.metadata.labels)
 
 
 class _TriedOut(PreFilterExtensions):
@@ -113,7 +120,7 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         terms = pod_terms(pod)
         if terms.errors:
             return None, unresolvable(f"parsing pod: {_joined(terms.errors)}")
-        if not terms.carried and not snapshot.carried_terms.may_have_any:
+        if not terms.carried and not snapshot.existing_terms.may_have_any:
             return None, SKIP
         required = RequiredAffinity(
             pod,
@@ -156,7 +163,7 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
             return SKIP
         if terms.errors:
             return error_status(f"failed to parse pod: {_joined(terms.errors)}")
-        if not terms.carried and not snapshot.carried_terms.may_have_any:
+        if not terms.carried and not snapshot.existing_terms.may_have_any:
             return SKIP
         preferred = PreferredAffinity(
             self._namespaces.newcomer(pod), self._preferences(terms), self._hard_weight, snapshot
@@ -196,13 +203,13 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         """Pods that come, go or change labels, nodes that come or move."""
         of_pods = (ActionType.ADD, ActionType.DELETE, ActionType.UPDATE_POD_LABEL)
         return (
-            on(EventResource.POD, *of_pods, hint=self.after_pod_change, sees=Sees.LABELS),
+            on(EventResource.POD, *of_pods, hint=self.after_pod_change, scope=HintScope.LABELS),
             on(
                 EventResource.NODE,
                 ActionType.ADD,
                 ActionType.UPDATE_NODE_LABEL,
                 hint=self.after_node_change,
-                sees=Sees.SPEC,
+                scope=HintScope.SPEC,
             ),
         )
 

@@ -16,9 +16,16 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import NodeAffinityArgs
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import (
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
     FilterPlugin,
     Handle,
     PreFilterPlugin,
@@ -29,7 +36,7 @@ from podium.framework.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.status import SKIP, Status, error_status, unresolvable
+from podium.framework.contract.status import SKIP, Status, error_status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.objects.core import NodeAffinity as AffinityRules
 from podium.objects.errors import FieldError
@@ -169,7 +176,7 @@ class NodeAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlu
                 ActionType.ADD,
                 ActionType.UPDATE_NODE_LABEL,
                 hint=self.after_node_change,
-                sees=Sees.SPEC,
+                scope=HintScope.SPEC,
             ),
         )
 

@@ -16,9 +16,16 @@ from typing import Final
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import (
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
     FilterPlugin,
     Handle,
     PreFilterPlugin,
@@ -26,7 +33,7 @@ from podium.framework.interface import (
     Scope,
     TableFilterPlugin,
 )
-from podium.framework.status import SKIP, Status, unresolvable
+from podium.framework.contract.status import SKIP, Status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.plugins.hints import is_about, queue_if
 
@@ -95,8 +102,8 @@ class NodeDeclaredFeatures(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         """Nodes that appear or declare other features; any update of the pod itself."""
         declared = ActionType.UPDATE_NODE_DECLARED_FEATURE
         return (
-            on(EventResource.NODE, ActionType.ADD, declared, hint=self.after_node_change, sees=Sees.SPEC),
-            on(EventResource.POD, ActionType.UPDATE, hint=self.after_pod_update, sees=Sees.SPEC),
+            on(EventResource.NODE, ActionType.ADD, declared, hint=self.after_node_change, scope=HintScope.SPEC),
+            on(EventResource.POD, ActionType.UPDATE, hint=self.after_pod_update, scope=HintScope.SPEC),
         )
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:

@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, on
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import FilterPlugin, Handle, Scope, TableFilterPlugin
-from podium.framework.status import Status, unresolvable
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, EventResource, on
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import FilterPlugin, Handle, Scope, TableFilterPlugin
+from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Pod, PodSpec
 
 _NO_ROW: Final = -1

@@ -15,10 +15,24 @@ import numpy as np
 
 from podium.cluster import HostPort, IntArray, NodeInfo, Rows, Snapshot, host_ports
 from podium.cluster.host_ports import ANY_ADDRESS
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, Scope, TableFilterPlugin
-from podium.framework.status import SKIP, Status, unschedulable
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
+    FilterPlugin,
+    Handle,
+    PreFilterPlugin,
+    PreFilterResult,
+    Scope,
+    TableFilterPlugin,
+)
+from podium.framework.contract.status import SKIP, Status, unschedulable
 from podium.objects.core import Pod, PodSpec
 from podium.plugins.hints import holds_a_place, queue_if
 
@@ -76,7 +90,7 @@ class NodePorts(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Pods that go, nodes that appear."""
         return (
-            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion, sees=Sees.SPEC),
+            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion, scope=HintScope.SPEC),
             on(EventResource.NODE, ActionType.ADD),
         )
 

@@ -18,10 +18,17 @@ from numpy.typing import NDArray
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import NodeResourcesBalancedAllocationArgs, ResourceSpec
-from podium.framework.cluster_event import EventRegistration
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import MAX_NODE_SCORE, Handle, PreScorePlugin, Scope, ScorePlugin, TableScorePlugin
-from podium.framework.status import SKIP, Status, error_status
+from podium.framework.contract.cluster_event import EventRegistration
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
+    MAX_NODE_SCORE,
+    Handle,
+    PreScorePlugin,
+    Scope,
+    ScorePlugin,
+    TableScorePlugin,
+)
+from podium.framework.contract.status import SKIP, Status, error_status
 from podium.objects.core import Pod, PodSpec
 from podium.objects.errors import FieldError
 from podium.objects.requests import pod_requests_with_status

@@ -19,9 +19,16 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import NodeResourcesFitArgs
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import (
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
     FilterPlugin,
     Handle,
     PreFilterPlugin,
@@ -32,7 +39,7 @@ from podium.framework.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.status import Code, Status, error_status, unresolvable
+from podium.framework.contract.status import Code, Status, error_status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.objects.errors import FieldError
 from podium.objects.requests import Requests, filter_requests, node_allocatable, requests_on_node, scoring_requests
@@ -182,14 +189,14 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
                 ActionType.DELETE,
                 ActionType.UPDATE_POD_SCALE_DOWN,
                 hint=self.after_pod_change,
-                sees=Sees.SPEC,
+                scope=HintScope.SPEC,
             ),
             on(
                 EventResource.NODE,
                 ActionType.ADD,
                 ActionType.UPDATE_NODE_ALLOCATABLE,
                 hint=self.after_node_change,
-                sees=Sees.SPEC,
+                scope=HintScope.SPEC,
             ),
         )
 

@@ -14,10 +14,17 @@ from typing import Final
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import FilterPlugin, Handle, Scope, TableFilterPlugin
-from podium.framework.status import Status, unresolvable
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import FilterPlugin, Handle, Scope, TableFilterPlugin
+from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, Taint, once_per_spec
 from podium.objects.tolerations import is_tolerated
 from podium.plugins.hints import is_about, queue_if
@@ -68,9 +75,14 @@ class NodeUnschedulable(TableFilterPlugin, FilterPlugin):
                 ActionType.ADD,
                 ActionType.UPDATE_NODE_TAINT,
                 hint=self.after_node_change,
-                sees=Sees.SPEC,
+                scope=HintScope.SPEC,
             ),
-            on(EventResource.POD, ActionType.UPDATE_POD_TOLERATION, hint=self.after_toleration_change, sees=Sees.SPEC),
+            on(
+                EventResource.POD,
+                ActionType.UPDATE_POD_TOLERATION,
+                hint=self.after_toleration_change,
+                scope=HintScope.SPEC,
+            ),
         )
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:

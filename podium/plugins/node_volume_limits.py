@@ -22,10 +22,24 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, Scope, TableFilterPlugin
-from podium.framework.status import SKIP, Status, unresolvable, unschedulable
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
+    FilterPlugin,
+    Handle,
+    PreFilterPlugin,
+    PreFilterResult,
+    Scope,
+    TableFilterPlugin,
+)
+from podium.framework.contract.status import SKIP, Status, unresolvable, unschedulable
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec
 from podium.objects.storage import CSINode, PersistentVolumeClaim, VolumeAttachment
@@ -181,10 +195,10 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         """Places that are made or given back, claims that appear."""
         return (
             on(EventResource.CSI_NODE, ActionType.ADD),
-            on(EventResource.CSI_NODE, ActionType.UPDATE, hint=self.after_csi_node_update, sees=Sees.SPEC),
-            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion, sees=Sees.SPEC),
+            on(EventResource.CSI_NODE, ActionType.UPDATE, hint=self.after_csi_node_update, scope=HintScope.SPEC),
+            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion, scope=HintScope.SPEC),
             on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, hint=self.after_claim_added),
-            on(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, hint=self.after_detachment, sees=Sees.SPEC),
+            on(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, hint=self.after_detachment, scope=HintScope.SPEC),
         )
 
     def after_csi_node_update(self, pod: Pod, old: CSINode, new: CSINode) -> QueueingHint:

@@ -18,9 +18,16 @@ from typing import Final
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import PodTopologySpreadArgs
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import (
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
     FilterPlugin,
     Handle,
     PreFilterExtensions,
@@ -32,7 +39,7 @@ from podium.framework.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.status import SKIP, Status, error_status, unresolvable, unschedulable
+from podium.framework.contract.status import SKIP, Status, error_status, unresolvable, unschedulable
 from podium.objects.core import Node, Pod, PodSpec
 from podium.objects.errors import FieldError
 from podium.plugins.hints import holds_a_place, queue_if
@@ -172,10 +179,10 @@ class PodTopologySpread(
             ActionType.UPDATE_NODE_TAINT,
         )
         # By default constraints select what the owners of the pod do.
-        sees = Sees.ANYTHING if self._defaults.has_any(HARD) else Sees.LABELS
+        sees = HintScope.ANYTHING if self._defaults.has_any(HARD) else HintScope.LABELS
         return (
-            on(EventResource.POD, *of_pods, hint=self.after_pod_change, sees=sees),
-            on(EventResource.NODE, *of_nodes, hint=self.after_node_change, sees=sees),
+            on(EventResource.POD, *of_pods, hint=self.after_pod_change, scope=sees),
+            on(EventResource.NODE, *of_nodes, hint=self.after_node_change, scope=sees),
         )
 
     def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:

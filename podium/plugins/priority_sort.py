@@ -9,9 +9,9 @@ Source: kubernetes pkg/scheduler/framework/plugins/queuesort/priority_sort.go, v
 
 from __future__ import annotations
 
-from podium.framework.cluster_event import EventRegistration
-from podium.framework.interface import Handle, QueueSortPlugin
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.cluster_event import EventRegistration
+from podium.framework.contract.interface import Handle, QueueSortPlugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
 
 
 class PrioritySort(QueueSortPlugin):

@@ -9,9 +9,16 @@ Source: kubernetes pkg/scheduler/framework/plugins/schedulinggates/scheduling_ga
 
 from __future__ import annotations
 
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
-from podium.framework.interface import Handle, PreEnqueuePlugin
-from podium.framework.status import Status, unresolvable
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.interface import Handle, PreEnqueuePlugin
+from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Pod
 from podium.plugins.hints import is_about, queue_if
 
@@ -33,7 +40,7 @@ class SchedulingGates(PreEnqueuePlugin):
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """The gates of a pod are gone."""
         eliminated = ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
-        return (on(EventResource.POD, eliminated, hint=self.after_gates_eliminated, sees=Sees.SPEC),)
+        return (on(EventResource.POD, eliminated, hint=self.after_gates_eliminated, scope=HintScope.SPEC),)
 
     def after_gates_eliminated(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
         """Queue where it is the pod itself."""

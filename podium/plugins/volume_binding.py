@@ -18,9 +18,16 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import VolumeBindingArgs
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import (
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
     FilterPlugin,
     Handle,
     PreBindPlugin,
@@ -34,7 +41,7 @@ from podium.framework.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.status import SKIP, PluginError, Status, error_status, unresolvable
+from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable
 from podium.objects import resource_types
 from podium.objects.api_errors import ApiError
 from podium.objects.core import Pod, PodSpec
@@ -285,13 +292,13 @@ class VolumeBinding(
         """Everything that has a say in where volumes are, or can be made."""
         add, update = ActionType.ADD, ActionType.UPDATE
         return (
-            on(EventResource.STORAGE_CLASS, add, update, hint=self.after_class_change, sees=Sees.SPEC),
+            on(EventResource.STORAGE_CLASS, add, update, hint=self.after_class_change, scope=HintScope.SPEC),
             on(EventResource.PERSISTENT_VOLUME_CLAIM, add, update, hint=self.after_claim_change),
             on(EventResource.PERSISTENT_VOLUME, add, update),
             on(EventResource.NODE, add, ActionType.UPDATE_NODE_LABEL),
-            on(EventResource.CSI_NODE, add, update, hint=self.after_csi_node_change, sees=Sees.SPEC),
-            on(EventResource.CSI_DRIVER, update, hint=self.after_driver_change, sees=Sees.SPEC),
-            on(EventResource.CSI_STORAGE_CAPACITY, add, update, hint=self.after_capacity_change, sees=Sees.SPEC),
+            on(EventResource.CSI_NODE, add, update, hint=self.after_csi_node_change, scope=HintScope.SPEC),
+            on(EventResource.CSI_DRIVER, update, hint=self.after_driver_change, scope=HintScope.SPEC),
+            on(EventResource.CSI_STORAGE_CAPACITY, add, update, hint=self.after_capacity_change, scope=HintScope.SPEC),
         )
 
     def after_class_change(self, pod: Pod, old: StorageClass | None, new: StorageClass) -> QueueingHint:

@@ -16,9 +16,16 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.volumes_in_use import ClaimKey, disk_key
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import (
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
     FilterPlugin,
     Handle,
     PreFilterExtensions,
@@ -27,7 +34,7 @@ from podium.framework.interface import (
     Scope,
     TableFilterPlugin,
 )
-from podium.framework.status import SKIP, Status, unresolvable, unschedulable
+from podium.framework.contract.status import SKIP, Status, unresolvable, unschedulable
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec, Volume, once_per_spec
 from podium.objects.storage import PersistentVolumeClaim
@@ -165,9 +172,11 @@ class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Pods that go, nodes and claims that appear."""
         return (
-            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion, sees=Sees.SPEC),
+            on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion, scope=HintScope.SPEC),
             on(EventResource.NODE, ActionType.ADD),
-            on(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, hint=self.after_claim_added, sees=Sees.SPEC),
+            on(
+                EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, hint=self.after_claim_added, scope=HintScope.SPEC
+            ),
         )
 
     def after_pod_deletion(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:

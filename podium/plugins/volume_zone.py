@@ -19,10 +19,24 @@ import numpy as np
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.labels import ABSENT
 from podium.cluster.snapshot import BoolArray
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint, Sees, on
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult, Scope, TableFilterPlugin
-from podium.framework.status import SKIP, Status, unresolvable
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
+    FilterPlugin,
+    Handle,
+    PreFilterPlugin,
+    PreFilterResult,
+    Scope,
+    TableFilterPlugin,
+)
+from podium.framework.contract.status import SKIP, Status, unresolvable
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec
 from podium.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -155,21 +169,21 @@ class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Classes, nodes, claims and volumes that appear or change."""
         return (
-            on(EventResource.STORAGE_CLASS, ActionType.ADD, hint=self.after_class_added, sees=Sees.SPEC),
+            on(EventResource.STORAGE_CLASS, ActionType.ADD, hint=self.after_class_added, scope=HintScope.SPEC),
             on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_LABEL),
             on(
                 EventResource.PERSISTENT_VOLUME_CLAIM,
                 ActionType.ADD,
                 ActionType.UPDATE,
                 hint=self.after_claim_change,
-                sees=Sees.SPEC,
+                scope=HintScope.SPEC,
             ),
             on(
                 EventResource.PERSISTENT_VOLUME,
                 ActionType.ADD,
                 ActionType.UPDATE,
                 hint=self.after_volume_change,
-                sees=Sees.SPEC,
+                scope=HintScope.SPEC,
             ),
         )
 

@@ -11,23 +11,23 @@ from podium.queues.listing import ListedPod, NextTry, QueueListing
 from podium.queues.nominator import Nominator
 from podium.queues.observer import QueueObserver, SilentObserver
 from podium.queues.ordering import SortsByKey
-from podium.queues.places import PLACES, Move, Place
 from podium.queues.scheduling_queue import SchedulingQueue
+from podium.queues.states import QUEUE_STATES, QueueEvent, QueueState
 from podium.queues.values import AlreadyQueued, QueueProfile, QueueStatistics, QueueTimes
 
 __all__ = [
-    "PLACES",
+    "QUEUE_STATES",
     "AlreadyQueued",
     "HintMap",
     "ListedPod",
-    "Move",
     "NextTry",
     "Nominator",
-    "Place",
     "PodBackoff",
+    "QueueEvent",
     "QueueListing",
     "QueueObserver",
     "QueueProfile",
+    "QueueState",
     "QueueStatistics",
     "QueueTimes",
     "SchedulingQueue",

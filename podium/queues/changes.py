@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from podium.framework.cluster_event import UNSCHEDULABLE_POD_UPDATE, ActionType, ClusterEvent, EventResource
+from podium.framework.contract.cluster_event import UNSCHEDULABLE_POD_UPDATE, ActionType, ClusterEvent, EventResource
 from podium.objects.core import Node, Pod, RawQuantity
 from podium.objects.errors import FieldError
 from podium.objects.quantity import QuantityError, parse

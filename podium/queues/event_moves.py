@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.objects.core import Pod
 from podium.queues.hints import Hints, Interest, Strategy
 from podium.queues.requeuing import Requeuing
-from podium.queues.unschedulable_pods import PodClass, UnschedulablePods
+from podium.queues.unschedulable_pods import AlikePods, UnschedulablePods
 
 PreCheck: TypeAlias = Callable[[Pod], bool]
 _Move: TypeAlias = tuple[QueuedPodInfo, Strategy]
@@ -59,7 +59,7 @@ class EventMoves:
             if strategy is not Strategy.SKIP:
                 yield info, strategy
 
-    def _of_class(self, alike: PodClass, interest: Interest, old: Any, new: Any) -> Iterable[_Move]:
+    def _of_class(self, alike: AlikePods, interest: Interest, old: Any, new: Any) -> Iterable[_Move]:
         if alike.gating_plugin and alike.gating_plugin not in interest.plugins:
             return ()
         pods = alike.pods

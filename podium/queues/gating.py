@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from podium.framework.interface import PreEnqueuePlugin
-from podium.framework.queued_pod import QueuedPodInfo
-from podium.framework.status import PluginError, Status, demand_status, error_status
+from podium.framework.contract.interface import PreEnqueuePlugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.status import PluginError, Status, demand_status, error_status
 from podium.queues.observer import QueueObserver
 
 

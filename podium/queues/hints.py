@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from podium.framework.closed_nodes import NODE_CLOSED
-from podium.framework.cluster_event import (
+from podium.framework.contract.cluster_event import (
     ALL_EVENTS,
     NODE_ADD,
     ActionType,
@@ -21,11 +20,10 @@ from podium.framework.cluster_event import (
     EventRegistration,
     EventResource,
     HintFunction,
+    HintScope,
     QueueingHint,
-    Sees,
 )
-from podium.framework.extenders import EXTENDER
-from podium.framework.interface import (
+from podium.framework.contract.interface import (
     FilterPlugin,
     PermitPlugin,
     Plugin,
@@ -34,8 +32,10 @@ from podium.framework.interface import (
     ReservePlugin,
     TableFilterPlugin,
 )
-from podium.framework.queued_pod import QueuedPodInfo
-from podium.framework.status import PluginError, told
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.status import PluginError, told
+from podium.framework.cycle.closed_nodes import NODE_CLOSED
+from podium.framework.cycle.extenders import EXTENDER
 from podium.lib.clock import Clock
 from podium.lib.error_words import words_of
 from podium.queues.observer import QueueObserver
@@ -100,11 +100,11 @@ def _with_taints(registrations: Sequence[EventRegistration]) -> Sequence[EventRe
     return tuple(registrations)
 
 
-def _plugins_that_see(sees: Sees, hint_map: HintMap) -> frozenset[str]:
+def _plugins_of_scope(scope: HintScope, hint_map: HintMap) -> frozenset[str]:
     return frozenset(
         plugin
         for plugin, registrations in hint_map.items()
-        if any(each.hint is not None and each.sees is sees for each in registrations)
+        if any(each.hint is not None and each.scope is scope for each in registrations)
     )
 
 
@@ -176,7 +176,7 @@ class Hints:
             }
             hints[profile] = {plugin: found for plugin, found in matching.items() if found}
         plugins = tuple(dict.fromkeys(plugin for by_plugin in hints.values() for plugin in by_plugin))
-        particular = {profile: _plugins_that_see(Sees.ANYTHING, by_plugin) for profile, by_plugin in hints.items()}
+        particular = {profile: _plugins_of_scope(HintScope.ANYTHING, by_plugin) for profile, by_plugin in hints.items()}
         return Interest(event, event.label, event.is_wildcard, hints, plugins, particular)
 
     def events_of(self, plugin: str, profile: str) -> tuple[str, ...]:
@@ -186,7 +186,7 @@ class Hints:
 
     def label_readers(self) -> Mapping[str, frozenset[str]]:
         """By profile, the plugins with a hint that sees the labels of pods."""
-        return {profile: _plugins_that_see(Sees.LABELS, hint_map) for profile, hint_map in self._maps.items()}
+        return {profile: _plugins_of_scope(HintScope.LABELS, hint_map) for profile, hint_map in self._maps.items()}
 
     def strategy(self, info: QueuedPodInfo, interest: Interest, old: Any, new: Any) -> Strategy:
         """Whether, and how soon, the event is worth another try of the pod."""

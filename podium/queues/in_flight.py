@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.queues.hints import Interest
 from podium.queues.observer import QueueObserver
 

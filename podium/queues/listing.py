@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import SteadyClock
 from podium.lib.story import Line
 from podium.objects.core import Pod
 from podium.queues.hints import Hints
 from podium.queues.in_flight import InFlightPods
 from podium.queues.nominator import Nominator
-from podium.queues.places import Place
 from podium.queues.queued_pods import QueuedPods
+from podium.queues.states import QueueState
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ListedPod:
     """
 
     pod: Pod
-    place: Place
+    place: QueueState
     nominated_node_name: str
     attempts: int
     queued_s: float
@@ -84,15 +84,15 @@ class QueueListing:
         """All pods that wait or are being tried, in no particular order."""
         return [*self._queued, *self._in_flight.pods()]
 
-    def place(self, info: QueuedPodInfo) -> Place:
+    def state_of(self, info: QueuedPodInfo) -> QueueState:
         """Where the pod is by now; GONE if it is neither waiting nor being tried any more."""
         if self._queued.get(info.pod.key) is info:
-            return self._queued.place(info.pod.key)
-        return Place.IN_FLIGHT if info.pod.uid in self._in_flight else Place.GONE
+            return self._queued.state_of(info.pod.key)
+        return QueueState.IN_FLIGHT if info.pod.uid in self._in_flight else QueueState.GONE
 
     def listed(self, info: QueuedPodInfo) -> ListedPod:
         """What there is to say of the pod."""
-        place, wall_s = self.place(info), self._clock.wall_s
+        place, wall_s = self.state_of(info), self._clock.wall_s
         first_s = info.initial_attempt_timestamp_s
         is_held = bool(info.gating_plugin) or info.has_failed_at_gate
         return ListedPod(
@@ -111,16 +111,16 @@ class QueueListing:
             story=tuple(line._replace(at_s=wall_s(line.at_s)) for line in info.story.lines),
         )
 
-    def _next_try(self, info: QueuedPodInfo, place: Place) -> NextTry | None:
+    def _next_try(self, info: QueuedPodInfo, place: QueueState) -> NextTry | None:
         """None for a pod that is not waiting."""
-        if place in (Place.IN_FLIGHT, Place.GONE):
+        if place in (QueueState.IN_FLIGHT, QueueState.GONE):
             return None
-        if place is Place.ACTIVE:
+        if place is QueueState.ACTIVE:
             return NextTry(self._clock.wall_s(self._clock.now()), {})
-        if place in (Place.BACKOFF, Place.ERROR_BACKOFF):
+        if place in (QueueState.BACKOFF, QueueState.ERROR_BACKOFF):
             # The second in which the backoff runs out still counts as backing off.
             ends_s = self._clock.wall_s(self._queued.backoff_ends_s(info))
-            return NextTry(ends_s, {}, may_be_sooner=place is Place.BACKOFF)
+            return NextTry(ends_s, {}, may_be_sooner=place is QueueState.BACKOFF)
         plugins = (info.gating_plugin,) if info.gating_plugin else sorted(info.rejector_plugins)
         events = {plugin: self._hints.events_of(plugin, info.pod.spec.scheduler_name) for plugin in plugins}
         # Pods that are gated stay so until an event, however long that takes.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from podium.framework.promises import Nomination
+from podium.framework.cycle.nominated_pods import Nomination
 from podium.objects.core import Pod
 
 PodLookup: TypeAlias = Callable[[str], Pod | None]
@@ -20,7 +20,7 @@ PodLookup: TypeAlias = Callable[[str], Pod | None]
 class Nominator:
     """Nominated pods by node, in the order in which they were nominated.
 
-    Implements `podium.framework.promises.NominatedPods`.
+    Implements `podium.framework.cycle.nominated_pods.NominatedPods`.
 
     Invariant: a pod is nominated to at most one node.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.objects.core import Pod
 
 

@@ -13,9 +13,9 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from podium.framework.interface import QueueSortPlugin
-from podium.framework.queued_pod import QueuedPodInfo
-from podium.framework.status import PluginError, told
+from podium.framework.contract.interface import QueueSortPlugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.status import PluginError, told
 from podium.queues.observer import QueueObserver
 
 SortKey: TypeAlias = Callable[[QueuedPodInfo], Any]

@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import TypeAlias
 
-from podium.framework.interface import QueueSortPlugin
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.interface import QueueSortPlugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import Clock
 from podium.lib.heap import KeyedHeap
 from podium.lib.state_table import InvalidTransition
 from podium.queues.backoff import PodBackoff
 from podium.queues.observer import QueueObserver
 from podium.queues.ordering import PodOrder
-from podium.queues.places import PLACES, Move, Place
+from podium.queues.states import QUEUE_STATES, QueueEvent, QueueState
 from podium.queues.unschedulable_pods import UnschedulablePods
 
 _Heap: TypeAlias = KeyedHeap[QueuedPodInfo]
@@ -37,23 +37,23 @@ class QueuedPods:
     ) -> None:
         self._backoff = backoff
         self._clock = clock
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, QueueState] = {}
         sort_key, expiration_s = PodOrder(queue_sort, observer), backoff.expiration_s
         self.active: _Heap = KeyedHeap(_key, sort_key)
         self.backing_off: _Heap = KeyedHeap(_key, lambda info: (expiration_s(info), sort_key(info)))
         self.backing_off_after_error: _Heap = KeyedHeap(_key, expiration_s)
         self.unschedulable = UnschedulablePods(label_readers)
-        self._homes: dict[Place, _Heap | UnschedulablePods] = {
-            Place.ACTIVE: self.active,
-            Place.BACKOFF: self.backing_off,
-            Place.ERROR_BACKOFF: self.backing_off_after_error,
-            Place.UNSCHEDULABLE: self.unschedulable,
-            Place.GATED: self.unschedulable,
+        self._homes: dict[QueueState, _Heap | UnschedulablePods] = {
+            QueueState.ACTIVE: self.active,
+            QueueState.BACKOFF: self.backing_off,
+            QueueState.ERROR_BACKOFF: self.backing_off_after_error,
+            QueueState.UNSCHEDULABLE: self.unschedulable,
+            QueueState.GATED: self.unschedulable,
         }
 
-    def place(self, key: str) -> Place:
+    def state_of(self, key: str) -> QueueState:
         """Where the pod waits; GONE if nowhere."""
-        return self._places.get(key, Place.GONE)
+        return self._places.get(key, QueueState.GONE)
 
     def get(self, key: str) -> QueuedPodInfo | None:
         """The waiting pod with that key."""
@@ -64,7 +64,9 @@ class QueuedPods:
         """Every waiting pod, in no particular order."""
         return chain(self.active, self.backing_off, self.backing_off_after_error, self.unschedulable)
 
-    def move(self, info: QueuedPodInfo, move: Move, event: str, *, coming_from: Place = Place.GONE) -> Place:
+    def move(
+        self, info: QueuedPodInfo, move: QueueEvent, event: str, *, coming_from: QueueState = QueueState.GONE
+    ) -> QueueState:
         """Take the pod from where it is to where the move leads.
 
         Args:
@@ -80,9 +82,9 @@ class QueuedPods:
         key = info.pod.key
         before = self._places.get(key, coming_from)
         try:
-            after = PLACES.next(before, move)
+            after = QUEUE_STATES.next(before, move)
         except InvalidTransition:
-            raise InvalidTransition(PLACES.name, before, move, f"{key}:\n{info.story}") from None
+            raise InvalidTransition(QUEUE_STATES.name, before, move, f"{key}:\n{info.story}") from None
         homes = self._homes
         if before is not after and before in homes:
             homes[before].remove(key)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from podium.framework.cluster_event import UNSCHEDULABLE_POD_ADD, UNSCHEDULABLE_POD_UPDATE
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.cluster_event import UNSCHEDULABLE_POD_ADD, UNSCHEDULABLE_POD_UPDATE
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import Clock
 from podium.queues.gating import Gatekeeper
 from podium.queues.hints import Strategy
 from podium.queues.nominator import Nominator
 from podium.queues.observer import QueueObserver
-from podium.queues.places import Move, Place
 from podium.queues.queued_pods import QueuedPods
+from podium.queues.states import QueueEvent, QueueState
 
 _NOMINATING = (UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label)
 
@@ -43,17 +43,19 @@ class Requeuing:
         self._observer = observer
         self._wake = wake
 
-    def requeue(self, info: QueuedPodInfo, strategy: Strategy, event: str, *, coming_from: Place = Place.GONE) -> bool:
+    def requeue(
+        self, info: QueuedPodInfo, strategy: Strategy, event: str, *, coming_from: QueueState = QueueState.GONE
+    ) -> bool:
         """Put the pod where the strategy says; False where it stays, or ends up, among the unschedulable pods."""
         if strategy is Strategy.SKIP:
-            self._queued.move(info, Move.PARK, event, coming_from=coming_from)
+            self._queued.move(info, QueueEvent.MARK_UNSCHEDULABLE, event, coming_from=coming_from)
             self._observer.incoming("unschedulable", event)
             return False
         if strategy is Strategy.AFTER_BACKOFF and self._queued.is_backing_off(info):
             return self._to_backoff(info, event, coming_from)
         return self.to_active(info, event, coming_from=coming_from)
 
-    def to_active(self, info: QueuedPodInfo, event: str, *, coming_from: Place = Place.GONE) -> bool:
+    def to_active(self, info: QueuedPodInfo, event: str, *, coming_from: QueueState = QueueState.GONE) -> bool:
         """Have the pod tried as soon as it is its turn; False where it is gated."""
         if not self._gatekeeper.admits(info):
             self._hold_back(info, event, coming_from)
@@ -61,35 +63,35 @@ class Requeuing:
         self.admitted_to_active(info, event, coming_from=coming_from)
         return True
 
-    def admitted_to_active(self, info: QueuedPodInfo, event: str, *, coming_from: Place = Place.GONE) -> None:
+    def admitted_to_active(self, info: QueuedPodInfo, event: str, *, coming_from: QueueState = QueueState.GONE) -> None:
         """`to_active` for a pod that has passed the PreEnqueue plugins since it last failed."""
         if info.initial_attempt_timestamp_s is None:
             info.initial_attempt_timestamp_s = self._clock.now()
-        self._queued.move(info, Move.ENQUEUE, event, coming_from=coming_from)
+        self._queued.move(info, QueueEvent.ENQUEUE, event, coming_from=coming_from)
         self._observer.incoming("active", event)
         if event in _NOMINATING:
             self._nominator.add(info.pod)
         self._wake()
 
-    def _to_backoff(self, info: QueuedPodInfo, event: str, coming_from: Place) -> bool:
+    def _to_backoff(self, info: QueuedPodInfo, event: str, coming_from: QueueState) -> bool:
         if not self._gatekeeper.admits(info):
             self._hold_back(info, event, coming_from)
             return False
-        move = Move.BACK_OFF if info.rejector_plugins else Move.BACK_OFF_AFTER_ERROR
+        move = QueueEvent.BACK_OFF if info.rejector_plugins else QueueEvent.BACK_OFF_AFTER_ERROR
         self._queued.move(info, move, event, coming_from=coming_from)
         self._observer.incoming("backoff", event)
         self._wake()
         return True
 
-    def _hold_back(self, info: QueuedPodInfo, event: str, coming_from: Place) -> None:
+    def _hold_back(self, info: QueuedPodInfo, event: str, coming_from: QueueState) -> None:
         """Gate the pod; or have it come back after a backoff, where a PreEnqueue plugin has failed."""
         if info.has_failed_at_gate:
             info.consecutive_errors_count += 1
             info.timestamp_s, info.backoff_expiration_s = self._clock.now(), 0.0
-            self._queued.move(info, Move.BACK_OFF_AFTER_ERROR, event, coming_from=coming_from)
+            self._queued.move(info, QueueEvent.BACK_OFF_AFTER_ERROR, event, coming_from=coming_from)
             self._observer.incoming("backoff", event)
             self._wake()
             return
-        before = self._queued.move(info, Move.GATE, event, coming_from=coming_from)
-        if before not in (Place.UNSCHEDULABLE, Place.GATED):
+        before = self._queued.move(info, QueueEvent.GATE, event, coming_from=coming_from)
+        if before not in (QueueState.UNSCHEDULABLE, QueueState.GATED):
             self._observer.incoming("unschedulable", event)

@@ -15,15 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from podium.framework.cluster_event import (
+from podium.framework.contract.cluster_event import (
     FORCE_ACTIVATE,
     UNSCHEDULABLE_POD_ADD,
     UNSCHEDULABLE_POD_UPDATE,
     UNSCHEDULABLE_TIMEOUT,
     ClusterEvent,
 )
-from podium.framework.interface import QueueSortPlugin
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.interface import QueueSortPlugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import Clock, SteadyClock
 from podium.objects.core import ObjectMeta, Pod
 from podium.queues.changes import pod_changes
@@ -35,9 +35,9 @@ from podium.queues.in_flight import InFlightPods
 from podium.queues.listing import QueueListing
 from podium.queues.nominator import Nominator, PodLookup
 from podium.queues.observer import QueueObserver, SilentObserver
-from podium.queues.places import PLACES, Move, Place
 from podium.queues.queued_pods import QueuedPods
 from podium.queues.requeuing import Requeuing
+from podium.queues.states import QUEUE_STATES, QueueEvent, QueueState
 from podium.queues.values import DEFAULT_TIMES, AlreadyQueued, QueueProfile, QueueStatistics, QueueTimes
 
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
@@ -117,7 +117,7 @@ class SchedulingQueue:
         info.pod = new
         self._queued.replaced(info)
         self.nominator.update(old, new)
-        if self._queued.place(new.key) in (Place.UNSCHEDULABLE, Place.GATED):
+        if self._queued.state_of(new.key) in (QueueState.UNSCHEDULABLE, QueueState.GATED):
             self._reconsider(info, old, new)
 
     def _reconsider(self, info: QueuedPodInfo, old: Pod, new: Pod) -> None:
@@ -135,7 +135,7 @@ class SchedulingQueue:
             self._discard(info, _POD_DELETED)
 
     def _discard(self, info: QueuedPodInfo, event: str) -> None:
-        self._queued.move(info, Move.DELETE, event)
+        self._queued.move(info, QueueEvent.DELETE, event)
         self._count_rejectors(info, -1)
 
     # ------------------------------------------------------------ attempts
@@ -159,9 +159,9 @@ class SchedulingQueue:
             self._count_rejectors(info, -1)
             if info.pod.uid not in self._in_flight:
                 break
-            queued.move(info, Move.DELETE, event)
+            queued.move(info, QueueEvent.DELETE, event)
             self._observer.gone_astray(info, "the same pod is tracked in multiple places in the scheduler")
-        queued.move(info, Move.POP, event)
+        queued.move(info, QueueEvent.POP, event)
         self._in_flight.add(info)
         self.scheduling_cycle += 1
         return info
@@ -170,7 +170,12 @@ class SchedulingQueue:
         """The attempt has ended without the pod coming back: it is as good as bound, or has been dropped."""
         info = self._in_flight.remove(uid)
         if info is not None:
-            info.story.tell(self._clock.now(), "Done", Place.IN_FLIGHT, PLACES.next(Place.IN_FLIGHT, Move.DONE))
+            info.story.tell(
+                self._clock.now(),
+                "Done",
+                QueueState.IN_FLIGHT,
+                QUEUE_STATES.next(QueueState.IN_FLIGHT, QueueEvent.DONE),
+            )
 
     def add_unschedulable_if_not_present(self, info: QueuedPodInfo) -> None:
         """The attempt has failed: let the pod wait for an event, or for its backoff.
@@ -182,11 +187,11 @@ class SchedulingQueue:
         """
         uid = info.pod.uid
         try:
-            place = self._queued.place(info.key)
-            if place is not Place.GONE:
+            place = self._queued.state_of(info.key)
+            if place is not QueueState.GONE:
                 raise AlreadyQueued(info, place)
             self._note_failure(info)
-            came_from = Place.IN_FLIGHT if uid in self._in_flight else Place.GONE
+            came_from = QueueState.IN_FLIGHT if uid in self._in_flight else QueueState.GONE
             strategy = self._strategy_after_attempt(info)
             self._requeuing.requeue(info, strategy, SCHEDULE_ATTEMPT_FAILURE, coming_from=came_from)
         finally:
@@ -252,10 +257,10 @@ class SchedulingQueue:
         """Let the pods be tried at once, whatever their backoff; those in flight as soon as they come back."""
         interest = self._hints.interest(FORCE_ACTIVATE)
         for pod in pods:
-            place = self._queued.place(pod.key)
+            place = self._queued.state_of(pod.key)
             info = self._queued.get(pod.key)
-            if info is not None and place is not Place.ACTIVE:
-                backs_off = place in (Place.BACKOFF, Place.ERROR_BACKOFF)
+            if info is not None and place is not QueueState.ACTIVE:
+                backs_off = place in (QueueState.BACKOFF, QueueState.ERROR_BACKOFF)
                 admitted = backs_off and not info.has_failed_at_gate
                 activate = self._requeuing.admitted_to_active if admitted else self._requeuing.to_active
                 activate(info, interest.label)
@@ -279,7 +284,7 @@ class SchedulingQueue:
             self.flush_unschedulable_leftover()
 
     def flush_backoff_completed(self) -> None:
-        """Move the pods that have backed off for long enough to the active queue."""
+        """QueueEvent the pods that have backed off for long enough to the active queue."""
         # Counted, since a PreEnqueue plugin that fails again puts its pod back, and without backoffs not even behind.
         for _ in range(len(self._queued.backing_off) + len(self._queued.backing_off_after_error)):
             info = self._queued.backoff_completed()
@@ -310,10 +315,10 @@ class SchedulingQueue:
 
     # ------------------------------------------------------------ questions
 
-    def place(self, pod: Pod) -> Place:
+    def state_of(self, pod: Pod) -> QueueState:
         """Where the pod is."""
-        place = self._queued.place(pod.key)
-        return Place.IN_FLIGHT if place is Place.GONE and pod.uid in self._in_flight else place
+        place = self._queued.state_of(pod.key)
+        return QueueState.IN_FLIGHT if place is QueueState.GONE and pod.uid in self._in_flight else place
 
     def seconds_since_first_attempt(self, info: QueuedPodInfo) -> float:
         """How long ago the pod first became ready to be tried."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.objects.core import PodSpec
 
 _ClassKey: TypeAlias = tuple[int, str, frozenset[str], frozenset[str], str, frozenset[tuple[str, str]]]
@@ -20,7 +20,7 @@ _NO_PLUGINS: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
-class PodClass:
+class AlikePods:
     """Pods by key that share their spec, namespace and rejectors; their labels too, where a rejector's hints see them.
 
     Invariant: never empty. The spec is held so that no other can get its identity.
@@ -45,9 +45,9 @@ class UnschedulablePods:
 
     def __init__(self, label_readers: Mapping[str, frozenset[str]]) -> None:
         self._label_readers = label_readers
-        self._class_of: dict[str, PodClass] = {}
-        self._classes: dict[_ClassKey, PodClass] = {}
-        self._by_rejector: dict[str, dict[_ClassKey, PodClass]] = {}
+        self._class_of: dict[str, AlikePods] = {}
+        self._classes: dict[_ClassKey, AlikePods] = {}
+        self._by_rejector: dict[str, dict[_ClassKey, AlikePods]] = {}
         self._gated = 0
 
     def push(self, info: QueuedPodInfo) -> None:
@@ -89,9 +89,9 @@ class UnschedulablePods:
         """How many of the pods are gated."""
         return self._gated
 
-    def rejected_by(self, plugins: Iterable[str]) -> list[PodClass]:
+    def rejected_by(self, plugins: Iterable[str]) -> list[AlikePods]:
         """The classes of pods that any of the plugins had a part in rejecting."""
-        found: dict[_ClassKey, PodClass] = {}
+        found: dict[_ClassKey, AlikePods] = {}
         for plugin in plugins:
             found.update(self._by_rejector.get(plugin, ()))
         return list(found.values())
@@ -103,14 +103,14 @@ class UnschedulablePods:
         labels = frozenset(pod.metadata.labels.items()) if sees_labels else frozenset[tuple[str, str]]()
         return id(pod.spec), pod.metadata.namespace, unschedulable, pending, info.gating_plugin, labels
 
-    def _open(self, identity: _ClassKey, info: QueuedPodInfo) -> PodClass:
+    def _open(self, identity: _ClassKey, info: QueuedPodInfo) -> AlikePods:
         rejectors = frozenset(info.rejector_plugins)
-        alike = self._classes[identity] = PodClass(identity, info.pod.spec, info.gating_plugin, rejectors)
+        alike = self._classes[identity] = AlikePods(identity, info.pod.spec, info.gating_plugin, rejectors)
         for rejector in rejectors:
             self._by_rejector.setdefault(rejector, {})[identity] = alike
         return alike
 
-    def _close(self, alike: PodClass) -> None:
+    def _close(self, alike: AlikePods) -> None:
         del self._classes[alike.identity]
         for rejector in alike.rejectors:
             classes = self._by_rejector[rejector]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from podium.framework.interface import PreEnqueuePlugin
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.interface import PreEnqueuePlugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.queues.backoff import DEFAULT_BACKOFF, PodBackoff
 from podium.queues.hints import HintMap
-from podium.queues.places import Place
+from podium.queues.states import QueueState
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +56,18 @@ class QueueStatistics:
 
 
 _QUEUE_NAMES = {
-    Place.ACTIVE: "the active queue",
-    Place.BACKOFF: "the backoff queue",
-    Place.ERROR_BACKOFF: "the backoff queue",
-    Place.UNSCHEDULABLE: "unschedulable queue",
-    Place.GATED: "unschedulable queue",
+    QueueState.ACTIVE: "the active queue",
+    QueueState.BACKOFF: "the backoff queue",
+    QueueState.ERROR_BACKOFF: "the backoff queue",
+    QueueState.UNSCHEDULABLE: "unschedulable queue",
+    QueueState.GATED: "unschedulable queue",
 }
 
 
 class AlreadyQueued(Exception):  # noqa: N818 - what is the case, as InvalidTransition is
     """A pod came back from its attempt, but waits in the queue already; it stays as it is there."""
 
-    def __init__(self, info: QueuedPodInfo, place: Place) -> None:
+    def __init__(self, info: QueuedPodInfo, place: QueueState) -> None:
         super().__init__(f"Pod {info.key} is already present in {_QUEUE_NAMES[place]}")
         self.info = info
         self.place = place

@@ -15,14 +15,14 @@ needs no test framework: what fails is an AssertionError.
 
 from podium.testing.builders import node, pod
 from podium.testing.contract import BrokenContract, check_contract
-from podium.testing.handle import NotedEvent, StillHandle
+from podium.testing.handle import NotedEvent, RecordingHandle
 from podium.testing.one_cycle import Result, schedule_once, snapshot_of
 
 __all__ = [
     "BrokenContract",
     "NotedEvent",
+    "RecordingHandle",
     "Result",
-    "StillHandle",
     "check_contract",
     "node",
     "pod",

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from podium.framework.interface import Plugin
-from podium.framework.plugin_args import typed_args
+from podium.framework.contract.interface import Plugin
+from podium.framework.profile.plugin_args import typed_args
 from podium.lib.error_words import words_of
 from podium.testing.contract_checks import CHECKS, BrokenContract, Subject
-from podium.testing.handle import StillHandle
+from podium.testing.handle import RecordingHandle
 from podium.testing.one_cycle import snapshot_of
 from podium.testing.random_clusters import RandomCluster, random_cluster
 
@@ -48,7 +48,7 @@ def check_contract(plugin: type[Plugin], args: Any = None, *, clusters: int = 30
 
 def _subject(plugin: type[Plugin], args: Any, cluster: RandomCluster) -> Subject:
     snapshot = snapshot_of(*cluster.nodes, *cluster.placed)
-    handle = StillHandle(snapshot, (*cluster.nodes, *cluster.placed, *cluster.incoming))
+    handle = RecordingHandle(snapshot, (*cluster.nodes, *cluster.placed, *cluster.incoming))
     return Subject(plugin(args, handle), cluster.incoming[0], snapshot, cluster)
 
 

@@ -10,11 +10,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import IntArray, Rows, Snapshot, footprint
-from podium.framework.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint
-from podium.framework.cycle_state import CycleState
-from podium.framework.forms import Filter, NodeFilter, NodeScorer, Scorer, TableFilter, TableScorer
-from podium.framework.interface import (
+from podium.cluster import IntArray, Rows, Snapshot, pod_usage
+from podium.framework.contract.cluster_event import ActionType, EventRegistration, EventResource, QueueingHint
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
     MAX_NODE_SCORE,
     FilterPlugin,
     PermitPlugin,
@@ -29,8 +28,9 @@ from podium.framework.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.queued_pod import QueuedPodInfo
-from podium.framework.status import Code, Status
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.status import Code, Status
+from podium.framework.profile.forms import Filter, NodeFilter, NodeScorer, Scorer, TableFilter, TableScorer
 from podium.objects.core import Pod
 from podium.testing.random_clusters import RandomCluster
 
@@ -216,7 +216,7 @@ def taking_off_and_putting_back_restores(subject: Subject) -> None:
             world.remove_pod(row, placed.uid)
             _demand_code("remove_pod", extensions.remove_pod(twin, subject.pod, placed, world.node(row)), ())
             _answers(form, subject, twin, world, rows)
-            world.add_pod(row, placed, footprint(placed))
+            world.add_pod(row, placed, pod_usage(placed))
             _demand_code("add_pod", extensions.add_pod(twin, subject.pod, placed, world.node(row)), ())
             after = _answers(form, subject, twin, world, rows)
             _demand(after == before, "after a pod is taken off and put back, nodes fare differently")

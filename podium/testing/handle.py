@@ -31,8 +31,8 @@ class NotedEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class StillClient:
-    """Implements `podium.framework.interface.ApiClient`: remembers what was asked for, and always succeeds."""
+class RecordingClient:
+    """Implements `podium.framework.contract.interface.ApiClient`: remembers what was asked for, and always succeeds."""
 
     bound: dict[str, str] = field(default_factory=dict)
     patches: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
@@ -48,7 +48,7 @@ class StillClient:
         return item
 
 
-class StillHandle(OfflineHandle):
+class RecordingHandle(OfflineHandle):
     """Implements `podium.framework.Handle`.
 
     Args:
@@ -59,7 +59,7 @@ class StillHandle(OfflineHandle):
     """
 
     clock: ManualClock
-    client: StillClient
+    client: RecordingClient
     nominator: Nominator
     waiting_pods: WaitingPods
 
@@ -67,7 +67,13 @@ class StillHandle(OfflineHandle):
         store = ObjectStore((_RESOURCES[type(each)], each) for each in objects)
         pods, clock = store.objects(PODS), ManualClock()
         super().__init__(
-            clock, Random(seed), Nominator(pods.get), lambda: snapshot, store.lister, WaitingPods(clock), StillClient()
+            clock,
+            Random(seed),
+            Nominator(pods.get),
+            lambda: snapshot,
+            store.lister,
+            WaitingPods(clock),
+            RecordingClient(),
         )
         self.events: list[NotedEvent] = []
         for pod in pods.values():

@@ -12,20 +12,20 @@ from podium.config import IN_TREE_PLUGINS, KubeSchedulerConfiguration, default_c
 from podium.engine.cluster import with_plugins
 from podium.engine.offline import SilentObserver
 from podium.engine.placing import Engine
-from podium.framework.cycle_state import CycleState
-from podium.framework.diagnosis import FitError
-from podium.framework.interface import Plugin
-from podium.framework.runtime import Framework, points_of
-from podium.framework.schedule import NO_NODES
-from podium.framework.status import Status
-from podium.framework.survey import Survey, survey
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import Plugin
+from podium.framework.contract.status import Status
+from podium.framework.cycle.diagnosis import FitError
+from podium.framework.cycle.evaluation import FullEvaluation, evaluate_all
+from podium.framework.cycle.schedule import NO_NODES
+from podium.framework.profile.runtime import Framework, points_of
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import KubeObject
 from podium.objects.unreadable import kind_of
 from podium.plugins import IN_TREE
 from podium.testing.builders import node
-from podium.testing.handle import StillHandle
+from podium.testing.handle import RecordingHandle
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Result:
     message: str
     waits: Mapping[str, float]
     status: Status | None
-    handle: StillHandle
+    handle: RecordingHandle
 
     @property
     def totals(self) -> Mapping[str, int]:
@@ -89,7 +89,7 @@ def schedule_once(
     nodes, pods = tuple(nodes), tuple(pods)
     classes = {**IN_TREE, **{each.name: each for each in plugins}}
     cache = _cache_of(*nodes, *(each for each in pods if each.node_name))
-    handle = StillHandle(cache.snapshot(), (*nodes, *pods, pod, *objects))
+    handle = RecordingHandle(cache.snapshot(), (*nodes, *pods, pod, *objects))
     configuration = _default(plugins, pod) if config is None else _loaded(config, classes)
     framework = _framework(configuration, pod, classes, handle)
     return _cycle(Engine(cache, handle.nominator, configuration.percentage_of_nodes_to_score), framework, pod, handle)
@@ -136,7 +136,7 @@ def _loaded(config: Path | str, classes: Mapping[str, type[Plugin]]) -> KubeSche
 
 
 def _framework(
-    config: KubeSchedulerConfiguration, pod: Pod, classes: Mapping[str, type[Plugin]], handle: StillHandle
+    config: KubeSchedulerConfiguration, pod: Pod, classes: Mapping[str, type[Plugin]], handle: RecordingHandle
 ) -> Framework:
     for profile in config.profiles:
         if profile.scheduler_name == pod.spec.scheduler_name:
@@ -145,9 +145,9 @@ def _framework(
     raise ValueError(f"Pod {pod.key}: no profile is named {pod.spec.scheduler_name!r}, only {names}")
 
 
-def _cycle(engine: Engine, framework: Framework, pod: Pod, handle: StillHandle) -> Result:
+def _cycle(engine: Engine, framework: Framework, pod: Pod, handle: RecordingHandle) -> Result:
     state, snapshot = CycleState(), engine.cache.snapshot()
-    found = survey(framework, state, pod, snapshot, engine.nominator)
+    found = evaluate_all(framework, state, pod, snapshot, engine.nominator)
     fits = set(found.judged.rows.tolist())
     rejected = {snapshot.name(row): found.diagnosis.status(row) for row in snapshot.order.tolist() if row not in fits}
     if found.winner is None:
@@ -161,7 +161,7 @@ def _cycle(engine: Engine, framework: Framework, pod: Pod, handle: StillHandle) 
     return Result(name if status is None else None, rejected, scores, message, waits, status, handle)
 
 
-def _scores(found: Survey, snapshot: Snapshot) -> dict[str, dict[str, int]]:
+def _scores(found: FullEvaluation, snapshot: Snapshot) -> dict[str, dict[str, int]]:
     names = [snapshot.name(row) for row in found.judged.rows.tolist()]
     by_plugin: Mapping[str, Any] = found.scores.plugins if found.scores is not None else {}
     return {plugin: dict(zip(names, scores.tolist(), strict=True)) for plugin, scores in by_plugin.items()}

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.control_plane import catalogue
-from tests.control_plane.locate import Binaries, Location, cache_root, survey
+from tests.control_plane.locate import Binaries, Location, cache_root, evaluate_all
 from tests.control_plane.progress import Progress
 from tests.control_plane.toolchain import ToolchainError, find_go
 
@@ -43,7 +43,7 @@ def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Binar
     Raises: BuildError.
     Cost: 0.1 s when all are in the cache; several minutes of all cores when they have to be built.
     """
-    seen = survey(environ)
+    seen = evaluate_all(environ)
     missing = [tool.name for tool in catalogue.TOOLS if tool.name not in seen.found]
     if not missing:
         return Binaries(seen.found)

@@ -34,7 +34,7 @@ class Binaries:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class FullEvaluation:
     """What a look round found, and one sentence for each binary that was passed over."""
 
     found: Mapping[str, Location]
@@ -47,7 +47,7 @@ def cache_root(environ: Mapping[str, str] = os.environ) -> Path:
     return Path(base) / "podium" / "control-plane"
 
 
-def survey(environ: Mapping[str, str] = os.environ) -> Survey:
+def evaluate_all(environ: Mapping[str, str] = os.environ) -> FullEvaluation:
     """Looks for each binary in turn; runs candidates outside the cache to ask for their version."""
     found: dict[str, Location] = {}
     passed_over: list[str] = []
@@ -58,7 +58,7 @@ def survey(environ: Mapping[str, str] = os.environ) -> Survey:
                 found[tool.name] = candidate
                 break
             passed_over.append(complaint)
-    return Survey(found, tuple(passed_over))
+    return FullEvaluation(found, tuple(passed_over))
 
 
 def _candidates(tool: Tool, environ: Mapping[str, str]) -> list[Location]:

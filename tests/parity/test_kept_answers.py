@@ -14,8 +14,8 @@ import pytest
 
 from podium.engine.cluster import Cluster
 from podium.evaluate import Evaluator
-from podium.framework.class_cache import ClassCache
-from podium.framework.status import ScheduleError
+from podium.framework.contract.status import ScheduleError
+from podium.framework.cycle.signature_cache import SignatureCache
 from podium.objects.core import Pod
 from tests.parity.recorded import SCENARIOS, as_json, categories, category_of, differences, scenarios, without_empty
 
@@ -84,7 +84,9 @@ def answered(category: str, times: int, patch: pytest.MonkeyPatch) -> Iterator[t
 @pytest.mark.parametrize("category", categories(SCENARIOS))
 def test_kept_answers_are_upstreams_and_those_of_an_engine_that_keeps_nothing(category, monkeypatch):
     warm = list(answered(category, 3, monkeypatch))
-    monkeypatch.setattr("podium.framework.runtime.ClassCache", lambda framework: ClassCache(framework, rows_max=0))
+    monkeypatch.setattr(
+        "podium.framework.profile.runtime.SignatureCache", lambda framework: SignatureCache(framework, rows_max=0)
+    )
     cold = list(answered(category, 1, monkeypatch))
     for (scenario, answer, asked), (_, _, asked_cold) in zip(warm, cold, strict=True):
         name = answer.pop("id")

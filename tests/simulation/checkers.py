@@ -6,7 +6,7 @@ from typing import Any
 
 from podium.cluster.pod_states import PodState
 from podium.evaluate.scenarios import Evaluator, Scenario
-from podium.queues.places import Place
+from podium.queues.states import QueueState
 from podium.sandbox.journal import Change
 from tests.simulation import manifests
 from tests.simulation.observed import ObservedApp
@@ -33,18 +33,18 @@ def check_one_place(app: ObservedApp) -> None:
     for pod in app.pods.list():
         if pod.spec.scheduler_name != manifests.OURS:
             continue
-        place, state = queue.place(pod), cache.state_of(pod.uid)
-        waiting += place is not Place.GONE and place is not Place.IN_FLIGHT
+        place, state = queue.state_of(pod), cache.state_of(pod.uid)
+        waiting += place is not QueueState.GONE and place is not QueueState.IN_FLIGHT
         if pod.node_name:
             if state is not PodState.ADDED:
                 raise Violation("one place", f"{pod.key} is bound, and {state.name} in the cache")
-            if place not in (Place.GONE, Place.IN_FLIGHT):
+            if place not in (QueueState.GONE, QueueState.IN_FLIGHT):
                 raise Violation("one place", f"{pod.key} is bound, and {place.name} in the queue")
         elif state is PodState.ADDED:
             raise Violation("one place", f"{pod.key} is not bound, and ADDED in the cache")
-        elif state is PodState.ASSUMED and place not in (Place.GONE, Place.IN_FLIGHT):
+        elif state is PodState.ASSUMED and place not in (QueueState.GONE, QueueState.IN_FLIGHT):
             raise Violation("one place", f"{pod.key} is assumed, and {place.name} in the queue")
-        elif state is PodState.UNKNOWN and place is Place.GONE and not pod.is_terminating:
+        elif state is PodState.UNKNOWN and place is QueueState.GONE and not pod.is_terminating:
             raise Violation("one place", f"{pod.key} is lost: neither in the queue nor in the cache")
     found = queue.statistics()
     total = found.active + found.backoff + found.error_backoff + found.unschedulable + found.gated

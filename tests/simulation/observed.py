@@ -8,10 +8,10 @@ from typing import Any
 
 from podium.config import IN_TREE_PLUGINS, KubeSchedulerConfiguration, load
 from podium.daemon.app import App, Options
-from podium.daemon.loop import Collaborators
+from podium.daemon.loop import LoopDependencies
 from podium.framework import Code, PermitPlugin, PostBindPlugin, ReservePlugin, Status
-from podium.framework.interface import Plugin
-from podium.framework.runtime import points_of
+from podium.framework.contract.interface import Plugin
+from podium.framework.profile.runtime import points_of
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS
 from podium.plugins import IN_TREE
@@ -88,7 +88,7 @@ class ObservedApp(App):
         )
         self.surprises: list[str] = []
         self.started = False
-        self.parts: Collaborators | None = None
+        self.parts: LoopDependencies | None = None
         self._on_assumed = on_assumed
         self.metrics.count_unexpected_error = self._surprised  # type: ignore[method-assign]
 

@@ -22,7 +22,7 @@ from podium.cluster import Cache
 from podium.daemon.confirmations import Confirmations
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.handlers import NodeHandler
-from podium.framework.runtime import Framework
+from podium.framework.profile.runtime import Framework
 from podium.objects.api_errors import TooManyRequests
 from podium.objects.wire import ObjectDecoder
 from podium.plugins.node_resources_fit import NodeResourcesFit

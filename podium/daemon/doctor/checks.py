@@ -21,8 +21,8 @@ from podium.config import KubeSchedulerConfiguration
 from podium.daemon.doctor.findings import Report
 from podium.daemon.permissions import Needs, Permission, needs
 from podium.daemon.stray_pods import WAITING_S_MIN, similar_name
-from podium.framework.interface import Plugin
-from podium.framework.status import PluginError
+from podium.framework.contract.interface import Plugin
+from podium.framework.contract.status import PluginError
 from podium.lib.clock import Clock
 from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
 from podium.objects.times import parse_time

@@ -15,7 +15,7 @@ from typing import Final
 
 import anyio
 
-from podium.estimator.accurate import Steps
+from podium.estimator.accurate import EstimateSteps
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.lib.turns import Turns
@@ -33,7 +33,7 @@ class InTurns:
         self._clock = clock
         self._locks: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
 
-    async def run(self, cluster: str, begin: Callable[[Callable[[], bool]], Steps]) -> int:
+    async def run(self, cluster: str, begin: Callable[[Callable[[], bool]], EstimateSteps]) -> int:
         """The estimate's value; what it has come to by then where it takes too long, waiting for others included.
 
         Args:
@@ -48,7 +48,7 @@ class InTurns:
             log.warning("Estimate was cut short", cluster=cluster, replicas=count)
         return count
 
-    async def _finished(self, steps: Steps) -> int:
+    async def _finished(self, steps: EstimateSteps) -> int:
         turns = Turns(self._clock)
         while True:
             try:

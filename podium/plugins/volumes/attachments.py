@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from podium.framework.interface import Handle
-from podium.framework.status import PluginError
+from podium.framework.contract.interface import Handle
+from podium.framework.contract.status import PluginError
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec, Volume, once_per_spec
 from podium.objects.storage import CSINode, PersistentVolumeClaim

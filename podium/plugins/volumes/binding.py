@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from podium.framework.interface import Handle, Lister
-from podium.framework.status import PluginError
+from podium.framework.contract.interface import Handle, Lister
+from podium.framework.contract.status import PluginError
 from podium.objects import resource_types
 from podium.objects.core import Node, ObjectMeta, Pod
 from podium.objects.resource_versions import is_older

@@ -17,7 +17,7 @@ import numpy as np
 
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
-from podium.framework.status import PluginError
+from podium.framework.contract.status import PluginError
 from podium.objects.core import RawQuantity
 from podium.objects.errors import FieldError
 from podium.objects.quantity import NANO, QuantityError, parse

@@ -15,8 +15,8 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
-from podium.framework.interface import Lister
-from podium.framework.status import PluginError
+from podium.framework.contract.interface import Lister
+from podium.framework.contract.status import PluginError
 from podium.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from podium.plugins.volumes.claims import SELECTED_NODE
 from podium.plugins.volumes.csi_translation import TranslationError

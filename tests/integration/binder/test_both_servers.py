@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from podium.binder import EventRecorder, failed_scheduling, not_scheduled, scheduled
-from podium.framework.status import error_status, unschedulable
+from podium.framework.contract.status import error_status, unschedulable
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import Conflict, Invalid, NotFound
 from podium.objects.core import Pod, PodCondition

@@ -22,7 +22,8 @@ from structlog.testing import capture_logs
 from podium.binder import ExtenderPool
 from podium.client.credentials import ConnectionConfigError
 from podium.config import Extender, ExtenderManagedResource, ExtenderTLSConfig
-from podium.framework.extenders import (
+from podium.framework.contract.status import SKIP, Status
+from podium.framework.cycle.extenders import (
     AskFilter,
     AskPreempt,
     AskPrioritize,
@@ -33,7 +34,6 @@ from podium.framework.extenders import (
     Scored,
     Victims,
 )
-from podium.framework.status import SKIP, Status
 from podium.objects.api_errors import Conflict, OutcomeUnknown
 from podium.objects.core import Node, Pod
 from podium.objects.whole_objects import whole_node, whole_pod

@@ -17,9 +17,9 @@ from urllib.request import urlopen
 import grpc
 import pytest
 
-from podium.daemon.serving.certificates import KeyPair, self_signed
 from podium.estimator.server.messages import CLASSES
 from podium.estimator.server.service import SERVICE
+from podium.service.serving.certificates import KeyPair, self_signed
 from tests.control_plane.processes import free_ports
 from tests.integration.cli.conftest import ROOT, Podium, Start
 from tests.patience import PATIENCE_S

@@ -20,7 +20,7 @@ from podium.estimator.cases import read_case
 from podium.estimator.member import Gates
 from podium.estimator.server.app import EstimatorApp
 from podium.estimator.server.messages import CLASSES
-from podium.framework.runtime import Framework
+from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
 from tests.integration.estimator.conftest import QUIET, Asker, refusal, serving
 from tests.unit.estimator.server.wire import ERAS, replicas_request, sets_request

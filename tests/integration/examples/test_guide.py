@@ -11,7 +11,7 @@ import yaml
 
 from podium.config import ExtensionPoint
 from podium.framework import Plugin
-from podium.framework.runtime import points_of
+from podium.framework.profile.runtime import points_of
 from podium.testing import check_contract, node, pod, schedule_once
 
 GUIDE = Path(__file__).parents[3] / "docs/plugins.md"

@@ -9,7 +9,7 @@ import pytest
 from podium.binder import ApiClient, not_scheduled
 from podium.binder.api_client import RoomTaken
 from podium.client.dispatcher import Dispatcher
-from podium.framework.status import unschedulable
+from podium.framework.contract.status import unschedulable
 from podium.objects.api_errors import (
     ApiError,
     Conflict,

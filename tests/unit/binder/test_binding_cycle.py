@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from podium.binder import Binder, BindingStage, BindOutcome, BindPod, Event, PodsInPreBind, WaitingPods
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import BindPlugin, PostBindPlugin, PreBindPlugin, PreBindPreFlightResult
-from podium.framework.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import BindPlugin, PostBindPlugin, PreBindPlugin, PreBindPreFlightResult
+from podium.framework.contract.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
 from podium.objects.api_errors import Conflict
 from podium.objects.core import Pod
 from tests.unit.binder.builders import pod

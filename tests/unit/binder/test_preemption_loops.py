@@ -5,7 +5,7 @@ from itertools import count
 import msgspec
 import pytest
 
-from podium.binder.event import Event
+from podium.binder.events.event import Event
 from podium.binder.preemption_loops import LOOP_AT, PreemptionLoops
 from podium.lib.clock import ManualClock
 from podium.objects.core import OwnerReference, Pod

@@ -4,7 +4,7 @@ import json
 
 from podium.binder import not_scheduled, status_patch
 from podium.binder.status_patch import MESSAGE_BYTES_MAX
-from podium.framework.status import Status, error_status, unresolvable, unschedulable
+from podium.framework.contract.status import Status, error_status, unresolvable, unschedulable
 from podium.objects.core import PodCondition
 from tests.unit.binder.builders import pod
 

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from podium.binder import WaitingPods
-from podium.framework.status import Code, Status
+from podium.framework.contract.status import Code, Status
 from podium.lib.clock import ManualClock
 from tests.unit.binder.builders import pod
 from tests.virtual_time import LoopClock

@@ -14,9 +14,9 @@ from podium.cli import logs
 from podium.cli.main import main
 from podium.client.credentials import ConnectionConfigError
 from podium.daemon.app import App, Options, PartFailed
-from podium.daemon.election import LeadershipLost
-from podium.daemon.serving import CertificateError, DoorOptions, ServingError, TlsLimits
-from podium.framework.status import PluginError
+from podium.framework.contract.status import PluginError
+from podium.service.election import LeadershipLost
+from podium.service.serving import AccessOptions, CertificateError, ServingError, TlsLimits
 from podium.telemetry import configure_logging, set_verbosity
 
 
@@ -122,7 +122,7 @@ def test_the_doors_are_as_kube_schedulers_flags_say(started: Started) -> None:
         *("--authorization-webhook-cache-authorized-ttl", "5s", "--authorization-webhook-cache-unauthorized-ttl=1s"),
     )
     assert result.exit_code == 0
-    assert started.options.doors == DoorOptions(
+    assert started.options.doors == AccessOptions(
         authentication_kubeconfig="a",
         authentication_skip_lookup=True,
         authentication_tolerate_lookup_failure=False,

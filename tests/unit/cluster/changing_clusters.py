@@ -8,12 +8,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 from podium.cluster import Snapshot
-from podium.cluster.footprint import Footprint
+from podium.cluster.pod_usage import PodUsage
 from podium.objects.core import Node, ObjectMeta, Pod
 from tests.builders import pod
 
 NODES = 3
-NOTHING = Footprint({}, 0, 0, ())
+NOTHING = PodUsage({}, 0, 0, ())
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.cluster import Cache, HostPort, Snapshot, footprint
+from podium.cluster import Cache, HostPort, Snapshot, pod_usage
 from podium.cluster.pod_states import PodState
 from podium.objects.requests import node_allocatable
 from tests.builders import node, pod
@@ -216,7 +216,7 @@ def _change_a_node(fork: Snapshot, random: Random, history: History) -> None:
     history.nodes[name] = item
     there = [each for each in history.pods.values() if each.node_name == name] if is_new else []
     for each in there:
-        fork.add_pod(fork.row_of[name], each, footprint(each))
+        fork.add_pod(fork.row_of[name], each, pod_usage(each))
 
 
 def _change_a_pod(fork: Snapshot, random: Random, history: History) -> None:
@@ -230,7 +230,7 @@ def _change_a_pod(fork: Snapshot, random: Random, history: History) -> None:
         return
     on = random.choice(sorted(fork.row_of))
     item = pod(name, cpu="300m", requests={"example.com/nic": 2}, host_ports=[random.choice(PORTS)], node=on)
-    fork.add_pod(fork.row_of[on], item, footprint(item))
+    fork.add_pod(fork.row_of[on], item, pod_usage(item))
     history.pods[name] = item
 
 

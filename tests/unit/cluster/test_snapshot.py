@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from podium.cluster import Cache, Footprint, HostPort, Snapshot, footprint
+from podium.cluster import Cache, HostPort, PodUsage, Snapshot, pod_usage
 from podium.cluster.snapshot import TAINT_SETS_KEPT
 from podium.objects.core import Node, ObjectMeta
 from podium.plugins.lookup import Lookup
@@ -182,7 +182,7 @@ def test_pod_is_not_put_on_a_node_twice(cache):
     cache.add_pod(pod("a", node="n1"))
     snapshot = cache.snapshot()
     with pytest.raises(AssertionError, match="default/a is on n1 already"):
-        snapshot.add_pod(0, pod("a"), footprint(pod("a")))
+        snapshot.add_pod(0, pod("a"), pod_usage(pod("a")))
 
 
 # ---------------------------------------------------------------- forks
@@ -199,7 +199,7 @@ def world(cache) -> Snapshot:
 def test_fork_sees_its_own_changes_and_leaves_no_trace(world):
     fork = world.fork()
     newcomer = pod("b", cpu="2", memory="1Ki", host_ports=[80])
-    fork.add_pod(1, newcomer, footprint(newcomer))
+    fork.add_pod(1, newcomer, pod_usage(newcomer))
     assert fork.remove_pod(0, "uid-a").metadata.name == "a"
     assert list(fork.requested("cpu")[fork.order]) == [0, 2000]
     assert list(fork.requested("memory")[fork.order]) == [0, 1024]
@@ -226,7 +226,7 @@ def test_fork_of_a_fork_is_a_world_of_its_own(world):
     fork = world.fork()
     fork.remove_pod(0, "uid-a")
     inner = fork.fork()
-    inner.add_pod(0, pod("c", cpu="3"), footprint(pod("c", cpu="3")))
+    inner.add_pod(0, pod("c", cpu="3"), pod_usage(pod("c", cpu="3")))
     assert [each.requested("cpu")[0] for each in (world, fork, inner)] == [1000, 0, 3000]
 
 
@@ -256,7 +256,7 @@ def test_nodes_of_a_fork_of_usage_alone_cannot_change(world):
 
 
 def test_replacing_a_pod_by_one_with_other_requests_recounts(world):
-    world.replace_pod(0, pod("a", cpu="3"), footprint(pod("a", cpu="3")))
+    world.replace_pod(0, pod("a", cpu="3"), pod_usage(pod("a", cpu="3")))
     assert world.requested("cpu")[0] == 3000
     assert world.pod_count[0] == 1
     assert world.host_ports.conflicting_rows(PORT) == []
@@ -264,8 +264,8 @@ def test_replacing_a_pod_by_one_with_other_requests_recounts(world):
 
 def test_replacing_a_pod_by_one_with_the_same_requests_keeps_the_counts(world):
     same = pod("a", cpu="1", host_ports=[80], labels={"new": "label"})
-    taken = footprint(same)
-    world.replace_pod(0, same, Footprint(dict(taken.requests), 1000, taken.nonzero_memory_bytes, taken.host_ports))
+    taken = pod_usage(same)
+    world.replace_pod(0, same, PodUsage(dict(taken.requests), 1000, taken.nonzero_memory_bytes, taken.host_ports))
     assert list(world.node(0).pods) == [same]
     assert world.requested("cpu")[0] == 1000
 
@@ -316,7 +316,7 @@ def test_usage_can_be_added_to_a_fork_without_pods_and_without_a_trace(cache):
     original = cache.snapshot()
     rows = np.array([original.row_of[name] for name in ("n1", "n2", "n1")])
     more = [
-        footprint(pod(cpu=cpu, requests=also)) for cpu, also in (("1", {}), ("2", {"example.com/gpu": 2}), ("3", {}))
+        pod_usage(pod(cpu=cpu, requests=also)) for cpu, also in (("1", {}), ("2", {"example.com/gpu": 2}), ("3", {}))
     ]
     usage = original.usage_of(more)
     fork = original.fork_usage()

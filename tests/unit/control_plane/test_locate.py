@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.control_plane import catalogue
-from tests.control_plane.locate import Survey, cache_root, survey
+from tests.control_plane.locate import FullEvaluation, cache_root, evaluate_all
 
 RIGHT = {"etcd": "etcd Version: 3.6.8", "kubectl": "Client Version: v1.36.2"}
 
@@ -25,7 +25,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def _origins(found: Survey) -> dict[str, str]:
+def _origins(found: FullEvaluation) -> dict[str, str]:
     return {name: location.origin for name, location in found.found.items()}
 
 
@@ -34,21 +34,21 @@ def test_assets_come_before_path_and_path_before_the_cache(tmp_path: Path, envir
     _install(tmp_path / "bin", "etcd", "kubectl")
     _install(cache_root(environ) / catalogue.cache_key(), "etcd", "kubectl", "kube-scheduler")
 
-    seen = survey(environ)
+    seen = evaluate_all(environ)
 
     assert _origins(seen) == {"etcd": "KUBEBUILDER_ASSETS", "kubectl": "PATH", "kube-scheduler": "cache"}
     assert seen.passed_over == ()
 
 
 def test_nothing_is_found_on_a_bare_machine(environ: dict[str, str]) -> None:
-    assert survey(environ) == Survey({}, ())
+    assert evaluate_all(environ) == FullEvaluation({}, ())
 
 
 def test_a_binary_of_another_minor_release_is_passed_over_by_name(tmp_path: Path, environ: dict[str, str]) -> None:
     _install(tmp_path / "bin", "kubectl", says="Client Version: v1.32.4-dispatcher")
     _install(cache_root(environ) / catalogue.cache_key(), "kubectl")
 
-    seen = survey(environ)
+    seen = evaluate_all(environ)
 
     assert _origins(seen) == {"kubectl": "cache"}
     passed_over = f"passed over {tmp_path}/bin/kubectl: it is version 1.32.4-dispatcher, 1.36 is needed"
@@ -59,7 +59,7 @@ def test_a_binary_that_cannot_run_is_passed_over(tmp_path: Path, environ: dict[s
     _install(tmp_path / "bin", "etcd")
     (tmp_path / "bin" / "etcd").write_text("#!/bin/sh\necho 'etcd Version: 3.6.8'\nexit 3\n")
 
-    seen = survey(environ)
+    seen = evaluate_all(environ)
 
     assert seen.found == {}
     assert seen.passed_over == (f"passed over {tmp_path}/bin/etcd: it does not tell its version, 3.6 is needed",)
@@ -67,7 +67,7 @@ def test_a_binary_that_cannot_run_is_passed_over(tmp_path: Path, environ: dict[s
 
 def test_another_patch_release_is_as_good(tmp_path: Path, environ: dict[str, str]) -> None:
     _install(tmp_path / "assets", "kube-apiserver", says="Kubernetes v1.36.0")
-    assert _origins(survey(environ)) == {"kube-apiserver": "KUBEBUILDER_ASSETS"}
+    assert _origins(evaluate_all(environ)) == {"kube-apiserver": "KUBEBUILDER_ASSETS"}
 
 
 def test_the_cache_is_under_the_home_directory_unless_xdg_says_otherwise() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from podium.cluster import CacheError
-from podium.daemon.election import LeadershipLost
-from podium.framework.interface import PostFilterResult, PreFilterResult
-from podium.framework.status import SKIP, Code, ScheduleError, Status, unschedulable
+from podium.framework.contract.interface import PostFilterResult, PreFilterResult
+from podium.framework.contract.status import SKIP, Code, ScheduleError, Status, unschedulable
 from podium.lib.state_table import InvalidTransition
+from podium.service.election import LeadershipLost
 
 Misbehaves = Callable[[], Any]
 

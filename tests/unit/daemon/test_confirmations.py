@@ -9,7 +9,7 @@ import pytest
 
 from podium.objects.api_errors import NotFound, Unreachable
 from podium.objects.core import Pod
-from podium.queues import Place
+from podium.queues import QueueState
 from tests.builders import node, pod
 from tests.unit.binder.builders import Request
 from tests.unit.daemon.world import World, settled
@@ -51,7 +51,7 @@ async def test_a_pod_that_was_answered_as_bound_and_is_not_is_scheduled_again_an
         await anyio.sleep(60.0)
         assert len(world.bindings) == 2
     assert not world.cache.is_assumed(web.uid)
-    assert world.place(web) is Place.GONE
+    assert world.place(web) is QueueState.GONE
 
 
 async def test_room_that_was_taken_for_nothing_lets_another_pod_in() -> None:

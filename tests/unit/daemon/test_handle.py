@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from podium.binder import WaitingPods
-from podium.binder.event import noted
+from podium.binder.events.event import noted
 from podium.client.informer_set import InformerSet
 from podium.cluster import Cache
 from podium.daemon.handle import PluginHandle

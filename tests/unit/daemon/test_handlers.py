@@ -11,7 +11,7 @@ from podium.binder import failed_scheduling
 from podium.cluster.pod_states import PodState
 from podium.daemon.handlers import RESOURCE_EVENTS, ResourceHandler
 from podium.daemon.stray_pods import StrayPods
-from podium.framework.cluster_event import (
+from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
@@ -25,7 +25,7 @@ from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS
 from podium.objects.unreadable import UnreadablePod
 from podium.objects.wire import BrokenObject
-from podium.queues import Place
+from podium.queues import QueueState
 from tests.builders import node, pod
 from tests.unit.daemon.world import World, changed
 
@@ -191,7 +191,7 @@ def test_a_binding_confirms_what_was_assumed_and_ends_the_wait(world: Watched) -
     assert world.told.objects == [(None, BOUND)]
     assert world.calls() == [ASSIGNED_POD_ADD.label, "delete"]
     assert state(world) is PodState.ADDED
-    assert world.place(OURS) is Place.GONE
+    assert world.place(OURS) is QueueState.GONE
 
 
 def test_a_binding_of_a_pod_that_was_relabelled_on_its_way_tells_of_that_too(world: Watched) -> None:
@@ -233,7 +233,7 @@ def test_what_the_cache_refuses_is_logged_and_the_pods_are_told_all_the_same(wor
 def test_a_new_pod_of_ours_waits_and_one_of_others_does_not(world: Watched) -> None:
     world.put(OURS, OTHERS)
     assert world.calls() == ["add"]
-    assert (world.place(OURS), world.place(OTHERS)) == (Place.ACTIVE, Place.GONE)
+    assert (world.place(OURS), world.place(OTHERS)) == (QueueState.ACTIVE, QueueState.GONE)
     world.put(changed(OTHERS, labels={"a": "b"}))
     world.delete(OTHERS)
     assert world.calls() == []
@@ -253,7 +253,7 @@ def test_a_pod_that_goes_while_it_waits_is_forgotten(world: Watched) -> None:
     world.put(OURS)
     world.delete(OURS)
     assert world.calls() == ["add", "delete"]
-    assert world.place(OURS) is Place.GONE
+    assert world.place(OURS) is QueueState.GONE
 
 
 def test_an_assumed_pod_that_changes_is_left_alone(world: Watched) -> None:
@@ -346,15 +346,15 @@ def test_a_pod_with_an_amount_that_cannot_be_read_is_reported_once_and_queued_wh
     assert (line["log_level"], line["object"], line["kind"]) == ("error", "default/web-1", "Pod")
     assert world.metrics.value("podium_broken_objects_total", kind="Pod") == 1
     assert world.recorder.events == [failed_scheduling(broken, line["error"])]
-    assert world.place(broken) is Place.GONE
+    assert world.place(broken) is QueueState.GONE
     world.put(OURS)
-    assert world.place(OURS) is Place.ACTIVE
+    assert world.place(OURS) is QueueState.ACTIVE
 
 
 def test_a_waiting_pod_that_breaks_waits_no_longer(world: Watched) -> None:
     world.put(OURS)
     world.put(pod("web-1", spec=BAD_AMOUNT))
-    assert world.place(OURS) is Place.GONE
+    assert world.place(OURS) is QueueState.GONE
 
 
 def test_a_broken_pod_that_breaks_anew_after_it_was_mended_is_reported_again(world: Watched) -> None:
@@ -371,7 +371,7 @@ def test_an_invalid_selector_is_reported_once_and_the_pod_is_tried_all_the_same(
     assert [each["field"].partition("[")[0] for each in logs] == [
         "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
     ]
-    assert world.place(odd) is Place.ACTIVE
+    assert world.place(odd) is QueueState.ACTIVE
     assert world.recorder.events == []
 
 
@@ -455,9 +455,9 @@ def test_a_node_with_a_pod_that_cannot_be_read_is_closed_and_its_opening_wakes_p
 def test_a_waiting_pod_that_is_seen_bound_but_cannot_be_read_leaves_the_queue_and_counts(world: Watched) -> None:
     world.put(node("n1"))
     world.put(OURS)
-    assert world.place(OURS) is Place.ACTIVE
+    assert world.place(OURS) is QueueState.ACTIVE
     world.put(UnreadablePod(metadata=OURS.metadata, node_name="n1", field="spec.containers", detail="Expected `array`"))
-    assert world.place(OURS) is Place.GONE
+    assert world.place(OURS) is QueueState.GONE
     assert world.cache.state_of(OURS.uid) is PodState.ADDED
     assert len(world.cache.snapshot().closed) == 1
 
@@ -483,7 +483,7 @@ def test_a_bound_pod_that_is_pending_again_waits_again_and_its_room_is_free(worl
     world.calls()
     world.put(pod("web-1"))
     assert state(world, pod("web-1")) is PodState.UNKNOWN
-    assert world.place(pod("web-1")) is Place.ACTIVE
+    assert world.place(pod("web-1")) is QueueState.ACTIVE
     assert world.calls() == [ASSIGNED_POD_DELETE.label, "add"]
     assert [each.key for each in world.unbound] == ["default/web-1"]
 
@@ -491,7 +491,7 @@ def test_a_bound_pod_that_is_pending_again_waits_again_and_its_room_is_free(worl
 def test_a_bound_pod_of_another_scheduler_that_is_pending_again_counts_nowhere(world: Watched) -> None:
     world.put(node("n1"), pod("web-1", node="n1", scheduler="other"), pod("web-1", scheduler="other"))
     assert world.cache.statistics()["pods"] == 0
-    assert world.place(pod("web-1")) is Place.GONE
+    assert world.place(pod("web-1")) is QueueState.GONE
 
 
 def test_a_bound_pod_that_is_bound_elsewhere_counts_there(world: Watched) -> None:

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from podium.framework.cluster_event import ActionType, EventResource, on
-from podium.framework.interface import (
+from podium.framework.contract.cluster_event import ActionType, EventResource, on
+from podium.framework.contract.interface import (
     BindPlugin,
     FilterPlugin,
     PermitPlugin,
@@ -31,7 +31,7 @@ from podium.framework.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.status import SKIP, unschedulable
+from podium.framework.contract.status import SKIP, unschedulable
 from podium.objects.core import Pod
 from tests.builders import node, pod
 from tests.unit.daemon.hostile_plugins import (

@@ -8,13 +8,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from podium.client.dispatcher import Priority
-from podium.framework.cluster_event import ASSIGNED_POD_DELETE, EventRegistration, QueueingHint
-from podium.framework.extenders import PAUSE, AskingPostFilterPlugin
-from podium.framework.interface import PostFilterResult
-from podium.framework.status import Code, Status, error_status, unschedulable
+from podium.framework.contract.cluster_event import ASSIGNED_POD_DELETE, EventRegistration, QueueingHint
+from podium.framework.contract.interface import PostFilterResult
+from podium.framework.contract.status import Code, Status, error_status, unschedulable
+from podium.framework.cycle.extenders import PAUSE, AskingPostFilterPlugin
 from podium.objects.api_errors import Conflict, InternalError, NotFound, TooManyRequests
 from podium.objects.core import Pod
-from podium.queues import Place
+from podium.queues import QueueState
 from tests.builders import node, pod
 from tests.unit.binder.builders import Request
 from tests.unit.daemon.world import World, changed, fits, settled
@@ -55,7 +55,7 @@ async def test_a_pod_that_fits_is_assumed_and_bound_and_told_of() -> None:
         async with world.running():
             assert world.bindings == [("web-1", "n1")]
             assert world.cache.is_assumed("uid-web-1")
-            assert world.place(pod("web-1")) is Place.GONE
+            assert world.place(pod("web-1")) is QueueState.GONE
     assert world.recorder.told == [("Scheduled", "Successfully assigned default/web-1 to n1")]
     assert world.attempts("scheduled") == 1
     assert world.metrics.value("scheduler_pod_scheduling_attempts") == 1
@@ -91,7 +91,7 @@ async def test_a_pod_that_is_being_deleted_is_skipped_with_an_event() -> None:
     async with world.running():
         assert world.recorder.told == [("FailedScheduling", "skip schedule deleting pod: default/web-1")]
         assert world.wire.calls == []
-        assert world.place(pod("web-1")) is Place.GONE
+        assert world.place(pod("web-1")) is QueueState.GONE
     assert world.queue.statistics().in_flight == 0
     assert world.attempts("error") == world.attempts("unschedulable") == 0
 
@@ -101,7 +101,7 @@ async def test_a_pod_that_is_assumed_already_is_dropped() -> None:
     world.put(node("n1"), pod("web-1"))
     world.cache.assume_pod(pod("web-1"), "n1")
     async with world.running():
-        assert world.place(pod("web-1")) is Place.GONE
+        assert world.place(pod("web-1")) is QueueState.GONE
         assert (world.wire.calls, world.recorder.told) == ([], [])
 
 
@@ -112,7 +112,7 @@ async def test_a_pod_of_a_profile_that_is_not_there_is_dropped_and_logged() -> N
     world.queue.add(stranger)
     with capture_logs() as logs:
         async with world.running():
-            assert world.place(stranger) is Place.GONE
+            assert world.place(stranger) is QueueState.GONE
             assert (world.wire.calls, world.recorder.told) == ([], [])
     assert [(each["log_level"], each["profile"]) for each in logs if each.get("pod") == stranger.key] == [
         ("error", "nobody")
@@ -128,7 +128,7 @@ async def test_a_pod_that_does_not_fit_waits_and_everybody_is_told_why() -> None
     message = "0/2 nodes are available: 2 too small."
     with capture_logs() as logs:
         async with world.running():
-            assert world.place(pod("web-1")) is Place.UNSCHEDULABLE
+            assert world.place(pod("web-1")) is QueueState.UNSCHEDULABLE
             assert world.recorder.told == [("FailedScheduling", message)]
             assert world.conditions == [("Unschedulable", message)]
     assert world.attempts("unschedulable") == 1
@@ -166,7 +166,7 @@ async def test_a_filter_that_cannot_add_anything_is_left_out() -> None:
     async with world.running():
         (info,) = world.queue.listing.infos()
         assert world.queue.listing.listed(info).details == ""
-        assert world.place(pod("web-1")) is Place.UNSCHEDULABLE
+        assert world.place(pod("web-1")) is QueueState.UNSCHEDULABLE
 
 
 async def test_the_text_of_a_plugins_failure_is_on_the_queue_page() -> None:
@@ -181,7 +181,7 @@ async def test_without_nodes_the_pod_is_unschedulable_but_backs_off_as_after_an_
     world = World()
     world.put(pod("web-1"))
     async with world.running():
-        assert world.place(pod("web-1")) is Place.ERROR_BACKOFF
+        assert world.place(pod("web-1")) is QueueState.ERROR_BACKOFF
         assert world.conditions == [("Unschedulable", "no nodes available to schedule pods")]
     assert world.attempts("unschedulable") == 1
 
@@ -192,7 +192,7 @@ async def test_a_filter_that_fails_is_an_error_and_the_pod_is_tried_again() -> N
     world.put(node("n1"), pod("web-1"))
     with capture_logs() as logs:
         async with world.running():
-            assert world.place(pod("web-1")) is Place.ERROR_BACKOFF
+            assert world.place(pod("web-1")) is QueueState.ERROR_BACKOFF
             ((reason, message),) = world.conditions
             assert reason == "SchedulerError"
             assert "out of order" in message
@@ -210,7 +210,7 @@ async def test_a_status_that_cannot_be_written_is_logged_and_the_loop_goes_on() 
     with capture_logs() as logs:
         async with world.running():
             await anyio.sleep(1.0)
-            assert world.place(pod("web-1")) is Place.UNSCHEDULABLE
+            assert world.place(pod("web-1")) is QueueState.UNSCHEDULABLE
     assert [each["log_level"] for each in logs if each["event"] == "Pod status could not be written"] == ["warning"]
 
 
@@ -241,20 +241,20 @@ def recording_reserve(world_story: list[str], name: str, answer: Any = lambda: N
     [
         (
             lambda: unschedulable("taken"),
-            Place.UNSCHEDULABLE,
+            QueueState.UNSCHEDULABLE,
             ("Unschedulable", "0/1 nodes are available: 1 taken."),
             "unschedulable",
         ),
         (
             raising(ValueError("boom")),
-            Place.ERROR_BACKOFF,
+            QueueState.ERROR_BACKOFF,
             ("SchedulerError", 'running Reserve plugin "Second": ValueError: boom'),
             "error",
         ),
     ],
 )
 async def test_a_failed_reserve_is_undone_in_reverse(
-    answer: Any, place: Place, condition: tuple[str, str], result: str
+    answer: Any, place: QueueState, condition: tuple[str, str], result: str
 ) -> None:
     story: list[str] = []
     world = World(
@@ -286,14 +286,14 @@ async def test_a_permit_rejection_after_another_has_asked_to_wait_wins() -> None
         assert not world.cache.is_assumed("uid-web-1")
         info = world.queue.get(pod("web-1"))
         assert info is not None
-        assert (info.unschedulable_plugins, world.place(pod("web-1"))) == ({"Rejects"}, Place.UNSCHEDULABLE)
+        assert (info.unschedulable_plugins, world.place(pod("web-1"))) == ({"Rejects"}, QueueState.UNSCHEDULABLE)
 
 
 async def test_a_permit_plugin_that_fails_sends_the_pod_into_backoff() -> None:
     world = World(permit("Fails", raising(RuntimeError("no answer"))))
     world.put(node("n1"), pod("web-1"))
     async with world.running():
-        assert world.place(pod("web-1")) is Place.ERROR_BACKOFF
+        assert world.place(pod("web-1")) is QueueState.ERROR_BACKOFF
         assert world.conditions == [("SchedulerError", 'running Permit plugin "Fails": RuntimeError: no answer')]
 
 
@@ -311,7 +311,7 @@ async def test_a_pod_whose_wait_is_ended_by_a_rejection_gives_its_room_back() ->
         assert story == ["reserve Room", "unreserve Room"]
         assert not world.cache.is_assumed("uid-web-1")
         # Its own end is no event for the pod itself: it would come back at once, and wait again.
-        assert world.place(pod("web-1")) is Place.UNSCHEDULABLE
+        assert world.place(pod("web-1")) is QueueState.UNSCHEDULABLE
         assert world.conditions == [("Unschedulable", "0/1 nodes are available: 1 the others did not come.")]
     assert world.attempts("unschedulable") == 1
     assert world.queue.statistics().in_flight_events == 0
@@ -328,12 +328,12 @@ async def test_room_that_a_rejected_pod_gives_back_wakes_others_but_not_itself()
         full[0] = True
         world.put(pod("second"))
         await settled()
-        assert world.place(pod("second")) is Place.UNSCHEDULABLE
+        assert world.place(pod("second")) is QueueState.UNSCHEDULABLE
         await anyio.sleep(20.0)
         full[0] = False
         assert world.waiting_pods.reject("uid-first")
         await settled()
-        assert world.place(pod("first")) is not Place.ACTIVE
+        assert world.place(pod("first")) is not QueueState.ACTIVE
         assert world.waiting_pods.get("uid-first") is None
         assert world.waiting_pods.get("uid-second") is not None
 
@@ -358,7 +358,7 @@ async def test_a_pod_that_is_deleted_while_it_waits_leaves_nothing_behind() -> N
         await settled()
         assert world.cache.statistics()["pods"] == 0
         assert len(world.waiting_pods) == 0
-        assert world.place(pod("web-1")) is Place.GONE
+        assert world.place(pod("web-1")) is QueueState.GONE
         assert world.conditions == []
     assert world.queue.statistics().in_flight == 0
 
@@ -384,12 +384,12 @@ async def test_a_failed_binding_frees_the_room_tells_the_others_and_tries_again(
     answers(world, "/first/binding", lambda: Conflict("no") if failing[0] else {})
     world.put(node("n1"), pod("first"), pod("second"))
     async with world.running():
-        assert world.place(pod("second")) is Place.UNSCHEDULABLE
+        assert world.place(pod("second")) is QueueState.UNSCHEDULABLE
         await anyio.sleep(1.0)
         # The one who failed has not been asked whether its own end helps it.
         assert hints == [("second", "n1")]
         assert not world.cache.is_assumed("uid-first")
-        assert world.place(pod("first")) is Place.ERROR_BACKOFF
+        assert world.place(pod("first")) is QueueState.ERROR_BACKOFF
         failing[0] = False
         await anyio.sleep(10.0)
         assert world.bindings[:2] == [("first", "n1"), ("second", "n1")]
@@ -416,7 +416,7 @@ async def test_a_binding_that_failed_though_the_pod_is_bound_is_let_be(node_name
         cached = world.cache.pod(web.uid)
         assert cached is not None
         assert (cached.node_name, world.cache.is_assumed(web.uid)) == (node_name, False)
-        assert world.place(web) is Place.GONE
+        assert world.place(web) is QueueState.GONE
         assert world.sent("PATCH") == []
         assert world.recorder.told == []
     assert world.queue.statistics().in_flight == 0
@@ -462,7 +462,7 @@ async def test_a_pod_that_is_deleted_during_its_binding_is_not_put_back() -> Non
     world.put(node("n1"), web)
     async with world.running():
         await settled()
-        assert world.place(web) is Place.GONE
+        assert world.place(web) is QueueState.GONE
         assert world.cache.statistics()["pods"] == 0
         assert world.sent("PATCH") == []
 
@@ -671,9 +671,9 @@ async def test_the_loop_waits_while_the_api_server_is_behind() -> None:
         assert (world.loop.bindings, world.dispatcher.waiting(Priority.BINDING)) == (64, 64 - 32)
         world.put(pod("later"))
         await anyio.sleep(0.3)
-        assert world.place(pod("later")) is Place.ACTIVE
+        assert world.place(pod("later")) is QueueState.ACTIVE
         await anyio.sleep(10.0)
-        assert world.place(pod("later")) is Place.GONE
+        assert world.place(pod("later")) is QueueState.GONE
     assert len(world.bindings) == 162
 
 
@@ -835,7 +835,7 @@ async def test_stopping_waits_for_bindings_under_way_and_begins_no_more() -> Non
         assert world.clock.monotonic() - started_s == pytest.approx(2.0, abs=0.1)
     assert world.bindings == [("web-1", "n1")]
     assert world.recorder.told == [("Scheduled", "Successfully assigned default/web-1 to n1")]
-    assert world.place(pod("late")) is Place.ACTIVE
+    assert world.place(pod("late")) is QueueState.ACTIVE
 
 
 async def test_a_binding_that_fails_after_the_stop_ends_it_all_the_same() -> None:

@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from podium.client.consistency import PATIENCE_S
-from podium.framework.extenders import Filtered
-from podium.framework.status import unschedulable
+from podium.framework.contract.status import unschedulable
+from podium.framework.cycle.extenders import Filtered
 from tests.builders import node, pod
 from tests.unit.daemon.test_loop_with_extenders import Pool, wants_gpu, world
 from tests.unit.daemon.world import World, fits, settled

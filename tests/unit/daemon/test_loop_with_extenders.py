@@ -10,10 +10,10 @@ import anyio
 import pytest
 
 from podium.config import Extender, ExtenderManagedResource
-from podium.framework.extenders import ExtenderFailed, Extenders, Filtered
-from podium.framework.status import SKIP, Status, error_status, unschedulable
+from podium.framework.contract.status import SKIP, Status, error_status, unschedulable
+from podium.framework.cycle.extenders import ExtenderFailed, Extenders, Filtered
 from podium.objects.core import Pod
-from podium.queues import Place
+from podium.queues import QueueState
 from tests.builders import node, pod
 from tests.unit.daemon.world import World, changed, fits, settled
 from tests.virtual_time import VIRTUAL_TIME
@@ -114,7 +114,7 @@ async def test_a_pod_that_is_deleted_while_an_extender_thinks_is_not_put_back() 
         await anyio.sleep(0.5)
         made.delete(web)
         await anyio.sleep(0.6)
-        assert made.place(web) is Place.GONE
+        assert made.place(web) is QueueState.GONE
         assert made.conditions == []
     assert made.queue.statistics().in_flight == 0
 
@@ -126,10 +126,10 @@ async def test_a_pod_that_an_extender_rejects_comes_back_with_any_event() -> Non
     made.put(node("n1"), web)
     async with made.running():
         await anyio.sleep(1.1)
-        assert made.place(web) is Place.UNSCHEDULABLE
+        assert made.place(web) is QueueState.UNSCHEDULABLE
         assert made.conditions == [("Unschedulable", "0/1 nodes are available: 1 busy.")]
         made.put(changed(node("n1"), labels={"a": "b"}))
-        assert made.place(web) is Place.BACKOFF
+        assert made.place(web) is QueueState.BACKOFF
 
 
 async def test_an_event_while_the_extender_thinks_brings_the_rejected_pod_back() -> None:
@@ -149,7 +149,7 @@ async def test_a_failing_extender_puts_the_pod_into_error_backoff_with_its_name(
     made.put(node("n1"), web)
     async with made.running():
         await anyio.sleep(1.1)
-        assert made.place(web) is Place.ERROR_BACKOFF
+        assert made.place(web) is QueueState.ERROR_BACKOFF
         assert made.conditions == [("SchedulerError", 'extender "http://x": failed filter: code 500')]
     assert made.attempts("error") == 1
 
@@ -178,7 +178,7 @@ async def test_a_binding_that_the_extender_refuses_is_undone() -> None:
     async with made.running():
         assert made.conditions == [("SchedulerError", 'extender "http://x": no licence')]
         assert not made.cache.is_assumed(web.uid)
-        assert made.place(web) is Place.ERROR_BACKOFF
+        assert made.place(web) is QueueState.ERROR_BACKOFF
 
 
 async def test_no_pod_is_decided_on_while_too_many_wait_for_the_binding_extender() -> None:

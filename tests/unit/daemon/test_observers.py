@@ -8,12 +8,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from podium.binder import EventRecorder
-from podium.binder.event import scheduled
+from podium.binder.events.event import scheduled
 from podium.client.dispatcher import Dispatcher, Priority
 from podium.client.informer_set import InformerSet
 from podium.daemon.observers import PluginMetrics, QueueMetrics, RequestMetrics, read_statistics
-from podium.framework.queued_pod import QueuedPodInfo
-from podium.framework.runtime import SLOW_PLUGIN_S
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.profile.runtime import SLOW_PLUGIN_S
 from podium.lib.clock import ManualClock
 from podium.objects.api_errors import TooManyRequests
 from podium.objects.resource_types import NODES, PODS

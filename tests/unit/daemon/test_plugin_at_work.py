@@ -6,9 +6,9 @@ from types import FrameType
 from typing import Any
 
 from podium.daemon.plugin_at_work import AtWork, at_work
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import FilterPlugin, PreEnqueuePlugin, PreFilterExtensions, ScorePlugin
-from podium.framework.status import unschedulable
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import FilterPlugin, PreEnqueuePlugin, PreFilterExtensions, ScorePlugin
+from podium.framework.contract.status import unschedulable
 from tests.builders import pod
 from tests.unit.framework.profiles import (
     Built,

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from podium.binder import ApiClient, not_scheduled
 from podium.client.dispatcher import Dispatcher, Priority
 from podium.daemon.status_writes import StatusWrite, StatusWrites
-from podium.framework.status import unschedulable
+from podium.framework.contract.status import unschedulable
 from podium.objects.api_errors import InternalError, NotFound
 from podium.objects.core import Pod
 from tests.builders import pod

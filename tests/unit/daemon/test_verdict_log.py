@@ -12,9 +12,9 @@ from podium.config import default_configuration
 from podium.daemon.verdict_log import explainer_for
 from podium.engine.cluster import Cluster
 from podium.engine.store import ObjectStore
-from podium.framework.cycle_state import CycleState
-from podium.framework.extenders import run_unasked
-from podium.framework.schedule import Decision
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.cycle.extenders import run_unasked
+from podium.framework.cycle.schedule import Decision
 from podium.objects.resource_types import PODS
 
 _TAINTS = [{"key": "team", "value": "a", "effect": "NoSchedule"}]

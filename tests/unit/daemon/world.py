@@ -30,19 +30,19 @@ from podium.config.types import Plugins, PluginSet
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.failures import FailureHandler
 from podium.daemon.handlers import BrokenObjects, NodeHandler, PodHandler
-from podium.daemon.loop import Collaborators, SchedulingLoop
+from podium.daemon.loop import LoopDependencies, SchedulingLoop
 from podium.daemon.observers import PluginMetrics, QueueMetrics
 from podium.daemon.status_writes import StatusWrites
-from podium.daemon.wakeup import WakeUp
 from podium.engine.placing import Engine
-from podium.framework.cluster_event import EventRegistration
-from podium.framework.extenders import NO_EXTENDERS, Extenders
-from podium.framework.interface import BindPlugin, PreEnqueuePlugin
-from podium.framework.runtime import Framework
-from podium.framework.status import Status, unresolvable
+from podium.framework.contract.cluster_event import EventRegistration
+from podium.framework.contract.interface import BindPlugin, PreEnqueuePlugin
+from podium.framework.contract.status import Status, unresolvable
+from podium.framework.cycle.extenders import NO_EXTENDERS, Extenders
+from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.objects.core import Node, Pod
-from podium.queues import Place, QueueProfile, SchedulingQueue, build_hint_map
+from podium.queues import QueueProfile, QueueState, SchedulingQueue, build_hint_map
+from podium.service.wakeup import WakeUp
 from podium.telemetry import Metrics
 from tests.unit.binder.builders import Request, Wire
 from tests.unit.framework.profiles import Built, Sort, node_filter
@@ -127,7 +127,7 @@ class World:
         self.frameworks = {name: self._framework(name, every) for name in names}
         self.wake_up = WakeUp()
         self.consistency = Consistency(self.clock)
-        self.consistency.when_good(self.wake_up.ring)
+        self.consistency.when_good(self.wake_up.set)
         self.queue = self._queue()
         self.unbound: list[Pod] = []
         recorder: Any = self.recorder
@@ -165,13 +165,13 @@ class World:
             next(iter(self.frameworks.values())).queue_sort,
             self.clock,
             self.known.get,
-            wake=self.wake_up.ring,
+            wake=self.wake_up.set,
             observer=QueueMetrics(self.metrics),
         )
 
-    def _parts(self, extenders: Extenders, pool: Any) -> Collaborators:
+    def _parts(self, extenders: Extenders, pool: Any) -> LoopDependencies:
         recorder: Any = self.recorder
-        return Collaborators(
+        return LoopDependencies(
             frameworks=self.frameworks,
             cache=self.cache,
             queue=self.queue,
@@ -193,7 +193,7 @@ class World:
                 pods_in_pre_bind=self.pods_in_pre_bind,
                 nominated_to=self.queue.nominated_pods_for_node,
                 activate=lambda pod: self.queue.activate([pod]),
-                is_gated=lambda pod: self.queue.place(pod) is Place.GATED,
+                is_gated=lambda pod: self.queue.state_of(pod) is QueueState.GATED,
                 takes_room=lambda uid: self.cache.pod(uid) is not None,
             ),
             engine=Engine(self.cache, self.queue.nominator, 0, extenders),
@@ -250,8 +250,8 @@ class World:
 
     # ------------------------------------------------------------ questions
 
-    def place(self, pod: Pod) -> Place:
-        return self.queue.place(pod)
+    def place(self, pod: Pod) -> QueueState:
+        return self.queue.state_of(pod)
 
     def attempts(self, result: str) -> float:
         return self.metrics.value("scheduler_schedule_attempts_total", result=result, profile="podium")

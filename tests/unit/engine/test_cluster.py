@@ -10,7 +10,7 @@ from podium import Cluster
 from podium.engine import ClusterError, ManifestError
 from podium.evaluate import Evaluator
 from podium.framework import FilterPlugin, ScorePlugin, unschedulable
-from podium.framework.status import ScheduleError
+from podium.framework.contract.status import ScheduleError
 from podium.objects.core import Pod
 from tests.unit.engine.manifests import node, pod
 

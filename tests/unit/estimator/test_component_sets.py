@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from podium.estimator.component_sets import max_available_sets
+from podium.estimator.free_capacity import StandInRoom
 from podium.estimator.requirements import MAX_INT32, Component
-from podium.estimator.room import StandInRoom
 from tests.builders import node, pod
 from tests.unit.estimator.members import assumed, claim, member, part
 

@@ -15,9 +15,8 @@ from podium.cluster import Cache, Snapshot
 from podium.config import Profile
 from podium.config.types import Plugin as Enabled
 from podium.config.types import Plugins, PluginSet
-from podium.framework.cycle_state import CycleState
-from podium.framework.diagnosis import Diagnosis
-from podium.framework.interface import (
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
     BindPlugin,
     FilterPlugin,
     PermitPlugin,
@@ -30,10 +29,11 @@ from podium.framework.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.promises import Nomination
-from podium.framework.runtime import Framework
-from podium.framework.schedule import Decision, schedule
-from podium.framework.search import Rotation
+from podium.framework.cycle.diagnosis import Diagnosis
+from podium.framework.cycle.nominated_pods import Nomination
+from podium.framework.cycle.schedule import Decision, schedule
+from podium.framework.cycle.search import Rotation
+from podium.framework.profile.runtime import Framework
 from podium.lib.clock import ManualClock
 from podium.objects.core import Node, Pod
 from podium.queues import Nominator

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from podium.framework.preemption import Budgets, Importance
-from podium.framework.status import Status, unschedulable
+from podium.framework.contract.status import Status, unschedulable
+from podium.framework.preemption.candidates import Budgets, Importance
 from podium.objects.core import Pod
 from podium.objects.workloads import PodDisruptionBudget
 from tests.builders import pod

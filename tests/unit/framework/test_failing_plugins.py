@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import FilterPlugin, PreFilterExtensions, ScorePlugin
-from podium.framework.runtime import SLOW_PLUGIN_S
-from podium.framework.schedule import DoesNotFit, Failed
-from podium.framework.status import unschedulable
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import FilterPlugin, PreFilterExtensions, ScorePlugin
+from podium.framework.contract.status import unschedulable
+from podium.framework.cycle.schedule import DoesNotFit, Failed
+from podium.framework.profile.runtime import SLOW_PLUGIN_S
 from podium.lib.clock import ManualClock
 from tests.builders import pod
 from tests.unit.framework.profiles import (

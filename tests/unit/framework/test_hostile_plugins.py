@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podium.framework.cluster_event import ActionType, ClusterEvent, EventRegistration, EventResource
-from podium.framework.cycle_state import CycleState
-from podium.framework.extenders import AskingPostFilterPlugin
-from podium.framework.interface import FilterPlugin, Plugin, PreFilterExtensions, Scope
-from podium.framework.schedule import Decision, DoesNotFit, Failed, Suggested
-from podium.framework.status import PluginError, unschedulable
+from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventRegistration, EventResource
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import FilterPlugin, Plugin, PreFilterExtensions, Scope
+from podium.framework.contract.status import PluginError, unschedulable
+from podium.framework.cycle.extenders import AskingPostFilterPlugin
+from podium.framework.cycle.schedule import Decision, DoesNotFit, Failed, Suggested
 from podium.queues import build_hint_map
 from tests.builders import pod
 from tests.unit.daemon.hostile_plugins import EXCEPTIONS, ODD_VALUES
@@ -70,7 +70,7 @@ class Extensions(PreFilterExtensions):
 
 def beside_nominated(culprit: type[Any], seen: Recorder) -> Decision:
     """An attempt in which a nominated pod has to be put on a node."""
-    nowhere = node_filter("Sees", lambda name: None)
+    nowhere = node_filter("HintScope", lambda name: None)
     return decide(framework(culprit, nowhere, observer=seen), pod(), SNAPSHOT, Nominated({"n1": [pod("v")]}))
 
 
@@ -108,7 +108,7 @@ def test_state_that_cannot_be_copied_fails_the_attempt_with_its_class(way: Calla
     state = CycleState()
     state.write(Uncopied(way))
     nominated = Nominated({"n1": [pod("v")]})
-    made = framework(node_filter("Sees", lambda name: None))
+    made = framework(node_filter("HintScope", lambda name: None))
     decision = decide(made, pod(), SNAPSHOT, nominated, state=state)
     assert isinstance(decision, Failed)
     assert "Uncopied" in decision.status.message

@@ -8,16 +8,16 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from podium.cluster import Cache, Snapshot, footprint
+from podium.cluster import Cache, Snapshot, pod_usage
 from podium.config import load
-from podium.framework.class_cache import ClassCache
-from podium.framework.cycle_state import CycleState
-from podium.framework.diagnosis import Diagnosis
-from podium.framework.runtime import Framework
-from podium.framework.schedule import Decision, DoesNotFit, Failed, Suggested, schedule
-from podium.framework.search import Rotation
-from podium.framework.status import ScheduleError
-from podium.framework.survey import survey
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.status import ScheduleError
+from podium.framework.cycle.diagnosis import Diagnosis
+from podium.framework.cycle.evaluation import evaluate_all
+from podium.framework.cycle.schedule import Decision, DoesNotFit, Failed, Suggested, schedule
+from podium.framework.cycle.search import Rotation
+from podium.framework.cycle.signature_cache import SignatureCache
+from podium.framework.profile.runtime import Framework
 from podium.objects.core import Node, Pod
 from podium.plugins import IN_TREE
 from tests import builders
@@ -56,16 +56,16 @@ class Side:
         recorder = Recorder()
         framework = Framework(DEFAULT, IN_TREE, cluster.handle(snapshot), recorder)
         if not is_warm:
-            framework.classes = ClassCache(framework, rows_max=0)
+            framework.classes = SignatureCache(framework, rows_max=0)
         return cls(framework, recorder)
 
     def decide(self, pod: Pod, snapshot: Snapshot, nominated: Nominated, percentage: int) -> tuple[Decision, Any]:
         decision = schedule(self.framework, CycleState(), pod, snapshot, nominated, self.rotation, percentage)
         return decision, (told(decision, snapshot), self.rotation.next_start)
 
-    def survey(self, pod: Pod, snapshot: Snapshot, nominated: Nominated) -> Any:
+    def evaluate_all(self, pod: Pod, snapshot: Snapshot, nominated: Nominated) -> Any:
         try:
-            found = survey(self.framework, CycleState(), pod, snapshot, nominated)
+            found = evaluate_all(self.framework, CycleState(), pod, snapshot, nominated)
         except ScheduleError as error:
             return str(error)
         scores = found.scores
@@ -129,7 +129,7 @@ class World:
 
     def attempt(self, pod: Pod, *, is_placed: bool) -> None:
         snapshot = self.cache.snapshot()
-        surveys = [side.survey(pod, snapshot, self.nominated) for side in (self.warm, self.cold)]
+        surveys = [side.evaluate_all(pod, snapshot, self.nominated) for side in (self.warm, self.cold)]
         assert surveys[0] == surveys[1]
         (decision, warm), (_, cold) = (
             side.decide(pod, snapshot, self.nominated, self.percentage) for side in (self.warm, self.cold)
@@ -143,9 +143,9 @@ class World:
         fork = self.cache.snapshot().fork()
         for row in fork.order.tolist():
             other = self.new_pod(keywords)
-            fork.add_pod(row, other.on_node(fork.name(row)), footprint(other))
+            fork.add_pod(row, other.on_node(fork.name(row)), pod_usage(other))
         pod = self.new_pod(keywords)
-        surveys = [side.survey(pod, fork, self.nominated) for side in (self.warm, self.cold)]
+        surveys = [side.evaluate_all(pod, fork, self.nominated) for side in (self.warm, self.cold)]
         assert surveys[0] == surveys[1]
 
     def new_pod(self, keywords: Mapping[str, Any]) -> Pod:

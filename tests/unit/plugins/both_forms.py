@@ -24,8 +24,8 @@ from podium.config.args import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import (
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
     MAX_NODE_SCORE,
     FilterPlugin,
     PreFilterPlugin,
@@ -34,7 +34,7 @@ from podium.framework.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.status import SKIP, Status
+from podium.framework.contract.status import SKIP, Status
 from podium.objects.core import Pod
 from podium.plugins import IN_TREE
 from tests.unit.plugins.random_clusters import GPU, HOST, PREFERRED, REQUIRED, ZONE, RandomCluster, incoming

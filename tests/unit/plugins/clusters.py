@@ -12,9 +12,9 @@ import numpy as np
 
 from podium.cluster import Cache, Rows, Snapshot
 from podium.cluster.cache import ReportBroken
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import FilterPlugin, ScorePlugin, TableFilterPlugin, TableScorePlugin
-from podium.framework.status import Status
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import FilterPlugin, ScorePlugin, TableFilterPlugin, TableScorePlugin
+from podium.framework.contract.status import Status
 from podium.lib.clock import Clock, ManualClock
 from podium.objects.core import Node, Pod
 from podium.objects.resource_types import ResourceType
@@ -95,7 +95,7 @@ class NoClient:
 
 
 @dataclass
-class StillHandle:
+class RecordingHandle:
     """A handle whose world stands still."""
 
     current: Snapshot = field(default_factory=Snapshot)
@@ -110,7 +110,7 @@ class StillHandle:
     attempts: int = 0
 
     @property
-    def preemptions(self) -> StillHandle:
+    def preemptions(self) -> RecordingHandle:
         return self
 
     def attempted(self) -> None:
@@ -133,7 +133,7 @@ class StillHandle:
 
 
 class Listed:
-    """Implements `podium.framework.interface.Lister` over objects that do not change."""
+    """Implements `podium.framework.contract.interface.Lister` over objects that do not change."""
 
     def __init__(self, objects: Iterable[Any]) -> None:
         self._objects = {each.key: each for each in objects}

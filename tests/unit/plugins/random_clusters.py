@@ -19,7 +19,7 @@ from podium.objects.resource_types import ResourceType
 from podium.objects.workloads import Namespace, Service
 from tests import builders
 from tests.unit.plugins import storage
-from tests.unit.plugins.clusters import StillHandle, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle, snapshot_of
 
 Json = dict[str, Any]
 Strategy = st.SearchStrategy[Any]
@@ -245,7 +245,7 @@ class RandomCluster:
         ]
         return snapshot_of(*there, *placed)
 
-    def handle(self, snapshot: Snapshot) -> StillHandle:
+    def handle(self, snapshot: Snapshot) -> RecordingHandle:
         objects: dict[ResourceType[Any], Iterable[Any]] = {
             resource_types.PERSISTENT_VOLUME_CLAIMS: _named(storage.claim, "c", self.claims),
             resource_types.PERSISTENT_VOLUMES: _named(storage.volume, "v", self.volumes),
@@ -265,7 +265,7 @@ class RandomCluster:
                 for index, labels in enumerate(self.services)
             ],
         }
-        return StillHandle(snapshot, objects=objects)
+        return RecordingHandle(snapshot, objects=objects)
 
 
 def _named(make: Callable[..., Any], prefix: str, keywords: list[Json]) -> list[Any]:

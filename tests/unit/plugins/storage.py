@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import FilterPlugin, PreFilterPlugin, TableFilterPlugin
-from podium.framework.status import Code, Status
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import FilterPlugin, PreFilterPlugin, TableFilterPlugin
+from podium.framework.contract.status import Code, Status
 from podium.objects import resource_types
 from podium.objects.core import Pod
 from podium.objects.storage import (
@@ -22,7 +22,7 @@ from podium.objects.storage import (
     VolumeAttachment,
 )
 from podium.plugins import IN_TREE
-from tests.unit.plugins.clusters import StillHandle, pod, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle, pod, snapshot_of
 
 Json = dict[str, Any]
 
@@ -204,7 +204,7 @@ class World:
             else:
                 objects.setdefault(resource, []).append(item)
         self.snapshot = snapshot_of(*placed)
-        self.handle = StillHandle(self.snapshot, objects=objects)
+        self.handle = RecordingHandle(self.snapshot, objects=objects)
         self.plugin: Any = IN_TREE[plugin](args, self.handle)
         self.state = CycleState()
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.cluster import Snapshot
-from podium.cluster.footprint import footprint
+from podium.cluster.pod_usage import pod_usage
 from podium.config.args import InterPodAffinityArgs, PodTopologySpreadArgs
-from podium.framework.cycle_state import CycleState
-from podium.framework.status import SKIP
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.status import SKIP
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod
 from podium.objects.workloads import Namespace
@@ -23,7 +23,7 @@ from podium.plugins.pod_topology_spread import PodTopologySpread
 from tests.builders import node, pod
 from tests.unit.cluster.changing_clusters import affinities
 from tests.unit.cluster.changing_clusters import selectors as any_selectors
-from tests.unit.plugins.clusters import StillHandle, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle, snapshot_of
 from tests.unit.plugins.naive_spreading import (
     Rejections,
     World,
@@ -102,12 +102,12 @@ namespace_labels = st.fixed_dictionaries({"default": labels}, optional={"other":
 
 
 def spreading(snapshot: Snapshot) -> PodTopologySpread:
-    return PodTopologySpread(PodTopologySpreadArgs(), StillHandle(snapshot))
+    return PodTopologySpread(PodTopologySpreadArgs(), RecordingHandle(snapshot))
 
 
 def affinity_in(snapshot: Snapshot, known: dict[str, dict[str, str]], weight: int = 1) -> InterPodAffinity:
     there = [msgspec.convert({"metadata": {"name": name, "labels": each}}, Namespace) for name, each in known.items()]
-    handle = StillHandle(snapshot, objects={resource_types.NAMESPACES: there})
+    handle = RecordingHandle(snapshot, objects={resource_types.NAMESPACES: there})
     return InterPodAffinity(InterPodAffinityArgs(hard_pod_affinity_weight=weight), handle)
 
 
@@ -217,7 +217,7 @@ def try_out(plugin: Plugin, model: Model, snapshot: Snapshot, incoming: Pod, ext
         fork.remove_pod(row, victim.uid)
         extensions.remove_pod(trial, incoming, victim, fork.node(row))
         assert rejections(plugin, trial, incoming, fork) == model(incoming, world_of(fork))
-    fork.add_pod(row, extra, footprint(extra))
+    fork.add_pod(row, extra, pod_usage(extra))
     extensions.add_pod(trial, incoming, extra, fork.node(row))
     assert rejections(plugin, trial, incoming, fork) == model(incoming, world_of(fork))
     assert rejections(plugin, state, incoming, snapshot) == before

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from podium.cluster import Snapshot
 from podium.config import load
-from podium.framework.cycle_state import CycleState
-from podium.framework.diagnosis import Diagnosis
-from podium.framework.dry_run import dry_run
-from podium.framework.extenders import run_unasked
-from podium.framework.interface import Scope
-from podium.framework.preemption import Budgets, Importance
-from podium.framework.promises import NominatedPods
-from podium.framework.runtime import Framework
-from podium.framework.search import judge_all
-from podium.framework.trials import AfterFiltering
-from podium.framework.victims_known import VictimsKnown
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import Scope
+from podium.framework.cycle.diagnosis import Diagnosis
+from podium.framework.cycle.extenders import run_unasked
+from podium.framework.cycle.nominated_pods import NominatedPods
+from podium.framework.cycle.search import judge_all
+from podium.framework.preemption.candidates import Budgets, Importance
+from podium.framework.preemption.dry_run import dry_run
+from podium.framework.preemption.node_trials import AfterFiltering
+from podium.framework.preemption.victims_known import VictimsKnown
+from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
 from podium.objects.workloads import PodDisruptionBudget
 from podium.plugins import IN_TREE
@@ -99,7 +99,7 @@ def with_lives(snapshot: Snapshot, drawn: list[tuple[int, str | None]]) -> None:
             spec = msgspec.structs.replace(each.spec, priority=priority)
             status = msgspec.structs.replace(each.status, start_time=started)
             newer = msgspec.structs.replace(each, spec=spec, status=status)
-            snapshot.replace_pod(row, newer, snapshot.footprints(row)[uid])
+            snapshot.replace_pod(row, newer, snapshot.pod_usages(row)[uid])
 
 
 def promised(drawn: list[tuple[int, Any]]) -> Nominated:
@@ -180,11 +180,11 @@ def test_what_is_known_of_victims_is_what_would_be_found_anew(cluster: Any, pods
         everybody = [(row, each) for row in snapshot.order.tolist() for each in snapshot.pods[row].values()]
         if everybody:
             row, each = everybody[number % len(everybody)]
-            footprint = snapshot.footprints(row)[each.uid]
+            pod_usage = snapshot.pod_usages(row)[each.uid]
             snapshot.remove_pod(row, each.uid)
             if not goes:
                 status = msgspec.structs.replace(each.status, start_time=STARTS[1])
-                snapshot.add_pod(row, msgspec.structs.replace(each, status=status), footprint)
+                snapshot.add_pod(row, msgspec.structs.replace(each, status=status), pod_usage)
         world = World(made, snapshot, incoming({**keywords, "priority": PRIORITY}), promised(promises))
         if world.judged.rejected is None:
             protected = Budgets(budget(f"b{index}", *each) for index, each in enumerate(limits))

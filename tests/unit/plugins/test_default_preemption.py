@@ -14,16 +14,16 @@ from podium.config import Extender, Profile
 from podium.config.args import ARGS_BY_PLUGIN, DefaultPreemptionArgs
 from podium.config.types import Plugin as Enabled
 from podium.config.types import PluginConfig, Plugins, PluginSet
-from podium.framework.cluster_event import QueueingHint
-from podium.framework.cycle_state import CycleState
-from podium.framework.extenders import PAUSE, ExtenderFailed, Extenders, Steps
-from podium.framework.interface import PostFilterResult
-from podium.framework.runtime import Framework
-from podium.framework.schedule import Decision, DoesNotFit, Suggested, schedule
-from podium.framework.schedule import attempt as attempt_asking
-from podium.framework.search import Rotation
-from podium.framework.status import unresolvable
-from podium.framework.survey import survey
+from podium.framework.contract.cluster_event import QueueingHint
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import PostFilterResult
+from podium.framework.contract.status import unresolvable
+from podium.framework.cycle.evaluation import evaluate_all
+from podium.framework.cycle.extenders import PAUSE, ExtenderFailed, Extenders, Steps
+from podium.framework.cycle.schedule import Decision, DoesNotFit, Suggested, schedule
+from podium.framework.cycle.schedule import attempt as attempt_asking
+from podium.framework.cycle.search import Rotation
+from podium.framework.profile.runtime import Framework
 from podium.objects.core import Node, Pod
 from podium.objects.resource_types import POD_DISRUPTION_BUDGETS
 from podium.objects.workloads import PodDisruptionBudget
@@ -32,7 +32,7 @@ from podium.plugins.default_preemption import DefaultPreemption
 from podium.queues import Nominator
 from tests.builders import node, pod
 from tests.unit.framework.profiles import Nominated
-from tests.unit.plugins.clusters import StillHandle, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle, snapshot_of
 
 ENABLED = (
     "PrioritySort",
@@ -50,14 +50,14 @@ NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
 
 class Unmeasured:
-    """Implements `podium.framework.runtime.Observer`."""
+    """Implements `podium.framework.profile.runtime.Observer`."""
 
     def observe_extension_point(self, *_: Any) -> None: ...
 
     def count_evaluations(self, *_: Any) -> None: ...
 
 
-def profile(args: DefaultPreemptionArgs, handle: StillHandle) -> Framework:
+def profile(args: DefaultPreemptionArgs, handle: RecordingHandle) -> Framework:
     plugins = Plugins(multi_point=PluginSet(tuple(Enabled(name) for name in ENABLED)))
     kinds = {name: ARGS_BY_PLUGIN[name]() for name in ENABLED if name in ARGS_BY_PLUGIN}
     configured = tuple(PluginConfig(name, each) for name, each in (kinds | {"DefaultPreemption": args}).items())
@@ -65,9 +65,9 @@ def profile(args: DefaultPreemptionArgs, handle: StillHandle) -> Framework:
 
 
 def attempt(
-    incoming: Pod, snapshot: Snapshot, *, handle: StillHandle | None = None, nominated: Any = None, **args: int
+    incoming: Pod, snapshot: Snapshot, *, handle: RecordingHandle | None = None, nominated: Any = None, **args: int
 ) -> Any:
-    framework = profile(DefaultPreemptionArgs(**args), handle or StillHandle(snapshot))
+    framework = profile(DefaultPreemptionArgs(**args), handle or RecordingHandle(snapshot))
     return schedule(framework, CycleState(), incoming, snapshot, nominated or Nominator({}.get), Rotation(), 0)
 
 
@@ -201,7 +201,7 @@ def test_a_budget_sends_the_pod_elsewhere():
     snapshot = snapshot_of(
         node("n1"), small("db", "n1", labels={"app": "db"}), node("n2"), small("web", "n2", priority=50)
     )
-    handle = StillHandle(snapshot, objects={POD_DISRUPTION_BUDGETS: [budget]})
+    handle = RecordingHandle(snapshot, objects={POD_DISRUPTION_BUDGETS: [budget]})
     assert attempt(urgent(), snapshot, handle=handle).post_filter.nominated_node_name == "n2"
     assert attempt(urgent(), snapshot).post_filter.nominated_node_name == "n1"
 
@@ -227,13 +227,13 @@ def test_no_more_nodes_are_tried_than_configured_from_a_random_one_on(args: dict
         snapshot = snapshot_of(*many(40))
         start = Random(seed).randrange(40)
         rows = [(start + step) % 40 for step in range(tried)]
-        found = attempt(urgent(), snapshot, handle=StillHandle(snapshot, random=Random(seed)), **args)
+        found = attempt(urgent(), snapshot, handle=RecordingHandle(snapshot, random=Random(seed)), **args)
         assert found.post_filter.nominated_node_name == f"n{max(rows)}"
 
 
 def test_every_attempt_is_counted():
     snapshot = snapshot_of(node("n1"), small("a", "n1", priority=100))
-    handle = StillHandle(snapshot)
+    handle = RecordingHandle(snapshot)
     attempt(urgent(), snapshot, handle=handle)
     attempt(urgent(spec={"preemptionPolicy": "Never"}), snapshot, handle=handle)
     assert handle.attempts == 2
@@ -243,13 +243,13 @@ def test_every_attempt_is_counted():
 
 
 def test_a_pod_is_held_back_while_its_victims_are_told_to_go():
-    plugin = DefaultPreemption(DefaultPreemptionArgs(), StillHandle(preempting={"uid-urgent"}))
+    plugin = DefaultPreemption(DefaultPreemptionArgs(), RecordingHandle(preempting={"uid-urgent"}))
     assert plugin.pre_enqueue(urgent()) == unresolvable("waiting for the preemption for this pod to be finished")
     assert plugin.pre_enqueue(pod("other")) is None
 
 
 def test_a_deleted_pod_asks_again_but_never_puts_the_pod_back_by_itself():
-    plugin = DefaultPreemption(DefaultPreemptionArgs(), StillHandle())
+    plugin = DefaultPreemption(DefaultPreemptionArgs(), RecordingHandle())
     [registered] = plugin.events_to_register()
     assert (registered.event.resource.value, int(registered.event.action)) == ("Pod", 2)
     assert plugin.after_pod_delete(urgent(), small("a", "n1"), None) is QueueingHint.SKIP
@@ -287,7 +287,7 @@ def test_victims_are_enough_and_none_of_them_could_have_stayed(
     incoming = pod("new", requests=wanted, host_ports=taken, priority=priority)
     snapshot = snapshot_of(*world)
     pods_before = [dict(pods) for pods in snapshot.pods]
-    decision = attempt(incoming, snapshot, handle=StillHandle(snapshot, random=Random(seed)))
+    decision = attempt(incoming, snapshot, handle=RecordingHandle(snapshot, random=Random(seed)))
     assert [dict(pods) for pods in snapshot.pods] == pods_before
     lower = {item.uid for item in world if isinstance(item, Pod) and item.priority < priority}
     if isinstance(decision, Suggested):
@@ -306,8 +306,8 @@ def test_victims_are_enough_and_none_of_them_could_have_stayed(
 
 
 def fits(incoming: Pod, snapshot: Snapshot, on: str) -> bool:
-    framework = profile(DefaultPreemptionArgs(), StillHandle(snapshot))
-    judged = survey(framework, CycleState(), incoming, snapshot, Nominator({}.get)).judged
+    framework = profile(DefaultPreemptionArgs(), RecordingHandle(snapshot))
+    judged = evaluate_all(framework, CycleState(), incoming, snapshot, Nominator({}.get)).judged
     return snapshot.row_of[on] in judged.rows
 
 
@@ -320,7 +320,7 @@ def plan_with(answer: Any, *world: Node | Pod, extender: Extender = ASKED) -> Do
     """What comes of a preemption about which the extender answers so."""
     snapshot = snapshot_of(*world)
     steps = attempt_asking(
-        profile(DefaultPreemptionArgs(), StillHandle(snapshot)),
+        profile(DefaultPreemptionArgs(), RecordingHandle(snapshot)),
         CycleState(),
         urgent(),
         snapshot,
@@ -409,14 +409,14 @@ def test_pods_that_the_handle_spares_are_nobodys_victims(usage_alone: bool) -> N
     )
     incoming = pod("urgent", cpu="4", priority=10, **ports)
     assert plan(*world, incoming=incoming) == ("n1", ["theirs"])
-    handle = StillHandle(snapshot_of(*world), spared={"somebody-else"})
+    handle = RecordingHandle(snapshot_of(*world), spared={"somebody-else"})
     assert plan(*world, incoming=incoming, handle=handle) == ("n2", ["ours"])
 
 
 def test_a_pod_that_is_held_back_from_all_nodes_does_not_preempt() -> None:
     world = (node("n1", cpu="4"), pod("low", cpu="4", node="n1"))
     incoming = pod("urgent", cpu="4", priority=10)
-    decision = attempt(incoming, snapshot_of(*world), handle=StillHandle(held_back={"n1", "gone"}))
+    decision = attempt(incoming, snapshot_of(*world), handle=RecordingHandle(held_back={"n1", "gone"}))
     assert isinstance(decision, DoesNotFit)
     assert decision.post_filter is None
     assert decision.error.message.endswith("preemption: not eligible: its victims keep coming back.")
@@ -431,7 +431,7 @@ def test_a_pod_that_is_held_back_from_a_node_preempts_on_another() -> None:
     )
     incoming = pod("urgent", cpu="4", priority=10)
     assert plan(*world, incoming=incoming) == ("n1", ["low"])
-    handle = StillHandle(snapshot_of(*world), held_back={"n1"})
+    handle = RecordingHandle(snapshot_of(*world), held_back={"n1"})
     assert plan(*world, incoming=incoming, handle=handle) == ("n2", ["middle"])
 
 
@@ -443,7 +443,7 @@ def test_the_message_tells_nodes_where_a_pod_is_held_back_from_those_where_preem
         pod("high", cpu="4", node="n2", priority=20),
     )
     incoming = pod("urgent", cpu="4", priority=10)
-    decision = attempt(incoming, snapshot_of(*world), handle=StillHandle(snapshot_of(*world), held_back={"n1"}))
+    decision = attempt(incoming, snapshot_of(*world), handle=RecordingHandle(snapshot_of(*world), held_back={"n1"}))
     assert isinstance(decision, DoesNotFit)
     assert "1 Preemption is held back: victims keep coming back" in decision.error.message
     assert "1 No preemption victims found for incoming pod" in decision.error.message

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from podium.framework.cluster_event import QueueingHint
-from podium.framework.cycle_state import CycleState
-from podium.framework.diagnosis import Diagnosis
-from podium.framework.status import SKIP, Code, unresolvable, unschedulable
+from podium.framework.contract.cluster_event import QueueingHint
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.status import SKIP, Code, unresolvable, unschedulable
+from podium.framework.cycle.diagnosis import Diagnosis
 from podium.plugins.dynamic_resources import DynamicResources
 from tests.unit.plugins.clusters import (
     STATE,
-    StillHandle,
+    RecordingHandle,
     filtered,
     filtered_one_by_one,
     node,
@@ -20,7 +20,7 @@ from tests.unit.plugins.clusters import (
     snapshot_of,
 )
 
-PLUGIN = DynamicResources(None, StillHandle())
+PLUGIN = DynamicResources(None, RecordingHandle())
 PLAIN, CLAIMING = pod(), pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "my-gpu"}])
 NODES = snapshot_of(node("n1"), node("n2"))
 REFUSED = unresolvable("podium cannot place pods with resource claims yet")

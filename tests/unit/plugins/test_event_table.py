@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 import pytest
 
 from podium.config import ARGS_BY_PLUGIN, args
-from podium.framework.cluster_event import ActionType, ClusterEvent, EventRegistration, EventResource
-from podium.framework.interface import Plugin
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventRegistration, EventResource
+from podium.framework.contract.interface import Plugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
 from podium.plugins import IN_TREE
 from podium.queues import HintMap, SilentObserver, build_hint_map
 from podium.queues.hints import Hints, Strategy
 from tests.builders import ZONE_LABEL, node, pod
-from tests.unit.plugins.clusters import StillHandle
+from tests.unit.plugins.clusters import RecordingHandle
 from tests.unit.plugins.storage import (
     EPHEMERAL,
     attachment,
@@ -113,7 +113,7 @@ def in_tree_hints() -> HintMap:
     plugins: list[Plugin] = []
     for name, kind in IN_TREE.items():
         known = ARGS_BY_PLUGIN.get(name)
-        plugins.append(kind(args.RawArgs(None) if known is None else known(), StillHandle()))
+        plugins.append(kind(args.RawArgs(None) if known is None else known(), RecordingHandle()))
     return build_hint_map(plugins)
 
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from podium.plugins.image_locality import ImageLocality, normalized_image_name
-from tests.unit.plugins.clusters import StillHandle, node, pod, scored, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle, node, pod, scored, snapshot_of
 
 MIB = 1024 * 1024
-PLUGIN = ImageLocality(None, StillHandle())
+PLUGIN = ImageLocality(None, RecordingHandle())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 import podium.plugins
 from podium.config import ARGS_BY_PLUGIN, IN_TREE_PLUGINS, ExtensionPoint, args
-from podium.framework.interface import (
+from podium.framework.contract.interface import (
     BindPlugin,
     FilterPlugin,
     Plugin,
@@ -23,7 +23,7 @@ from podium.framework.interface import (
     TableScorePlugin,
 )
 from podium.plugins import IN_TREE
-from tests.unit.plugins.clusters import StillHandle
+from tests.unit.plugins.clusters import RecordingHandle
 
 INTERFACES = {
     ExtensionPoint.PRE_ENQUEUE: PreEnqueuePlugin,
@@ -41,7 +41,7 @@ INTERFACES = {
 
 def built(name: str) -> Plugin:
     kind = ARGS_BY_PLUGIN.get(name)
-    return IN_TREE[name](args.RawArgs(None) if kind is None else kind(), StillHandle())
+    return IN_TREE[name](args.RawArgs(None) if kind is None else kind(), RecordingHandle())
 
 
 @pytest.mark.parametrize("name", IN_TREE)

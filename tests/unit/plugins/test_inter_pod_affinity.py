@@ -7,15 +7,15 @@ import pytest
 
 from podium.cluster import Snapshot
 from podium.config.args import InterPodAffinityArgs
-from podium.framework.cluster_event import QueueingHint
-from podium.framework.cycle_state import CycleState
-from podium.framework.status import SKIP, Code, Status, unresolvable, unschedulable
+from podium.framework.contract.cluster_event import QueueingHint
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.status import SKIP, Code, Status, unresolvable, unschedulable
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod
 from podium.objects.workloads import Namespace
 from podium.plugins.inter_pod_affinity import InterPodAffinity
 from tests.builders import ZONE_LABEL, node, pod
-from tests.unit.plugins.clusters import StillHandle, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle, snapshot_of
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -59,7 +59,7 @@ def plugin(args: InterPodAffinityArgs | None = None, **namespaces: dict[str, str
         msgspec.convert({"metadata": {"name": name, "labels": labels}}, Namespace)
         for name, labels in namespaces.items()
     ]
-    return InterPodAffinity(args or InterPodAffinityArgs(), StillHandle(objects={resource_types.NAMESPACES: there}))
+    return InterPodAffinity(args or InterPodAffinityArgs(), RecordingHandle(objects={resource_types.NAMESPACES: there}))
 
 
 def rejected(incoming: Pod, *pods: Pod, by: InterPodAffinity | None = None) -> dict[str, Status]:

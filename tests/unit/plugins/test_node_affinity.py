@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from podium.config.args import NodeAffinityArgs
-from podium.framework.cluster_event import QueueingHint
-from podium.framework.interface import PreFilterResult
-from podium.framework.status import SKIP, Code, unresolvable
+from podium.framework.contract.cluster_event import QueueingHint
+from podium.framework.contract.interface import PreFilterResult
+from podium.framework.contract.status import SKIP, Code, unresolvable
 from podium.objects.core import Node, Pod
 from podium.plugins.node_affinity import NodeAffinity
 from tests.unit.plugins.clusters import (
     STATE,
-    StillHandle,
+    RecordingHandle,
     filtered,
     node,
     normalized,
@@ -28,7 +28,7 @@ NOT_ENFORCED = unresolvable("node(s) didn't match scheduler-enforced node affini
 
 
 def plugin(added: dict[str, Any] | None = None) -> NodeAffinity:
-    return NodeAffinity(NodeAffinityArgs(added), StillHandle())
+    return NodeAffinity(NodeAffinityArgs(added), RecordingHandle())
 
 
 def expression(key: str, operator: str, *values: str) -> dict[str, Any]:

@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.framework.cluster_event import QueueingHint
-from podium.framework.status import SKIP, unresolvable
+from podium.framework.contract.cluster_event import QueueingHint
+from podium.framework.contract.status import SKIP, unresolvable
 from podium.objects.core import Node
 from podium.plugins.node_declared_features import NodeDeclaredFeatures
-from tests.unit.plugins.clusters import STATE, StillHandle, filtered, filtered_one_by_one, node, pod, snapshot_of
+from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered, filtered_one_by_one, node, pod, snapshot_of
 
-PLUGIN = NodeDeclaredFeatures(None, StillHandle())
+PLUGIN = NodeDeclaredFeatures(None, RecordingHandle())
 RESTART, USERS = "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"
 QUEUE, HINT_SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
 HOST_USERS: dict[str, Any] = {"hostNetwork": True, "hostUsers": False}

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from podium.framework.status import unresolvable
+from podium.framework.contract.status import unresolvable
 from podium.plugins.node_name import NodeName
-from tests.unit.plugins.clusters import StillHandle, filtered, node, pod, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle, filtered, node, pod, snapshot_of
 
-PLUGIN = NodeName(None, StillHandle())
+PLUGIN = NodeName(None, RecordingHandle())
 REJECTED = unresolvable("node(s) didn't match the requested node name")
 
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from podium.framework.cluster_event import QueueingHint
-from podium.framework.status import SKIP, unschedulable
+from podium.framework.contract.cluster_event import QueueingHint
+from podium.framework.contract.status import SKIP, unschedulable
 from podium.objects.core import Pod
 from podium.plugins.node_ports import NodePorts
-from tests.unit.plugins.clusters import STATE, StillHandle, filtered, node, pod, snapshot_of
+from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered, node, pod, snapshot_of
 
-PLUGIN = NodePorts(None, StillHandle())
+PLUGIN = NodePorts(None, RecordingHandle())
 REJECTED = unschedulable("node(s) didn't have free ports for the requested pod ports")
 
 

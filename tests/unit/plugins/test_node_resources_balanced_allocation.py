@@ -3,16 +3,16 @@ from __future__ import annotations
 import pytest
 
 from podium.config.args import NodeResourcesBalancedAllocationArgs, ResourceSpec
-from podium.framework.status import SKIP, Code
+from podium.framework.contract.status import SKIP, Code
 from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from tests.unit.plugins.clusters import STATE, StillHandle, node, pod, scored, scored_one_by_one, snapshot_of
+from tests.unit.plugins.clusters import STATE, RecordingHandle, node, pod, scored, scored_one_by_one, snapshot_of
 
 GPU = "example.com/gpu"
 
 
 def plugin(*resources: str) -> NodeResourcesBalancedAllocation:
     specs = tuple(ResourceSpec(name) for name in resources or ("cpu", "memory"))
-    return NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs(specs), StillHandle())
+    return NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs(specs), RecordingHandle())
 
 
 @pytest.mark.parametrize(

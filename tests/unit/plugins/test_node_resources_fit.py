@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from podium.config.args import NodeResourcesFitArgs
-from podium.framework.cluster_event import QueueingHint
-from podium.framework.status import Code, Status, unresolvable, unschedulable
+from podium.framework.contract.cluster_event import QueueingHint
+from podium.framework.contract.status import Code, Status, unresolvable, unschedulable
 from podium.objects.core import Node, Pod
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from tests.unit.plugins.clusters import (
     STATE,
-    StillHandle,
+    RecordingHandle,
     filtered,
     filtered_one_by_one,
     node,
@@ -25,7 +25,7 @@ QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
 
 
 def plugin(**args: Any) -> NodeResourcesFit:
-    return NodeResourcesFit(NodeResourcesFitArgs(**args), StillHandle())
+    return NodeResourcesFit(NodeResourcesFitArgs(**args), RecordingHandle())
 
 
 def verdict(requests: dict[str, Any], *, taken: dict[str, Any] | None = None, **shape: Any) -> Status | None:

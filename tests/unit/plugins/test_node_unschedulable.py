@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from podium.framework.cluster_event import QueueingHint
-from podium.framework.status import unresolvable
+from podium.framework.contract.cluster_event import QueueingHint
+from podium.framework.contract.status import unresolvable
 from podium.objects.core import Node
 from podium.plugins.node_unschedulable import NodeUnschedulable
-from tests.unit.plugins.clusters import STATE, StillHandle, filtered, node, pod, snapshot_of
+from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered, node, pod, snapshot_of
 
-PLUGIN = NodeUnschedulable(None, StillHandle())
+PLUGIN = NodeUnschedulable(None, RecordingHandle())
 CORDONED, OPEN = node("n1", unschedulable=True), node("n1")
 QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
 

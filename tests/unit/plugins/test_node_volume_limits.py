@@ -9,13 +9,13 @@ import pytest
 from podium.client.informer import Informer
 from podium.cluster import Cache, Snapshot
 from podium.cluster.pod_states import PodState
-from podium.framework.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
-from podium.framework.status import SKIP, PluginError, unresolvable, unschedulable
+from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
+from podium.framework.contract.status import SKIP, PluginError, unresolvable, unschedulable
 from podium.objects.resource_types import ResourceType
 from podium.objects.storage import CSINode, VolumeAttachment
 from podium.objects.unreadable import UnreadableCSINode
 from podium.plugins.node_volume_limits import NodeVolumeLimits
-from tests.unit.plugins.clusters import StillHandle, filtered, filtered_one_by_one, node, pod
+from tests.unit.plugins.clusters import RecordingHandle, filtered, filtered_one_by_one, node, pod
 from tests.unit.plugins.storage import (
     EPHEMERAL,
     World,
@@ -68,7 +68,7 @@ def test_no_limit_and_limits_of_other_drivers_do_not_matter() -> None:
     assert World("NodeVolumeLimits", node("n1"), *made("b")).filter(user("b")) == {}
 
 
-class Informed(StillHandle):
+class Informed(RecordingHandle):
     """A handle whose listers follow what happens."""
 
     def __init__(self) -> None:
@@ -252,7 +252,7 @@ def test_the_verdict_leaves_room_for_preemption() -> None:
     assert cluster.statuses(user("b")) == {"n1": unschedulable(*FULL)}
 
 
-PLUGIN = NodeVolumeLimits(None, StillHandle())
+PLUGIN = NodeVolumeLimits(None, RecordingHandle())
 
 
 def hint(helps: bool) -> QueueingHint:

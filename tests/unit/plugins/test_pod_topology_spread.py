@@ -7,16 +7,16 @@ import pytest
 
 from podium.cluster import Snapshot
 from podium.config.args import LIST_DEFAULTING, PodTopologySpreadArgs, TopologySpreadConstraint
-from podium.framework.cluster_event import QueueingHint, Sees
-from podium.framework.cycle_state import CycleState
-from podium.framework.status import SKIP, Code, Status, unresolvable, unschedulable
+from podium.framework.contract.cluster_event import HintScope, QueueingHint
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.status import SKIP, Code, Status, unresolvable, unschedulable
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod
 from podium.objects.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.plugins.pod_topology_spread import PodTopologySpread
 from podium.plugins.spread_constraints import HARD
 from tests.builders import ZONE_LABEL, node, pod
-from tests.unit.plugins.clusters import StillHandle, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle, snapshot_of
 
 HOSTNAME = "kubernetes.io/hostname"
 NO_LABEL = unresolvable("node(s) didn't match pod topology spread constraints (missing required label)")
@@ -41,7 +41,7 @@ def zoned(**zones: str) -> list[Node]:
 
 def plugin(args: PodTopologySpreadArgs | None = None, **objects: Any) -> PodTopologySpread:
     kinds = {each.plural: each for each in resource_types.ALL}
-    handle = StillHandle(objects={kinds[name]: there for name, there in objects.items()})
+    handle = RecordingHandle(objects={kinds[name]: there for name, there in objects.items()})
     return PodTopologySpread(args or PodTopologySpreadArgs(), handle)
 
 
@@ -208,8 +208,8 @@ BUSY = snapshot_of(*zoned(a="1", b="2"), *(web(f"x{index}", node="a") for index 
 
 def test_hints_are_asked_about_every_pod_where_its_owner_has_a_say() -> None:
     listed = PodTopologySpreadArgs((TopologySpreadConstraint(1, ZONE_LABEL, HARD),), LIST_DEFAULTING)
-    for args, sees in ((None, Sees.LABELS), (listed, Sees.ANYTHING)):
-        assert {each.sees for each in plugin(args).events_to_register()} == {sees}
+    for args, sees in ((None, HintScope.LABELS), (listed, HintScope.ANYTHING)):
+        assert {each.scope for each in plugin(args).events_to_register()} == {sees}
 
 
 def test_pods_of_a_service_spread_by_default() -> None:

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.plugins.priority_sort import PrioritySort
-from tests.unit.plugins.clusters import StillHandle, pod
+from tests.unit.plugins.clusters import RecordingHandle, pod
 
 
 def test_higher_priority_goes_first_and_the_longer_wait_decides_among_equals() -> None:
-    plugin = PrioritySort(None, StillHandle())
+    plugin = PrioritySort(None, RecordingHandle())
     in_order = [
         QueuedPodInfo(pod(priority=10), timestamp_s=9.0),
         QueuedPodInfo(pod(priority=1), timestamp_s=1.0),
@@ -24,7 +24,7 @@ def test_higher_priority_goes_first_and_the_longer_wait_decides_among_equals() -
 
 
 def test_neither_of_two_equals_goes_first() -> None:
-    plugin = PrioritySort(None, StillHandle())
+    plugin = PrioritySort(None, RecordingHandle())
     info = QueuedPodInfo(pod(), timestamp_s=1.0)
     assert not plugin.less(info, QueuedPodInfo(pod("other"), timestamp_s=1.0))
     assert plugin.events_to_register() == ()

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from podium.framework.cluster_event import QueueingHint
-from podium.framework.status import unresolvable
+from podium.framework.contract.cluster_event import QueueingHint
+from podium.framework.contract.status import unresolvable
 from podium.plugins.scheduling_gates import SchedulingGates
-from tests.unit.plugins.clusters import StillHandle, pod
+from tests.unit.plugins.clusters import RecordingHandle, pod
 
-PLUGIN = SchedulingGates(None, StillHandle())
+PLUGIN = SchedulingGates(None, RecordingHandle())
 
 
 def test_gates_hold_a_pod_back_and_are_named() -> None:

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from podium.framework.cluster_event import QueueingHint
-from podium.framework.status import unresolvable
+from podium.framework.contract.cluster_event import QueueingHint
+from podium.framework.contract.status import unresolvable
 from podium.objects.core import Node
 from podium.plugins.taint_toleration import TaintToleration
 from tests.unit.plugins.clusters import (
     STATE,
-    StillHandle,
+    RecordingHandle,
     filtered,
     node,
     normalized,
@@ -17,7 +17,7 @@ from tests.unit.plugins.clusters import (
     snapshot_of,
 )
 
-PLUGIN = TaintToleration(None, StillHandle())
+PLUGIN = TaintToleration(None, RecordingHandle())
 REJECTED = unresolvable("node(s) had untolerated taint(s)")
 QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
 

@@ -9,15 +9,15 @@ import pytest
 
 from podium.cluster import Cache
 from podium.config.args import DefaultPreemptionArgs
-from podium.framework.cycle_state import CycleState
-from podium.framework.schedule import DoesNotFit, Suggested, schedule
-from podium.framework.search import Rotation
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.cycle.schedule import DoesNotFit, Suggested, schedule
+from podium.framework.cycle.search import Rotation
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, POD_DISRUPTION_BUDGETS, PODS
 from podium.objects.wire import ObjectDecoder
 from podium.queues import Nominator
 from tests.builders import pod
-from tests.unit.plugins.clusters import StillHandle
+from tests.unit.plugins.clusters import RecordingHandle
 from tests.unit.plugins.test_default_preemption import profile
 
 ZONE = "topology.kubernetes.io/zone"
@@ -50,7 +50,7 @@ class Cluster:
         self.cache = Cache(lambda item, error: None)
         for item in items:
             (self.cache.put_pod if isinstance(item, Pod) else self.cache.put_node)(item)
-        handle = StillHandle(self.cache.snapshot(), objects={POD_DISRUPTION_BUDGETS: budgets})
+        handle = RecordingHandle(self.cache.snapshot(), objects={POD_DISRUPTION_BUDGETS: budgets})
         self.framework = profile(DefaultPreemptionArgs(), handle)
 
     def decide(self, incoming: Pod) -> Any:
@@ -58,7 +58,7 @@ class Cluster:
         return schedule(self.framework, CycleState(), incoming, snapshot, Nominator({}.get), Rotation(), 0)
 
     def place(self, *incoming: Pod) -> list[str]:
-        """Place one after the other; where each goes, or nothing."""
+        """QueueState one after the other; where each goes, or nothing."""
         placed = []
         for each in incoming:
             decision = self.decide(each)

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from podium.config.args import VolumeBindingArgs
-from podium.framework.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
-from podium.framework.cycle_state import CycleState
-from podium.framework.status import SKIP, Code, PluginError, unresolvable
+from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.status import SKIP, Code, PluginError, unresolvable
 from podium.objects.core import Node
 from podium.plugins.volume_binding import VolumeBinding
-from tests.unit.plugins.clusters import StillHandle, node, pod
+from tests.unit.plugins.clusters import RecordingHandle, node, pod
 from tests.unit.plugins.storage import (
     EPHEMERAL,
     MIGRATED,
@@ -355,7 +355,7 @@ def test_nodes_are_not_scored() -> None:
 
 # ---------------------------------------------------------------- requeueing
 
-PLUGIN = VolumeBinding(VolumeBindingArgs(), StillHandle())
+PLUGIN = VolumeBinding(VolumeBindingArgs(), RecordingHandle())
 
 
 def hint(helps: bool) -> QueueingHint:

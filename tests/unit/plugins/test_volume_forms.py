@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.config.args import VolumeBindingArgs
-from podium.framework.status import PluginError
+from podium.framework.contract.status import PluginError
 from podium.objects.core import Node, Pod
 from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
 from tests.unit.plugins.clusters import node

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from podium.framework.cluster_event import QueueingHint
-from podium.framework.status import SKIP, unresolvable
+from podium.framework.contract.cluster_event import QueueingHint
+from podium.framework.contract.status import SKIP, unresolvable
 from podium.plugins.volume_restrictions import VolumeRestrictions
-from tests.unit.plugins.clusters import StillHandle, node, pod
+from tests.unit.plugins.clusters import RecordingHandle, node, pod
 from tests.unit.plugins.storage import World, claim, user
 
 DISK = ("node(s) had no available disk",)
@@ -107,7 +107,7 @@ def test_pods_that_are_tried_out_take_their_claims_along() -> None:
     assert cluster.plugin.filter(trial, wanting, here) is not None
 
 
-PLUGIN = VolumeRestrictions(None, StillHandle())
+PLUGIN = VolumeRestrictions(None, RecordingHandle())
 WANTING = user("data", aws("d"))
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from podium.framework.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
-from podium.framework.status import SKIP, unresolvable
+from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
+from podium.framework.contract.status import SKIP, unresolvable
 from podium.plugins.volume_zone import VolumeZone, Zones, zones_of
-from tests.unit.plugins.clusters import StillHandle, node, pod
+from tests.unit.plugins.clusters import RecordingHandle, node, pod
 from tests.unit.plugins.storage import EPHEMERAL, World, claim, storage_class, user, volume
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
@@ -88,7 +88,7 @@ def test_the_class_in_the_annotation_of_old_times_goes_first() -> None:
     assert World("VolumeZone", old, storage_class()).pre_filter(user("data")) == SKIP
 
 
-PLUGIN = VolumeZone(None, StillHandle())
+PLUGIN = VolumeZone(None, RecordingHandle())
 
 
 def hint(helps: bool) -> QueueingHint:

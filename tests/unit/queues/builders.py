@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from podium.framework.cluster_event import EventRegistration
-from podium.framework.interface import FilterPlugin, Plugin, PreEnqueuePlugin, QueueSortPlugin
-from podium.framework.queued_pod import QueuedPodInfo
-from podium.framework.status import Status, unresolvable
+from podium.framework.contract.cluster_event import EventRegistration
+from podium.framework.contract.interface import FilterPlugin, Plugin, PreEnqueuePlugin, QueueSortPlugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.status import Status, unresolvable
 from podium.lib.clock import ManualClock
 from podium.objects.core import ObjectMeta, Pod, PodSpec, PodStatus, SchedulingGate
-from podium.queues import Place, QueueObserver, QueueProfile, QueueTimes, SchedulingQueue, build_hint_map
+from podium.queues import QueueObserver, QueueProfile, QueueState, QueueTimes, SchedulingQueue, build_hint_map
 
 PROFILE = "podium"
 
@@ -163,13 +163,13 @@ class Bench:
         assert info is not None
         return info
 
-    def reject(self, info: QueuedPodInfo, *plugins: str, pending: Sequence[str] = ()) -> Place:
+    def reject(self, info: QueuedPodInfo, *plugins: str, pending: Sequence[str] = ()) -> QueueState:
         """What the failure handling does; without plugins it is an error. Says where the pod is now."""
         info.unschedulable_plugins = set(plugins)
         info.pending_plugins = set(pending)
         info.gating_plugin = ""
         self.queue.add_unschedulable_if_not_present(info)
-        return self.queue.place(info.pod)
+        return self.queue.state_of(info.pod)
 
     def rejected(self, pod: Pod, *plugins: str, pending: Sequence[str] = ()) -> QueuedPodInfo:
         """Add the pod, try it, reject it."""
@@ -187,8 +187,8 @@ class Bench:
             self.clock.advance(min(left_s, self.queue.next_timer_s()))
             self.queue.run_due_timers()
 
-    def place(self, pod: Pod) -> Place:
-        return self.queue.place(pod)
+    def state_of(self, pod: Pod) -> QueueState:
+        return self.queue.state_of(pod)
 
     def popped_names(self) -> list[str]:
         """Pop all there is, and be done with it."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from podium.queues import Place
+from podium.queues import QueueState
 
 NODE_ADD, NODE_TAINT, NODE_LABEL = "NodeAdd", "NodeUpdateNodeTaint", "NodeUpdateNodeLabel"
 NODE_CONDITION, NODE_DELETE = "NodeUpdateNodeCondition", "NodeDelete"
@@ -35,8 +35,8 @@ REGISTERED: Final = {
     "Preempting": {POD_DELETE},
 }
 OF_INTEREST: Final = set().union(*REGISTERED.values())
-WAITING: Final = {Place.UNSCHEDULABLE, Place.GATED}
-BACKING_OFF: Final = {Place.BACKOFF, Place.ERROR_BACKOFF}
+WAITING: Final = {QueueState.UNSCHEDULABLE, QueueState.GATED}
+BACKING_OFF: Final = {QueueState.BACKOFF, QueueState.ERROR_BACKOFF}
 
 
 class Happening(NamedTuple):
@@ -53,7 +53,7 @@ class ModelPod:
     has_gates: bool
     in_status: str
     timestamp_s: float
-    place: Place = Place.GONE
+    place: QueueState = QueueState.GONE
     attempts: int = 0
     rejections: int = 0
     errors: int = 0
@@ -81,7 +81,7 @@ class Model:
         self.preempting: set[int] = set()
         self.entered: Counter[tuple[str, str]] = Counter()
 
-    def at(self, *places: Place) -> list[ModelPod]:
+    def at(self, *places: QueueState) -> list[ModelPod]:
         return [pod for pod in self.pods.values() if pod.place in places]
 
     # ------------------------------------------------------------ operations
@@ -98,7 +98,7 @@ class Model:
             pod.has_gates = False
         pod.priority = priority
         had_status, pod.in_status = pod.in_status, in_status
-        if pod.place is Place.IN_FLIGHT:
+        if pod.place is QueueState.IN_FLIGHT:
             for happening in happenings:
                 self._remember(happening)
             return
@@ -117,29 +117,29 @@ class Model:
 
     def choices(self) -> list[ModelPod]:
         """The pods that may be popped now; several only where they are equal."""
-        active = self.at(Place.ACTIVE)
+        active = self.at(QueueState.ACTIVE)
         if active:
             first = min(pod.order for pod in active)
             return [pod for pod in active if pod.order == first]
-        waiting = self.at(Place.BACKOFF)
+        waiting = self.at(QueueState.BACKOFF)
         soonest = min(((pod.backoff_ends_s, pod.order) for pod in waiting), default=None)
         return [pod for pod in waiting if (pod.backoff_ends_s, pod.order) == soonest]
 
     def pop(self, pod: ModelPod) -> None:
-        if pod.place is Place.BACKOFF:
+        if pod.place is QueueState.BACKOFF:
             self.entered["active", "PopFromBackoffQ"] += 1
-        pod.place, pod.seen = Place.IN_FLIGHT, []
+        pod.place, pod.seen = QueueState.IN_FLIGHT, []
         pod.attempts += 1
 
     def fail(self, pod: ModelPod, rejectors: Iterable[str], pending: Iterable[str], *, in_flight: bool) -> None:
         pod.rejectors, pod.pending, pod.gate = set(rejectors), set(pending), ""
         pod.timestamp_s = self.now_s
-        pod.place = Place.GONE
+        pod.place = QueueState.GONE
         is_rejected = bool(pod.rejectors or pod.pending)
         pod.rejections, pod.errors = (pod.rejections + 1, 0) if is_rejected else (pod.rejections, pod.errors + 1)
         worth = {self._worth(pod, happening) for happening in pod.seen} if is_rejected and in_flight else {"later"}
         if worth <= {"never"}:
-            pod.place = Place.UNSCHEDULABLE
+            pod.place = QueueState.UNSCHEDULABLE
             self.entered["unschedulable", FAILED] += 1
         else:
             self._requeue(pod, "at once" if "at once" in worth else "later", FAILED)
@@ -158,7 +158,7 @@ class Model:
         self._remember(happening)
 
     def activate(self, pod: ModelPod) -> None:
-        if pod.place is Place.IN_FLIGHT:
+        if pod.place is QueueState.IN_FLIGHT:
             self._remember(Happening(ACTIVATED, pod.index))
         elif pod.place in BACKING_OFF:
             self._enter_active(pod, ACTIVATED)
@@ -186,7 +186,7 @@ class Model:
             self._remember(Happening(TIMEOUT))
 
     def _remember(self, happening: Happening) -> None:
-        for pod in self.at(Place.IN_FLIGHT):
+        for pod in self.at(QueueState.IN_FLIGHT):
             pod.seen.append(happening)
 
     def _worth(self, pod: ModelPod, happening: Happening) -> str:
@@ -201,7 +201,7 @@ class Model:
             return self._to_active(pod, event)
         if not self._passes_gates(pod, event):
             return False
-        pod.place = Place.BACKOFF if pod.rejectors or pod.pending else Place.ERROR_BACKOFF
+        pod.place = QueueState.BACKOFF if pod.rejectors or pod.pending else QueueState.ERROR_BACKOFF
         self.entered["backoff", event] += 1
         return True
 
@@ -212,7 +212,7 @@ class Model:
         return passes
 
     def _enter_active(self, pod: ModelPod, event: str) -> None:
-        pod.place = Place.ACTIVE
+        pod.place = QueueState.ACTIVE
         self.entered["active", event] += 1
         if event in (NEW, UPDATED):
             self.nominate(pod, None)
@@ -231,7 +231,7 @@ class Model:
         pod.rejectors.add(pod.gate)
         if pod.place not in WAITING:
             self.entered["unschedulable", event] += 1
-        pod.place = Place.GATED
+        pod.place = QueueState.GATED
         return False
 
 

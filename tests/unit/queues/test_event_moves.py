@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from podium.config import ARGS_BY_PLUGIN, args
-from podium.framework.cluster_event import (
+from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
@@ -17,20 +17,20 @@ from podium.framework.cluster_event import (
     ActionType,
     ClusterEvent,
     EventResource,
+    HintScope,
     QueueingHint,
-    Sees,
     on,
 )
-from podium.framework.interface import Plugin, PreEnqueuePlugin
-from podium.framework.status import Status, unresolvable
+from podium.framework.contract.interface import Plugin, PreEnqueuePlugin
+from podium.framework.contract.status import Status, unresolvable
 from podium.lib.clock import ManualClock
 from podium.objects.core import Node, Pod
 from podium.plugins import IN_TREE
-from podium.queues import Place, QueueProfile, SchedulingQueue, build_hint_map, node_changes, pod_changes
+from podium.queues import QueueProfile, QueueState, SchedulingQueue, build_hint_map, node_changes, pod_changes
 from podium.testing.random_clusters import random_cluster
 from tests.builders import node
 from tests.builders import pod as built_pod
-from tests.unit.plugins.clusters import StillHandle
+from tests.unit.plugins.clusters import RecordingHandle
 from tests.unit.queues.builders import PROFILE, Bench, ByPriority, Recorder, Rejecter, pod
 
 Event = tuple[ClusterEvent, Any, Any]
@@ -56,12 +56,12 @@ class Asked:
         return self._answer
 
 
-def rejecting(hint: Asked, sees: Sees, *actions: ActionType, name: str = "Fit") -> Rejecter:
-    return Rejecter(name, on(EventResource.NODE, ActionType.ADD, hint=hint, sees=sees), on_pods(hint, sees))
+def rejecting(hint: Asked, scope: HintScope, *actions: ActionType, name: str = "Fit") -> Rejecter:
+    return Rejecter(name, on(EventResource.NODE, ActionType.ADD, hint=hint, scope=scope), on_pods(hint, scope))
 
 
-def on_pods(hint: Asked, sees: Sees) -> Any:
-    return on(EventResource.POD, ActionType.DELETE, ActionType.UPDATE_POD_SCALE_DOWN, hint=hint, sees=sees)
+def on_pods(hint: Asked, scope: HintScope) -> Any:
+    return on(EventResource.POD, ActionType.DELETE, ActionType.UPDATE_POD_SCALE_DOWN, hint=hint, scope=scope)
 
 
 def rejected_by_fit(bench: Bench, *pods: Pod) -> None:
@@ -71,38 +71,38 @@ def rejected_by_fit(bench: Bench, *pods: Pod) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sees", "asked"),
-    [(Sees.SPEC, ["a", "c"]), (Sees.LABELS, ["a", "b", "c"]), (Sees.ANYTHING, ["a", "b", "b2", "c"])],
+    ("scope", "asked"),
+    [(HintScope.SPEC, ["a", "c"]), (HintScope.LABELS, ["a", "b", "c"]), (HintScope.ANYTHING, ["a", "b", "b2", "c"])],
 )
-def test_a_hint_is_asked_about_one_pod_of_those_that_it_cannot_tell_apart(sees: Sees, asked: list[str]) -> None:
+def test_a_hint_is_asked_about_one_pod_of_those_that_it_cannot_tell_apart(scope: HintScope, asked: list[str]) -> None:
     hint = Asked()
-    bench = Bench(rejecting(hint, sees))
+    bench = Bench(rejecting(hint, scope))
     rejected_by_fit(bench, pod("a"), pod("b", labels={"x": "y"}), pod("b2", labels={"x": "y"}), pod("c", priority=1))
     bench.queue.move_all(NODE_ADD, None, node("n1"))
     assert hint.pods == asked
 
 
 def test_what_helps_one_pod_helps_all_that_are_alike() -> None:
-    bench = Bench(rejecting(Asked(QueueingHint.QUEUE), Sees.SPEC))
+    bench = Bench(rejecting(Asked(QueueingHint.QUEUE), HintScope.SPEC))
     pods = [pod(name) for name in "abc"]
     rejected_by_fit(bench, *pods)
     bench.queue.move_all(NODE_ADD, None, node("n1"))
-    assert [bench.place(each) for each in pods] == [Place.ACTIVE] * 3
+    assert [bench.state_of(each) for each in pods] == [QueueState.ACTIVE] * 3
     assert bench.recorder.hints == [("Fit", "NodeAdd", "Queue")]
 
 
 def test_a_hint_that_fails_puts_all_that_are_alike_back_and_is_reported_once() -> None:
-    bench = Bench(rejecting(Asked(raises=True), Sees.SPEC))
+    bench = Bench(rejecting(Asked(raises=True), HintScope.SPEC))
     pods = [pod(name) for name in "abc"]
     rejected_by_fit(bench, *pods)
     bench.queue.move_all(NODE_ADD, None, node("n1"))
-    assert [bench.place(each) for each in pods] == [Place.ACTIVE] * 3
+    assert [bench.state_of(each) for each in pods] == [QueueState.ACTIVE] * 3
     assert len(bench.recorder.failures) == 1
 
 
 def test_a_pod_that_the_event_is_about_is_asked_about_by_itself() -> None:
     hint = Asked()
-    bench = Bench(rejecting(hint, Sees.SPEC))
+    bench = Bench(rejecting(hint, HintScope.SPEC))
     pods = [pod(name) for name in "abc"]
     rejected_by_fit(bench, *pods)
     bench.queue.move_all(ASSIGNED_POD_DELETE, pods[1], None)
@@ -112,7 +112,7 @@ def test_a_pod_that_the_event_is_about_is_asked_about_by_itself() -> None:
 
 def test_the_only_pod_of_its_kind_may_be_what_the_event_is_about() -> None:
     hint = Asked()
-    bench = Bench(rejecting(hint, Sees.SPEC))
+    bench = Bench(rejecting(hint, HintScope.SPEC))
     rejected_by_fit(bench, web := pod())
     bench.queue.move_all(ASSIGNED_POD_DELETE, web, None)
     assert hint.pods == ["web-1"]
@@ -131,11 +131,11 @@ def test_a_pod_that_becomes_gated_by_an_event_is_asked_about_once() -> None:
         def events_to_register(self) -> Sequence[Any]:
             return (on(EventResource.NODE, ActionType.ADD),)
 
-    bench = Bench(rejecting(hint, Sees.SPEC), late := Late())
+    bench = Bench(rejecting(hint, HintScope.SPEC), late := Late())
     rejected_by_fit(bench, web := pod())
     late.is_closed = True
     bench.queue.move_all(NODE_ADD, None, node("n1"))
-    assert bench.place(web) is Place.GATED
+    assert bench.state_of(web) is QueueState.GATED
     info = bench.queue.get(web)
     assert info is not None
     assert [line.event for line in info.story.lines].count("NodeAdd") == 1
@@ -149,14 +149,14 @@ def in_tree_plugins() -> list[Plugin]:
     plugins = []
     for name, kind in IN_TREE.items():
         known = ARGS_BY_PLUGIN.get(name)
-        plugins.append(kind(args.RawArgs(None) if known is None else known(), StillHandle()))
+        plugins.append(kind(args.RawArgs(None) if known is None else known(), RecordingHandle()))
     return plugins
 
 
 def queue_of(plugins: Sequence[Plugin], *, one_by_one: bool) -> SchedulingQueue:
     hints: Mapping[str, Any] = build_hint_map(plugins)
     if one_by_one:
-        hints = {name: [replace(each, sees=Sees.ANYTHING) for each in found] for name, found in hints.items()}
+        hints = {name: [replace(each, scope=HintScope.ANYTHING) for each in found] for name, found in hints.items()}
     gates = [each for each in plugins if isinstance(each, PreEnqueuePlugin)]
     return SchedulingQueue(
         [QueueProfile(PROFILE, gates, hints)],
@@ -227,9 +227,9 @@ def test_asking_about_one_of_each_kind_gives_the_answers_of_asking_about_every_p
         for event, old, new in some_event(random, nodes, placed, waiting):
             for queue in queues:
                 queue.move_all(event, old, new)
-            places = [[queue.place(each) for each in waiting] for queue in queues]
+            places = [[queue.state_of(each) for each in waiting] for queue in queues]
             assert places[0] == places[1], (event, old, new)
-            moved += sum(place is Place.BACKOFF for place in places[0])
+            moved += sum(place is QueueState.BACKOFF for place in places[0])
     assert moved > 0
     asked = [len(queue._observer.hints) for queue in queues]  # type: ignore[attr-defined]
     assert asked[0] < asked[1]
@@ -272,4 +272,4 @@ def moved_by_the_end_of(placed: Pod, rejector: str, spec: Mapping[str, Any]) -> 
         queue.add(each)
     reject_all([queue], {each.uid: [rejector] for each in waiting})
     queue.move_all(ASSIGNED_POD_DELETE, placed, None)
-    return [each.metadata.name for each in waiting if queue.place(each) is Place.BACKOFF]
+    return [each.metadata.name for each in waiting if queue.state_of(each) is QueueState.BACKOFF]

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from podium.framework.cluster_event import NODE_ADD, ActionType, EventResource, QueueingHint, Sees, on
+from podium.framework.contract.cluster_event import NODE_ADD, ActionType, EventResource, HintScope, QueueingHint, on
 from podium.objects.core import Pod
-from podium.queues import Place
+from podium.queues import QueueState
 from tests.unit.queues.builders import Bench, Rejecter, pod
 
 ATTEMPT_S = 0.01
@@ -115,11 +115,11 @@ def test_a_pod_is_taken_early_from_its_backoff_only_while_no_other_waits_whateve
     bench.add(high := pod("high", priority=9))
     info = bench.pop()
     bench.queue.move_all(NODE_ADD)
-    assert bench.reject(info, "Fit") is Place.BACKOFF
+    assert bench.reject(info, "Fit") is QueueState.BACKOFF
     for number in range(5):
         bench.add(pod(f"low-{number}"))
     assert bench.popped_names() == [f"low-{number}" for number in range(5)] + ["high"]
-    assert bench.place(high) is Place.GONE
+    assert bench.state_of(high) is QueueState.GONE
 
 
 def test_pods_taken_early_let_every_newcomer_go_first() -> None:
@@ -140,7 +140,7 @@ def test_thousands_that_an_event_cannot_help_cost_others_nothing() -> None:
         asked.append(pod.metadata.name)
         return QueueingHint.SKIP
 
-    bench = Bench(Rejecter("Full", on(EventResource.NODE, ActionType.ADD, hint=hint, sees=Sees.SPEC)))
+    bench = Bench(Rejecter("Full", on(EventResource.NODE, ActionType.ADD, hint=hint, scope=HintScope.SPEC)))
     for index in range(2000):
         bench.rejected(pod(f"huge-{index}"), "Full")
     for index in range(100):

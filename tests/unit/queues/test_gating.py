@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from podium.framework.interface import PreEnqueuePlugin
-from podium.framework.queued_pod import QueuedPodInfo
-from podium.framework.status import Status, error_status, unschedulable
+from podium.framework.contract.interface import PreEnqueuePlugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.status import Status, error_status, unschedulable
 from podium.objects.core import Pod
 from podium.queues.gating import Gatekeeper
 from tests.unit.queues.builders import PROFILE, Recorder, pod

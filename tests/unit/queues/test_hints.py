@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podium.framework.cluster_event import (
+from podium.framework.contract.cluster_event import (
     ALL_EVENTS,
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -22,8 +22,8 @@ from podium.framework.cluster_event import (
     QueueingHint,
     on,
 )
-from podium.framework.interface import NodeInfo, Plugin, ScorePlugin
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.interface import NodeInfo, Plugin, ScorePlugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
 from podium.queues import HintMap, build_hint_map

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.framework.cluster_event import NODE_ADD
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.cluster_event import NODE_ADD
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import ManualClock
 from podium.queues.hints import Hints
 from podium.queues.in_flight import InFlightPods

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from podium.framework.cluster_event import ActionType, EventResource, on
-from podium.framework.interface import Plugin
+from podium.framework.contract.cluster_event import ActionType, EventResource, on
+from podium.framework.contract.interface import Plugin
 from podium.objects.core import Pod
-from podium.queues import ListedPod, NextTry, Place
+from podium.queues import ListedPod, NextTry, QueueState
 from tests.unit.queues.builders import Bench, Gates, Rejecter, pod
 
 FIT = Rejecter(
@@ -33,7 +33,7 @@ def test_an_active_pod_is_tried_now() -> None:
     bench.add(web := pod(nominated="n1"))
     bench.clock.advance(2)
     found = listed(bench, web)
-    assert (found.place, found.attempts, found.nominated_node_name) == (Place.ACTIVE, 0, "n1")
+    assert (found.place, found.attempts, found.nominated_node_name) == (QueueState.ACTIVE, 0, "n1")
     assert (found.queued_s, found.first_tried_s) == (1000, 1000)
     assert found.next_try == NextTry(1002, {})
 
@@ -55,7 +55,7 @@ def test_a_gated_pod_waits_for_its_gate_alone() -> None:
     bench = Bench(FIT, AnyUpdateGates())
     bench.add(web := pod(gates=["a"]))
     found = listed(bench, web)
-    assert (found.place, found.gating_plugin, found.first_tried_s) == (Place.GATED, "Gates", None)
+    assert (found.place, found.gating_plugin, found.first_tried_s) == (QueueState.GATED, "Gates", None)
     assert found.next_try is not None
     assert found.next_try.at_s is None
     assert list(found.next_try.events) == ["Gates"]
@@ -69,22 +69,22 @@ def test_a_pod_backs_off_until_the_second_after_its_backoff_and_after_a_rejectio
     bench.queue.activate([rejected])
     info = bench.pop()
     bench.queue.move_all(FIT.events_to_register()[1].event)
-    assert bench.reject(info, "Fit") is Place.BACKOFF
+    assert bench.reject(info, "Fit") is QueueState.BACKOFF
     assert listed(bench, failed).next_try == NextTry(1002, {})
     assert listed(bench, rejected).next_try == NextTry(1003, {}, may_be_sooner=True)
     bench.clock.advance(1)
     bench.queue.run_due_timers()
-    assert bench.place(failed) is Place.ERROR_BACKOFF
+    assert bench.state_of(failed) is QueueState.ERROR_BACKOFF
     bench.clock.advance(1)
     bench.queue.run_due_timers()
-    assert bench.place(failed) is Place.ACTIVE
+    assert bench.state_of(failed) is QueueState.ACTIVE
 
 
 def test_a_pod_that_is_being_tried_has_no_next_try() -> None:
     bench = Bench()
     bench.add(web := pod())
     bench.pop()
-    assert (listed(bench, web).place, listed(bench, web).next_try) == (Place.IN_FLIGHT, None)
+    assert (listed(bench, web).place, listed(bench, web).next_try) == (QueueState.IN_FLIGHT, None)
 
 
 def test_a_pod_that_was_made_anew_during_its_attempt_is_listed_twice() -> None:
@@ -93,8 +93,8 @@ def test_a_pod_that_was_made_anew_during_its_attempt_is_listed_twice() -> None:
     bench.pop()
     bench.add(pod(uid="new"))
     assert [(each.pod.uid, each.place) for each in everything(bench)] == [
-        ("new", Place.ACTIVE),
-        ("old", Place.IN_FLIGHT),
+        ("new", QueueState.ACTIVE),
+        ("old", QueueState.IN_FLIGHT),
     ]
 
 
@@ -105,7 +105,7 @@ def test_a_pod_that_has_gone_since_is_told_of_as_gone() -> None:
     bench.queue.delete(web)
     bench.pop()
     bench.queue.done(other.uid)
-    assert [bench.queue.listing.listed(each).place for each in (first, second)] == [Place.GONE, Place.GONE]
+    assert [bench.queue.listing.listed(each).place for each in (first, second)] == [QueueState.GONE, QueueState.GONE]
     assert bench.queue.listing.listed(first).next_try is None
 
 

@@ -127,6 +127,6 @@ def test_a_nomination_says_what_the_pod_will_take_up() -> None:
     world = Nominations(web, other)
     world.nominator.add(web)
     [nomination] = world.nominator.ahead_of(other)
-    assert (nomination.priority, nomination.footprint.requests) == (3, {"cpu": 2000})
+    assert (nomination.priority, nomination.pod_usage.requests) == (3, {"cpu": 2000})
     world.nominator.delete(web)
     assert not world.nominator.ahead_of(other)

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podium.framework.interface import QueueSortPlugin
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.interface import QueueSortPlugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.objects.core import Pod
-from podium.queues import Place
+from podium.queues import QueueState
 from tests.unit.daemon.hostile_plugins import EXCEPTIONS, ODD_VALUES
 from tests.unit.queues.builders import Bench, ByPriority, WithoutArgs, pod
 
@@ -94,7 +94,7 @@ def test_no_pod_is_lost_to_a_plugin_that_always_fails() -> None:
     bench.reject(bench.pop())
     bench.update(pods[0], pod("web-0", priority=7))
     bench.queue.activate(pods)
-    assert {bench.place(each) for each in pods} == {Place.ACTIVE}
+    assert {bench.state_of(each) for each in pods} == {QueueState.ACTIVE}
     assert bench.popped_names()[0] == "web-0"
     assert bench.queue.pop() is None
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.framework.interface import QueueSortPlugin
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.interface import QueueSortPlugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import ManualClock
 from podium.lib.state_table import InvalidTransition
-from podium.queues import Move, Place, PodBackoff, SilentObserver
+from podium.queues import PodBackoff, QueueEvent, QueueState, SilentObserver
 from podium.queues.queued_pods import QueuedPods
 from tests.unit.queues.builders import ByPriority, WithoutArgs, pod
 
@@ -44,7 +44,7 @@ def info(name: str, *, priority: int = 0, at_s: float = 0.0, failures: int = 0, 
 def pop_names(pods: QueuedPods) -> list[str]:
     names = []
     while (first := pods.active.peek()) is not None:
-        pods.move(first, Move.POP, "Pop")
+        pods.move(first, QueueEvent.POP, "Pop")
         names.append(first.pod.metadata.name)
     return names
 
@@ -56,7 +56,7 @@ def pop_names(pods: QueuedPods) -> list[str]:
 def test_the_queue_sort_plugin_orders_the_active_queue(queue_sort: QueueSortPlugin, order: list[str]) -> None:
     pods = queued(queue_sort)
     for each in (info("a", at_s=3), info("b", priority=5, at_s=1), info("c", priority=9, at_s=2)):
-        pods.move(each, Move.ENQUEUE, "Add")
+        pods.move(each, QueueEvent.ENQUEUE, "Add")
     assert pop_names(pods) == order
 
 
@@ -69,10 +69,10 @@ def test_the_order_survives_pods_that_leave_change_and_return(steps: list[tuple[
         changed = info(str(number), at_s=at_s)
         if not is_new and (first := pods.active.peek()) is not None:
             assert first.timestamp_s == min(ages.values())
-            pods.move(first, Move.POP, "Pop")
+            pods.move(first, QueueEvent.POP, "Pop")
             first.timestamp_s = at_s
             changed = first
-        pods.move(changed, Move.ENQUEUE, "Add")
+        pods.move(changed, QueueEvent.ENQUEUE, "Add")
         ages[changed.key] = changed.timestamp_s
     assert [ages[f"default/{name}"] for name in pop_names(pods)] == sorted(ages.values())
 
@@ -87,8 +87,8 @@ def test_backoffs_are_completed_by_second_then_in_the_order_of_the_active_queue(
         info("high", priority=5, at_s=1000.1, failures=1),
     ]
     for each in waiting:
-        pods.move(each, Move.BACK_OFF, "Rejected")
-    pods.move(info("failed", priority=9, at_s=1000.0, errors=1), Move.BACK_OFF_AFTER_ERROR, "Failed")
+        pods.move(each, QueueEvent.BACK_OFF, "Rejected")
+    pods.move(info("failed", priority=9, at_s=1000.0, errors=1), QueueEvent.BACK_OFF_AFTER_ERROR, "Failed")
     clock.advance(2.0)
     assert _completed(pods) == ["high", "low", "failed"]
     clock.advance(1.0)
@@ -98,7 +98,7 @@ def test_backoffs_are_completed_by_second_then_in_the_order_of_the_active_queue(
 def _completed(pods: QueuedPods) -> list[str]:
     names = []
     while (done := pods.backoff_completed()) is not None:
-        pods.move(done, Move.ENQUEUE, "BackoffComplete")
+        pods.move(done, QueueEvent.ENQUEUE, "BackoffComplete")
         names.append(done.pod.metadata.name)
     return names
 
@@ -106,8 +106,8 @@ def _completed(pods: QueuedPods) -> list[str]:
 def test_every_move_is_told_in_the_pods_story() -> None:
     pods = queued(ByPriority())
     web = info("web")
-    pods.move(web, Move.ENQUEUE, "Add")
-    pods.move(web, Move.POP, "Pop")
+    pods.move(web, QueueEvent.ENQUEUE, "Add")
+    pods.move(web, QueueEvent.POP, "Pop")
     assert [(line.event, line.before, line.after) for line in web.story.lines] == [
         ("Add", "gone", "active"),
         ("Pop", "active", "in flight"),
@@ -117,18 +117,18 @@ def test_every_move_is_told_in_the_pods_story() -> None:
 def test_a_move_that_cannot_be_is_refused_with_the_pods_story() -> None:
     pods = queued(ByPriority())
     web = info("web")
-    pods.move(web, Move.ENQUEUE, "UnschedulablePodAdd")
-    with pytest.raises(InvalidTransition, match=r"(?s)PARK in state ACTIVE.*default/web.*UnschedulablePodAdd"):
-        pods.move(web, Move.PARK, "?")
-    assert pods.place(web.key) is Place.ACTIVE
+    pods.move(web, QueueEvent.ENQUEUE, "UnschedulablePodAdd")
+    with pytest.raises(InvalidTransition, match=r"(?s)MARK_UNSCHEDULABLE in state ACTIVE.*default/web.*PodAdd"):
+        pods.move(web, QueueEvent.MARK_UNSCHEDULABLE, "?")
+    assert pods.state_of(web.key) is QueueState.ACTIVE
 
 
 def test_each_pod_is_found_where_it_was_moved_to() -> None:
     pods = queued(ByPriority())
     web = info("web", failures=1)
-    pods.move(web, Move.PARK, "Rejected", coming_from=Place.IN_FLIGHT)
-    assert (pods.place(web.key), pods.get(web.key), len(pods)) == (Place.UNSCHEDULABLE, web, 1)
-    pods.move(web, Move.BACK_OFF, "NodeAdd")
-    assert (pods.place(web.key), pods.get(web.key), len(pods)) == (Place.BACKOFF, web, 1)
-    pods.move(web, Move.DELETE, "Delete")
-    assert (pods.place(web.key), pods.get(web.key), len(pods)) == (Place.GONE, None, 0)
+    pods.move(web, QueueEvent.MARK_UNSCHEDULABLE, "Rejected", coming_from=QueueState.IN_FLIGHT)
+    assert (pods.state_of(web.key), pods.get(web.key), len(pods)) == (QueueState.UNSCHEDULABLE, web, 1)
+    pods.move(web, QueueEvent.BACK_OFF, "NodeAdd")
+    assert (pods.state_of(web.key), pods.get(web.key), len(pods)) == (QueueState.BACKOFF, web, 1)
+    pods.move(web, QueueEvent.DELETE, "Delete")
+    assert (pods.state_of(web.key), pods.get(web.key), len(pods)) == (QueueState.GONE, None, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from podium.framework.cluster_event import (
+from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     ActionType,
@@ -14,10 +14,10 @@ from podium.framework.cluster_event import (
     QueueingHint,
     on,
 )
-from podium.framework.interface import PreEnqueuePlugin
-from podium.framework.status import Status, unresolvable
+from podium.framework.contract.interface import PreEnqueuePlugin
+from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Pod
-from podium.queues import Place
+from podium.queues import QueueState
 from tests.unit.queues.builders import Bench, Gates, Rejecter, WithoutArgs, pod
 
 
@@ -48,9 +48,9 @@ def test_a_bigger_node_brings_back_a_pod_that_did_not_fit() -> None:
     bench = cluster()
     bench.rejected(web := pod(), "NodeResourcesFit")
     bench.queue.move_all(NODE_ADD)
-    assert bench.place(web) is Place.BACKOFF
+    assert bench.state_of(web) is QueueState.BACKOFF
     bench.advance(2)
-    assert bench.place(web) is Place.ACTIVE
+    assert bench.state_of(web) is QueueState.ACTIVE
 
 
 def test_a_bigger_node_brings_a_pod_back_at_once_when_its_backoff_is_over() -> None:
@@ -58,23 +58,23 @@ def test_a_bigger_node_brings_a_pod_back_at_once_when_its_backoff_is_over() -> N
     bench.rejected(web := pod(), "NodeResourcesFit")
     bench.advance(60)
     bench.queue.move_all(NODE_ADD)
-    assert bench.place(web) is Place.ACTIVE
+    assert bench.state_of(web) is QueueState.ACTIVE
 
 
 def test_the_end_of_a_pod_that_held_nothing_brings_nobody_back() -> None:
     bench = cluster()
     bench.rejected(web := pod(), "NodeResourcesFit")
     bench.queue.move_all(ASSIGNED_POD_DELETE, pod("other"))
-    assert bench.place(web) is Place.UNSCHEDULABLE
+    assert bench.state_of(web) is QueueState.UNSCHEDULABLE
     bench.queue.move_all(ASSIGNED_POD_DELETE, pod("other", node="n1"))
-    assert bench.place(web) is Place.BACKOFF
+    assert bench.state_of(web) is QueueState.BACKOFF
 
 
 def test_a_pod_that_loses_one_of_two_gates_stays_gated() -> None:
     bench = cluster()
     bench.add(both := pod(gates=["a", "b"]))
     bench.update(both, pod(gates=["b"]))
-    assert bench.place(both) is Place.GATED
+    assert bench.state_of(both) is QueueState.GATED
     assert bench.recorder.hints == []
 
 
@@ -82,7 +82,7 @@ def test_a_pod_that_loses_its_last_gate_is_active_without_backoff() -> None:
     bench = cluster()
     bench.add(last := pod(gates=["b"]))
     bench.update(last, free := pod())
-    assert bench.place(free) is Place.ACTIVE
+    assert bench.state_of(free) is QueueState.ACTIVE
     assert bench.recorder.hints == [("SchedulingGates", "UnschedulablePodUpdatePodSchedulingGatesEliminated", "Queue")]
     assert bench.recorder.entered[-1] == ("active", "UnschedulablePodUpdatePodSchedulingGatesEliminated")
     assert bench.pop().pod is free
@@ -95,9 +95,9 @@ def test_errors_wait_longer_and_longer_and_are_never_tried_early() -> None:
     waits_s = []
     for _ in range(6):
         info = bench.pop()
-        assert bench.reject(info) is Place.ERROR_BACKOFF
+        assert bench.reject(info) is QueueState.ERROR_BACKOFF
         failed_at_s = bench.clock.now()
-        while bench.queue.place(web) is Place.ERROR_BACKOFF:
+        while bench.queue.state_of(web) is QueueState.ERROR_BACKOFF:
             assert bench.queue.pop() is None
             bench.advance(bench.queue.next_timer_s())
         waits_s.append(bench.clock.now() - failed_at_s)
@@ -108,7 +108,7 @@ def test_without_nodes_a_pod_is_retried_for_ever() -> None:
     bench = cluster()
     bench.rejected(web := pod())
     for _ in range(20):
-        assert bench.place(web) is Place.ERROR_BACKOFF
+        assert bench.state_of(web) is QueueState.ERROR_BACKOFF
         bench.advance(12)
         bench.reject(bench.pop())
 
@@ -118,7 +118,7 @@ def test_an_event_during_the_attempt_is_not_lost() -> None:
     bench.add(pod())
     info = bench.pop()
     bench.queue.move_all(NODE_ADD)
-    assert bench.reject(info, "NodeResourcesFit") is Place.BACKOFF
+    assert bench.reject(info, "NodeResourcesFit") is QueueState.BACKOFF
 
 
 def test_a_more_important_pod_overtakes_those_that_wait() -> None:
@@ -143,15 +143,15 @@ def test_a_preemptor_is_gated_until_its_victims_are_gone() -> None:
     preemption = Preemption()
     bench = Bench(FIT, preemption)
     info = bench.rejected(web := pod(), "NodeResourcesFit")
-    assert bench.place(web) is Place.UNSCHEDULABLE
+    assert bench.state_of(web) is QueueState.UNSCHEDULABLE
     preemption.is_running = True
     bench.queue.move_all(NODE_ADD)
-    assert (bench.place(web), info.gating_plugin) == (Place.GATED, "DefaultPreemption")
+    assert (bench.state_of(web), info.gating_plugin) == (QueueState.GATED, "DefaultPreemption")
     bench.queue.move_all(NODE_ADD)
-    assert bench.place(web) is Place.GATED
+    assert bench.state_of(web) is QueueState.GATED
     preemption.is_running = False
     bench.queue.move_all(NODE_ADD)
-    assert bench.place(web) is Place.GATED, "its gate did not ask for new nodes"
+    assert bench.state_of(web) is QueueState.GATED, "its gate did not ask for new nodes"
     bench.queue.move_all(ASSIGNED_POD_DELETE, pod("victim", node="n1"))
-    assert bench.place(web) is Place.BACKOFF
+    assert bench.state_of(web) is QueueState.BACKOFF
     assert info.unschedulable_plugins == {"NodeResourcesFit", "DefaultPreemption"}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podium.framework.cluster_event import (
+from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
@@ -14,7 +14,7 @@ from podium.framework.cluster_event import (
     on,
 )
 from podium.objects.core import Pod, Toleration
-from podium.queues import AlreadyQueued, Place, PodBackoff, QueueStatistics, QueueTimes
+from podium.queues import AlreadyQueued, PodBackoff, QueueState, QueueStatistics, QueueTimes
 from tests.unit.queues.builders import Bench, Gates, Rejecter, pod
 
 FIT = Rejecter("Fit", on(EventResource.NODE, ActionType.ADD))
@@ -37,7 +37,7 @@ class GatesWithHint(Gates):
 def test_a_new_pod_is_active_and_wakes_the_loop() -> None:
     bench = Bench()
     bench.add(web := pod())
-    assert bench.place(web) is Place.ACTIVE
+    assert bench.state_of(web) is QueueState.ACTIVE
     assert bench.wakes == 1
     assert bench.recorder.entered == [("active", "UnschedulablePodAdd")]
 
@@ -53,7 +53,7 @@ def test_higher_priority_goes_first_then_who_waits_longer() -> None:
 def test_a_gated_pod_waits_without_waking_the_loop() -> None:
     bench = Bench()
     bench.add(web := pod(gates=["a"]))
-    assert bench.place(web) is Place.GATED
+    assert bench.state_of(web) is QueueState.GATED
     assert bench.wakes == 0
     assert bench.queue.pop() is None
     assert bench.recorder.entered == [("unschedulable", "UnschedulablePodAdd")]
@@ -108,7 +108,7 @@ def test_a_pod_that_backs_off_is_updated_where_it_is(plugins: tuple[str, ...]) -
     bench.queue.move_all(NODE_ADD)
     place = bench.reject(info, *plugins)
     bench.update(web, changed := pod(labels={"a": "b"}))
-    assert bench.place(web) is place
+    assert bench.state_of(web) is place
     bench.advance(3)
     assert bench.pop().pod is changed
 
@@ -120,7 +120,7 @@ def test_an_update_takes_a_rejected_pod_back_only_if_a_rejector_cares() -> None:
     bench.advance(5)
     for each in (cares, does_not):
         bench.update(each, pod(each.metadata.name, labels={"a": "b"}))
-    assert (bench.place(cares), bench.place(does_not)) == (Place.ACTIVE, Place.UNSCHEDULABLE)
+    assert (bench.state_of(cares), bench.state_of(does_not)) == (QueueState.ACTIVE, QueueState.UNSCHEDULABLE)
     queued = bench.queue.get(does_not)
     assert queued is not None
     assert queued.pod.metadata.labels == {"a": "b"}
@@ -132,14 +132,14 @@ def test_an_update_in_which_several_things_changed_counts_once() -> None:
     bench.rejected(web := pod(), "Taints", "Labels")
     bench.advance(5)
     bench.update(web, pod(labels={"a": "b"}, tolerations=(Toleration(key="a"),)))
-    assert bench.place(web) is Place.ACTIVE
+    assert bench.state_of(web) is QueueState.ACTIVE
     assert bench.recorder.entered[-1] == ("active", "UnschedulablePodUpdatePodLabel")
 
 
 def test_an_update_of_an_unknown_pod_adds_it() -> None:
     bench = Bench()
     bench.update(pod(), web := pod(nominated="n1"))
-    assert bench.place(web) is Place.ACTIVE
+    assert bench.state_of(web) is QueueState.ACTIVE
     assert bench.recorder.entered == [("active", "UnschedulablePodUpdate")]
     assert bench.queue.nominated_pods_for_node("n1") == (web,)
 
@@ -149,9 +149,9 @@ def test_an_update_of_a_pod_in_flight_is_weighed_when_it_comes_back() -> None:
     bench.add(web := pod())
     info = bench.pop()
     bench.update(web, pod(labels={"a": "b"}))
-    assert bench.place(web) is Place.IN_FLIGHT
+    assert bench.state_of(web) is QueueState.IN_FLIGHT
     assert bench.recorder.in_flight_events["UnschedulablePodUpdatePodLabel"] == 1
-    assert bench.reject(info, "Labels") is Place.BACKOFF
+    assert bench.reject(info, "Labels") is QueueState.BACKOFF
     assert bench.recorder.in_flight_events["UnschedulablePodUpdatePodLabel"] == 0
 
 
@@ -177,16 +177,16 @@ def test_a_deleted_pod_is_gone_wherever_it_waited() -> None:
     bench.rejected(failed := pod("failed", priority=9))
     bench.add(active := pod("active"), gated := pod("gated", gates=["a"]))
     everyone = [backing_off, rejected, failed, active, gated]
-    assert [bench.place(each) for each in everyone] == [
-        Place.BACKOFF,
-        Place.UNSCHEDULABLE,
-        Place.ERROR_BACKOFF,
-        Place.ACTIVE,
-        Place.GATED,
+    assert [bench.state_of(each) for each in everyone] == [
+        QueueState.BACKOFF,
+        QueueState.UNSCHEDULABLE,
+        QueueState.ERROR_BACKOFF,
+        QueueState.ACTIVE,
+        QueueState.GATED,
     ]
     for each in everyone:
         bench.queue.delete(each)
-        assert bench.place(each) is Place.GONE
+        assert bench.state_of(each) is QueueState.GONE
     assert bench.queue.statistics() == QueueStatistics(0, 0, 0, 0, 0, 0, 0)
     assert set(bench.recorder.unschedulable.values()) == {0}
 
@@ -203,9 +203,9 @@ def test_a_pod_that_is_deleted_in_flight_stays_so_until_its_attempt_ends() -> No
     bench.add(web := pod())
     bench.pop()
     bench.queue.delete(web)
-    assert bench.place(web) is Place.IN_FLIGHT
+    assert bench.state_of(web) is QueueState.IN_FLIGHT
     bench.queue.done(web.uid)
-    assert bench.place(web) is Place.GONE
+    assert bench.state_of(web) is QueueState.GONE
 
 
 # ---------------------------------------------------------------- pop and done
@@ -215,7 +215,7 @@ def test_a_popped_pod_is_in_flight_and_counts_an_attempt() -> None:
     bench = Bench()
     bench.add(web := pod())
     info = bench.pop()
-    assert (info.attempts, bench.queue.scheduling_cycle, bench.place(web)) == (1, 1, Place.IN_FLIGHT)
+    assert (info.attempts, bench.queue.scheduling_cycle, bench.state_of(web)) == (1, 1, QueueState.IN_FLIGHT)
     assert bench.queue.statistics() == QueueStatistics(0, 0, 0, 0, 0, in_flight=1, in_flight_events=0)
 
 
@@ -242,7 +242,7 @@ def test_a_pod_that_is_in_flight_already_is_dropped() -> None:
     bench.add(pod(), pod("other"))
     assert bench.pop().pod.metadata.name == "other"
     assert bench.recorder.astray == [(web.uid, "the same pod is tracked in multiple places in the scheduler")]
-    assert bench.place(web) is Place.IN_FLIGHT
+    assert bench.state_of(web) is QueueState.IN_FLIGHT
 
 
 def test_a_popped_pod_does_not_count_as_unschedulable_but_keeps_its_rejectors() -> None:
@@ -314,7 +314,7 @@ def test_a_pod_that_waits_already_is_not_put_back_but_is_done() -> None:
     with pytest.raises(AlreadyQueued, match=r"^Pod default/web-1 is already present in the active queue$"):
         bench.reject(info, "Fit")
     assert bench.queue.statistics().in_flight == 0
-    assert bench.place(web) is Place.ACTIVE
+    assert bench.state_of(web) is QueueState.ACTIVE
     assert info.unschedulable_count == 0
 
 
@@ -323,7 +323,7 @@ def test_a_pod_that_fails_after_it_was_done_backs_off() -> None:
     bench.add(web := pod())
     info = bench.pop()
     bench.queue.done(web.uid)
-    assert bench.reject(info) is Place.ERROR_BACKOFF
+    assert bench.reject(info) is QueueState.ERROR_BACKOFF
     assert bench.recorder.astray == []
 
 
@@ -332,27 +332,27 @@ def test_a_pod_that_is_rejected_after_it_was_done_backs_off_and_is_reported() ->
     bench.add(web := pod())
     info = bench.pop()
     bench.queue.done(web.uid)
-    assert bench.reject(info, "Fit") is Place.BACKOFF
+    assert bench.reject(info, "Fit") is QueueState.BACKOFF
     assert [uid for uid, _ in bench.recorder.astray] == [web.uid]
 
 
 def test_without_backoff_a_failed_pod_is_active_at_once() -> None:
     bench = Bench(times=QueueTimes(PodBackoff(1.0, 0.0)))
     bench.add(pod())
-    assert bench.reject(bench.pop()) is Place.ACTIVE
+    assert bench.reject(bench.pop()) is QueueState.ACTIVE
 
 
 @pytest.mark.parametrize(
     ("rejectors", "pending", "place"),
     [
-        (["Fit"], [], Place.BACKOFF),
-        (["Labels"], [], Place.UNSCHEDULABLE),
-        (["Labels"], ["Fit"], Place.ACTIVE),
-        ([], ["Labels"], Place.UNSCHEDULABLE),
+        (["Fit"], [], QueueState.BACKOFF),
+        (["Labels"], [], QueueState.UNSCHEDULABLE),
+        (["Labels"], ["Fit"], QueueState.ACTIVE),
+        ([], ["Labels"], QueueState.UNSCHEDULABLE),
     ],
 )
 def test_events_in_flight_decide_where_a_pod_comes_back_to(
-    rejectors: list[str], pending: list[str], place: Place
+    rejectors: list[str], pending: list[str], place: QueueState
 ) -> None:
     bench = Bench(FIT, LABELS)
     bench.add(pod())
@@ -367,7 +367,7 @@ def test_a_later_event_for_a_pending_plugin_beats_an_earlier_one_for_another() -
     info = bench.pop()
     bench.queue.move_all(NODE_ADD)
     bench.queue.move_all(ASSIGNED_POD_DELETE)
-    assert bench.reject(info, "Fit", pending=["Claims"]) is Place.ACTIVE
+    assert bench.reject(info, "Fit", pending=["Claims"]) is QueueState.ACTIVE
 
 
 def test_events_before_the_attempt_do_not_count() -> None:
@@ -375,7 +375,7 @@ def test_events_before_the_attempt_do_not_count() -> None:
     bench.add(pod("other"), pod())
     bench.pop()
     bench.queue.move_all(NODE_ADD)
-    assert bench.reject(bench.pop(), "Fit") is Place.UNSCHEDULABLE
+    assert bench.reject(bench.pop(), "Fit") is QueueState.UNSCHEDULABLE
 
 
 # ---------------------------------------------------------------- events
@@ -387,19 +387,19 @@ def test_an_event_moves_only_pods_whose_rejectors_care() -> None:
     bench.rejected(other := pod("b"), "Labels")
     bench.advance(5)
     bench.queue.move_all(NODE_ADD)
-    assert (bench.place(fits), bench.place(other)) == (Place.ACTIVE, Place.UNSCHEDULABLE)
+    assert (bench.state_of(fits), bench.state_of(other)) == (QueueState.ACTIVE, QueueState.UNSCHEDULABLE)
 
 
 def test_an_event_puts_a_pod_into_its_backoff_while_that_lasts() -> None:
     bench = Bench(FIT)
     bench.rejected(web := pod(), "Fit")
     bench.queue.move_all(NODE_ADD)
-    assert bench.place(web) is Place.BACKOFF
+    assert bench.state_of(web) is QueueState.BACKOFF
     assert bench.recorder.entered[-1] == ("backoff", "NodeAdd")
     bench.advance(1.5)
-    assert bench.place(web) is Place.BACKOFF
+    assert bench.state_of(web) is QueueState.BACKOFF
     bench.advance(0.5)
-    assert bench.place(web) is Place.ACTIVE
+    assert bench.state_of(web) is QueueState.ACTIVE
     assert bench.recorder.entered[-1] == ("active", "BackoffComplete")
 
 
@@ -415,14 +415,14 @@ def test_an_event_for_a_pending_plugin_skips_the_backoff() -> None:
     bench = Bench(FIT)
     bench.rejected(web := pod(), pending=["Fit"])
     bench.queue.move_all(NODE_ADD)
-    assert bench.place(web) is Place.ACTIVE
+    assert bench.state_of(web) is QueueState.ACTIVE
 
 
 def test_pods_that_back_off_are_not_moved_by_events() -> None:
     bench = Bench(FIT)
     bench.rejected(web := pod())
     bench.queue.move_all(NODE_ADD)
-    assert bench.place(web) is Place.ERROR_BACKOFF
+    assert bench.state_of(web) is QueueState.ERROR_BACKOFF
 
 
 def test_a_pre_check_limits_which_pods_are_looked_at() -> None:
@@ -431,7 +431,7 @@ def test_a_pre_check_limits_which_pods_are_looked_at() -> None:
     bench.rejected(high := pod("high", priority=9), "Fit")
     bench.advance(5)
     bench.queue.move_all(NODE_ADD, pre_check=lambda pod: pod.priority <= 1)
-    assert (bench.place(low), bench.place(high)) == (Place.ACTIVE, Place.UNSCHEDULABLE)
+    assert (bench.state_of(low), bench.state_of(high)) == (QueueState.ACTIVE, QueueState.UNSCHEDULABLE)
 
 
 def test_an_event_that_nobody_registered_for_is_not_even_recorded() -> None:
@@ -451,7 +451,7 @@ def test_a_gated_pod_ignores_events_that_its_gate_did_not_register_for() -> None
     assert info is not None
     info.unschedulable_plugins.add("Fit")
     bench.queue.move_all(NODE_ADD)
-    assert bench.place(web) is Place.GATED
+    assert bench.state_of(web) is QueueState.GATED
     assert bench.recorder.hints == []
 
 
@@ -462,7 +462,7 @@ def test_a_gated_pod_is_asked_again_on_an_event_of_its_gate() -> None:
     bench = Bench(AnyPodGates())
     bench.add(web := pod(gates=["a"]))
     bench.queue.move_all(ASSIGNED_POD_DELETE)
-    assert bench.place(web) is Place.GATED
+    assert bench.state_of(web) is QueueState.GATED
     assert bench.recorder.entered == [("unschedulable", "UnschedulablePodAdd")]
 
 
@@ -474,7 +474,7 @@ def test_activation_ignores_the_backoff_wherever_the_pod_waits() -> None:
     bench.rejected(rejected := pod("rejected"), "Fit")
     bench.rejected(failed := pod("failed"))
     bench.queue.activate([rejected, failed])
-    assert bench.place(rejected) is bench.place(failed) is Place.ACTIVE
+    assert bench.state_of(rejected) is bench.state_of(failed) is QueueState.ACTIVE
     assert bench.recorder.entered[-2:] == [("active", "ForceActivate")] * 2
 
 
@@ -482,7 +482,7 @@ def test_activation_does_not_open_a_gate() -> None:
     bench = Bench()
     bench.add(web := pod(gates=["a"]))
     bench.queue.activate([web])
-    assert bench.place(web) is Place.GATED
+    assert bench.state_of(web) is QueueState.GATED
 
 
 def test_activating_a_pod_in_flight_has_it_tried_again() -> None:
@@ -490,8 +490,8 @@ def test_activating_a_pod_in_flight_has_it_tried_again() -> None:
     bench.add(web := pod(), other := pod("other"))
     infos = [bench.pop(), bench.pop()]
     bench.queue.activate([web])
-    assert [bench.reject(info, "Fit") for info in infos] == [Place.BACKOFF, Place.UNSCHEDULABLE]
-    assert bench.place(other) is Place.UNSCHEDULABLE
+    assert [bench.reject(info, "Fit") for info in infos] == [QueueState.BACKOFF, QueueState.UNSCHEDULABLE]
+    assert bench.state_of(other) is QueueState.UNSCHEDULABLE
 
 
 def test_activating_an_active_or_unknown_pod_changes_nothing() -> None:
@@ -519,9 +519,9 @@ def test_a_pod_without_an_event_is_tried_again_after_five_minutes() -> None:
     bench = Bench(FIT)
     info = bench.rejected(web := pod(), "Fit")
     bench.advance(300)
-    assert bench.place(web) is Place.UNSCHEDULABLE
+    assert bench.state_of(web) is QueueState.UNSCHEDULABLE
     bench.advance(30)
-    assert bench.place(web) is Place.ACTIVE
+    assert bench.state_of(web) is QueueState.ACTIVE
     assert info.was_flushed_from_unschedulable
     assert bench.recorder.entered[-1] == ("active", "UnschedulableTimeout")
 
@@ -532,7 +532,7 @@ def test_a_gated_pod_is_not_tried_after_five_minutes() -> None:
     bench.advance(400)
     info = bench.queue.get(web)
     assert info is not None
-    assert (bench.place(web), info.was_flushed_from_unschedulable) == (Place.GATED, True)
+    assert (bench.state_of(web), info.was_flushed_from_unschedulable) == (QueueState.GATED, True)
 
 
 def test_a_closed_queue_hands_out_nothing_and_wakes_who_waits() -> None:
@@ -551,7 +551,7 @@ def test_pods_that_come_back_after_closing_are_nothing_to_report() -> None:
     bench.add(pod())
     info = bench.pop()
     bench.queue.close()
-    assert bench.reject(info, "Fit") is Place.BACKOFF
+    assert bench.reject(info, "Fit") is QueueState.BACKOFF
     assert bench.recorder.astray == []
 
 
@@ -589,9 +589,9 @@ def test_a_wall_clock_that_is_set_neither_lengthens_nor_shortens_a_backoff(set_b
     bench.rejected(web := pod())
     bench.clock.set_wall(bench.clock.now() + set_by_s)
     bench.advance(0.5)
-    assert bench.queue.place(web) is Place.ERROR_BACKOFF
+    assert bench.queue.state_of(web) is QueueState.ERROR_BACKOFF
     bench.advance(2)
-    assert bench.queue.place(web) is Place.ACTIVE
+    assert bench.queue.state_of(web) is QueueState.ACTIVE
 
 
 @pytest.mark.parametrize("set_by_s", [-3600, 3600])
@@ -600,9 +600,9 @@ def test_a_wall_clock_that_is_set_does_not_move_the_flush_of_unschedulable_pods(
     bench.rejected(web := pod(), "Fit")
     bench.clock.set_wall(bench.clock.now() + set_by_s)
     bench.advance(290)
-    assert bench.queue.place(web) is Place.UNSCHEDULABLE
+    assert bench.queue.state_of(web) is QueueState.UNSCHEDULABLE
     bench.advance(60)
-    assert bench.queue.place(web) is Place.ACTIVE
+    assert bench.queue.state_of(web) is QueueState.ACTIVE
 
 
 @pytest.mark.parametrize("set_by_s", [-3600, 3600])

@@ -12,22 +12,22 @@ from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from podium.daemon.observers import QueueMetrics
-from podium.framework.cluster_event import (
+from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     ActionType,
     ClusterEvent,
     EventRegistration,
     EventResource,
+    HintScope,
     QueueingHint,
-    Sees,
     on,
 )
-from podium.framework.interface import PreEnqueuePlugin
-from podium.framework.queued_pod import QueuedPodInfo
-from podium.framework.status import Status, unresolvable
+from podium.framework.contract.interface import PreEnqueuePlugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Node, Pod
-from podium.queues import Place, node_changes, pod_changes
+from podium.queues import QueueState, node_changes, pod_changes
 from podium.telemetry import Metrics
 from tests.builders import node
 from tests.unit.queues import model
@@ -72,7 +72,7 @@ def is_anothers(pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
 class SchedulingGates(Gates):
     name = "Gates"
     registrations = (
-        on(EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, hint=is_own, sees=Sees.SPEC),
+        on(EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, hint=is_own, scope=HintScope.SPEC),
     )
 
 
@@ -92,10 +92,10 @@ class Preempting(PreEnqueuePlugin):
 PLUGINS = (
     Rejecter("Fit", on(EventResource.NODE, ActionType.ADD)),
     Rejecter("Odd", on(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, hint=suits_number)),
-    Rejecter("Level", on(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, hint=suits_priority, sees=Sees.SPEC)),
-    Rejecter("Flaky", on(EventResource.NODE, ActionType.UPDATE_NODE_CONDITION, hint=fails, sees=Sees.LABELS)),
-    Rejecter("Room", on(EventResource.POD, ActionType.DELETE, hint=is_anothers, sees=Sees.SPEC)),
-    Rejecter("Own", on(EventResource.POD, ActionType.UPDATE_POD_LABEL, hint=is_own, sees=Sees.SPEC)),
+    Rejecter("Level", on(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, hint=suits_priority, scope=HintScope.SPEC)),
+    Rejecter("Flaky", on(EventResource.NODE, ActionType.UPDATE_NODE_CONDITION, hint=fails, scope=HintScope.LABELS)),
+    Rejecter("Room", on(EventResource.POD, ActionType.DELETE, hint=is_anothers, scope=HintScope.SPEC)),
+    Rejecter("Own", on(EventResource.POD, ActionType.UPDATE_POD_LABEL, hint=is_own, scope=HintScope.SPEC)),
 )
 
 
@@ -142,7 +142,7 @@ class Simulation:
             except Exception as problem:
                 raise AssertionError("\n".join([*self.story[-25:], operation.__name__])) from problem
 
-    def some(self, *places: Place) -> ModelPod | None:
+    def some(self, *places: QueueState) -> ModelPod | None:
         pods = self.model.at(*places) if places else list(self.model.pods.values())
         return self.random.choice(pods) if pods else None
 
@@ -185,7 +185,7 @@ class Simulation:
 
     def add_again(self) -> object:
         """Another pod of the name, whose predecessor's end nobody has told of."""
-        known = self.some(Place.ACTIVE, Place.BACKOFF, Place.ERROR_BACKOFF, *model.WAITING)
+        known = self.some(QueueState.ACTIVE, QueueState.BACKOFF, QueueState.ERROR_BACKOFF, *model.WAITING)
         if known is None:
             return None
         self.queue.nominator.delete(self.objects[known.index])
@@ -229,7 +229,7 @@ class Simulation:
         return known.index, [event.label for event in pod_changes(old, new)]
 
     def delete(self) -> object:
-        gone = self.some(Place.ACTIVE, Place.BACKOFF, Place.ERROR_BACKOFF, *model.WAITING)
+        gone = self.some(QueueState.ACTIVE, QueueState.BACKOFF, QueueState.ERROR_BACKOFF, *model.WAITING)
         if gone is None or len(self.model.pods) < 4:
             return None
         self.queue.delete(self.objects.pop(gone.index))
@@ -252,7 +252,7 @@ class Simulation:
         return index
 
     def fail(self) -> object:
-        failed = self.some(Place.IN_FLIGHT)
+        failed = self.some(QueueState.IN_FLIGHT)
         if failed is None:
             return None
         rejectors, pending = (self.random.sample(REJECTORS, self.random.choice((0, 1, 1, 1, 2))) for _ in range(2))
@@ -272,7 +272,7 @@ class Simulation:
         return failed.index, rejectors, pending, nominated
 
     def bind(self) -> object:
-        bound = self.some(Place.IN_FLIGHT)
+        bound = self.some(QueueState.IN_FLIGHT)
         if bound is None:
             return None
         placed = self.objects.pop(bound.index)
@@ -364,12 +364,12 @@ class Simulation:
         expected = Counter((index, pod.place) for index, pod in self.model.pods.items())
         listing = self.queue.listing
         infos = listing.infos()
-        assert Counter((index_of(info.pod), listing.place(info)) for info in infos) == expected
+        assert Counter((index_of(info.pod), listing.state_of(info)) for info in infos) == expected
         for info in infos:
             known = self.model.pods[index_of(info.pod)]
-            assert info.rejector_plugins == known.rejectors | known.pending or known.place is Place.IN_FLIGHT
+            assert info.rejector_plugins == known.rejectors | known.pending or known.place is QueueState.IN_FLIGHT
             assert info.gating_plugin == known.gate
-            assert self.queue.place(self.objects[known.index]) is known.place
+            assert self.queue.state_of(self.objects[known.index]) is known.place
             if known.place in model.BACKING_OFF:
                 next_try = listing.listed(info).next_try
                 assert next_try is not None
@@ -385,16 +385,16 @@ class Simulation:
         """What Prometheus would read is what the model counts."""
         places = Counter(each.place for each in self.model.pods.values())
         assert self.read("scheduler_pending_pods") == {
-            ("active",): places[Place.ACTIVE],
-            ("backoff",): places[Place.BACKOFF] + places[Place.ERROR_BACKOFF],
-            ("unschedulable",): places[Place.UNSCHEDULABLE],
-            ("gated",): places[Place.GATED],
+            ("active",): places[QueueState.ACTIVE],
+            ("backoff",): places[QueueState.BACKOFF] + places[QueueState.ERROR_BACKOFF],
+            ("unschedulable",): places[QueueState.UNSCHEDULABLE],
+            ("gated",): places[QueueState.GATED],
         }
         assert self.read("scheduler_queue_incoming_pods_total") == self.model.entered
-        waiting = (each for each in self.model.pods.values() if each.place is not Place.IN_FLIGHT)
+        waiting = (each for each in self.model.pods.values() if each.place is not QueueState.IN_FLIGHT)
         rejected = Counter((name, PROFILE) for each in waiting for name in each.rejectors | each.pending)
         assert +Counter(self.read("scheduler_unschedulable_pods")) == rejected
-        flying = self.model.at(Place.IN_FLIGHT)
+        flying = self.model.at(QueueState.IN_FLIGHT)
         oldest = max((each.seen for each in flying), key=len, default=[])
         kept = Counter((happening.name,) for happening in oldest)
         kept["PodPopped",] += len(flying)
@@ -405,7 +405,7 @@ class Simulation:
 
     def check_wakes(self) -> None:
         """The loop is woken for every pod that can be popped."""
-        poppable = {each.index for each in self.model.at(Place.ACTIVE, Place.BACKOFF)}
+        poppable = {each.index for each in self.model.at(QueueState.ACTIVE, QueueState.BACKOFF)}
         if poppable - self.poppable:
             assert self.bench.wakes > self.wakes
         self.poppable, self.wakes = poppable, self.bench.wakes

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from podium.framework.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.queues.unschedulable_pods import UnschedulablePods
 from tests.unit.queues.builders import PROFILE, pod
 

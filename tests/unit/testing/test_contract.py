@@ -35,7 +35,7 @@ from podium.framework import (
     on,
     unschedulable,
 )
-from podium.framework.cluster_event import ClusterEvent
+from podium.framework.contract.cluster_event import ClusterEvent
 from podium.plugins import IN_TREE
 from podium.testing import BrokenContract, check_contract
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium.framework import Code, FilterPlugin, PermitPlugin, ReservePlugin, ScorePlugin, Status, unschedulable
-from podium.framework.status import ScheduleError
+from podium.framework.contract.status import ScheduleError
 from podium.testing import NotedEvent, node, pod, schedule_once, snapshot_of
 
 NODES = [node("n1"), node("n2", cpu="64")]

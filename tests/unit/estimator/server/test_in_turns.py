@@ -7,7 +7,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from podium.estimator.accurate import Steps
+from podium.estimator.accurate import EstimateSteps
 from podium.estimator.server.in_turns import QUESTION_S_MAX, InTurns
 from podium.lib.clock import ManualClock
 from tests.virtual_time import VIRTUAL_TIME
@@ -21,7 +21,7 @@ def anyio_backend() -> object:
 
 
 class _Work:
-    """Steps of a millisecond each; whether they are under way is noted."""
+    """EstimateSteps of a millisecond each; whether they are under way is noted."""
 
     def __init__(self, clock: ManualClock, steps: int) -> None:
         self._clock = clock
@@ -29,7 +29,7 @@ class _Work:
         self.under_way = 0
         self.most_under_way = 0
 
-    def begin(self, is_over: Callable[[], bool]) -> Steps:
+    def begin(self, is_over: Callable[[], bool]) -> EstimateSteps:
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         try:

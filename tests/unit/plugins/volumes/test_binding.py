@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from podium.config.args import VolumeBindingArgs
-from podium.framework.cycle_state import CycleState
-from podium.framework.interface import PreBindPreFlightResult
-from podium.framework.status import SKIP, Status, unresolvable
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import PreBindPreFlightResult
+from podium.framework.contract.status import SKIP, Status, unresolvable
 from podium.objects import resource_types
 from podium.objects.api_errors import Conflict
 from podium.objects.core import Pod

@@ -1,0 +1,157 @@
+"""Requests to one extender.
+
+Owns its connections and its deadline, and turns every way a request can fail into an `ExtenderFailed`. Never asks for a
+binding twice, and asks a question again only where the connection was closed before any answer.
+
+Source: kubernetes pkg/scheduler/extender.go, v1.36.2.
+Differs: proxies named by the environment are not used; user and password of the URL stay out of messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from io import BytesIO
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+import aiohttp
+import anyio
+
+import podium
+from podium.binder.extenders.tls import tls_context
+from podium.binder.extenders.wire import (
+    WireError,
+    binding_args,
+    filter_args,
+    preemption_args,
+    read_bound,
+    read_filtered,
+    read_preemptable,
+    read_scores,
+)
+from podium.client.streams import read_some
+from podium.config import Extender, format_duration
+from podium.framework.cycle.extenders import (
+    AskFilter,
+    AskPreempt,
+    AskPrioritize,
+    ExtenderFailed,
+    Filtered,
+    Preemptable,
+)
+from podium.objects.core import Pod
+
+T = TypeVar("T")
+
+_TIMEOUT_S: Final = 5.0
+_OK: Final = 200
+_ANSWER_BYTES_MAX: Final = 16 * 1024 * 1024
+"""An answer may have so many bytes, and twice those of the question: it may send all nodes back."""
+_CLOSE_S_MAX: Final = 2.0
+_READ_BUFFER_BYTES: Final = 2 * 1024 * 1024
+_PIECE_BYTES_MAX: Final = 1024 * 1024
+
+
+class _TooLong(Exception):  # noqa: N818 - what the answer is
+    """An answer has more bytes than any that makes sense."""
+
+
+class ExtenderClient:
+    """Asks one extender. Used as an asynchronous context manager, on the loop that asks.
+
+    Raises:
+        ConnectionConfigError: its TLS settings cannot be used.
+    """
+
+    def __init__(self, extender: Extender) -> None:
+        self.extender = extender
+        self._tls = tls_context(extender)
+        self._server_name = extender.tls_config.server_name if extender.tls_config is not None else ""
+        self._timeout_s = extender.http_timeout_s or _TIMEOUT_S
+        self._session: aiohttp.ClientSession
+
+    async def __aenter__(self) -> Self:
+        """Make the pool; nothing is connected yet."""
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._tls),
+            timeout=aiohttp.ClientTimeout(total=self._timeout_s),
+            headers={"Content-Type": "application/json", "User-Agent": f"podium/{podium.__version__}"},
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+            read_bufsize=_READ_BUFFER_BYTES,
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close all connections."""
+        with anyio.move_on_after(_CLOSE_S_MAX, shield=True):
+            await self._session.close()
+
+    async def filter(self, question: AskFilter) -> Filtered | ExtenderFailed:
+        """On which nodes the pod may run."""
+        body = filter_args(self.extender, question.pod, question.nodes)
+        return await self._ask(self.extender.filter_verb, body, lambda answer: read_filtered(question, answer))
+
+    async def prioritize(self, question: AskPrioritize) -> Sequence[tuple[str, int]] | ExtenderFailed:
+        """How good the nodes are."""
+        body = filter_args(self.extender, question.pod, question.nodes)
+        return await self._ask(self.extender.prioritize_verb, body, lambda answer: read_scores(self.extender, answer))
+
+    async def preempt(self, question: AskPreempt) -> Preemptable | ExtenderFailed:
+        """Where room may be made, and who has to go."""
+        body = preemption_args(question)
+        return await self._ask(self.extender.preempt_verb, body, lambda answer: read_preemptable(question, answer))
+
+    async def bind(self, pod: Pod, node_name: str) -> ExtenderFailed | None:
+        """Have the pod bound to the node; a failure does not mean that it is not."""
+        body = binding_args(pod, node_name)
+        return await self._ask(self.extender.bind_verb, body, lambda answer: read_bound(self.extender, answer))
+
+    async def _ask(self, verb: str, body: bytes, read: Callable[[bytes], T]) -> T | ExtenderFailed:
+        try:
+            status, answer = await self._post(verb, body)
+        except TimeoutError:
+            return self._failed(verb, f"no answer within {format_duration(self._timeout_s)}")
+        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
+            return self._failed(verb, "the URL cannot be used")
+        except (aiohttp.ClientError, OSError, _TooLong) as error:
+            return self._failed(verb, str(error) or type(error).__name__)
+        if status != _OK:
+            return self._failed(verb, f"code {status}")
+        try:
+            return read(answer)
+        except WireError as error:
+            return self._failed(verb, f"the answer makes no sense: {error}")
+
+    async def _post(self, verb: str, body: bytes) -> tuple[int, bytes]:
+        """Status and body of the answer. A question may meet a connection that the extender was just closing: again."""
+        url = f"{self.extender.url_prefix.rstrip('/')}/{verb}"
+        for is_last in (verb == self.extender.bind_verb, True):
+            try:
+                # A large body goes out piece by piece, and lets others run in between.
+                data = BytesIO(body) if len(body) > _PIECE_BYTES_MAX else body
+                async with self._session.post(url, data=data, server_hostname=self._server_name or None) as response:
+                    if response.status != _OK:
+                        return response.status, b""
+                    return _OK, await _read_body(response, _ANSWER_BYTES_MAX + 2 * len(body))
+            except aiohttp.ServerDisconnectedError:
+                if is_last:
+                    raise
+        raise AssertionError("the last try returns or raises")
+
+    def _failed(self, verb: str, detail: str) -> ExtenderFailed:
+        return ExtenderFailed(self.extender, f"failed {verb}: {detail}")
+
+
+async def _read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
+    """The body, decompressed. Raises: `_TooLong`."""
+    chunks: list[bytes] = []
+    length = 0
+    while chunk := await read_some(response):
+        chunks.append(chunk)
+        length += len(chunk)
+        if length > bytes_max:
+            raise _TooLong(f"the answer has more than {bytes_max} bytes")
+    return b"".join(chunks)

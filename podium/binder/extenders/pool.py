@@ -1,0 +1,214 @@
+"""The extenders of a configuration, asked: what an attempt wants to know of them, and bindings that one of them makes.
+
+Owns which questions go out at the same time, what is logged of failures, and what becomes of a binding that an extender
+has not confirmed. Never decides: attempts do, from the answers.
+
+Source: kubernetes pkg/scheduler/schedule_one.go (prioritizeNodes, extendersBinding), v1.36.2.
+Differs: after a binding without a clear answer the pod is read again, and counts as bound where it is; at most 32
+bindings are under way at the same time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+import anyio
+
+from podium.binder.extenders.client import ExtenderClient
+from podium.client.write_lanes import SLOW_S, SLOW_WAITING_MAX
+from podium.config import Extender
+from podium.framework.contract.status import SKIP, PluginError, Status, error_status
+from podium.framework.cycle.extenders import (
+    MAX_EXTENDER_PRIORITY,
+    Answer,
+    AskFilter,
+    AskPrioritize,
+    ExtenderFailed,
+    Extenders,
+    Question,
+    Scored,
+    name_of,
+)
+from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError
+from podium.objects.core import Pod
+
+log = get_logger("binder")
+
+_BINDINGS_MAX: Final = 32
+
+
+class PodReader(Protocol):
+    """Finds out where a pod is; `ApiClient` is one."""
+
+    def is_bound(self, pod: Pod, node_name: str) -> Awaitable[bool]:
+        """Whether the pod is bound to the node; raises where it is gone or elsewhere."""
+
+
+class TaskCounter(Protocol):
+    """Counts tasks; `Metrics` is one."""
+
+    def add_goroutines(self, operation: str, change: int) -> None:
+        """A task of that operation started (1) or ended (-1)."""
+
+
+class ExtenderPool:
+    """Asks extenders. Used as an asynchronous context manager, on the loop that asks.
+
+    Raises:
+        ConnectionConfigError: the TLS settings of one cannot be used.
+    """
+
+    def __init__(
+        self,
+        extenders: Extenders,
+        reader: PodReader,
+        counter: TaskCounter,
+        *,
+        may_bind: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._waiting_to_bind = 0
+        self._was_slow = False
+        self._progress_s = 0.0
+        self._extenders = extenders
+        self._reader = reader
+        self._may_bind = may_bind
+        self._counter = counter
+        self._clients = {each: ExtenderClient(each) for each in extenders}
+        self._bindings = anyio.Semaphore(_BINDINGS_MAX)
+        self._without_good_scores: set[Extender] = set()
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        """Make the connection pools."""
+        for client in self._clients.values():
+            await self._stack.enter_async_context(client)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close all connections."""
+        await self._stack.aclose()
+
+    # ------------------------------------------------------------ questions of an attempt
+
+    async def answer(self, question: Question) -> Answer:
+        """What there is to say to the question."""
+        if isinstance(question, AskPrioritize):
+            return Scored(await self._prioritize(question))
+        client = self._clients[question.extender]
+        answer = await (client.filter(question) if isinstance(question, AskFilter) else client.preempt(question))
+        if isinstance(answer, ExtenderFailed):
+            self._tell(answer, question.pod)
+        return answer
+
+    async def _prioritize(self, question: AskPrioritize) -> Sequence[Sequence[tuple[str, int]] | ExtenderFailed]:
+        """The scores of all extenders, in their order."""
+        answers: dict[int, Sequence[tuple[str, int]] | ExtenderFailed] = {}
+
+        async def ask(position: int, extender: Extender) -> None:
+            answers[position] = await self._scores(extender, question)
+
+        if len(question.extenders) == 1:
+            return [await self._scores(question.extenders[0], question)]
+        async with anyio.create_task_group() as tasks:
+            for position, extender in enumerate(question.extenders):
+                tasks.start_soon(ask, position, extender, name="prioritizing extender")
+        return [answers[position] for position in range(len(answers))]
+
+    async def _scores(self, extender: Extender, question: AskPrioritize) -> Sequence[tuple[str, int]] | ExtenderFailed:
+        self._counter.add_goroutines("prioritizing_extender", 1)
+        try:
+            scores = await self._clients[extender].prioritize(question)
+        finally:
+            self._counter.add_goroutines("prioritizing_extender", -1)
+        self._judge(extender, scores, question.pod)
+        return scores
+
+    def _judge(self, extender: Extender, scores: Sequence[tuple[str, int]] | ExtenderFailed, pod: Pod) -> None:
+        """Say so where an extender begins to give no scores, or others than it should; it changes nothing."""
+        if isinstance(scores, ExtenderFailed):
+            wrong = f"no score given by this extender: {scores.detail}"
+        else:
+            odd = next((each for each in scores if not 0 <= each[1] <= MAX_EXTENDER_PRIORITY), None)
+            if odd is None:
+                self._without_good_scores.discard(extender)
+                return
+            wrong = (
+                f'score {odd[1]} of node "{odd[0]}" is not between 0 and {MAX_EXTENDER_PRIORITY}; it counts as it is'
+            )
+        if extender not in self._without_good_scores:
+            self._without_good_scores.add(extender)
+            log.warning("Extender does not score as it should", extender=name_of(extender), pod=pod.key, error=wrong)
+
+    @staticmethod
+    def _tell(failed: ExtenderFailed, pod: Pod) -> None:
+        said = (
+            "Skipping extender as it returned error and has ignorable flag set"
+            if failed.extender.ignorable
+            else "Extender failed"
+        )
+        log.warning(said, extender=name_of(failed.extender), pod=pod.key, error=failed.detail)
+
+    # ------------------------------------------------------------ bindings
+
+    async def bind(self, pod: Pod, node_name: str) -> Status | None:
+        """Have the pod bound by the extender that binds such pods.
+
+        Returns: Skip where no extender does, or it failed and may be ignored: a plugin is to bind it.
+        """
+        for extender in self._extenders.interested_in(pod):
+            if not extender.bind_verb:
+                continue
+            failed = await self._bind(self._clients[extender], pod, node_name)
+            if failed is None:
+                return None
+            self._tell(failed, pod)
+            status = await self._after_failure(failed, pod, node_name)
+            if status is None or not extender.ignorable:
+                return status
+        return SKIP
+
+    async def _bind(self, client: ExtenderClient, pod: Pod, node_name: str) -> ExtenderFailed | None:
+        loop = asyncio.get_running_loop()
+        self._waiting_to_bind += 1
+        try:
+            await self._bindings.acquire()
+        finally:
+            self._waiting_to_bind -= 1
+        started_s = self._progress_s = loop.time()
+        try:
+            if not self._may_bind():
+                return ExtenderFailed(client.extender, "not asked to bind: this process does not lead any more")
+            return await client.bind(pod, node_name)
+        finally:
+            self._progress_s = loop.time()
+            self._was_slow = self._progress_s - started_s > SLOW_S
+            self._bindings.release()
+
+    def backlog(self) -> int:
+        """How many pods wait until their binding may be asked for.
+
+        Where the extenders are slow, few of them count: pods that no extender binds are not to wait for those.
+        """
+        waiting = self._waiting_to_bind
+        if not waiting:
+            return 0
+        is_slow = self._was_slow or asyncio.get_running_loop().time() - self._progress_s > SLOW_S
+        return max(0, waiting - SLOW_WAITING_MAX) if is_slow else waiting
+
+    async def _after_failure(self, failed: ExtenderFailed, pod: Pod, node_name: str) -> Status | None:
+        """None where the pod is bound to the node for all that."""
+        message = failed.message
+        try:
+            if await self._reader.is_bound(pod, node_name):
+                log.info("Pod is bound though the extender did not say so", pod=pod.key, node=node_name)
+                return None
+        except ApiError as error:
+            message = f"{message}; and the pod: {error.message}"
+        return error_status(PluginError(message))

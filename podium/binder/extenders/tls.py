@@ -1,0 +1,83 @@
+"""The TLS set-up towards an extender.
+
+Source: kubernetes pkg/scheduler/extender.go (makeTransport) and client-go v0.36 transport/transport.go.
+Differs: what cannot be used ends the start with the field at fault.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from podium.client.credentials import ConnectionConfigError
+from podium.config import Extender, ExtenderTLSConfig
+from podium.framework.cycle.extenders import name_of
+from podium.lib.private_file import private_file
+
+
+def tls_context(extender: Extender) -> ssl.SSLContext:
+    """How the extender is verified, and who we are to it; of each pair the data goes before the file.
+
+    `enableHTTPS` without an authority verifies nothing, as upstream has it. Without both, the system's authorities
+    count.
+
+    Raises:
+        ConnectionConfigError: a certificate or key cannot be used.
+    """
+    settings = extender.tls_config or ExtenderTLSConfig()
+    where = f'extender "{name_of(extender)}": tlsConfig'
+    made = _with_authority(settings, where)
+    # Python 3.13 became stricter about certificates than Go is.
+    made.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if settings.insecure or (extender.enable_https and not (settings.ca_data or settings.ca_file)):
+        made.check_hostname = False
+        made.verify_mode = ssl.CERT_NONE
+    if (settings.cert_data or settings.cert_file) and (settings.key_data or settings.key_file):
+        _load_certificate(made, settings, where)
+    return made
+
+
+def _with_authority(settings: ExtenderTLSConfig, where: str) -> ssl.SSLContext:
+    try:
+        if settings.ca_data:
+            return ssl.create_default_context(cadata=_pem(settings.ca_data, f"{where}.caData").decode())
+        return ssl.create_default_context(cafile=settings.ca_file or None)
+    except (OSError, ssl.SSLError, UnicodeDecodeError) as error:
+        field = "caData" if settings.ca_data else f"caFile {settings.ca_file}"
+        raise ConnectionConfigError(f"{where}.{field}: {error}") from error
+
+
+def _load_certificate(made: ssl.SSLContext, settings: ExtenderTLSConfig, where: str) -> None:
+    with (
+        _as_file(settings.cert_data, settings.cert_file, f"{where}.certData") as certificate,
+        _as_file(settings.key_data, settings.key_file, f"{where}.keyData") as key,
+    ):
+        try:
+            made.load_cert_chain(certificate, key, password=_no_password)
+        except (OSError, ssl.SSLError, ValueError) as error:
+            raise ConnectionConfigError(f"{where}: client certificate or key: {error}") from error
+
+
+def _no_password() -> str:
+    """Keeps OpenSSL from asking the terminal."""
+    raise ValueError("the key is encrypted")
+
+
+@contextmanager
+def _as_file(data: str, file: str, where: str) -> Iterator[str]:
+    """The file, or one with the data that is there as long as the block lasts: Python loads certificates from files."""
+    if not data:
+        yield file
+        return
+    with private_file(_pem(data, where)) as path:
+        yield path
+
+
+def _pem(data: str, where: str) -> bytes:
+    try:
+        return base64.b64decode(data, validate=True)
+    except binascii.Error as error:
+        raise ConnectionConfigError(f"{where}: {error}") from error

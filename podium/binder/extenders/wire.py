@@ -1,0 +1,174 @@
+"""Questions to extenders as JSON, and JSON from extenders as answers.
+
+Owns upstream's shapes: Go's field names, which are read in any case, as Go does; a missing field has its zero value.
+Never decides whether an answer makes sense: that is the question's business.
+
+Source: staging kube-scheduler/extender/v1/types.go and pkg/scheduler/extender.go, v1.36.2.
+Differs: of nodes that are sent back only the names are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from podium.config import Extender
+from podium.framework.cycle.extenders import (
+    AskFilter,
+    AskPreempt,
+    AskPrioritize,
+    ExtenderFailed,
+    Filtered,
+    Preemptable,
+    Victims,
+)
+from podium.objects.core import Node, Pod
+from podium.objects.whole_objects import json_of
+
+T = TypeVar("T")
+
+_encode = msgspec.json.Encoder().encode
+_INT64_MAX = (1 << 63) - 1
+
+
+class WireError(ValueError):
+    """What came is not what was asked for."""
+
+
+class _Meta(Struct, frozen=True):
+    name: str = ""
+
+
+class _NamedNode(Struct, frozen=True):
+    metadata: _Meta = _Meta()
+
+
+class _NodeList(Struct):
+    items: list[_NamedNode] | None = None
+
+
+# ---------------------------------------------------------------- questions
+
+
+def filter_args(extender: Extender, pod: Pod, nodes: Sequence[Node]) -> bytes:
+    """`ExtenderArgs`: for filtering and scoring."""
+    knows_nodes = extender.node_cache_capable
+    return _encode(
+        {
+            "Pod": json_of(pod),
+            "Nodes": None if knows_nodes else {"metadata": {}, "items": [json_of(node) for node in nodes]},
+            "NodeNames": [node.name for node in nodes] if knows_nodes else None,
+        }
+    )
+
+
+def preemption_args(question: AskPreempt) -> bytes:
+    """`ExtenderPreemptionArgs`."""
+    knows_pods = question.extender.node_cache_capable
+    victims = {name: _victims(each, knows_pods=knows_pods) for name, each in question.candidates.items()}
+    return _encode(
+        {
+            "Pod": json_of(question.pod),
+            "NodeNameToVictims": None if knows_pods else victims,
+            "NodeNameToMetaVictims": victims if knows_pods else None,
+        }
+    )
+
+
+def _victims(victims: Victims, *, knows_pods: bool) -> dict[str, Any]:
+    pods = [{"UID": pod.uid} if knows_pods else json_of(pod) for pod in victims.pods]
+    return {"Pods": pods, "NumPDBViolations": victims.violations}
+
+
+def binding_args(pod: Pod, node_name: str) -> bytes:
+    """`ExtenderBindingArgs`."""
+    metadata = pod.metadata
+    return _encode(
+        {"PodName": metadata.name, "PodNamespace": metadata.namespace, "PodUID": metadata.uid, "Node": node_name}
+    )
+
+
+# ---------------------------------------------------------------- answers
+
+
+def read_filtered(question: AskFilter, body: bytes) -> Filtered | ExtenderFailed:
+    """The answer in an `ExtenderFilterResult`.
+
+    Raises: `WireError` if it is none.
+    """
+    fields = _fields(body)
+    if error := _read(fields, "error", str) or "":
+        return ExtenderFailed(question.extender, error)
+    names: Iterable[str] = ()
+    if question.extender.node_cache_capable and (found := _read(fields, "nodenames", list[str])) is not None:
+        names = found
+    elif (nodes := _read(fields, "nodes", _NodeList)) is not None:
+        names = [node.metadata.name for node in nodes.items or ()]
+    failed = _read(fields, "failednodes", dict[str, str]) or {}
+    return question.accept(names, failed, _read(fields, "failedandunresolvablenodes", dict[str, str]) or {})
+
+
+def read_scores(extender: Extender, body: bytes) -> Sequence[tuple[str, int]] | ExtenderFailed:
+    """The answer in a `HostPriorityList`.
+
+    Raises: `WireError` if it is none.
+    """
+    entries = _decode(body, list[dict[str, Any]] | None) or []
+    return AskPrioritize.accept(extender, [_score(entry) for entry in entries])
+
+
+def read_preemptable(question: AskPreempt, body: bytes) -> Preemptable | ExtenderFailed:
+    """The answer in an `ExtenderPreemptionResult`.
+
+    Raises: `WireError` if it is none.
+    """
+    by_node = _read(_fields(body), "nodenametometavictims", dict[str, dict[str, Raw] | None]) or {}
+    return question.accept({name: _meta_victims(_lowered(each or {})) for name, each in by_node.items()})
+
+
+def read_bound(extender: Extender, body: bytes) -> ExtenderFailed | None:
+    """None where an `ExtenderBindingResult` tells of no error.
+
+    Raises: `WireError` if it is none.
+    """
+    error = _read(_fields(body), "error", str)
+    return ExtenderFailed(extender, error) if error else None
+
+
+def _score(entry: Mapping[str, Any]) -> tuple[str, int]:
+    fields = _lowered(entry)
+    name, score = fields.get("host") or "", fields.get("score") or 0
+    if not isinstance(name, str) or type(score) is not int or abs(score) > _INT64_MAX:
+        raise WireError(f"not a node and a whole number: {entry!r:.200}")
+    return name, score
+
+
+def _meta_victims(fields: Mapping[str, Raw]) -> tuple[list[str], int]:
+    pods = _read(fields, "pods", list[dict[str, Raw] | None]) or []
+    uids = [_read(_lowered(pod or {}), "uid", str) or "" for pod in pods]
+    return uids, _read(fields, "numpdbviolations", int) or 0
+
+
+def _fields(body: bytes) -> dict[str, Raw]:
+    return _lowered(_decode(body, dict[str, Raw] | None) or {})
+
+
+def _lowered(fields: Mapping[str, T]) -> dict[str, T]:
+    return {name.lower(): value for name, value in fields.items()}
+
+
+def _read(fields: Mapping[str, Raw], name: str, kind: type[T]) -> T | None:
+    """The field of that name, in lower case; None where it is missing or null."""
+    content = fields.get(name)
+    found: T | None = None if content is None else _decode(content, kind | None)
+    return found
+
+
+def _decode(content: bytes | Raw, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise WireError(str(error)) from error

@@ -1,0 +1,87 @@
+"""What a pod takes up on a node, worked out once per spec.
+
+Source: kubernetes pkg/scheduler/framework/types.go (PodInfo, NodeInfo), v1.36.2.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from podium.cluster.affinity_terms import pod_terms
+from podium.objects.core import Pod, PodSpec, once_per_spec
+from podium.objects.errors import FieldError
+from podium.objects.requests import PORTS_MAX, is_resized, nonzero_requests_on_node, requests_on_node
+from podium.objects.unreadable import unread_field
+
+
+class HostPort(NamedTuple):
+    """A port taken on the node itself; `ip` is 0.0.0.0 for all addresses."""
+
+    ip: str
+    protocol: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class PodUsage:
+    """What a pod on a node takes away from it.
+
+    Units: cpu in milli, everything else as counted by its quantity.
+    """
+
+    requests: Mapping[str, int]
+    nonzero_cpu_milli: int
+    nonzero_memory_bytes: int
+    host_ports: tuple[HostPort, ...]
+
+
+@once_per_spec
+def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
+    """The host ports of app containers and sidecars, as many as are counted."""
+    containers = (*spec.containers, *(each for each in spec.init_containers if each.is_sidecar))
+    ports = itertools.islice((port for container in containers for port in container.ports), PORTS_MAX)
+    return tuple(
+        HostPort(port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)
+        for port in ports
+        if port.host_port > 0
+    )
+
+
+def pod_usage(pod: Pod) -> PodUsage:
+    """What the pod takes up on its node.
+
+    Raises:
+        FieldError: a quantity of the pod cannot be parsed.
+    """
+    if not is_resized(pod):
+        return _of_spec(pod.spec)
+    cpu_milli, memory_bytes = nonzero_requests_on_node(pod)
+    return PodUsage(requests_on_node(pod), cpu_milli, memory_bytes, host_ports(pod.spec))
+
+
+def pod_usage_as_far_as_readable(pod: Pod) -> PodUsage:
+    """What the cache counts the pod with: its pod_usage, without requests where these cannot be read."""
+    try:
+        return pod_usage(pod)
+    except FieldError:
+        return pod_usage_without_requests(pod)
+
+
+def pod_usage_without_requests(pod: Pod) -> PodUsage:
+    """What is known of a pod whose requests cannot be read: that it is there, and its ports."""
+    return PodUsage({}, 0, 0, host_ports(pod.spec))
+
+
+def unread_part(pod: Pod) -> FieldError | None:
+    """What else of a running pod, its requests aside, cannot be heeded though others depend on it."""
+    return unread_field(pod) or (pod_terms(pod).unheeded if pod.spec.affinity is not None else None)
+
+
+@once_per_spec
+def _of_spec(spec: PodSpec) -> PodUsage:
+    pod = Pod(spec=spec)
+    cpu_milli, memory_bytes = nonzero_requests_on_node(pod)
+    return PodUsage(requests_on_node(pod), cpu_milli, memory_bytes, host_ports(spec))

@@ -1,0 +1,300 @@
+"""/debug/queue: every pod that waits or is being tried, with why and until when, as JSON or as a table.
+
+Query: `?namespace=`, `?pod=` (its name), `?queue=` (a place, such as `backoff`) choose; `?limit=` (500 unless said) and
+`?continue=`, which an answer says where there are more pods, page; `?output=table`, or `Accept: text/plain`, makes a
+table. That of pods of one name has their stories as well.
+
+A replica that stands by tries no pod and knows no reasons: it names the one that leads.
+
+Pods come in the order of their keys. A page is put together in small pieces, between which the scheduler runs: it is no
+picture of one moment.
+
+Source: none; upstream writes its queue to the log on SIGUSR2.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
+
+import orjson
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from anyio.lowlevel import checkpoint
+
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.lib.story import Line
+from podium.objects.core import Pod
+from podium.objects.times import format_micro_time, format_time
+from podium.queues import ListedPod, NextTry, QueueListing, QueueState
+
+_LIMIT: Final = 500
+_LIMIT_MAX: Final = 5000
+# How many pods are looked at, and listed, before others run: about a millisecond each.
+_LOOKED_AT_MAX: Final = 1000
+_LISTED_MAX: Final = 50
+_BEHIND_ALL: Final = chr(0x10FFFF)
+_PLACES: Final = {place.value: place for place in QueueState if place is not QueueState.GONE}
+_COLUMNS: Final = ("NAMESPACE", "NAME", "QUEUE", "PRIORITY", "ATTEMPTS", "NOMINATED", "NEXT TRY")
+_WIDTH: Final = 100
+_STANDBY: Final = "standby"
+_REASON_MAX: Final = 4000
+"""A plugin may say what it likes, as long as it likes."""
+
+_Json: TypeAlias = dict[str, Any]
+_Found: TypeAlias = tuple[str, QueuedPodInfo]
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What was asked for. Raises web.HTTPBadRequest where it makes no sense."""
+
+    namespace: str
+    name: str
+    place: QueueState | None
+    limit: int
+    after: str
+    wants_table: bool
+
+    @classmethod
+    def of(cls, request: web.Request) -> _Question:
+        query = request.query
+        place, limit = query.get("queue", ""), query.get("limit", str(_LIMIT))
+        if place and place not in _PLACES:
+            raise web.HTTPBadRequest(text=f"queue: one of {', '.join(_PLACES)}, not {place!r}\n")
+        if not (limit.isascii() and limit.isdecimal() and 0 < int(limit) <= _LIMIT_MAX):
+            raise web.HTTPBadRequest(text=f"limit: a number from 1 to {_LIMIT_MAX}, not {limit!r}\n")
+        output = query.get("output", "")
+        if output not in ("", "json", "table", "text"):
+            raise web.HTTPBadRequest(text=f"output: json or table, not {output!r}\n")
+        wants_table = output in ("table", "text") or (not output and "text/plain" in request.headers.get("Accept", ""))
+        return cls(
+            query.get("namespace", ""),
+            query.get("pod", ""),
+            _PLACES.get(place),
+            int(limit),
+            query.get("continue", ""),
+            wants_table,
+        )
+
+    def chooses(self, pod: Pod, place: QueueState) -> bool:
+        meta = pod.metadata
+        return (
+            place is not QueueState.GONE
+            and (not self.namespace or meta.namespace == self.namespace)
+            and (not self.name or meta.name == self.name)
+            and (self.place is None or place is self.place)
+        )
+
+
+Leader: TypeAlias = Callable[[], str | None]
+"""Who schedules in our place, "" where nobody is known to; None where this process does."""
+
+
+def queue_page(listing: QueueListing, leader: Leader = lambda: None) -> Handler:
+    """Answers GET /debug/queue."""
+
+    async def handle(request: web.Request) -> web.Response:
+        question = _Question.of(request)
+        found = await _first_chosen(listing, question)
+        shown = found[: question.limit]
+        proceed = shown[-1][0] if len(found) > len(shown) else ""
+        answer = _table if question.wants_table else _json
+        who = leader()
+        return await answer(_pieces(listing, shown), proceed, bool(question.name), who and _printable(who))
+
+    return handle
+
+
+async def _first_chosen(listing: QueueListing, question: _Question) -> list[_Found]:
+    """The chosen pods of the page, and one more if there is one."""
+    first: list[_Found] = []
+    infos, end = listing.infos(), _BEHIND_ALL
+    for start in range(0, len(infos), _LOOKED_AT_MAX):
+        first += [
+            (identity, info)
+            for info in infos[start : start + _LOOKED_AT_MAX]
+            if question.after < (identity := f"{info.pod.key}/{info.pod.uid}") < end
+            and question.chooses(info.pod, listing.state_of(info))
+        ]
+        if len(first) > question.limit:
+            first.sort(key=itemgetter(0))
+            del first[question.limit + 1 :]
+            end = first[-1][0]
+        await checkpoint()
+    return sorted(first, key=itemgetter(0))
+
+
+async def _pieces(listing: QueueListing, found: Sequence[_Found]) -> AsyncIterator[list[ListedPod]]:
+    for start in range(0, len(found), _LISTED_MAX):
+        listed = [listing.listed(info) for _, info in found[start : start + _LISTED_MAX]]
+        yield [each for each in listed if each.place is not QueueState.GONE]
+        await checkpoint()
+
+
+# ---------------------------------------------------------------- JSON
+
+
+async def _json(
+    pieces: AsyncIterator[list[ListedPod]], proceed: str, with_story: bool, leader: str | None
+) -> web.Response:
+    del with_story  # JSON has it always
+    pods = [orjson.dumps(_as_json(each, leader), default=str) async for piece in pieces for each in piece]
+    who = b"" if leader is None else b'"leader":' + orjson.dumps(leader) + b","
+    body = b"{" + who + b'"pods":[' + b",".join(pods) + b'],"continue":' + orjson.dumps(proceed) + b"}"
+    return web.Response(body=body, content_type="application/json")
+
+
+def _as_json(listed: ListedPod, leader: str | None) -> _Json:
+    meta, spec = listed.pod.metadata, listed.pod.spec
+    told: _Json = {
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "uid": meta.uid,
+        "schedulerName": spec.scheduler_name,
+        "priority": listed.pod.priority,
+        "queue": listed.place.value,
+        "nominatedNodeName": listed.nominated_node_name,
+        "attempts": listed.attempts,
+        "queuedAt": format_micro_time(listed.queued_s),
+        "firstTriedAt": None if listed.first_tried_s is None else format_micro_time(listed.first_tried_s),
+        "unschedulablePlugins": listed.unschedulable_plugins,
+        "pendingPlugins": listed.pending_plugins,
+        "gatingPlugin": listed.gating_plugin,
+        "reason": _sendable(listed.reason),
+        "details": _sendable(listed.details),
+        "nextTry": None if listed.next_try is None else _next_try_as_json(listed.next_try),
+        "story": [_line_as_json(line) for line in listed.story],
+    }
+    if leader is not None:
+        next_try: _Json = {"at": None, "mayBeSooner": False, "onEvents": {}, "text": _by(leader)}
+        told |= {"queue": _STANDBY, "attempts": None, "nextTry": next_try}
+    return told
+
+
+def _sendable(text: str) -> str:
+    """The text within limits, and such that it can be encoded."""
+    return text[:_REASON_MAX].encode(errors="backslashreplace").decode()
+
+
+def _by(leader: str) -> str:
+    return f"by the leader, {leader}" if leader else "by whoever comes to lead"
+
+
+def _next_try_as_json(next_try: NextTry) -> _Json:
+    return {
+        "at": None if next_try.at_s is None else format_micro_time(next_try.at_s),
+        "mayBeSooner": next_try.may_be_sooner,
+        "onEvents": next_try.events,
+        "text": _in_words(next_try),
+    }
+
+
+def _line_as_json(line: Line) -> _Json:
+    return {
+        "at": format_micro_time(line.at_s),
+        "event": line.event,
+        "from": line.before,
+        "to": line.after,
+        "plugin": line.by,
+    }
+
+
+def _in_words(next_try: NextTry) -> str:
+    at = None if next_try.at_s is None else format_time(next_try.at_s)
+    if next_try.may_be_sooner:
+        return f"{at}, or when no other pod waits"
+    if not next_try.events:
+        return str(at)
+    events = "; ".join(f"{plugin}: {' or '.join(events) or 'none'}" for plugin, events in next_try.events.items())
+    return f"when an event of {events}" + (f"; at {at} at the latest" if at else "")
+
+
+# ---------------------------------------------------------------- table
+
+
+async def _table(
+    pieces: AsyncIterator[list[ListedPod]], proceed: str, with_story: bool, leader: str | None
+) -> web.Response:
+    rows: list[tuple[str, ...]] = [_COLUMNS]
+    below: list[list[str]] = [[]]
+    stories: list[str] = []
+    async for piece in pieces:
+        rows += [_row(each, leader) for each in piece]
+        below += [[] if leader is not None else list(_why(each)) for each in piece]
+        if with_story:
+            stories += ["", *(line for each in piece for line in _story(each))]
+    first = [] if leader is None else [_standing_by(leader), ""]
+    more = ["", f"There are more: continue={proceed}"] if proceed else []
+    lines = [line for row, why in zip(_aligned(rows), below, strict=True) for line in (row, *why)]
+    return web.Response(text="\n".join([*first, *lines, *stories, *more]) + "\n")
+
+
+def _standing_by(leader: str) -> str:
+    if not leader:
+        return "This replica stands by, and nobody is known to lead."
+    return f"This replica stands by; {leader} leads: ask it why a pod waits."
+
+
+def _row(listed: ListedPod, leader: str | None) -> tuple[str, ...]:
+    meta = listed.pod.metadata
+    first = (meta.namespace, meta.name)
+    if leader is not None:
+        return (*first, _STANDBY, str(listed.pod.priority), "", listed.nominated_node_name, _by(leader))
+    return (
+        *first,
+        listed.place.value,
+        str(listed.pod.priority),
+        str(listed.attempts),
+        listed.nominated_node_name,
+        _briefly(listed.next_try),
+    )
+
+
+def _briefly(next_try: NextTry | None) -> str:
+    """When the pod is tried, without the events that may bring it back sooner."""
+    if next_try is None:
+        return "being tried"
+    if next_try.at_s is None:
+        return "after an event"
+    return ("by " if next_try.events else "") + format_time(next_try.at_s)
+
+
+def _why(listed: ListedPod) -> Iterator[str]:
+    """The lines below a pod's row: who rejects it and why, and what wakes it."""
+    if listed.gating_plugin:
+        yield from _wrapped(f"gated by {listed.gating_plugin}: {listed.reason}")
+    elif listed.reason:
+        who = ", ".join(dict.fromkeys((*listed.unschedulable_plugins, *listed.pending_plugins)))
+        yield from _wrapped(f"rejected by {who}: {listed.reason}" if who else f"failed: {listed.reason}")
+    if listed.details:
+        yield from _wrapped(f"in detail: {listed.details}")
+    if listed.next_try is not None:
+        for plugin, events in listed.next_try.events.items():
+            yield from _wrapped(f"woken by an event of {plugin}: {' or '.join(events) or 'none'}")
+
+
+def _printable(text: str) -> str:
+    """The text within limits, with nothing in it that a terminal would obey."""
+    return "".join(char if char.isprintable() else " " for char in text[:_REASON_MAX])
+
+
+def _wrapped(text: str) -> list[str]:
+    """The text in lines of a readable width."""
+    return textwrap.wrap(_printable(text), _WIDTH, initial_indent="    ", subsequent_indent="      ")
+
+
+def _story(listed: ListedPod) -> Iterator[str]:
+    yield f"{listed.pod.key}, {listed.pod.uid}:"
+    for line in listed.story:
+        by = f" ({line.by})" if line.by else ""
+        yield f"  {format_micro_time(line.at_s)} {line.event}: {line.before} -> {line.after}{by}"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join((cell or "-").ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

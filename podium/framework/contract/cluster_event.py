@@ -1,0 +1,211 @@
+"""Changes of the cluster that may make a pod schedulable, and how plugins say which ones concern them.
+
+Source: staging kube-scheduler/framework/types.go and pkg/scheduler/framework/events.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from podium.objects.core import Pod
+
+
+class ActionType(enum.IntFlag):
+    """What happened to the resource; one bit each, the bits are upstream's."""
+
+    ADD = 1
+    DELETE = 2
+    UPDATE_NODE_ALLOCATABLE = 4
+    UPDATE_NODE_LABEL = 8
+    UPDATE_NODE_TAINT = 16
+    UPDATE_NODE_CONDITION = 32
+    UPDATE_NODE_ANNOTATION = 64
+    UPDATE_NODE_DECLARED_FEATURE = 128
+    UPDATE_POD_LABEL = 256
+    UPDATE_POD_SCALE_DOWN = 512
+    UPDATE_POD_TOLERATION = 1024
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 2048
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 4096
+    UPDATE = 8188
+    ALL = 8191
+
+
+_ACTION_LABELS = {
+    ActionType.ADD: "Add",
+    ActionType.DELETE: "Delete",
+    ActionType.UPDATE_NODE_ALLOCATABLE: "UpdateNodeAllocatable",
+    ActionType.UPDATE_NODE_LABEL: "UpdateNodeLabel",
+    ActionType.UPDATE_NODE_TAINT: "UpdateNodeTaint",
+    ActionType.UPDATE_NODE_CONDITION: "UpdateNodeCondition",
+    ActionType.UPDATE_NODE_ANNOTATION: "UpdateNodeAnnotation",
+    ActionType.UPDATE_NODE_DECLARED_FEATURE: "UpdateNodeDeclaredFeature",
+    ActionType.UPDATE_POD_LABEL: "UpdatePodLabel",
+    ActionType.UPDATE_POD_SCALE_DOWN: "UpdatePodScaleDown",
+    ActionType.UPDATE_POD_TOLERATION: "UpdatePodToleration",
+    ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: "UpdatePodSchedulingGatesEliminated",
+    ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM: "UpdatePodGeneratedResourceClaim",
+    ActionType.UPDATE: "Update",
+    ActionType.ALL: "All",
+}
+
+
+class EventResource(enum.Enum):
+    """The kind of object that changed; values are upstream's names."""
+
+    POD = "Pod"
+    ASSIGNED_POD = "AssignedPod"
+    UNSCHEDULABLE_POD = "UnschedulablePod"
+    NODE = "Node"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    CSI_NODE = "storage.k8s.io/CSINode"
+    CSI_DRIVER = "storage.k8s.io/CSIDriver"
+    VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
+    CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
+    STORAGE_CLASS = "storage.k8s.io/StorageClass"
+    RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
+    RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
+    DEVICE_CLASS = "resource.k8s.io/DeviceClass"
+    POD_GROUP = "scheduling.k8s.io/PodGroup"
+    WILDCARD = "*"
+
+
+_POD_KINDS = frozenset({EventResource.POD, EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD})
+
+
+@dataclass(frozen=True)
+class ClusterEvent:
+    """A resource and what happened to it.
+
+    `custom_label` is the metric label of events that are no change of the cluster.
+    """
+
+    resource: EventResource
+    action: ActionType
+    custom_label: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name in metrics and logs, such as `NodeAdd` or `AssignedPodUpdatePodLabel`."""
+        return self.custom_label or f"{self.resource.value}{_ACTION_LABELS[self.action]}"
+
+    @property
+    def description(self) -> str:
+        """The resource and each of the actions, such as `Node Add, UpdateNodeLabel`."""
+        left, labels = self.action, []
+        for action in (ActionType.ALL, ActionType.ADD, ActionType.DELETE, ActionType.UPDATE, *_ACTION_LABELS):
+            if left and action in left:
+                labels.append(_ACTION_LABELS[action])
+                left &= ~action
+        return f"{self.resource.value} {', '.join(labels)}"
+
+    @property
+    def is_about_pods(self) -> bool:
+        """Whether the object that changed is a pod."""
+        return self.resource in _POD_KINDS
+
+    @property
+    def is_wildcard(self) -> bool:
+        """Whether it stands for any change at all."""
+        return self.resource is EventResource.WILDCARD and self.action == ActionType.ALL
+
+    def matches(self, incoming: ClusterEvent) -> bool:
+        """Whether this, as a registration, covers the incoming event."""
+        if self.is_wildcard:
+            return True
+        covers_resource = self.resource in (EventResource.WILDCARD, incoming.resource) or (
+            self.resource is EventResource.POD and incoming.resource in _POD_KINDS
+        )
+        return covers_resource and bool(self.action & incoming.action) and int(incoming.action) <= int(self.action)
+
+
+NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
+NODE_DELETE = ClusterEvent(EventResource.NODE, ActionType.DELETE)
+ASSIGNED_POD_ADD = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)
+ASSIGNED_POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
+UNSCHEDULABLE_POD_ADD = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.ADD)
+UNSCHEDULABLE_POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE)
+UNSCHEDULABLE_TIMEOUT = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "UnschedulableTimeout")
+FORCE_ACTIVATE = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ForceActivate")
+
+
+class QueueingHint(enum.Enum):
+    """What a plugin makes of an event for a pod it rejected."""
+
+    SKIP = "QueueSkip"
+    QUEUE = "Queue"
+
+
+HintFunction: TypeAlias = Callable[[Pod, Any, Any], QueueingHint]
+"""(pod, old object, new object) → whether the pod may be schedulable now. A failing one counts as QUEUE."""
+
+
+class HintScope(enum.Enum):
+    """What a hint looks at of the waiting pod, besides whether the event is about that very pod.
+
+    Pods that are alike in it get the same answer, and the hint is asked for one of them.
+    """
+
+    SPEC = enum.auto()
+    """`pod.spec` and the namespace."""
+    LABELS = enum.auto()
+    """These, and the labels."""
+    ANYTHING = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class EventRegistration:
+    """An event that may make pods schedulable which the plugin rejected; without a hint it always does."""
+
+    event: ClusterEvent
+    hint: HintFunction | None = None
+    scope: HintScope = HintScope.ANYTHING
+
+    def __post_init__(self) -> None:
+        """Refuse what would never be called, or never match.
+
+        Raises:
+            TypeError: names the field.
+        """
+        for field, value, kind in (
+            ("event", self.event, ClusterEvent),
+            ("event.resource", getattr(self.event, "resource", None), EventResource),
+            ("event.action", getattr(self.event, "action", None), ActionType),
+            ("sees", self.scope, HintScope),
+        ):
+            if not isinstance(value, kind):
+                raise TypeError(f"EventRegistration.{field} is not {kind.__name__}")
+        if self.hint is not None and not callable(self.hint):
+            raise TypeError("EventRegistration.hint is not a function")
+
+
+def on(
+    resource: EventResource,
+    *actions: ActionType,
+    hint: HintFunction | None = None,
+    scope: HintScope = HintScope.ANYTHING,
+) -> EventRegistration:
+    """Register for some actions on a resource."""
+    combined = ActionType(0)
+    for action in actions:
+        combined |= action
+    return EventRegistration(ClusterEvent(resource, combined), hint, scope)
+
+
+_EVERYTHING = (
+    EventResource.POD,
+    EventResource.NODE,
+    EventResource.PERSISTENT_VOLUME,
+    EventResource.PERSISTENT_VOLUME_CLAIM,
+    EventResource.CSI_NODE,
+    EventResource.CSI_DRIVER,
+    EventResource.CSI_STORAGE_CAPACITY,
+    EventResource.STORAGE_CLASS,
+    EventResource.RESOURCE_CLAIM,
+    EventResource.DEVICE_CLASS,
+)
+ALL_EVENTS = tuple(on(resource, ActionType.ALL) for resource in _EVERYTHING)
+"""What a plugin registers for that does not say which events concern it."""

@@ -1,0 +1,1 @@
+"""The scheduling cycle: from a pod and a snapshot to a decision."""

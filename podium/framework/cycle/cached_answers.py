@@ -1,0 +1,308 @@
+"""Verdicts and raw scores by row that are kept for one class of pods, and brought up to date where rows have changed.
+
+Owns the columns: filters' verdicts in runs of neighbours, scorers' raw scores, and the sum of those scores that do not
+depend on which nodes they are compared with. Never decides which plugins' answers may be kept: that is `class_cache`.
+
+Cost: a changed row costs one call, in node form, of each plugin that looks at what has changed; many at once cost one
+call in table form. An attempt costs one gather per run of filters, and one for all scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import IntArray, Rows, Snapshot
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import MAX_NODE_SCORE, Scope, Scoring
+from podium.framework.contract.status import PluginError, Status, failure_words
+from podium.framework.cycle.diagnosis import Rejection, rejection_of
+from podium.framework.profile.forms import Filter, Scorer, one_integer, one_integer_each
+from podium.objects.core import Pod
+
+FEW_ROWS: Final = 4
+"""Up to so many changed rows, asking about each is cheaper than asking about all at once."""
+
+CountEvaluations: TypeAlias = Callable[[str, str, int], None]
+"""Told of a plugin, an extension point, and how many rows it was asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """With what plugins are asked."""
+
+    state: CycleState
+    pod: Pod
+    snapshot: Snapshot
+    count: CountEvaluations
+
+
+class Meanings:
+    """The statuses that kept verdicts stand for, numbered from 1."""
+
+    __slots__ = ("_number_of", "of")
+
+    def __init__(self) -> None:
+        self.of: dict[int, Status] = {}
+        self._number_of: dict[Status, int] = {}
+
+    def number(self, status: Status) -> int:
+        """The number of a rejection.
+
+        Raises:
+            PluginError: it is none.
+        """
+        known = self._number_of.get(status)
+        if known is None:
+            if not status.is_rejected:
+                raise PluginError(failure_words(status))
+            known = self._number_of[status] = len(self.of) + 1
+            self.of[known] = status
+        return known
+
+
+# ---------------------------------------------------------------- filters
+
+
+class _Verdicts:
+    """The first rejection by row of neighbouring filters with one scope, 0 where all pass."""
+
+    __slots__ = ("filters", "numbers", "scope")
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.filters: list[Filter] = []
+        self.numbers: IntArray = np.zeros(0, np.int64)
+
+    def judge(self, asking: Asking, rows: Rows, meanings: Meanings) -> None:
+        places: Rows = np.arange(len(rows))
+        found: IntArray = np.zeros(len(rows), np.int64)
+        for each in self.filters:
+            if not len(places):
+                break
+            asking.count(each.name, "Filter", len(places))
+            left = rows[places]
+            outcome = rejection_of(left, each.judge(asking.state, asking.pod, asking.snapshot, left))
+            if outcome is None:
+                continue
+            fails, rejection = outcome
+            failed = places[fails]
+            for verdict, _ in rejection.counts:
+                found[failed[rejection.verdicts == verdict]] = meanings.number(rejection.meanings[verdict])
+            places = places[~fails]
+        self.numbers[rows] = found
+
+    def judge_one(self, asking: Asking, row: int, meanings: Meanings) -> None:
+        node = asking.snapshot.node(row)
+        number = 0
+        for each in self.filters:
+            asking.count(each.name, "Filter", 1)
+            status = each.judge_one(asking.state, asking.pod, node)
+            if status is not None:
+                number = meanings.number(status)
+                break
+        self.numbers[row] = number
+
+
+class CachedFilters:
+    """A run of neighbouring filters whose verdicts are kept. Stands where the first of them would."""
+
+    __slots__ = ("_meanings", "_numbers", "_parts")
+
+    def __init__(self) -> None:
+        self._parts: list[_Verdicts] = []
+        self._meanings = Meanings()
+        self._numbers: IntArray = np.zeros(0, np.int64)
+
+    def append(self, each: Filter, scope: Scope) -> None:
+        """Take the next filter in."""
+        if not self._parts or self._parts[-1].scope is not scope:
+            self._parts.append(_Verdicts(scope))
+        self._parts[-1].filters.append(each)
+
+    def outcome(self, rows: Rows) -> tuple[NDArray[np.bool_], Rejection] | None:
+        """Which of the rows are rejected, and as what; None where all pass."""
+        numbers = self._numbers.take(rows)
+        if not np.count_nonzero(numbers):
+            return None
+        fails = numbers != 0
+        return fails, Rejection(rows[fails], numbers[fails], self._meanings.of)
+
+    def resize(self, size: int) -> None:
+        """Make room for more rows."""
+        for part in self._parts:
+            part.numbers = _grown(part.numbers, size)
+        self._numbers = self._parts[0].numbers if len(self._parts) == 1 else _grown(self._numbers, size)
+
+    def update(self, asking: Asking, rows: Rows, changed: Scope) -> None:
+        """Look again at rows where something in that scope has changed."""
+        for part in self._parts:
+            if part.scope >= changed:
+                part.judge(asking, rows, self._meanings)
+        if len(self._parts) > 1:
+            first = self._parts[-1].numbers[rows]
+            for part in self._parts[-2::-1]:
+                numbers = part.numbers[rows]
+                first = np.where(numbers, numbers, first)
+            self._numbers[rows] = first
+
+    def update_one(self, asking: Asking, row: int, changed: Scope) -> None:
+        """As `update`, for one row."""
+        for part in self._parts:
+            if part.scope >= changed:
+                part.judge_one(asking, row, self._meanings)
+        if len(self._parts) > 1:
+            self._numbers[row] = next((number for part in self._parts if (number := part.numbers[row])), 0)
+
+
+# ---------------------------------------------------------------- scorers
+
+
+class CachedScore:
+    """One scorer's raw scores by row. `constant` is the normalised score where all raw ones are equal."""
+
+    __slots__ = ("basis", "constant", "has_basis", "is_absolute", "raw", "scope", "scorer", "uniform", "weight")
+
+    def __init__(self, scorer: Scorer, weight: int, scope: Scope) -> None:
+        self.scorer = scorer
+        self.weight = weight
+        self.scope = scope
+        self.raw: IntArray = np.zeros(0, np.int64)
+        plugin = type(scorer.plugin)
+        self.is_absolute = plugin.normalize_scores is Scoring.normalize_scores
+        self.has_basis = plugin.score_basis is not Scoring.score_basis
+        self.basis: object = None
+        self.uniform: int | None = None
+        self.constant = 0
+
+    def score(self, asking: Asking, rows: Rows) -> None:
+        """Score the rows anew."""
+        if not len(rows):
+            return
+        asking.count(self.scorer.name, "Score", len(rows))
+        scores = one_integer_each(self.scorer.score(asking.state, asking.pod, asking.snapshot, rows), len(rows))
+        least, greatest = int(scores.min()), int(scores.max())
+        if self.is_absolute:
+            _demand_score(least)
+            _demand_score(greatest)
+        elif least != greatest or least != self.uniform:
+            self.uniform = None
+        self.raw[rows] = scores
+
+    def score_one(self, asking: Asking, row: int) -> None:
+        """Score one row anew."""
+        asking.count(self.scorer.name, "Score", 1)
+        score = self.scorer.score_one(asking.state, asking.pod, asking.snapshot.node(row))
+        if type(score) is not int:
+            score = one_integer(score)
+        if self.is_absolute:
+            _demand_score(score)
+        elif score != self.uniform:
+            self.uniform = None
+        self.raw[row] = score
+
+    def find_uniform(self, asking: Asking) -> None:
+        """See whether all nodes have the same raw score, so that it need not be normalised again and again."""
+        order = asking.snapshot.order
+        if self.is_absolute or not len(order):
+            return
+        scores = self.raw.take(order)
+        self.uniform = int(scores[0]) if (scores == scores[0]).all() else None
+        if self.uniform is not None:
+            normalized = self.scorer.normalize(asking.state, asking.pod, np.array([self.uniform]))
+            self.constant = int(one_integer_each(normalized, 1)[0])
+            _demand_score(self.constant)
+
+
+class CachedScores:
+    """The scorers whose raw scores are kept.
+
+    `relative` are those whose normalised scores depend on which nodes are compared; all others are summed up by row.
+    """
+
+    __slots__ = ("_constant", "_level", "all", "relative")
+
+    def __init__(self) -> None:
+        self.all: dict[str, CachedScore] = {}
+        self.relative: list[CachedScore] = []
+        self._level: IntArray = np.zeros(0, np.int64)
+        self._constant = 0
+
+    def append(self, score: CachedScore) -> None:
+        """Take the next scorer in."""
+        self.all[score.scorer.name] = score
+
+    def total(self, rows: Rows) -> IntArray:
+        """The weighted sum by row, without the relative ones."""
+        total = self._level.take(rows)
+        if self._constant:
+            total += self._constant
+        return total
+
+    def resize(self, size: int) -> None:
+        """Make room for more rows."""
+        for score in self.all.values():
+            score.raw = _grown(score.raw, size)
+        self._level = _grown(self._level, size)
+
+    def update(self, asking: Asking, rows: Rows, changed: Scope) -> None:
+        """Look again at rows where something in that scope has changed."""
+        for score in self.all.values():
+            if score.scope >= changed:
+                score.score(asking, rows)
+        self._sum_up(rows)
+        self._sort_out()
+
+    def update_one(self, asking: Asking, row: int, changed: Scope) -> None:
+        """As `update`, for one row."""
+        level = 0
+        for score in self.all.values():
+            if score.scope >= changed:
+                score.score_one(asking, row)
+            if score.is_absolute:
+                level += score.weight * int(score.raw[row])
+        self._level[row] = level
+        self._sort_out()
+
+    def update_bases(self, asking: Asking) -> None:
+        """Look again at all nodes for a scorer whose basis has changed."""
+        for score in self.all.values():
+            if score.has_basis:
+                basis = score.scorer.plugin.score_basis(asking.pod.spec, asking.snapshot)
+                if basis != score.basis:
+                    score.basis = basis
+                    score.score(asking, asking.snapshot.order)
+                    self._sum_up(asking.snapshot.order)
+
+    def find_uniform(self, asking: Asking) -> None:
+        """Sort out what needs no normalising, after all nodes have been looked at."""
+        for score in self.all.values():
+            score.find_uniform(asking)
+        self._sort_out()
+
+    def _sum_up(self, rows: Rows) -> None:
+        level = np.zeros(len(rows), np.int64)
+        for score in self.all.values():
+            if score.is_absolute:
+                level += score.weight * score.raw[rows]
+        self._level[rows] = level
+
+    def _sort_out(self) -> None:
+        known = [score for score in self.all.values() if not score.is_absolute]
+        self.relative = [score for score in known if score.uniform is None]
+        self._constant = sum(score.weight * score.constant for score in known if score.uniform is not None)
+
+
+def _demand_score(score: int) -> None:
+    if not 0 <= score <= MAX_NODE_SCORE:
+        raise PluginError(f"score {score} is out of range")
+
+
+def _grown(column: IntArray, size: int) -> IntArray:
+    grown = np.zeros(size, np.int64)
+    grown[: len(column)] = column
+    return grown

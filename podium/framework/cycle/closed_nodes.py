@@ -1,0 +1,50 @@
+"""Nodes that take no new pods, since what is on them, or the node itself, cannot be read in full.
+
+Whatever the plugins of a profile are: a pod whose requests are unknown may have taken all there is.
+
+Differs: upstream leaves out what it cannot read, and counts the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import Rows, Snapshot
+from podium.framework.contract.status import Code, Status
+from podium.framework.cycle.diagnosis import Rejection
+
+NODE_CLOSED: Final = "NodeClosed"
+"""Stands for the plugin that rejects such nodes."""
+
+_REASONS_MAX: Final = 10
+_GENERAL: Final = "what is there cannot be read"
+
+
+def closed_status(snapshot: Snapshot, row: int) -> Status | None:
+    """Why the row's node is closed; None for one that is open."""
+    why = snapshot.closed.get(row)
+    return None if why is None else _status(why)
+
+
+def among_closed(snapshot: Snapshot, rows: Rows) -> tuple[NDArray[np.bool_], Rejection] | None:
+    """Which of the rows have a closed node, and why; None where all are open."""
+    closed = snapshot.closed
+    is_closed = np.isin(rows, list(closed))
+    if not is_closed.any():
+        return None
+    there = rows[is_closed]
+    reasons = [closed[row] for row in there.tolist()]
+    distinct = list(dict.fromkeys(reasons))
+    if len(distinct) > _REASONS_MAX:
+        distinct, reasons = [_GENERAL], [_GENERAL] * len(reasons)
+    number = {why: at for at, why in enumerate(distinct, 1)}
+    verdicts = np.array([number[why] for why in reasons], np.int64)
+    return is_closed, Rejection.of(there, verdicts, lambda verdict: _status(distinct[verdict - 1]))
+
+
+def _status(why: str) -> Status:
+    reason = f"node(s) closed to new pods: {why}"
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,), NODE_CLOSED)

@@ -1,0 +1,76 @@
+"""What a rejection leaves out that people need: which taints, for one. For logs and pages, never for Events.
+
+Upstream's reasons count nodes and name nothing of them, since users who see Events need not see nodes. Operators do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+
+from podium.cluster import Rows, Snapshot
+from podium.framework.contract.status import Status
+from podium.framework.cycle.diagnosis import Diagnosis
+from podium.objects.core import Pod
+
+if TYPE_CHECKING:
+    from podium.framework.profile.runtime import Framework
+
+_SHOWN_MAX = 10
+
+
+@runtime_checkable
+class Detailing(Protocol):
+    """A filter that can say more about the nodes it has rejected."""
+
+    def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
+        """What it was about these nodes, and on how many of them."""
+        ...
+
+
+def details_of(framework: Framework, pod: Pod, snapshot: Snapshot, diagnosis: Diagnosis) -> str:
+    """What there is to add to the diagnosis, the most frequent first; empty where there is nothing.
+
+    Cost: a look at each distinct status, and one gather over the rows of each filter that adds something.
+    """
+    found: Counter[str] = Counter()
+    for plugin, rows in _rejected_by(framework.detailing, diagnosis).items():
+        found.update(_asked(framework, plugin, pod, snapshot, rows))
+    shown = [f"{text} on {count} node(s)" for text, count in found.most_common(_SHOWN_MAX)]
+    if len(found) > _SHOWN_MAX:
+        shown.append(f"and {len(found) - _SHOWN_MAX} more")
+    return ", ".join(shown)
+
+
+def detail_of_node(framework: Framework, pod: Pod, snapshot: Snapshot, row: int, status: Status) -> str:
+    """What there is to add to the status of one node."""
+    if status.plugin not in framework.detailing:
+        return ""
+    return ", ".join(_asked(framework, status.plugin, pod, snapshot, np.array([row])))
+
+
+def _asked(framework: Framework, plugin: str, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
+    """The plugin's answer; nothing where it fails, since the attempt does not depend on it."""
+    try:
+        told = framework.detailing[plugin].rejection_details(pod, snapshot, rows)
+        return {str(text): int(count) for text, count in told.items()}
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        framework.observer.plugin_failed(plugin, "RejectionDetails", pod, error)
+        return {}
+
+
+def _rejected_by(plugins: Mapping[str, Detailing], diagnosis: Diagnosis) -> Mapping[str, Rows]:
+    """The rows that each of these plugins has rejected."""
+    parts: dict[str, list[Rows]] = {}
+    for rejection in diagnosis.rejections:
+        for verdict, _ in rejection.counts:
+            plugin = rejection.meanings[verdict].plugin
+            if plugin in plugins:
+                parts.setdefault(plugin, []).append(rejection.rows[rejection.verdicts == verdict])
+    for row, status in diagnosis.single.items():
+        if status.plugin in plugins:
+            parts.setdefault(status.plugin, []).append(np.array([row]))
+    return {plugin: np.concatenate(rows) for plugin, rows in parts.items()}

@@ -1,0 +1,226 @@
+"""Why a pod fits nowhere: which plugin rejected which nodes, and the text that says so.
+
+Source: kubernetes pkg/scheduler/framework/types.go (Diagnosis, FitError), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import IntArray, Rows
+from podium.framework.contract.status import Code, PluginError, Status, failure_words
+from podium.framework.profile.forms import Explain, one_verdict_each
+
+NO_REASON = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+"""What stands for nodes that were not looked at."""
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Rows that filters rejected.
+
+    Shape: `verdicts` and `rows` are of one length; `meanings` holds at least these verdicts.
+    """
+
+    rows: Rows
+    verdicts: IntArray
+    meanings: Mapping[int, Status]
+
+    @classmethod
+    def of(cls, rows: Rows, verdicts: IntArray, explain: Explain) -> Rejection:
+        """A rejection by verdicts; what each means is asked for here, once."""
+        counts = _counted(verdicts)
+        rejection = cls(rows, verdicts, {verdict: explain(verdict) for verdict, _ in counts})
+        rejection.__dict__["counts"] = counts
+        return rejection
+
+    @cached_property
+    def counts(self) -> tuple[tuple[int, int], ...]:
+        """Each verdict once, in ascending order, with the number of its rows."""
+        return _counted(self.verdicts)
+
+    def counted(self) -> list[tuple[Status, int]]:
+        """Each status and on how many rows."""
+        return [(self.meanings[verdict], count) for verdict, count in self.counts]
+
+    def by_row(self) -> Iterator[tuple[int, Status]]:
+        """Each row and its status."""
+        for row, verdict in zip(self.rows.tolist(), self.verdicts.tolist(), strict=True):
+            yield row, self.meanings[verdict]
+
+    def until(self, kept: NDArray[np.bool_]) -> Rejection:
+        """Only the entries at these positions."""
+        return Rejection(self.rows[kept], self.verdicts[kept], self.meanings)
+
+    def without(self, row: int) -> Rejection:
+        """All entries but those of that row."""
+        kept = self.rows != row
+        return self if kept.all() else self.until(kept)
+
+    def codes(self) -> IntArray:
+        """The status code of each row."""
+        distinct = np.array([verdict for verdict, _ in self.counts], np.int64)
+        codes = np.array([int(status.code) for status, _ in self.counted()], np.int64)
+        return codes[np.searchsorted(distinct, self.verdicts)]
+
+
+def _counted(verdicts: IntArray) -> tuple[tuple[int, int], ...]:
+    if len(verdicts) and (verdicts == verdicts[0]).all():
+        return ((int(verdicts[0]), len(verdicts)),)
+    distinct, counts = np.unique(verdicts, return_counts=True)
+    return tuple(zip(distinct.tolist(), counts.tolist(), strict=True))
+
+
+def rejection_of(rows: Rows, judged: tuple[IntArray, Explain] | None) -> tuple[NDArray[np.bool_], Rejection] | None:
+    """Which of the rows a filter rejects by what it answered, and as what; None where all pass.
+
+    Raises:
+        PluginError: the filter answered something else than that a row passes or is rejected.
+    """
+    if judged is None:
+        return None
+    verdicts, explain = judged
+    verdicts = one_verdict_each(verdicts, len(rows))
+    fails = verdicts != 0
+    if not fails.any():
+        return None
+    rejection = Rejection.of(rows[fails], verdicts[fails], explain)
+    for status, _ in rejection.counted():
+        if not status.is_rejected:
+            raise PluginError(failure_words(status))
+    return fails, rejection
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """How the nodes fared.
+
+    `table_size` is the number of rows of the snapshot; `absent` is the status of nodes without one of their own.
+    """
+
+    table_size: int = 0
+    rejections: list[Rejection] = field(default_factory=list)
+    single: dict[int, Status] = field(default_factory=dict)
+    pre_filter_message: str = ""
+    absent: Status = NO_REASON
+    _unschedulable: set[str] = field(default_factory=set)
+    _pending: set[str] = field(default_factory=set)
+    _blamed: int = 0
+    """How many of the rejections have been blamed on their plugins: most attempts end well, and nobody asks."""
+
+    def reject(self, rejection: Rejection) -> None:
+        """Add what a filter rejected; it replaces what was found when a row was looked at alone."""
+        if self.single:
+            for row in [row for row in self.single if row in rejection.rows]:
+                del self.single[row]
+        self.rejections.append(rejection)
+
+    def reject_one(self, row: int, status: Status) -> None:
+        """Add the status of one node that was looked at alone."""
+        self.single[row] = status
+        self.blame(status)
+
+    def overrule(self, row: int, status: Status) -> None:
+        """Give a node this status, whatever the filters have found."""
+        self._blame_all()
+        self.rejections = [left for each in self.rejections if len((left := each.without(row)).rows)]
+        self._blamed = len(self.rejections)
+        self.reject_one(row, status)
+
+    def blame(self, status: Status) -> None:
+        """Remember the plugin of a rejecting status, so that its events bring the pod back."""
+        if status.plugin:
+            (self._pending if status.code is Code.PENDING else self._unschedulable).add(status.plugin)
+
+    @property
+    def unschedulable_plugins(self) -> set[str]:
+        """The plugins that rejected the pod; others may be added."""
+        self._blame_all()
+        return self._unschedulable
+
+    @property
+    def pending_plugins(self) -> set[str]:
+        """The plugins that make the pod wait for something."""
+        self._blame_all()
+        return self._pending
+
+    def _blame_all(self) -> None:
+        for rejection in self.rejections[self._blamed :]:
+            for status, _ in rejection.counted():
+                self.blame(status)
+        self._blamed = len(self.rejections)
+
+    @property
+    def rejected_count(self) -> int:
+        """On how many nodes there is a status of their own."""
+        return sum(len(rejection.rows) for rejection in self.rejections) + len(self.single)
+
+    def statuses(self) -> Mapping[int, Status]:
+        """The status by row of every node that has one of its own. Cost: one entry per such node."""
+        result: dict[int, Status] = {}
+        for rejection in self.rejections:
+            result.update(rejection.by_row())
+        result.update(self.single)
+        return result
+
+    def codes(self) -> IntArray:
+        """The status code by row, the absent status's where a row has none of its own."""
+        codes = np.full(self.table_size, int(self.absent.code), np.int64)
+        for rejection in self.rejections:
+            codes[rejection.rows] = rejection.codes()
+        for row, status in self.single.items():
+            codes[row] = int(status.code)
+        return codes
+
+    def status(self, row: int) -> Status:
+        """The status of one row."""
+        if row in self.single:
+            return self.single[row]
+        for rejection in self.rejections:
+            found = np.flatnonzero(rejection.rows == row)
+            if len(found):
+                return rejection.meanings[int(rejection.verdicts[found[0]])]
+        return self.absent
+
+    def reasons(self, node_count: int) -> Counter[str]:
+        """On how many nodes each reason holds."""
+        reasons: Counter[str] = Counter()
+        for rejection in self.rejections:
+            for status, count in rejection.counted():
+                for reason in status.all_reasons:
+                    reasons[reason] += count
+        for status in self.single.values():
+            reasons.update(status.all_reasons)
+        absent_count = node_count - self.rejected_count
+        if absent_count > 0:
+            for reason in self.absent.all_reasons:
+                reasons[reason] += absent_count
+        return reasons
+
+
+@dataclass(frozen=True, slots=True)
+class FitError:
+    """The pod fits on none of the nodes. `details` is for operators: no part of the message."""
+
+    node_count: int
+    diagnosis: Diagnosis
+    post_filter_message: str = ""
+    details: str = ""
+
+    @property
+    def message(self) -> str:
+        """The text that ends in the pod's condition and Event."""
+        diagnosis = self.diagnosis
+        text = f"0/{self.node_count} nodes are available:"
+        if diagnosis.pre_filter_message:
+            text += f" {diagnosis.pre_filter_message}."
+        else:
+            lines = sorted(f"{count} {reason}" for reason, count in diagnosis.reasons(self.node_count).items())
+            text += f" {', '.join(lines)}." if lines else ""
+        return f"{text} {self.post_filter_message}" if self.post_filter_message else text

@@ -1,0 +1,110 @@
+"""What the nodes have been promised: pods that preemption has nominated, as they count for one attempt.
+
+Owns the worlds in which nominated pods are on their nodes already. Never decides what that means for the pod.
+
+Source: kubernetes pkg/scheduler/framework/runtime/framework.go (addGENominatedPods), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple, Protocol, Self
+
+import numpy as np
+
+from podium.cluster import IntArray, Rows, Snapshot
+from podium.cluster.pod_usage import PodUsage, pod_usage_as_far_as_readable
+from podium.cluster.snapshot import BoolArray
+from podium.framework.contract.cycle_state import CycleState
+from podium.objects.core import Pod
+
+
+class Nomination(NamedTuple):
+    """A pod that is expected on a node, and what it will take up there."""
+
+    node_name: str
+    pod: Pod
+    priority: int
+    pod_usage: PodUsage
+
+    @classmethod
+    def of(cls, pod: Pod, node_name: str) -> Self:
+        """The nomination of a pod, whose requests count as far as they can be read."""
+        return cls(node_name, pod, pod.priority, pod_usage_as_far_as_readable(pod))
+
+
+class NominatedPods(Protocol):
+    """Pods that preemption has promised a node to."""
+
+    def ahead_of(self, pod: Pod) -> Sequence[Nomination]:
+        """All other pods of at least this pod's priority, those of one node in the order of their nomination."""
+
+    def ahead_on(self, pod: Pod, node_name: str) -> Sequence[Pod]:
+        """Those of one node."""
+
+
+class NominatedAhead:
+    """What is promised to pods ahead of this one, on the nodes of one snapshot.
+
+    Cost: nothing until it is asked for; all nodes together then cost half a microsecond for each nominated pod.
+    """
+
+    def __init__(self, pod: Pod, snapshot: Snapshot, nominated: NominatedPods) -> None:
+        self._pod = pod
+        self._snapshot = snapshot
+        self._nominated = nominated
+
+    @classmethod
+    def of(cls, state: CycleState, pod: Pod, snapshot: Snapshot, nominated: NominatedPods) -> NominatedAhead:
+        """Those of one attempt, which are found out once."""
+        known = state.find(cls)
+        if known is None or known._snapshot is not snapshot:
+            known = cls(pod, snapshot, nominated)
+            state.write(known)
+        return known
+
+    def on(self, row: int) -> Sequence[Pod]:
+        """The pods that one node is promised to."""
+        return self._nominated.ahead_on(self._pod, self._snapshot.name(row))
+
+    @cached_property
+    def _all(self) -> list[tuple[int, Nomination]]:
+        row_of = self._snapshot.row_of
+        return [
+            (row, each)
+            for each in self._nominated.ahead_of(self._pod)
+            if (row := row_of.get(each.node_name)) is not None
+        ]
+
+    @cached_property
+    def by_row(self) -> Mapping[int, Sequence[Pod]]:
+        """The pods that each promised node is promised to."""
+        by_row: dict[int, list[Pod]] = {}
+        for row, each in self._all:
+            by_row.setdefault(row, []).append(each.pod)
+        return by_row
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    @cached_property
+    def column(self) -> BoolArray:
+        """By row, whether the node is promised to anybody."""
+        column = np.zeros(len(self._snapshot.nodes), np.bool_)
+        column[self._rows] = True
+        return column
+
+    @cached_property
+    def _rows(self) -> Rows:
+        return np.array([row for row, _ in self._all], np.intp)
+
+    @cached_property
+    def _usage(self) -> IntArray:
+        return self._snapshot.usage_of([each.pod_usage for _, each in self._all])
+
+    def counted(self, snapshot: Snapshot) -> Snapshot:
+        """A private world like that one, where usage counts all promises."""
+        world = snapshot.fork_usage()
+        world.add_usage(self._rows, self._usage)
+        return world

@@ -1,0 +1,144 @@
+"""The PostFilter extension point: what can be done for a pod that fits nowhere.
+
+Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunPostFilterPlugins) and pkg/scheduler/schedule_one.go
+(schedulingCycle), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeAlias, get_args
+
+from podium.cluster import Snapshot
+from podium.config import Extender
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import FilteredNodes, PostFilterPlugin, PostFilterResult
+from podium.framework.contract.status import Code, PluginError, Status, demand_status, error_status, told
+from podium.framework.cycle.diagnosis import Diagnosis
+from podium.framework.cycle.extenders import Answer, AskingPostFilterPlugin, Pause, Question, Steps
+from podium.framework.cycle.nominated_pods import NominatedPods
+from podium.framework.preemption.node_trials import AfterFiltering
+from podium.framework.profile.runtime import Framework
+from podium.objects.core import Pod
+
+_STEPS: Final = (Pause, *get_args(Question))
+_Outcome: TypeAlias = tuple[PostFilterResult | None, Status | None]
+
+
+def run_post_filter(
+    framework: Framework,
+    state: CycleState,
+    pod: Pod,
+    snapshot: Snapshot,
+    nominated: NominatedPods,
+    diagnosis: Diagnosis,
+    extenders: Sequence[Extender] = (),
+) -> Steps[_Outcome]:
+    """Let the PostFilter plugins help, in order: the first that succeeds, fails, or says nothing will help, ends it.
+
+    Returns:
+        What is to be done (None: leave any nomination as it is), and a status that names the first plugin that could
+        not help. Without PostFilter plugins an earlier nomination is taken back.
+    """
+    if not framework.post_filter:
+        return PostFilterResult(""), None
+    started_s = framework.clock.monotonic()
+    filtered = AfterFiltering(framework, state, pod, snapshot, nominated, diagnosis)
+    result, status = yield from _in_order(framework, state, pod, snapshot, filtered, extenders)
+    framework.observe("PostFilter", status, started_s)
+    return result, status
+
+
+def _in_order(
+    framework: Framework,
+    state: CycleState,
+    pod: Pod,
+    snapshot: Snapshot,
+    filtered: FilteredNodes,
+    extenders: Sequence[Extender],
+) -> Steps[_Outcome]:
+    kept: PostFilterResult | None = None
+    reasons: list[str] = []
+    for plugin in framework.post_filter:
+        if isinstance(plugin, AskingPostFilterPlugin):
+            result, status = yield from _in_steps(framework, plugin, state, pod, snapshot, filtered, extenders)
+        else:
+            result, status = _at_once(framework, plugin, state, pod, snapshot, filtered)
+        if status is None:
+            return result, None
+        if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            return result, status.by(plugin.name)
+        if not status.is_rejected:
+            return None, status.by(plugin.name)
+        kept = result if result is not None else kept
+        reasons += status.all_reasons
+    return kept, Status(Code.UNSCHEDULABLE, tuple(reasons), framework.post_filter[0].name)
+
+
+def _at_once(
+    framework: Framework,
+    plugin: PostFilterPlugin,
+    state: CycleState,
+    pod: Pod,
+    snapshot: Snapshot,
+    filtered: FilteredNodes,
+) -> _Outcome:
+    started_s = framework.clock.monotonic()
+    try:
+        return _demanded(plugin.post_filter(state, pod, snapshot, filtered))
+    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+        return _failed(framework, plugin, pod, error)
+    finally:
+        framework.lap(plugin.name, "PostFilter", pod, started_s)
+
+
+def _in_steps(
+    framework: Framework,
+    plugin: AskingPostFilterPlugin,
+    state: CycleState,
+    pod: Pod,
+    snapshot: Snapshot,
+    filtered: FilteredNodes,
+    extenders: Sequence[Extender],
+) -> Steps[_Outcome]:
+    """As `_at_once`. Time that others take, to answer or in pauses, does not make the plugin slow."""
+    steps: Steps[_Outcome] | None = None
+    answer: Answer | None = None
+    try:
+        while True:
+            # What is raised here is the plugin's; what comes in at the `yield` is whoever gives the attempt up.
+            try:
+                if steps is None:
+                    steps = plugin.post_filter_asking(state, pod, snapshot, filtered, extenders)
+                step = next(steps) if answer is None else steps.send(answer)
+                if not isinstance(step, _STEPS):
+                    raise PluginError(f"yielded {told(step)}, which is neither a question nor a pause")
+            except StopIteration as end:
+                return _at_the_end(framework, plugin, pod, end.value)
+            except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+                return _failed(framework, plugin, pod, error)
+            answer = yield step
+    finally:
+        if isinstance(steps, Generator):
+            with suppress(BaseException):
+                steps.close()
+
+
+def _at_the_end(framework: Framework, plugin: PostFilterPlugin, pod: Pod, answer: object) -> _Outcome:
+    try:
+        return _demanded(answer)
+    except BaseException as error:  # noqa: BLE001 - as if the plugin had raised it
+        return _failed(framework, plugin, pod, error)
+
+
+def _demanded(answer: Any) -> _Outcome:
+    result, status = answer
+    if result is not None and not isinstance(result, PostFilterResult):
+        raise PluginError(f"answered {told(result)}, which is not a PostFilterResult")
+    return result, demand_status(status)
+
+
+def _failed(framework: Framework, plugin: PostFilterPlugin, pod: Pod, error: BaseException) -> _Outcome:
+    failure = framework.failed(plugin.name, "PostFilter", pod, f'running PostFilter plugin "{plugin.name}"', error)
+    return None, error_status(failure)

@@ -1,0 +1,106 @@
+"""The PreFilter extension point: what is known about the pod before any node is looked at.
+
+Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunPreFilterPlugins) and pkg/scheduler/schedule_one.go
+(findNodesThatFitPod), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from podium.cluster import Snapshot
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import Plugin, PreFilterResult
+from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, demand_status, told
+from podium.framework.cycle.diagnosis import Diagnosis
+from podium.framework.profile.runtime import Framework
+from podium.objects.core import Pod
+from podium.objects.pod_limits import excess_of
+
+_MAY_ANSWER: Final = (Code.SKIP, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+
+def run_pre_filter(
+    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, diagnosis: Diagnosis
+) -> frozenset[str] | Status | None:
+    """The names of the only nodes to look at (None: all), or the status that rejects the pod outright.
+
+    What it says of nodes that need no look goes into `diagnosis`.
+
+    Raises:
+        ScheduleError: a plugin failed.
+    """
+    at_s = started_s = framework.clock.monotonic()
+    names: frozenset[str] | None = None
+    narrowed_by: list[str] = []
+    skipped: set[str] = set()
+    rejected: Status | None = None
+    pod_signature = state.pod_signature
+    plugins = framework.pre_filter if pod_signature is None else pod_signature.pre_filters.carry_out(state, skipped)
+    too_much = excess_of(pod)
+    if too_much:
+        return _turned_down(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (too_much,)), diagnosis)
+    for plugin in plugins:
+        framework.observer.count_evaluations(plugin.name, "PreFilter", framework.name)
+        try:
+            answer, status = plugin.pre_filter(state, pod, snapshot)
+            status, only = demand_status(status, _MAY_ANSWER), names_of(answer) if answer is not None else None
+        except BaseException as error:
+            raise framework.failed(plugin.name, "PreFilter", pod, _running(plugin), error) from error
+        at_s = framework.lap(plugin.name, "PreFilter", pod, at_s)
+        if status is not None and status.code is Code.SKIP:
+            skipped.add(plugin.name)
+        elif status is not None and status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            rejected = status.by(plugin.name)
+            narrowed_by = []  # upstream forgets them here, and only here
+            break
+        elif status is not None and status.code is Code.UNSCHEDULABLE:
+            rejected = status.by(plugin.name)
+        elif status is not None:
+            raise ScheduleError(f"{_running(plugin)}: {status.message}")
+        elif only is not None:
+            names = only if names is None else names & only
+            narrowed_by.append(plugin.name)
+            if not names:
+                rejected = _narrowed_to_nothing(narrowed_by)
+                break
+    state.skipped_filters = frozenset(skipped)
+    framework.observe("PreFilter", rejected, started_s)
+    diagnosis.unschedulable_plugins.update(narrowed_by)
+    if rejected is not None:
+        return _turned_down(rejected, diagnosis)
+    if names is not None:
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(narrowed_by))}]"
+        diagnosis.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
+    return names
+
+
+def _running(plugin: Plugin) -> str:
+    return f'running PreFilter plugin "{plugin.name}"'
+
+
+def names_of(answer: object) -> frozenset[str]:
+    """The only nodes to look at, by what a PreFilter answered.
+
+    Raises:
+        PluginError: it is not a PreFilterResult.
+    """
+    if isinstance(answer, PreFilterResult):
+        return answer.node_names
+    raise PluginError(f"answered {told(answer)}, which is not a PreFilterResult")
+
+
+def _turned_down(rejected: Status, diagnosis: Diagnosis) -> Status:
+    diagnosis.absent = rejected
+    diagnosis.pre_filter_message = rejected.message
+    diagnosis.blame(rejected)
+    return rejected
+
+
+def _narrowed_to_nothing(plugins: Sequence[str]) -> Status:
+    if len(plugins) == 1:
+        reason = f"node(s) didn't satisfy plugin {plugins[0]}"
+    else:
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}] simultaneously"
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))

@@ -1,0 +1,211 @@
+"""Choosing among feasible nodes: PreScore, Score, normalisation, weights, tie-break.
+
+Source: kubernetes pkg/scheduler/schedule_one.go (prioritizeNodes, selectHost) and framework/runtime/framework.go
+(RunScorePlugins), v1.36.2.
+Differs: `NearBest` is podium's own; it is taken only where conflicts with other schedulers are to be avoided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import IntArray, Rows, Snapshot
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import MAX_NODE_SCORE
+from podium.framework.contract.status import MAY_REJECT, Code, ScheduleError, demand_status
+from podium.framework.cycle.signature_cache import PodSignature
+from podium.framework.profile.forms import Scorer, one_integer_each
+from podium.framework.profile.runtime import Framework
+from podium.objects.core import Pod
+
+_PRE_SCORE_MAY: Final = (Code.SKIP, *MAY_REJECT)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Scores of the feasible nodes. Shape: every array is as long as the list of feasible nodes, in its order.
+
+    `plugins` holds each plugin's normalised score times its weight; a plugin that skipped is absent.
+    """
+
+    total: IntArray
+    plugins: Mapping[str, IntArray]
+
+
+def score_nodes(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Scores:
+    """Score the nodes by every plugin.
+
+    Raises:
+        ScheduleError: a plugin failed or scored out of range.
+    """
+    if not framework.scorers:
+        return Scores(np.ones(len(rows), np.int64), {})
+    known = _known(state, snapshot)
+    kept = known.scores.all if known is not None else {}
+    _run_pre_score(framework, state, pod, snapshot, rows)
+    started_s = framework.clock.monotonic()
+    total: IntArray = np.zeros(len(rows), np.int64)
+    weighted: dict[str, IntArray] = {}
+    for scorer, weight in framework.scorers:
+        if scorer.name in state.skipped_scores:
+            continue
+        of_all = kept.get(scorer.name)
+        raw = of_all.raw.take(rows) if of_all is not None else None
+        weighted[scorer.name] = weight * _scores(framework, scorer, state, pod, snapshot, rows, raw)
+        total += weighted[scorer.name]
+    framework.observe("Score", None, started_s)
+    return Scores(total, weighted)
+
+
+def total_scores(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+    """The total of `score_nodes` alone, with less to do for a pod of which much is known.
+
+    Raises:
+        ScheduleError: as `score_nodes`.
+    """
+    known = _known(state, snapshot)
+    if known is None or not framework.scorers:
+        return score_nodes(framework, state, pod, snapshot, rows).total
+    _run_pre_score(framework, state, pod, snapshot, rows)
+    started_s = framework.clock.monotonic()
+    total = known.scores.total(rows)
+    for score in known.scores.relative:
+        raw = score.raw.take(rows)
+        total += score.weight * _scores(framework, score.scorer, state, pod, snapshot, rows, raw)
+    for scorer, weight in known.live_scorers:
+        if scorer.name not in state.skipped_scores:
+            total += weight * _scores(framework, scorer, state, pod, snapshot, rows)
+    framework.observe("Score", None, started_s)
+    return total
+
+
+def _known(state: CycleState, snapshot: Snapshot) -> PodSignature | None:
+    known = state.pod_signature
+    return known if known is not None and known.is_current(snapshot) else None
+
+
+def _scores(
+    framework: Framework,
+    scorer: Scorer,
+    state: CycleState,
+    pod: Pod,
+    snapshot: Snapshot,
+    rows: Rows,
+    raw: IntArray | None = None,
+) -> IntArray:
+    """One plugin's scores in their range; the raw ones may be known."""
+    started_s = framework.clock.monotonic()
+    if raw is None:
+        raw = _raw(framework, scorer, state, pod, snapshot, rows)
+    normalized = _normalized(framework, scorer, state, pod, raw)
+    framework.lap(scorer.name, "Score", pod, started_s)
+    if int(normalized.min()) < 0 or int(normalized.max()) > MAX_NODE_SCORE:
+        raise _out_of_range(framework, scorer, pod, normalized)
+    return normalized
+
+
+def _raw(framework: Framework, scorer: Scorer, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+    framework.observer.count_evaluations(scorer.name, "Score", framework.name, len(rows))
+    try:
+        return one_integer_each(scorer.score(state, pod, snapshot, rows), len(rows))
+    except BaseException as error:
+        doing = f'running Score plugins: plugin "{scorer.name}" failed with'
+        raise framework.failed(scorer.name, "Score", pod, doing, error) from error
+
+
+def _normalized(framework: Framework, scorer: Scorer, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+    try:
+        return one_integer_each(scorer.normalize(state, pod, scores), len(scores))
+    except BaseException as error:
+        doing = f'running Normalize on Score plugins: plugin "{scorer.name}" failed with'
+        raise framework.failed(scorer.name, "NormalizeScore", pod, doing, error) from error
+
+
+def _run_pre_score(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> None:
+    at_s = started_s = framework.clock.monotonic()
+    skipped: set[str] = set()
+    pod_signature = state.pod_signature
+    for plugin in framework.pre_score if pod_signature is None else pod_signature.pre_scores.carry_out(state, skipped):
+        framework.observer.count_evaluations(plugin.name, "PreScore", framework.name)
+        try:
+            status = demand_status(plugin.pre_score(state, pod, snapshot, rows), _PRE_SCORE_MAY)
+        except BaseException as error:
+            doing = f'running PreScore plugin "{plugin.name}"'
+            raise framework.failed(plugin.name, "PreScore", pod, doing, error) from error
+        at_s = framework.lap(plugin.name, "PreScore", pod, at_s)
+        if status is not None and status.code is Code.SKIP:
+            skipped.add(plugin.name)
+        elif status is not None:
+            raise ScheduleError(f'running PreScore plugin "{plugin.name}": {status.message}')
+    state.skipped_scores = frozenset(skipped)
+    framework.observe("PreScore", None, started_s)
+
+
+def _out_of_range(framework: Framework, scorer: Scorer, pod: Pod, scores: IntArray) -> ScheduleError:
+    worst = int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])
+    error = ScheduleError(
+        f'applying score defaultWeights on Score plugins: plugin "{scorer.name}" returns an invalid score {worst}, '
+        f"it should in the range of [0, {MAX_NODE_SCORE}] after normalizing"
+    )
+    framework.observer.plugin_failed(scorer.name, "NormalizeScore", pod, error)
+    return error
+
+
+Pick: TypeAlias = Callable[[IntArray], int]
+"""From the total of each node to the position of the one that is taken."""
+
+
+class NearBest:
+    """Takes one of the nodes that are nearly as good as the best, by chance.
+
+    Schedulers that all take the best node meet there.
+    """
+
+    def __init__(self, random: Random, margin: int) -> None:
+        self._random = random
+        self._margin = margin
+
+    def __call__(self, total: IntArray) -> int:
+        """The position of the node that is taken."""
+        near = np.flatnonzero(total >= total.max() - self._margin)
+        return int(near[self._random.randrange(len(near))])
+
+
+def choose(total: IntArray) -> int:
+    """The position of the node that wins.
+
+    Upstream makes a binary heap of the list and takes its root, where a parent stays above equal children and the left
+    child goes up before an equal right one. So among the best, the one that comes first in a pre-order walk of the
+    heap-shaped tree over the list positions wins.
+    """
+    first = int(total.argmax())
+    if first == 0:
+        return 0
+    best = np.flatnonzero(total == total[first])
+    if len(best) == 1:
+        return first
+    return int(best[np.argmin(_pre_order(int(best[-1]) + 1)[best])])
+
+
+_pre_order_keys: NDArray[np.int64] = np.zeros(0, np.int64)
+
+
+def _pre_order(count: int) -> NDArray[np.int64]:
+    """For each position of a heap, a number that grows along its pre-order walk.
+
+    The path from the root to position i is written in the binary digits of i + 1 behind the leading one: 0 left,
+    1 right. Pre-order is the order of these paths as words, a word before its continuations.
+    """
+    global _pre_order_keys  # noqa: PLW0603 - a table that only ever grows
+    if len(_pre_order_keys) < count:
+        numbers = np.arange(1, max(count, 1024) * 2, dtype=np.int64)
+        lengths = np.frexp(numbers.astype(np.float64))[1].astype(np.int64)
+        longest = int(lengths[-1])
+        _pre_order_keys = ((numbers << (longest - lengths)) << 6) | lengths
+    return _pre_order_keys

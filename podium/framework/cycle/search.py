@@ -1,0 +1,428 @@
+"""Finding feasible nodes: the rotating search, nominated pods.
+
+Source: kubernetes pkg/scheduler/schedule_one.go (findNodesThatFitPod, findNodesThatPassFilters) and
+framework/runtime/framework.go (RunFilterPluginsWithNominatedPods), v1.36.2.
+Differs: nodes are judged many at a time, in the order in which upstream examines them with `parallelism: 1`; what lies
+beyond the last node that upstream would have examined is left out of the diagnosis.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import IntArray, Rows, Snapshot
+from podium.cluster.pod_usage import pod_usage_as_far_as_readable
+from podium.config import Extender
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import Scope
+from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, failure_words
+from podium.framework.cycle.cached_answers import CachedFilters
+from podium.framework.cycle.closed_nodes import among_closed, closed_status
+from podium.framework.cycle.diagnosis import Diagnosis, Rejection, rejection_of
+from podium.framework.cycle.extenders import EXTENDER, Extenders, Steps, filter_by_extenders
+from podium.framework.cycle.nominated_pods import NominatedAhead, NominatedPods
+from podium.framework.cycle.pre_filter import run_pre_filter
+from podium.framework.profile.forms import Filter, active
+from podium.framework.profile.runtime import Framework
+from podium.objects.core import Pod
+
+MIN_FEASIBLE_NODES = 100
+MIN_PERCENTAGE_OF_NODES = 5
+_CHUNK_ROWS_MIN = 128
+
+
+@dataclass(slots=True)
+class Rotation:
+    """Where the next search starts, so that all nodes get their turn. One for all profiles."""
+
+    next_start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Feasible:
+    """Nodes that fit, in the order in which they were examined. `examined` counts those that were rejected too."""
+
+    rows: Rows
+    examined: int
+
+
+def count_to_find(node_count: int, percentage: int) -> int:
+    """How many feasible nodes are enough.
+
+    Args: `percentage` of nodes to score, 0 for the adaptive one.
+    """
+    if node_count < MIN_FEASIBLE_NODES:
+        return node_count
+    if percentage == 0:
+        percentage = max(50 - node_count // 125, MIN_PERCENTAGE_OF_NODES)
+    return max(node_count * percentage // 100, MIN_FEASIBLE_NODES)
+
+
+def find_feasible(
+    framework: Framework,
+    state: CycleState,
+    pod: Pod,
+    snapshot: Snapshot,
+    nominated: NominatedPods,
+    rotation: Rotation,
+    percentage: int,
+    diagnosis: Diagnosis,
+    extenders: Extenders,
+) -> Steps[Feasible]:
+    """The nodes the pod fits on; what rejected the others goes into `diagnosis`.
+
+    Raises:
+        ScheduleError: a plugin failed, or an extender that must not be ignored.
+    """
+    state.pod_signature = framework.classes.of(pod, snapshot)
+    names = run_pre_filter(framework, state, pod, snapshot, diagnosis)
+    if isinstance(names, Status):
+        return Feasible(np.empty(0, np.intp), 0)
+    judge = FilterRun(framework, state, pod, snapshot, nominated)
+    asked = extenders.interested_in(pod)
+    promised = snapshot.row_of.get(pod.status.nominated_node_name)
+    if promised is not None:
+        feasible = _only(promised, judge, diagnosis)
+        if feasible is not None and asked:
+            feasible = yield from _only_if_extenders_agree(asked, pod, snapshot, feasible, diagnosis)
+        if feasible is not None:
+            return feasible
+    rows = _worth_a_look(snapshot, names)
+    wanted = count_to_find(len(rows), percentage) if framework.scorers or extenders.have_a_say else 1
+    started_s = framework.clock.monotonic()
+    try:
+        found = judge.search(rows, rotation.next_start, wanted, diagnosis)
+    finally:
+        examined = judge.found + diagnosis.rejected_count
+        rotation.next_start = (rotation.next_start + examined) % max(len(snapshot), 1)
+    status = None if len(found) else Status(Code.UNSCHEDULABLE)
+    framework.observe("Filter", status, started_s)
+    if not asked:
+        return Feasible(found, examined)
+    passed = yield from filter_by_extenders(asked, pod, snapshot, found, diagnosis)
+    if len(passed) < len(found):
+        diagnosis.unschedulable_plugins.add(EXTENDER)
+    return Feasible(passed, len(passed) + diagnosis.rejected_count)
+
+
+@dataclass(frozen=True, slots=True)
+class FilterResult:
+    """How every node fares. `rejected` is the status of a PreFilter that turned the pod down before any node.
+
+    `names` are the only nodes that PreFilter found worth a look, None for all; `rows` those that fit, in node order.
+    """
+
+    rejected: Status | None
+    names: frozenset[str] | None
+    rows: Rows
+
+
+def judge_all(
+    framework: Framework,
+    state: CycleState,
+    pod: Pod,
+    snapshot: Snapshot,
+    nominated: NominatedPods,
+    diagnosis: Diagnosis,
+) -> FilterResult:
+    """As `find_feasible`, but of all nodes: no sampling, no rotation, no short cut for a nominated pod.
+
+    Raises:
+        ScheduleError: a plugin failed.
+    """
+    state.pod_signature = framework.classes.of(pod, snapshot)
+    names = run_pre_filter(framework, state, pod, snapshot, diagnosis)
+    if isinstance(names, Status):
+        return FilterResult(names, None, snapshot.order[:0])
+    rows = _worth_a_look(snapshot, names)
+    found = FilterRun(framework, state, pod, snapshot, nominated).search(rows, 0, len(rows), diagnosis)
+    return FilterResult(None, names, found)
+
+
+def _worth_a_look(snapshot: Snapshot, names: frozenset[str] | None) -> Rows:
+    if names is None:
+        return snapshot.order
+    return snapshot.order[
+        np.isin(snapshot.order, [row for name in names if (row := snapshot.row_of.get(name)) is not None])
+    ]
+
+
+def _only(row: int, judge: FilterRun, diagnosis: Diagnosis) -> Feasible | None:
+    """The node that the pod is nominated to, if it fits there: then no other is looked at."""
+    try:
+        status = judge.alone(row)
+    except ScheduleError:
+        return None
+    if status is None:
+        return Feasible(np.array([row], np.intp), 1)
+    diagnosis.reject_one(row, status)
+    return None
+
+
+def _only_if_extenders_agree(
+    asked: Sequence[Extender], pod: Pod, snapshot: Snapshot, feasible: Feasible, diagnosis: Diagnosis
+) -> Steps[Feasible | None]:
+    """The node, unless an extender turns it down or fails: then all nodes are looked at."""
+    try:
+        passed = yield from filter_by_extenders(asked, pod, snapshot, feasible.rows, diagnosis)
+    except ScheduleError:
+        return None
+    return feasible if len(passed) else None
+
+
+class FilterRun:
+    """The filters of one attempt, over the nodes of one snapshot."""
+
+    def __init__(
+        self, framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, nominated: NominatedPods
+    ) -> None:
+        self.found = 0
+        self._framework = framework
+        self._state = state
+        self._pod = pod
+        self._snapshot = snapshot
+        known = state.pod_signature
+        self._in_bulk: Sequence[Filter | CachedFilters] = (
+            self._filters if known is None else known.active_filters(state.skipped_filters)
+        )
+        self._promises = NominatedAhead.of(state, pod, snapshot, nominated)
+        self._private: Snapshot | None = None
+        self._counted: Snapshot | None = None
+
+    def elsewhere(self, state: CycleState, snapshot: Snapshot) -> FilterRun:
+        """The same filters in another world: a clone of the state, and a fork of the snapshot."""
+        twin = copy(self)
+        twin._state, twin._snapshot, twin._in_bulk = state, snapshot, self._filters
+        twin._private, twin._counted = snapshot, None
+        return twin
+
+    @property
+    def goes_by_usage(self) -> bool:
+        """Whether no filter has to see more of the pods on a node than what they take up."""
+        return len(self._content_with_usage) == len(self._filters)
+
+    def _scope(self, each: Filter) -> Scope:
+        return self._framework.scope_of(each.plugin.filter_scope, each.name, self._pod)
+
+    @property
+    def promised(self) -> Mapping[int, Sequence[Pod]]:
+        """The pods nominated to each node to which any are."""
+        return self._promises.by_row
+
+    def where_usage_changes(self) -> FilterRun:
+        """The same filters, which must go by usage, in a world where `add_usage` works."""
+        assert self.goes_by_usage
+        twin = copy(self)
+        twin._counted = self._promises.counted(self._snapshot) if self._promises else None
+        twin._snapshot, twin._in_bulk = self._snapshot.fork_usage(), self._filters
+        return twin
+
+    def of_usage(self) -> FilterRun:
+        """Only those filters, in the same world, whose verdicts change as usage does."""
+        filters: Sequence[Filter] = [each for each in self._filters if self._scope(each) is Scope.USAGE]
+        twin = copy(self)
+        twin._filters = twin._in_bulk = twin._content_with_usage = filters
+        return twin
+
+    def add_usage(self, rows: Rows, usage: IntArray) -> None:
+        """Let something be on the rows, or no longer be there."""
+        self._snapshot.add_usage(rows, usage)
+        if self._counted is not None:
+            self._counted.add_usage(rows, usage)
+
+    @cached_property
+    def _filters(self) -> Sequence[Filter]:
+        return active(self._framework.filters, self._state)
+
+    @cached_property
+    def _content_with_usage(self) -> Sequence[Filter]:
+        """The first of the filters, as far as none has to see more of the pods on a node than what they take up."""
+        return list(itertools.takewhile(lambda each: self._scope(each) <= Scope.USAGE, self._filters))
+
+    def search(self, rows: Rows, start: int, wanted: int, diagnosis: Diagnosis) -> Rows:
+        """Rows that pass, from position `start` around, until one more than `wanted` has been met.
+
+        Raises:
+            ScheduleError: a filter failed on a node.
+        """
+        count = len(rows)
+        if not self._in_bulk and not self._snapshot.closed:
+            self.found = min(wanted, count)
+            return rows[(start + np.arange(self.found)) % max(count, 1)]
+        start %= max(count, 1)
+        size = max(wanted + wanted // 8 + 1, _CHUNK_ROWS_MIN)
+        parts: list[Rows] = []
+        enough = False
+        for offset in range(0, count, size):
+            chunk = _around(rows, start + offset, min(size, count - offset))
+            passed, rejected = self.judge(chunk)
+            missing = wanted - self.found
+            if len(passed) > missing:
+                end = passed[missing]
+                rejected = [(at[at < end], rejection.until(at < end)) for at, rejection in rejected]
+                passed, enough = passed[:missing], True
+            for at, rejection in rejected:
+                if len(at):
+                    diagnosis.reject(rejection)
+            parts.append(chunk[passed] if rejected else chunk[: len(passed)])
+            self.found += len(passed)
+            if enough:
+                break
+        return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else rows[:0]
+
+    def alone(self, row: int) -> Status | None:
+        """How one node fares, first with the pods nominated to it as if they were there, then as it is."""
+        if (closed := closed_status(self._snapshot, row)) is not None:
+            return closed
+        promised = self._promises.on(row)
+        if promised:
+            status = self._beside(row, promised)
+            if status is not None:
+                return status
+        return self._first_rejection(row, self._state, self._snapshot)
+
+    def judge(self, rows: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
+        """Positions of the rows that pass, and of those that each filter rejected."""
+        if self._snapshot.closed and (found := among_closed(self._snapshot, rows)) is not None:
+            return self._judge_others(rows, *found)
+        positions: Rows = np.arange(len(rows))
+        if not self._promises:
+            return self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
+        is_promised = self._promises.column.take(rows)
+        apart, rejected = self._judge_promised(rows, positions[is_promised])
+        others, more = self._filter(self._in_bulk, rows, positions[~is_promised], self._state, self._snapshot)
+        return np.sort(np.concatenate((others, apart))) if len(apart) else others, rejected + more
+
+    def _judge_others(
+        self, rows: Rows, is_closed: NDArray[np.bool_], rejection: Rejection
+    ) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
+        """As `judge`, where some of the nodes are closed."""
+        positions = np.flatnonzero(~is_closed)
+        passed, rejected = self.judge(rows[positions])
+        others = [(positions[at], each) for at, each in rejected]
+        return positions[passed], [(np.flatnonzero(is_closed), rejection), *others]
+
+    def _judge_promised(self, rows: Rows, positions: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
+        """As `judge`, of nodes promised to others: these count as if they were there, then as if they were not.
+
+        Up to the first filter that has to see the pods themselves, it is enough to count them.
+        """
+        if self._counted is None:
+            self._counted = self._promises.counted(self._snapshot)
+        counting = self._content_with_usage
+        positions, rejected = self._filter(counting, rows, positions, self._state, self._counted)
+        if self.goes_by_usage:
+            positions, more = self._filter(counting, rows, positions, self._state, self._snapshot)
+        else:
+            positions, more = self._one_by_one(rows, positions)
+        return positions, rejected + more
+
+    def _one_by_one(self, rows: Rows, positions: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
+        rejected: list[tuple[Rows, Rejection]] = []
+        passed: list[int] = []
+        for position in positions.tolist():
+            status = self.alone(int(rows[position]))
+            if status is None:
+                passed.append(position)
+            else:
+                at = np.array([position])
+                rejected.append((at, _same_for_all(rows[at], status)))
+        return np.array(passed, np.intp), rejected
+
+    def _filter(
+        self,
+        filters: Sequence[Filter | CachedFilters],
+        rows: Rows,
+        positions: Rows,
+        state: CycleState,
+        snapshot: Snapshot,
+    ) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
+        """Run the filters in order over what is left, a rejected row being out at once."""
+        rejected: list[tuple[Rows, Rejection]] = []
+        left = rows if len(positions) == len(rows) else rows[positions]
+        for each in filters:
+            if not len(left):
+                break
+            if isinstance(each, CachedFilters):
+                outcome = each.outcome(left)
+            else:
+                outcome = self._ask(each, state, snapshot, left)
+            if outcome is None:
+                continue
+            fails, rejection = outcome
+            rejected.append((positions[fails], rejection))
+            positions, left = positions[~fails], left[~fails]
+        return positions, rejected
+
+    def _ask(
+        self, each: Filter, state: CycleState, snapshot: Snapshot, rows: Rows
+    ) -> tuple[NDArray[np.bool_], Rejection] | None:
+        rows.setflags(write=False)
+        with self._told_of(each, len(rows)):
+            return rejection_of(rows, each.judge(state, self._pod, snapshot, rows))
+
+    def _first_rejection(self, row: int, state: CycleState, snapshot: Snapshot) -> Status | None:
+        node = snapshot.node(row)
+        for each in self._filters:
+            with self._told_of(each, 1):
+                status = each.judge_one(state, self._pod, node)
+                if status is None:
+                    continue
+                if status.is_rejected:
+                    return status
+                raise PluginError(failure_words(status))
+        return None
+
+    @contextmanager
+    def _told_of(self, each: Filter, nodes: int) -> Iterator[None]:
+        """Around the call of a filter for so many nodes."""
+        framework = self._framework
+        framework.observer.count_evaluations(each.name, "Filter", framework.name, nodes)
+        started_s = framework.clock.monotonic()
+        try:
+            yield
+        except BaseException as error:
+            raise framework.failed(
+                each.name, "Filter", self._pod, f'running "{each.name}" filter plugin', error
+            ) from error
+        finally:
+            framework.lap(each.name, "Filter", self._pod, started_s)
+
+    def _beside(self, row: int, promised: Sequence[Pod]) -> Status | None:
+        """How one node fares with the nominated pods as if they were there; none of them stays."""
+        if self._private is None:
+            self._private = self._snapshot.fork()
+        snapshot = self._private
+        added: list[str] = []
+        try:
+            state = self._state.clone()
+            for nominated in promised:
+                there = nominated.on_node(snapshot.name(row))
+                snapshot.add_pod(row, there, pod_usage_as_far_as_readable(nominated))
+                added.append(there.uid)
+                self._framework.run_add_pod(state, self._pod, nominated, snapshot.node(row))
+            return self._first_rejection(row, state, snapshot)
+        except PluginError as error:
+            raise ScheduleError(str(error)) from error
+        finally:
+            for uid in reversed(added):
+                snapshot.remove_pod(row, uid)
+
+
+def _around(rows: Rows, start: int, count: int) -> Rows:
+    """So many rows from that position on, the first coming after the last."""
+    start %= len(rows)
+    end = start + count
+    return rows[start:end] if end <= len(rows) else np.concatenate((rows[start:], rows[: end - len(rows)]))
+
+
+def _same_for_all(rows: Rows, status: Status) -> Rejection:
+    return Rejection.of(rows, np.ones(len(rows), np.int64), lambda _: status)

@@ -1,0 +1,317 @@
+"""Pods of one kind: what an attempt found out about the nodes is used again for the next pod of the same spec.
+
+Owns which answers are kept, for how long, and for how many kinds of pods. A plugin says how far it looks (`Scope`); the
+answers of one that looks at the node, or at the pods on it, are kept by row and asked for again only where a row has
+changed since. All other plugins are asked as if there were no cache, in their place in the order. An attempt comes to
+exactly what it would come to without: the same nodes examined, the same diagnosis, scores and failures.
+
+Invariant: only attempts on the live snapshot use it. Forks, nominated pods and dry runs are judged by the plugins.
+Cost: the first pod of a spec is decided on without; with the second all nodes are looked at, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+import numpy as np
+
+from podium.cluster import Snapshot
+from podium.framework.contract.cycle_state import CycleState, cloner
+from podium.framework.contract.interface import Plugin, PreFilterPlugin, PreScorePlugin, Scope
+from podium.framework.contract.status import MAY_REJECT, Code, Status, demand_status
+from podium.framework.cycle.cached_answers import FEW_ROWS, Asking, CachedFilters, CachedScore, CachedScores
+from podium.framework.profile.forms import Filter, Scorer
+from podium.objects.core import Pod, PodSpec
+from podium.objects.pod_limits import excess
+
+if TYPE_CHECKING:
+    from podium.framework.profile.runtime import Framework
+
+P = TypeVar("P", bound=Plugin)
+
+ROWS_KEPT_MAX: Final = 1 << 19
+"""How many rows all classes together may have, at about 60 bytes each; the class not met for the longest goes first."""
+
+_KEPT: Final = (Code.SKIP, *MAY_REJECT)
+
+CLASSES_KEPT_MAX: Final = 1024
+"""How many specs are remembered where nodes are few: each keeps alive what was worked out about it, about 10 KB."""
+
+
+class CachedAnswers(Generic[P]):
+    """What is known of a PreFilter or PreScore for every pod of the spec, without asking.
+
+    Attributes:
+        asked: the plugins that have to be asked for each pod, in order.
+        skipped: the names of those that are known to answer Skip.
+        written: what those that are known to answer Skip or success write.
+    """
+
+    __slots__ = ("_stretches", "asked", "skipped", "written")
+
+    def __init__(self) -> None:
+        self.asked: list[P] = []
+        self.skipped: set[str] = set()
+        self.written: list[object] = []
+        self._stretches: list[tuple[set[str], list[object]]] = [(set(), [])]
+        """What is skipped and written before each plugin that is asked, and after the last."""
+
+    def ask(self, plugin: P) -> None:
+        """The next plugin has to be asked for each pod."""
+        self.asked.append(plugin)
+        self._stretches.append((set(), []))
+
+    def note(self, plugin: P, status: Status | None, written: Sequence[object]) -> None:
+        """Keep what the next plugin answered, if it can be given again: success or Skip, and nothing that changes."""
+        if (status is not None and status.code is not Code.SKIP) or any(map(cloner, map(type, written))):
+            self.ask(plugin)
+            return
+        skipped, values = self._stretches[-1]
+        if status is not None:
+            skipped.add(plugin.name)
+            self.skipped.add(plugin.name)
+        values += written
+        self.written += written
+
+    def carry_out(self, state: CycleState, skipped: set[str]) -> Iterator[P]:
+        """The plugins to ask, in order; what asking the others would do is done on the way."""
+        for plugin, (skipped_here, written) in zip_longest(self.asked, self._stretches):
+            skipped |= skipped_here
+            state.write(*written)
+            if plugin is not None:
+                yield plugin
+
+
+class PodSignature:
+    """What is kept for the pods of one spec.
+
+    `pre_filters` and `pre_scores` are the answers that are known already. `filters` are those that do not
+    skip, with runs of kept ones in place of their members; `live_scorers` are those that have to be asked.
+    """
+
+    def __init__(self, framework: Framework, pod: Pod, snapshot: Snapshot) -> None:
+        """Ask the plugins about all nodes.
+
+        Raises:
+            Exception: whatever a plugin raises.
+        """
+        self.spec = pod.spec
+        self.snapshot = snapshot
+        self.pre_filters: CachedAnswers[PreFilterPlugin] = CachedAnswers()
+        self.pre_scores: CachedAnswers[PreScorePlugin] = CachedAnswers()
+        self.filters: list[Filter | CachedFilters] = []
+        self.scores = CachedScores()
+        self.live_scorers: list[tuple[Scorer, int]] = []
+        self._framework = framework
+        self._state = CycleState()
+        self._size = 0
+        self._kept: list[CachedFilters | CachedScores] = [self.scores]
+        self._nodes_seen = self._pods_seen = 0
+        self._settle(pod)
+        self._choose_filters(pod)
+        self._choose_scorers(pod)
+        self._look_at_all(pod)
+
+    def is_current(self, snapshot: Snapshot) -> bool:
+        """Whether nothing has changed since it was last brought up to date."""
+        return (
+            snapshot is self.snapshot
+            and self._pods_seen == snapshot.pod_counts.changes.end
+            and self._nodes_seen == snapshot.node_changes.end
+        )
+
+    def refresh(self, pod: Pod) -> None:
+        """Look again at the rows that have changed.
+
+        Raises:
+            Exception: whatever a plugin raises.
+        """
+        snapshot = self.snapshot
+        if self.is_current(snapshot):
+            return
+        nodes = snapshot.node_changes.since(self._nodes_seen)
+        pods = snapshot.pod_counts.changes.since(self._pods_seen)
+        if nodes is None or pods is None or len(nodes) + len(pods) > max(len(snapshot) // 2, FEW_ROWS):
+            self._look_at_all(pod)
+            return
+        asking = self._asking(pod)
+        if nodes:
+            self._resize()
+            self._update(asking, set(nodes), Scope.NODE)
+            self.scores.update_bases(asking)
+        self._update(asking, {change.row for change in pods}.difference(nodes), Scope.USAGE)
+        self._note_seen()
+
+    def active_filters(self, skipped: frozenset[str]) -> Sequence[Filter | CachedFilters]:
+        """The filters of one attempt, without those whose PreFilter skipped them in it."""
+        return [each for each in self.filters if isinstance(each, CachedFilters) or each.name not in skipped]
+
+    # ------------------------------------------------------------ which answers are kept
+
+    def _settle(self, pod: Pod) -> None:
+        """Ask the plugins that go by the spec alone before any node is looked at."""
+        snapshot = self.snapshot
+        for plugin in self._framework.pre_filter:
+            if self._framework.scope_of(plugin.filter_scope, plugin.name, pod) is Scope.CLUSTER:
+                self.pre_filters.ask(plugin)
+                continue
+            state = CycleState()
+            result, status = plugin.pre_filter(state, pod, snapshot)
+            if result is None:
+                self.pre_filters.note(plugin, demand_status(status, _KEPT), state.values())
+            else:
+                self.pre_filters.ask(plugin)
+        for scoring in self._framework.pre_score:
+            if self._framework.scope_of(scoring.score_scope, scoring.name, pod) is Scope.CLUSTER:
+                self.pre_scores.ask(scoring)
+                continue
+            state = CycleState()
+            status = scoring.pre_score(state, pod, snapshot, snapshot.order)
+            self.pre_scores.note(scoring, demand_status(status, _KEPT), state.values())
+        self._state.write(*self.pre_filters.written, *self.pre_scores.written)
+
+    def _choose_filters(self, pod: Pod) -> None:
+        asked_before = {plugin.name for plugin in self.pre_filters.asked}
+        run: CachedFilters | None = None
+        for each in self._framework.filters:
+            if each.name in self.pre_filters.skipped:
+                continue
+            scope = self._framework.scope_of(each.plugin.filter_scope, each.name, pod)
+            if scope is Scope.CLUSTER or each.name in asked_before:
+                self.filters.append(each)
+                run = None
+                continue
+            if run is None:
+                run = CachedFilters()
+                self.filters.append(run)
+                self._kept.append(run)
+            run.append(each, scope)
+
+    def _choose_scorers(self, pod: Pod) -> None:
+        asked_before = {plugin.name for plugin in self.pre_scores.asked}
+        for scorer, weight in self._framework.scorers:
+            if scorer.name in self.pre_scores.skipped:
+                continue
+            scope = self._framework.scope_of(scorer.plugin.score_scope, scorer.name, pod)
+            if scope is not Scope.CLUSTER and not self._has_basis(scorer, pod):
+                scope = Scope.CLUSTER
+            if scope is Scope.CLUSTER or scorer.name in asked_before:
+                self.live_scorers.append((scorer, weight))
+            else:
+                self.scores.append(CachedScore(scorer, weight, scope))
+
+    def _has_basis(self, scorer: Scorer, pod: Pod) -> bool:
+        """Whether the plugin can say what its scores depend on; if not, they are not kept."""
+        try:
+            hash(scorer.plugin.score_basis(self.spec, self.snapshot))
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            self._framework.observer.plugin_failed(scorer.name, "ScoreBasis", pod, error)
+            return False
+        return True
+
+    # ------------------------------------------------------------ looking at rows
+
+    def _asking(self, pod: Pod) -> Asking:
+        observer, profile = self._framework.observer, self._framework.name
+        return Asking(
+            self._state,
+            pod,
+            self.snapshot,
+            lambda plugin, point, times: observer.count_evaluations(plugin, point, profile, times),
+        )
+
+    def _look_at_all(self, pod: Pod) -> None:
+        asking = self._asking(pod)
+        self._resize()
+        for each in self._kept:
+            each.update(asking, self.snapshot.order, Scope.NODE)
+        self.scores.update_bases(asking)
+        self.scores.find_uniform(asking)
+        self._note_seen()
+
+    def _update(self, asking: Asking, changed: Iterable[int], scope: Scope) -> None:
+        nodes = self.snapshot.nodes
+        rows = [row for row in changed if nodes[row] is not None]
+        if len(rows) > FEW_ROWS:
+            many = np.array(rows, np.intp)
+            for each in self._kept:
+                each.update(asking, many, scope)
+            return
+        for row in rows:
+            for each in self._kept:
+                each.update_one(asking, row, scope)
+
+    def _resize(self) -> None:
+        size = len(self.snapshot.nodes)
+        if size != self._size:
+            self._size = size
+            for each in self._kept:
+                each.resize(size)
+
+    def _note_seen(self) -> None:
+        self._nodes_seen = self.snapshot.node_changes.end
+        self._pods_seen = self.snapshot.pod_counts.changes.end
+
+
+class SignatureCache:
+    """The classes of one profile, on one snapshot."""
+
+    def __init__(self, framework: Framework, rows_max: int = ROWS_KEPT_MAX) -> None:
+        """Keep at most so many rows, over all classes; 0 to keep nothing."""
+        self._framework = framework
+        self._rows_max = rows_max
+        self._snapshot: Snapshot | None = None
+        self._known: dict[int, PodSignature | PodSpec] = {}
+        """By the identity of a spec its class, or the spec itself while only one pod of it has been met."""
+
+    def of(self, pod: Pod, snapshot: Snapshot) -> PodSignature | None:
+        """The pod's class, up to date; None where it has none (yet), and plugins have to be asked.
+
+        Pods that are turned down for their size are in no class.
+        """
+        if snapshot.is_fork or not self._rows_max or not goes_by_its_spec(pod):
+            return None
+        if snapshot is not self._snapshot:
+            self._snapshot = snapshot
+            self._known.clear()
+        key = id(pod.spec)
+        known = self._known.pop(key, None)
+        if known is None:
+            self._make_room(len(snapshot.nodes))
+            self._known[key] = pod.spec
+            return None
+        try:
+            if isinstance(known, PodSpec):
+                if excess(known):
+                    return None
+                known = PodSignature(self._framework, pod, snapshot)
+            else:
+                known.refresh(pod)
+        except BaseException:  # noqa: BLE001 - a plugin may raise anything; the attempt meets it again if it gets there
+            return None
+        self._known[key] = known  # the latest met is last
+        return known
+
+    def statistics(self) -> Mapping[str, int]:
+        """How many classes are kept, and of how many specs one pod has been met."""
+        classes = sum(isinstance(each, PodSignature) for each in self._known.values())
+        return {"classes": classes, "specs met once": len(self._known) - classes}
+
+    def _make_room(self, rows: int) -> None:
+        classes_max = min(CLASSES_KEPT_MAX, self._rows_max // max(rows, 1))
+        while self._known and len(self._known) >= classes_max:
+            del self._known[next(iter(self._known))]
+
+
+def goes_by_its_spec(pod: Pod) -> bool:
+    """Whether plugins that look at nodes only can tell the pod from others of its spec by nothing."""
+    status = pod.status
+    return (
+        not pod.node_name
+        and status.resources is None
+        and not status.container_statuses
+        and not status.init_container_statuses
+        and not status.allocated_resources
+    )

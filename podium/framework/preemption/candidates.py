@@ -1,0 +1,225 @@
+"""Planning preemption: which pods of lower priority would have to go, and on which node that costs least.
+
+Owns what makes pods important, what disruption budgets make of victims, and the choice among nodes. Never tries
+anything out: `podium.framework.preemption.victims` and `dry_run` do.
+
+Source: kubernetes pkg/scheduler/framework/preemption/preemption.go, plugins/defaultpreemption/default_preemption.go and
+pkg/scheduler/util/utils.go, v1.36.2.
+Differs: nodes are tried one after the other, in the order of the snapshot from a random one on, so the plan is the same
+whenever that start is. Where upstream leaves it to chance, here the first in that order wins: among pods of one
+priority and start time, and among nodes that are equally good. A pod that has not started counts as starting now. Pods
+of a disruption budget that cannot be read are nobody's victims, and one with an invalid selector is violated by any pod
+of its namespace; upstream does not see such budgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import inf
+from typing import Final
+
+from msgspec.structs import replace
+
+from podium.framework.contract.status import Code, Status
+from podium.objects.core import Pod
+from podium.objects.errors import FieldError
+from podium.objects.selectors import EVERYTHING, Selector, compile_selector
+from podium.objects.times import parse_time
+from podium.objects.unreadable import UnreadableBudget
+from podium.objects.workloads import PodDisruptionBudget, PodDisruptionBudgetStatus
+
+_PRIORITY_OFFSET: Final = 1 << 31
+"""Makes every priority count for something, so that more victims are never cheaper than fewer of the same priority."""
+_ALLOWS_NOTHING: Final = PodDisruptionBudgetStatus()
+_START_TIMES: Final = 1 << 16
+"""How many start times are remembered: they are read again and again."""
+
+
+def _spare_nobody(pod: Pod) -> bool:
+    del pod
+    return False
+
+
+class Importance:
+    """The order in which pods are kept: higher priority first, among equals the one that has run longer.
+
+    Args:
+        spares: whether a pod stays in any case, always the same of one pod.
+
+    Units: `now_s` is in seconds since the epoch.
+    """
+
+    def __init__(self, now_s: float, spares: Callable[[Pod], bool] = _spare_nobody) -> None:
+        self._now_s = now_s
+        self._spares = spares
+
+    def below(self, pod: Pod, others: Iterable[Pod]) -> list[Pod]:
+        """Those of lower priority than the pod, who may have to go for it."""
+        priority = pod.priority
+        return [each for each in others if each.priority < priority and not self._spares(each)]
+
+    def started_s(self, pod: Pod) -> float:
+        """When the pod started; now, where it has not, or where that cannot be read."""
+        start_s = started_s(pod)
+        return self._now_s if start_s is None else start_s
+
+    def first_start_s(self, candidate: Candidate) -> float:
+        """When the first of the victims of the highest priority started."""
+        first_s, is_one_pending = candidate.first_start
+        return min(first_s, self._now_s) if is_one_pending else first_s
+
+    def starts_later(self, pod: Pod) -> bool:
+        """Whether the pod has started in the future, by a clock that is ahead of ours."""
+        return self.started_s(pod) > self._now_s
+
+    def sorted(self, pods: Iterable[Pod]) -> list[Pod]:
+        """The most important first."""
+        # As `started_s` says, without another call for each of many thousand pods.
+        now_s = self._now_s
+        return sorted(pods, key=lambda pod: (-pod.priority, now_s if (start_s := started_s(pod)) is None else start_s))
+
+
+def started_s(pod: Pod) -> float | None:
+    """When the pod started; None where it has not, or where that cannot be read."""
+    text = pod.status.start_time
+    return _moment_s(text) if text else None
+
+
+@lru_cache(_START_TIMES)
+def _moment_s(text: str) -> float | None:
+    try:
+        return parse_time(text)
+    except ValueError:
+        return None
+
+
+class Budgets:
+    """How many pods each disruption budget still lets go.
+
+    Cost: a selector is compiled when a pod of its namespace is first held against it, and held against each set of
+    labels once.
+    """
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        self.all = list(budgets)
+        self._budgets: dict[str, list[PodDisruptionBudget]] = {}
+        for budget in self.all:
+            self._budgets.setdefault(budget.metadata.namespace, []).append(budget)
+        self._unreadable: dict[str, list[Selector]] = {}
+        for budget in self.all:
+            if isinstance(budget, UnreadableBudget):
+                self._unreadable.setdefault(budget.metadata.namespace, []).append(_may_select(budget))
+        self._compiled: dict[str, list[tuple[PodDisruptionBudget, Selector]]] = {}
+        self._selecting: dict[tuple[str, frozenset[tuple[str, str]]], list[PodDisruptionBudget]] = {}
+
+    @property
+    def has_unreadable(self) -> bool:
+        """Whether there is a budget of which nobody knows what it allows."""
+        return bool(self._unreadable)
+
+    def forbid(self, pod: Pod) -> bool:
+        """Whether the pod may be one of those of a budget of which nobody knows what it allows."""
+        selectors = self._unreadable.get(pod.metadata.namespace, ())
+        return any(selector.matches(pod.metadata.labels) for selector in selectors)
+
+    def split(self, pods: Sequence[Pod]) -> tuple[list[Pod], list[Pod]]:
+        """Those whose going would violate a budget, given that those before them go too, and the others, in order."""
+        if not self._budgets:
+            return [], list(pods)
+        left: dict[str, int] = {}
+        violating: list[Pod] = []
+        others: list[Pod] = []
+        for pod in pods:
+            (violating if self._violates(pod, left) else others).append(pod)
+        return violating, others
+
+    def _violates(self, pod: Pod, left: dict[str, int]) -> bool:
+        """Take the pod out of all its budgets; whether that is too much for one of them."""
+        is_too_much = False
+        for budget in self._of(pod):
+            # The disruption of a pod that is listed has been counted already.
+            if pod.metadata.name in budget.status.disrupted_pods:
+                continue
+            left[budget.key] = left.get(budget.key, budget.status.disruptions_allowed) - 1
+            is_too_much |= left[budget.key] < 0
+        return is_too_much
+
+    def _of(self, pod: Pod) -> Sequence[PodDisruptionBudget]:
+        """Those that select the pod; none where it has no labels."""
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
+        if not labels or namespace not in self._budgets:
+            return ()
+        key = namespace, frozenset(labels.items())
+        selecting = self._selecting.get(key)
+        if selecting is None:
+            compiled = self._compiled.get(namespace)
+            if compiled is None:
+                compiled = self._compiled[namespace] = list(_with_selectors(self._budgets[namespace]))
+            selecting = self._selecting[key] = [each for each, selector in compiled if selector.matches(labels)]
+        return selecting
+
+
+def _may_select(budget: UnreadableBudget) -> Selector:
+    """What selects every pod that the budget may be for."""
+    try:
+        return compile_selector(budget.spec.selector) if budget.is_selector_read else EVERYTHING
+    except FieldError:
+        return EVERYTHING
+
+
+def _with_selectors(budgets: Iterable[PodDisruptionBudget]) -> Iterator[tuple[PodDisruptionBudget, Selector]]:
+    """The budgets that select anything: an empty selector selects nothing here, an invalid one may select any pod."""
+    for budget in budgets:
+        try:
+            selector = compile_selector(budget.spec.selector)
+        except FieldError:
+            yield replace(budget, status=_ALLOWS_NOTHING), EVERYTHING
+            continue
+        if not selector.everything and not selector.nothing:
+            yield budget, selector
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node that the pod would fit on without these pods, the most important one first.
+
+    `cost` is what makes a candidate worse, the first that differs decides: violated budgets; the priority of the most
+    important victim; the sum of priorities; the number of victims.
+    `first_start` is when the first of the victims of the highest priority started, and whether one of them has not.
+    """
+
+    node_name: str
+    victims: tuple[Pod, ...]
+    violations: int
+    cost: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    first_start: tuple[float, bool] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Find out now, while the processor has the victims at hand, what all candidates are compared by at once."""
+        priorities = [victim.priority for victim in self.victims]
+        count = len(priorities)
+        cost = (self.violations, priorities[0], sum(priorities) + count * _PRIORITY_OFFSET, count)
+        object.__setattr__(self, "cost", cost)
+        highest = max(priorities)
+        each_s = zip(map(started_s, self.victims), priorities, strict=True)
+        starts_s = {start_s for start_s, priority in each_s if priority == highest}
+        first_s = min((start_s for start_s in starts_s if start_s is not None), default=inf)
+        object.__setattr__(self, "first_start", (first_s, None in starts_s))
+
+
+def choose(candidates: Sequence[Candidate], importance: Importance) -> Candidate:
+    """The candidate that costs least."""
+    costs = [candidate.cost for candidate in candidates]
+    least = min(costs)
+    left = [candidate for candidate, cost in zip(candidates, costs, strict=True) if cost == least]
+    if len(left) == 1:
+        return left[0]
+    return max(left, key=importance.first_start_s)
+
+
+def errors_of(statuses: Iterable[Status]) -> str:
+    """The errors among the statuses in one line, as upstream joins them; empty where there are none."""
+    distinct = dict.fromkeys(status.message for status in statuses if status.code is Code.ERROR)
+    return next(iter(distinct)) if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else ""

@@ -1,0 +1,73 @@
+"""Dry runs of preemption: nodes are tried until there are enough candidates.
+
+Pauses now and then: hundreds of nodes with all their pods take long.
+
+Source: kubernetes pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podium.framework.contract.interface import FilteredNodes
+from podium.framework.contract.status import Status
+from podium.framework.cycle.extenders import PAUSE, Steps
+from podium.framework.preemption.candidates import Budgets, Candidate, Importance
+from podium.framework.preemption.victims import Found, select_victims
+from podium.framework.preemption.victims_known import VictimsKnown
+from podium.objects.core import Pod
+
+_AT_ONCE_MIN: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What trying nodes came to: candidates, those without violated budgets first, and why the other rows are none."""
+
+    candidates: tuple[Candidate, ...]
+    rejected: dict[int, Status]
+
+
+def dry_run(
+    filtered: FilteredNodes,
+    rows: Sequence[int],
+    wanted: int,
+    pod: Pod,
+    budgets: Budgets,
+    importance: Importance,
+    known: VictimsKnown,
+) -> Steps[DryRun]:
+    """Try nodes in this order, until there are as many candidates as wanted and one of them violates no budget."""
+    sound: list[Candidate] = []
+    violating: list[Candidate] = []
+    rejected: dict[int, Status] = {}
+    # One world for all: no row is tried twice, and what is left of a trial concerns its row alone.
+    trials = filtered.trials()
+    begin = 0
+    while begin < len(rows):
+        # As many at once as are wanted yet; too many of them only cost time.
+        most = max(wanted - len(sound) - len(violating), _AT_ONCE_MIN)
+        some = rows[begin : begin + (most if trials is not None else 1)]
+        begin += len(some)
+        if trials is not None:
+            answers = yield from known.select_victims(trials, some, pod, budgets, importance)
+        else:
+            answers = [_try_one(filtered, row, pod, budgets, importance) for row in some]
+            yield PAUSE
+        for row, found in zip(some, answers, strict=True):
+            if isinstance(found, Status):
+                rejected[row] = found
+                continue
+            among = violating if found.violations else sound
+            if len(among) < wanted:
+                among.append(found)
+            if sound and len(sound) + len(violating) >= wanted:
+                return DryRun((*sound, *violating), rejected)
+    return DryRun((*sound, *violating), rejected)
+
+
+def _try_one(filtered: FilteredNodes, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> Found:
+    with filtered.trial(row) as trial:
+        return select_victims(trial, pod, budgets, importance)

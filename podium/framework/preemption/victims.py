@@ -1,0 +1,149 @@
+"""The victims on one node, tried out pod by pod; and on many nodes at once, where counting usage is enough.
+
+Owns which pods have to leave a node, and which of them can stay after all. Never chooses among nodes.
+
+Source: kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode),
+v1.36.2.
+Differs: on many nodes the same steps are made in step: all victims go, then the most important of each node comes back,
+then the next of each node. The answers are the same, a test of random clusters holds them to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from podium.cluster import IntArray, Rows
+from podium.cluster.snapshot import BoolArray
+from podium.framework.contract.interface import Trial, Trials
+from podium.framework.contract.status import PluginError, ScheduleError, Status, error_status, unresolvable
+from podium.framework.preemption.candidates import Budgets, Candidate, Importance
+from podium.objects.core import Pod
+
+_NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
+
+Found: TypeAlias = Candidate | Status
+"""A candidate; or UnschedulableAndUnresolvable without pods of lower priority, how the pod fares even without them, or
+an Error."""
+
+
+def select_victims(trial: Trial, pod: Pod, budgets: Budgets, importance: Importance) -> Found:
+    """The pods that have to leave the node: without all of lower priority the pod fits, and each that can stay stays.
+
+    Pods whose going violates a budget are let stay first, and of each kind the most important ones.
+    """
+    node = trial.node
+    lower = importance.below(pod, node.pods)
+    if not lower:
+        return _NO_VICTIMS
+    try:
+        for each in lower:
+            trial.remove(each)
+        status = trial.status()
+        if status is not None:
+            return status
+        violating, others = budgets.split(importance.sorted(lower))
+        victims = [each for each in violating if not _reprieve(trial, each)]
+        violations = len(victims)
+        victims += [each for each in others if not _reprieve(trial, each)]
+    except PluginError as error:
+        return error_status(error)
+    if not victims:
+        return _none_needed(node.name)
+    if violating and others:
+        victims = importance.sorted(victims)
+    return Candidate(node.name, tuple(victims), violations)
+
+
+def _reprieve(trial: Trial, victim: Pod) -> bool:
+    """Let a pod stay if the incoming one fits beside it; whether it stays."""
+    trial.add(victim)
+    if trial.status() is None:
+        return True
+    trial.remove(victim)
+    return False
+
+
+def _none_needed(node_name: str) -> Status:
+    return error_status(f'expected at least one victim pod on node "{node_name}"')
+
+
+@dataclass(slots=True)
+class _Node:
+    """A node being tried, and its potential victims in the order in which they may come back.
+
+    `violating_count`: so many of them are in front because their going violates a budget.
+    """
+
+    name: str
+    pods: list[Pod]
+    violating_count: int
+
+    def found(self, stays: Sequence[bool], importance: Importance) -> Found:
+        """What has come of it."""
+        victims = [pod for pod, stay in zip(self.pods, stays, strict=True) if not stay]
+        if not victims:
+            return _none_needed(self.name)
+        count = self.violating_count
+        if 0 < count < len(self.pods):
+            victims = importance.sorted(victims)
+        return Candidate(self.name, tuple(victims), count - sum(stays[:count]) if count else 0)
+
+
+def select_victims_of_many(
+    trials: Trials, rows: Sequence[int], pod: Pod, budgets: Budgets, importance: Importance
+) -> list[Found]:
+    """What `select_victims` finds on each of the rows.
+
+    Cost: one pass of the filters that go by usage for each turn, of which there are as many as one node has pods.
+    """
+    nodes = [_node(trials, row, pod, budgets, importance) for row in rows]
+    tried = np.flatnonzero([len(each.pods) for each in nodes])
+    try:
+        statuses, stays = _take_turns(trials, np.array(rows, np.intp)[tried], [nodes[each] for each in tried])
+    except ScheduleError as error:
+        statuses, stays = dict.fromkeys(rows, error_status(error)), []
+    found: list[Found] = []
+    end = 0
+    for row, node in zip(rows, nodes, strict=True):
+        begin, end = end, end + len(node.pods)
+        if not node.pods:
+            found.append(_NO_VICTIMS)
+        elif row in statuses:
+            found.append(statuses[row])
+        else:
+            found.append(node.found(stays[begin:end], importance))
+    return found
+
+
+def _node(trials: Trials, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> _Node:
+    lower = importance.sorted(importance.below(pod, trials.pods(row).values()))
+    violating, others = budgets.split(lower)
+    return _Node(trials.name(row), violating + others, len(violating))
+
+
+def _take_turns(trials: Trials, rows: Rows, nodes: Sequence[_Node]) -> tuple[Mapping[int, Status], list[bool]]:
+    """How the pod fares on rows where it does not even fit without them, and which of the nodes' pods can stay."""
+    counts = np.array([len(each.pods) for each in nodes], np.intp)
+    starts = np.cumsum(counts) - counts
+    row_of_each = np.repeat(rows, counts)
+    usage = trials.usage_of(row_of_each.tolist(), (pod for node in nodes for pod in node.pods))
+    stays: BoolArray = np.zeros(len(row_of_each), np.bool_)
+    trials.remove(row_of_each, usage)
+    statuses = trials.statuses(rows)
+    fitting = np.array([row not in statuses for row in rows.tolist()], np.bool_)
+    for turn in range(int(counts[fitting].max(initial=0))):
+        at = np.flatnonzero(fitting & (counts > turn))
+        stays[starts[at] + turn] = _can_stay(trials, rows[at], usage[:, starts[at] + turn])
+    return statuses, stays.tolist()
+
+
+def _can_stay(trials: Trials, rows: Rows, usage: IntArray) -> BoolArray:
+    """Let one pod come back to each of the rows, and go again where the incoming one does not fit beside it."""
+    trials.add(rows, usage)
+    fits = trials.fits(rows)
+    trials.remove(rows[~fits], usage[:, ~fits])
+    return fits

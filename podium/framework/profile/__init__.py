@@ -1,0 +1,1 @@
+"""One profile as it runs: its plugins built, in order, and called."""

@@ -1,0 +1,226 @@
+"""The two forms of filtering and scoring behind one face.
+
+A table plugin answers for many rows at once, a node plugin is run over them one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol, TypeAlias
+
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
+    FilterPlugin,
+    Plugin,
+    ScorePlugin,
+    Scoring,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.framework.contract.status import PluginError, Status, demand_status, told
+from podium.objects.core import Pod
+
+_SCORE_MAX: Final = (1 << 63) - 1
+
+Explain: TypeAlias = Callable[[int], Status]
+"""Verdict → the status it stands for."""
+
+
+class Filter(Protocol):
+    """Judges rows."""
+
+    name: str
+
+    @property
+    def plugin(self) -> Plugin:
+        """Whose form it is."""
+
+    def judge(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
+        """A verdict for each row, 0 where it passes, and what the others mean; None where all pass."""
+
+    def judge_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """The status of one node, None where it passes."""
+
+
+class Scorer(Protocol):
+    """Scores rows."""
+
+    name: str
+
+    @property
+    def plugin(self) -> Scoring:
+        """Whose form it is."""
+
+    def score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """A raw score for each row."""
+
+    def score_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """The raw score of one node."""
+
+    def normalize(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+        """The scores between 0 and MAX_NODE_SCORE."""
+
+
+class TableFilter:
+    """A filter plugin in table form."""
+
+    def __init__(self, plugin: TableFilterPlugin) -> None:
+        self.name = plugin.name
+        self.plugin = plugin
+        self._in_node_form = plugin.filter if isinstance(plugin, FilterPlugin) else None
+
+    def judge(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
+        """A verdict for each row."""
+        verdicts = self.plugin.filter_rows(state, pod, snapshot, rows)
+        if verdicts is None:
+            return None
+        explain = self.plugin.explain
+        return verdicts, lambda verdict: _explained(explain(state, pod, verdict), verdict, self.name)
+
+    def judge_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """The status of one node, by the node form where there is one."""
+        if self._in_node_form is not None:
+            answer = self._in_node_form(state, pod, node)
+            return None if answer is None else _named(demand_status(answer), self.name)
+        verdicts = self.plugin.filter_rows(state, pod, node.snapshot, np.array([node.row], np.intp))
+        if verdicts is None:
+            return None
+        verdict = int(one_verdict_each(verdicts, 1)[0])
+        return _explained(self.plugin.explain(state, pod, verdict), verdict, self.name) if verdict else None
+
+
+class NodeFilter:
+    """A filter plugin in node form, run over the rows one by one."""
+
+    def __init__(self, plugin: FilterPlugin) -> None:
+        self.name = plugin.name
+        self.plugin = plugin
+
+    def judge(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
+        """A verdict for each row: the number of its status among those given."""
+        statuses: list[Status] = []
+        number_of: dict[tuple[int, tuple[str, ...]], int] = {}
+        verdicts = np.zeros(len(rows), np.int64)
+        for position, row in enumerate(rows.tolist()):
+            answer = self.plugin.filter(state, pod, snapshot.node(row))
+            if answer is None or (status := demand_status(answer)) is None:
+                continue
+            number = number_of.setdefault((status.code, status.all_reasons), len(statuses) + 1)
+            if number > len(statuses):
+                statuses.append(status.by(self.name))
+            verdicts[position] = number
+        return (verdicts, lambda verdict: statuses[verdict - 1]) if statuses else None
+
+    def judge_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """The status of one node."""
+        answer = self.plugin.filter(state, pod, node)
+        return None if answer is None else _named(demand_status(answer), self.name)
+
+
+def _named(status: Status | None, plugin: str) -> Status | None:
+    return status.by(plugin) if status is not None else None
+
+
+def _explained(answer: object, verdict: int, plugin: str) -> Status:
+    status = demand_status(answer)
+    if status is None:
+        raise PluginError(f"explain answered {told(answer)} for verdict {verdict}, which is not a rejection")
+    return status.by(plugin)
+
+
+class TableScorer:
+    """A score plugin in table form."""
+
+    def __init__(self, plugin: TableScorePlugin) -> None:
+        self.name = plugin.name
+        self.plugin = plugin
+        self.normalize = plugin.normalize_scores
+        self.score = plugin.score_rows
+        self._in_node_form = plugin.score if isinstance(plugin, ScorePlugin) else None
+
+    def score_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """The raw score of one node, by the node form where there is one."""
+        if self._in_node_form is not None:
+            return self._in_node_form(state, pod, node)
+        return int(one_integer_each(self.score(state, pod, node.snapshot, np.array([node.row], np.intp)), 1)[0])
+
+
+class NodeScorer:
+    """A score plugin in node form, run over the rows one by one."""
+
+    def __init__(self, plugin: ScorePlugin) -> None:
+        self.name = plugin.name
+        self.plugin = plugin
+        self.normalize = plugin.normalize_scores
+        self.score_one = plugin.score
+
+    def score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """A raw score for each row."""
+        score = self.plugin.score
+        scores = [score(state, pod, snapshot.node(row)) for row in rows.tolist()]
+        if set(map(type, scores)) != {int}:
+            scores = [one_integer(each) for each in scores]
+        return np.array(scores)
+
+
+def filter_form(plugin: object) -> Filter | None:
+    """The plugin as a filter, in table form where it has both; None where it does not filter."""
+    if isinstance(plugin, TableFilterPlugin):
+        return TableFilter(plugin)
+    return NodeFilter(plugin) if isinstance(plugin, FilterPlugin) else None
+
+
+def score_form(plugin: object) -> Scorer | None:
+    """The plugin as a scorer, in table form where it has both; None where it does not score."""
+    if isinstance(plugin, TableScorePlugin):
+        return TableScorer(plugin)
+    return NodeScorer(plugin) if isinstance(plugin, ScorePlugin) else None
+
+
+def active(filters: Sequence[Filter], state: CycleState) -> Sequence[Filter]:
+    """The filters whose PreFilter did not skip them."""
+    skipped = state.skipped_filters
+    return [each for each in filters if each.name not in skipped] if skipped else filters
+
+
+def one_verdict_each(answer: object, count: int) -> IntArray:
+    """The verdicts, if they are what `filter_rows` may answer.
+
+    Raises:
+        PluginError: they are something else.
+    """
+    if isinstance(answer, np.ndarray) and answer.shape == (count,) and answer.dtype.kind in "iu":
+        return answer
+    raise PluginError(f"answered {_shaped(answer)}: verdicts are not one integer for each of the {count} nodes")
+
+
+def one_integer_each(answer: object, count: int) -> IntArray:
+    """The scores, if they are what a plugin may answer: a fraction must not be cut off in silence.
+
+    Raises:
+        PluginError: they are something else.
+    """
+    scores = np.asarray(answer)
+    if scores.shape != (count,) or scores.dtype.kind != "i":
+        raise PluginError(f"answered {_shaped(answer)}: scores are not one integer for each of the {count} nodes")
+    return scores
+
+
+def one_integer(answer: object) -> int:
+    """The score of one node, if it is an integer, Python's or NumPy's.
+
+    Raises:
+        PluginError: it is something else.
+    """
+    if isinstance(answer, int | np.integer) and not isinstance(answer, bool) and -_SCORE_MAX <= answer <= _SCORE_MAX:
+        return int(answer)
+    raise PluginError(f"answered {told(answer)}: a score is an integer")
+
+
+def _shaped(answer: object) -> str:
+    if isinstance(answer, np.ndarray):
+        return f"an array of {answer.dtype} in the shape of {answer.shape}"
+    return told(answer)

@@ -1,0 +1,359 @@
+"""A profile made of plugins: what runs at each extension point, in which order, with which weight.
+
+Source: kubernetes pkg/scheduler/framework/runtime/framework.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ParamSpec, Protocol, TypeVar
+
+from podium.cluster import NodeInfo
+from podium.config import IN_TREE_PLUGINS, ExpandedPlugins, ExtensionPoint, expand_plugins
+from podium.config import Profile as ProfileConfiguration
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
+    BindPlugin,
+    FilterPlugin,
+    Handle,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    Scope,
+    ScorePlugin,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.framework.contract.status import (
+    MAY_REJECT,
+    Code,
+    PluginError,
+    ScheduleError,
+    Status,
+    demand_nothing,
+    demand_status,
+    error_status,
+    told,
+)
+from podium.framework.cycle.details import Detailing
+from podium.framework.cycle.diagnosis import Diagnosis, FitError
+from podium.framework.cycle.signature_cache import SignatureCache
+from podium.framework.profile.forms import Filter, Scorer, filter_form, score_form
+from podium.framework.profile.plugin_args import args_of
+from podium.lib.error_words import words_of
+from podium.objects.core import Pod, PodSpec
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+PERMIT_TIMEOUT_S_MAX = 15 * 60.0
+_PERMIT_MAY = (Code.WAIT, *MAY_REJECT)
+SLOW_PLUGIN_S = 0.1
+"""A call of a plugin that takes longer is worth a warning: all pods wait for it."""
+
+_CLASSES: Mapping[ExtensionPoint, tuple[type, ...]] = {
+    ExtensionPoint.PRE_ENQUEUE: (PreEnqueuePlugin,),
+    ExtensionPoint.QUEUE_SORT: (QueueSortPlugin,),
+    ExtensionPoint.PRE_FILTER: (PreFilterPlugin,),
+    ExtensionPoint.FILTER: (FilterPlugin, TableFilterPlugin),
+    ExtensionPoint.POST_FILTER: (PostFilterPlugin,),
+    ExtensionPoint.PRE_SCORE: (PreScorePlugin,),
+    ExtensionPoint.SCORE: (ScorePlugin, TableScorePlugin),
+    ExtensionPoint.RESERVE: (ReservePlugin,),
+    ExtensionPoint.PERMIT: (PermitPlugin,),
+    ExtensionPoint.PRE_BIND: (PreBindPlugin,),
+    ExtensionPoint.BIND: (BindPlugin,),
+    ExtensionPoint.POST_BIND: (PostBindPlugin,),
+}
+
+
+class Observer(Protocol):
+    """Is told what ran and how long it took; `seconds` are of the injected clock."""
+
+    def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
+        """One extension point has run."""
+
+    def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
+        """A plugin has been called, for that many nodes where it is called for nodes."""
+
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
+        """A plugin has raised something, or answered what is no answer. The attempt goes on, or fails, by itself."""
+
+    def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:
+        """A plugin has kept all pods waiting for more than `SLOW_PLUGIN_S`."""
+
+
+def points_of(plugin: type[Plugin]) -> frozenset[ExtensionPoint]:
+    """The extension points that a plugin class extends."""
+    return frozenset(point for point, classes in _CLASSES.items() if issubclass(plugin, classes))
+
+
+def expanded(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -> ExpandedPlugins:
+    """What the profile runs, given the plugins there are.
+
+    Raises:
+        ConfigError: the profile cannot be built.
+    """
+    registry = {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in classes.items()}}
+    return expand_plugins(profile, registry)
+
+
+def constructed(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -> Sequence[str]:
+    """The names of the plugins that a profile constructs: those that it enables anywhere, and that there are.
+
+    Raises:
+        ConfigError: the profile cannot be built.
+    """
+    enabled = profile.plugins.enabled_names() | expanded(profile, classes).names()
+    return sorted(enabled & classes.keys())
+
+
+@dataclass(frozen=True, slots=True)
+class PermitResult:
+    """What the Permit plugins say: a rejection, or whom to wait for and how long (seconds by plugin), or go on."""
+
+    status: Status | None
+    waits: Mapping[str, float]
+
+
+class Framework:
+    """The plugins of one profile, built and in order. `name` is the scheduler name it serves."""
+
+    def __init__(
+        self, profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]], handle: Handle, observer: Observer
+    ) -> None:
+        """Construct every enabled plugin.
+
+        In-tree plugins that are in the default set but not in `classes` are left out; the configuration's own checks
+        say so by name.
+
+        Raises:
+            ConfigError: the profile cannot be built from these plugins.
+            PluginError: a plugin refused its args.
+        """
+        self.name = profile.scheduler_name
+        self.percentage_of_nodes_to_score = profile.percentage_of_nodes_to_score
+        self.clock = handle.clock
+        self.observer = observer
+        plugins = expanded(profile, classes)
+        self._plugins = {name: construct(classes[name], profile, handle) for name in constructed(profile, classes)}
+        self.queue_sort: QueueSortPlugin = self._at(plugins, ExtensionPoint.QUEUE_SORT, QueueSortPlugin)[0]
+        self.pre_enqueue = self._at(plugins, ExtensionPoint.PRE_ENQUEUE, PreEnqueuePlugin)
+        self.pre_filter = self._at(plugins, ExtensionPoint.PRE_FILTER, PreFilterPlugin)
+        self.filters: Sequence[Filter] = [
+            judge for each in self._at(plugins, ExtensionPoint.FILTER, Plugin) if (judge := filter_form(each))
+        ]
+        self.detailing = {each.name: each.plugin for each in self.filters if isinstance(each.plugin, Detailing)}
+        self.post_filter = self._at(plugins, ExtensionPoint.POST_FILTER, PostFilterPlugin)
+        self.pre_score = self._at(plugins, ExtensionPoint.PRE_SCORE, PreScorePlugin)
+        self.scorers: Sequence[tuple[Scorer, int]] = [
+            (scorer, plugins.score_weights[each.name])
+            for each in self._at(plugins, ExtensionPoint.SCORE, Plugin)
+            if (scorer := score_form(each))
+        ]
+        self.classes = SignatureCache(self)
+        self.reserve = self._at(plugins, ExtensionPoint.RESERVE, ReservePlugin)
+        self.permit = self._at(plugins, ExtensionPoint.PERMIT, PermitPlugin)
+        self.pre_bind = self._at(plugins, ExtensionPoint.PRE_BIND, PreBindPlugin)
+        self.bind = self._at(plugins, ExtensionPoint.BIND, BindPlugin)
+        self.post_bind = self._at(plugins, ExtensionPoint.POST_BIND, PostBindPlugin)
+
+    def _at(self, plugins: ExpandedPlugins, point: ExtensionPoint, kind: type[T]) -> list[T]:
+        built = (self._plugins.get(name) for name in plugins.at.get(point, ()))
+        return [plugin for plugin in built if isinstance(plugin, kind)]
+
+    @property
+    def plugins(self) -> Mapping[str, Plugin]:
+        """Every plugin that was built, by name."""
+        return self._plugins
+
+    # ------------------------------------------------------------ trying pods out
+
+    def run_add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> None:
+        """Tell the PreFilter plugins that `added` is on the node, for as far as `state` is concerned.
+
+        Raises:
+            PluginError: one of them failed.
+        """
+        for plugin, extensions in self._extensions(state, pod):
+            status = self._answer(plugin, "AddPod", pod, _add_pod, extensions, state, pod, added, node)
+            if status is not None:
+                raise PluginError(f'running AddPod on PreFilter plugin "{plugin}": {status.message}')
+
+    def run_remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> None:
+        """Tell the PreFilter plugins that `removed` is off the node; otherwise as `run_add_pod`."""
+        for plugin, extensions in self._extensions(state, pod):
+            status = self._answer(plugin, "RemovePod", pod, _remove_pod, extensions, state, pod, removed, node)
+            if status is not None:
+                raise PluginError(f'running RemovePod on PreFilter plugin "{plugin}": {status.message}')
+
+    def _extensions(self, state: CycleState, pod: Pod) -> Iterator[tuple[str, PreFilterExtensions]]:
+        for plugin in self.pre_filter:
+            if plugin.name in state.skipped_filters:
+                continue
+            try:
+                extensions = plugin.pre_filter_extensions()
+            except BaseException as error:
+                point = "PreFilterExtensions"
+                told_of = self.failed(plugin.name, point, pod, f'asking PreFilter plugin "{plugin.name}"', error)
+                raise PluginError(str(told_of)) from error
+            if extensions is not None:
+                yield plugin.name, extensions
+
+    # ------------------------------------------------------------ after a node is chosen
+
+    def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Reserve in order; the first failure stops, and the caller undoes all with `run_unreserve`."""
+        started_s = self.clock.monotonic()
+        status: Status | None = None
+        for plugin in self.reserve:
+            answer = self._answer(plugin.name, "Reserve", pod, _reserve, plugin, state, pod, node_name)
+            status = self._failure(plugin, "Reserve", answer)
+            if status is not None:
+                break
+        self.observe("Reserve", status, started_s)
+        return status
+
+    def run_unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """Unreserve all plugins, in reverse. A failing one is counted and does not stop the others."""
+        started_s = self.clock.monotonic()
+        status: Status | None = None
+        for plugin in reversed(self.reserve):
+            answer = self._answer(plugin.name, "Unreserve", pod, _unreserve, plugin, state, pod, node_name)
+            status = answer or status
+        self.observe("Unreserve", status, started_s)
+
+    def run_permit(self, state: CycleState, pod: Pod, node_name: str) -> PermitResult:
+        """Permit in order: a rejection or error stops; waits are collected."""
+        started_s = self.clock.monotonic()
+        waits: dict[str, float] = {}
+        failure: Status | None = None
+        for plugin in self.permit:
+            answer = self._answer(plugin.name, "Permit", pod, _permit, plugin, state, pod, node_name)
+            status, timeout_s = answer if isinstance(answer, tuple) else (answer, 0.0)
+            if status is not None and status.code is Code.WAIT:
+                waits[plugin.name] = timeout_s
+                continue
+            failure = self._failure(plugin, "Permit", status)
+            if failure is not None:
+                break
+        self.observe("Permit", failure or (Status(Code.WAIT) if waits else None), started_s)
+        return PermitResult(failure, {} if failure else waits)
+
+    def observe(self, point: str, status: Status | None, started_s: float) -> None:
+        """Record how long an extension point took."""
+        label = status.code.label if status is not None else Code.SUCCESS.label
+        self.observer.observe_extension_point(point, label, self.name, self.clock.monotonic() - started_s)
+
+    def lap(self, plugin: str, point: str, pod: Pod, started_s: float) -> float:
+        """The time now, when a plugin is done that began at `started_s`; a slow one is told of."""
+        now_s = self.clock.monotonic()
+        if now_s - started_s > SLOW_PLUGIN_S:
+            self.observer.plugin_was_slow(plugin, point, pod, now_s - started_s)
+        return now_s
+
+    def failed(self, plugin: str, point: str, pod: Pod, doing: str, error: BaseException) -> ScheduleError:
+        """Tell of a plugin that has raised something, or answered what is no answer; the end of the attempt.
+
+        Whatever a plugin raises is its own mistake, SystemExit and KeyboardInterrupt too: only a signal ends podium,
+        and no signal comes as an exception.
+        """
+        self.observer.plugin_failed(plugin, point, pod, error)
+        return ScheduleError(f"{doing}: {words_of(error)}")
+
+    def scope_of(self, method: Callable[[PodSpec], Scope], plugin: str, pod: Pod) -> Scope:
+        """What a plugin's `filter_scope` or `score_scope` answers; anywhere, if that is no answer."""
+        try:
+            scope = method(pod.spec)
+            if not isinstance(scope, Scope):
+                raise PluginError(f"answered {told(scope)}, which is not a Scope")
+        except BaseException as error:  # noqa: BLE001 - the widest scope is right for every plugin
+            self.observer.plugin_failed(plugin, "Scope", pod, error)
+            return Scope.CLUSTER
+        return scope
+
+    def _answer(
+        self, plugin: str, point: str, about: Pod, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T | Status:
+        """What the plugin answers; whatever it raises is an Error status."""
+        started_s = self.clock.monotonic()
+        try:
+            return call(*args, **kwargs)
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, and must not end the attempt
+            self.observer.plugin_failed(plugin, point, about, error)
+            return error_status(error)
+        finally:
+            self.lap(plugin, point, about, started_s)
+
+    @staticmethod
+    def _failure(plugin: Plugin, point: str, status: Status | None) -> Status | None:
+        """The status of a plugin that did not succeed, with its name on it; None for success."""
+        if status is None:
+            return None
+        if status.is_rejected:
+            return status.by(plugin.name)
+        return error_status(f'running {point} plugin "{plugin.name}": {status.message}').by(plugin.name)
+
+
+def _reserve(plugin: ReservePlugin, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+    return demand_status(plugin.reserve(state, pod, node_name))
+
+
+def _unreserve(plugin: ReservePlugin, state: CycleState, pod: Pod, node_name: str) -> None:
+    demand_nothing(plugin.unreserve(state, pod, node_name))
+
+
+def _add_pod(extensions: PreFilterExtensions, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
+    return demand_status(extensions.add_pod(state, pod, added, node))
+
+
+def _remove_pod(
+    extensions: PreFilterExtensions, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo
+) -> Status | None:
+    return demand_status(extensions.remove_pod(state, pod, removed, node))
+
+
+def _permit(plugin: PermitPlugin, state: CycleState, pod: Pod, node_name: str) -> tuple[Status | None, float]:
+    status, timeout_s = plugin.permit(state, pod, node_name)
+    return demand_status(status, _PERMIT_MAY), min(_demand_seconds(timeout_s), PERMIT_TIMEOUT_S_MAX)
+
+
+def _demand_seconds(answer: object) -> float:
+    if isinstance(answer, int | float) and not isinstance(answer, bool) and 0 <= answer < math.inf:
+        return answer
+    raise PluginError(f"answered {told(answer)} as the seconds to wait, which are a number, not below 0")
+
+
+def rejected_on(row: int, status: Status) -> FitError:
+    """A rejection after the node was chosen, told as if that node were the only one."""
+    diagnosis = Diagnosis(table_size=row + 1)
+    diagnosis.reject_one(row, status)
+    return FitError(1, diagnosis)
+
+
+def construct(plugin: type[Plugin], profile: ProfileConfiguration, handle: Handle) -> Plugin:
+    """The plugin as the profile has it, with its args.
+
+    Raises:
+        PluginError: it refuses its args, or fails; names the profile and the plugin.
+    """
+    try:
+        built = plugin(args_of(plugin, profile), handle)
+        if built.name != plugin.name:
+            raise PluginError(f"it calls itself {told(built.name)}: the name is that of its class")
+    except BaseException as error:
+        raise PluginError(
+            f"creating profile for scheduler name {profile.scheduler_name}: "
+            f'initializing plugin "{plugin.name}": {words_of(error)}'
+        ) from error
+    return built

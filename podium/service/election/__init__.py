@@ -1,0 +1,27 @@
+"""Which of several replicas schedules: leader election on a Lease.
+
+Owns the election: its rules, its requests, and the answer to "may this process still write?". Never schedules.
+"""
+
+from podium.service.election.elector import (
+    Elector,
+    LeadershipLost,
+    ending_if_stopped_for_too_long,
+    request_deadline_s,
+)
+from podium.service.election.lease import LeaseLock, LeaseRecord
+from podium.service.election.term import LEASE, LeaseEvent, LeaseState, Term, Timings
+
+__all__ = [
+    "LEASE",
+    "Elector",
+    "LeadershipLost",
+    "LeaseEvent",
+    "LeaseLock",
+    "LeaseRecord",
+    "LeaseState",
+    "Term",
+    "Timings",
+    "ending_if_stopped_for_too_long",
+    "request_deadline_s",
+]

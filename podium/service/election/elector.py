@@ -1,0 +1,192 @@
+"""Standing for election: reads and writes the Lease in time, and tells of what comes of it.
+
+Owns the pace (retry period, jitter, deadlines) and the election's log lines, metrics and Events. What an observation
+means is `Term`'s.
+
+Source: client-go v0.36 tools/leaderelection/leaderelection.go; cmd/kube-scheduler/app/server.go, v1.36.2.
+Differs: a standby looks again as soon as the Lease it found runs out, not up to 2.2 retry periods later.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from random import Random
+from types import FrameType
+from typing import Literal
+
+import anyio
+
+from podium.lib.clock import Clock
+from podium.lib.error_words import Worded
+from podium.lib.log import get_logger
+from podium.objects.api_errors import AlreadyExists, ApiError, Conflict, NotFound, Unauthorized, Unreachable
+from podium.service.election.lease import LeaseLock
+from podium.service.election.term import Term
+from podium.telemetry import Metrics, flush_log
+
+log = get_logger("leaderelection")
+
+METRICS_NAME = "kube-scheduler"
+_JITTER = 1.2
+_PAST_EXPIRY_S = 0.001
+_RELEASE_S_MAX = 2.0
+_REQUEST_S_MIN = 1.0
+
+Tell = Callable[[str], None]
+"""Records an Event about the Lease, such as "became leader"."""
+
+
+class LeadershipLost(Worded):
+    """Another replica may lead by now: this process must do nothing more."""
+
+
+def request_deadline_s(renew_deadline_s: float) -> float:
+    """How long one request for the Lease may take, so that a renewal can be tried twice."""
+    return max(_REQUEST_S_MIN, renew_deadline_s / 2)
+
+
+class Elector:
+    """Acquires the Lease, keeps it, gives it back."""
+
+    def __init__(self, term: Term, lock: LeaseLock, clock: Clock, random: Random, metrics: Metrics, tell: Tell) -> None:
+        self._term = term
+        self._lock = lock
+        self._clock = clock
+        self._random = random
+        self._metrics = metrics
+        self._tell = tell
+        self._reported_holder = ""
+        metrics.set_leader(METRICS_NAME, leads=False)
+
+    async def acquire(self) -> None:
+        """Wait until this process leads."""
+        log.info("Attempting to acquire leader lease...", lock=str(self._lock), identity=self._term.identity)
+        while not await self._try():  # noqa: ASYNC110 - it is the server that is asked again
+            await anyio.sleep(self._pause_s())
+        self._metrics.set_leader(METRICS_NAME, leads=True)
+        self._tell(f"{self._term.identity} became leader")
+        log.info("Successfully acquired lease", lock=str(self._lock), identity=self._term.identity)
+
+    async def renew(self) -> None:
+        """Renew for ever. Raises: `LeadershipLost`."""
+        term = self._term
+        while True:
+            await anyio.sleep(min(term.timings.retry_period_s, max(term.left_s(), 0.0)))
+            # A deadline that passed while the process or the machine stood still has passed all the same.
+            if not term.expire():
+                with anyio.move_on_after(term.left_s()):
+                    await self._try()
+            if term.expire():
+                self._metrics.set_leader(METRICS_NAME, leads=False)
+                log.error("Leaderelection lost", lock=str(self._lock), identity=term.identity, holder=term.holder)
+                raise LeadershipLost("leaderelection lost")
+
+    async def release(self) -> None:
+        """Let the next one lead at once, if this process does; nothing of ours may be under way any more."""
+        if not self._term.may_write():
+            return
+        self._metrics.set_leader(METRICS_NAME, leads=False)
+        try:
+            with anyio.fail_after(_RELEASE_S_MAX, shield=True):
+                await self._resign()
+        except (ApiError, TimeoutError) as error:
+            log.warning("Failed to release lease", lock=str(self._lock), error=str(error))
+        self._term.give_up()
+
+    def stopped(self) -> None:
+        """Tell the world, while Events can still be written, that this process is about to stop leading."""
+        if self._term.is_holding:
+            self._tell(f"{self._term.identity} stopped leading")
+
+    def _pause_s(self) -> float:
+        """Until the next try: the jittered period, but no longer than the Lease that was found is good for."""
+        pause_s = self._term.timings.retry_period_s * (1.0 + self._random.random() * _JITTER)
+        held_s = self._term.held_for_s()
+        return min(pause_s, held_s + _PAST_EXPIRY_S) if held_s > 0.0 else pause_s
+
+    async def _resign(self) -> None:
+        try:
+            await self._lock.replace(self._term.resignation())
+        except Conflict:
+            if (await self._lock.read()).holder == self._term.identity:
+                await self._lock.replace(self._term.resignation())
+
+    async def _try(self) -> bool:
+        """Write the Lease as ours, if that may be done; whether it was."""
+        try:
+            has_written = await self._write_optimistically() or await self._read_and_write()
+        except ApiError as error:
+            # The session tells of a server that cannot be reached, or does not know us.
+            tell = log.debug if isinstance(error, (Unreachable, Unauthorized)) else log.warning
+            tell(_failure_to(error), lock=str(self._lock), error=str(error))
+            self._term.failed()
+            return False
+        self._report_holder()
+        return has_written
+
+    async def _write_optimistically(self) -> bool:
+        """As the leader, without reading first: nobody else should have written."""
+        if not self._term.may_write():
+            return False
+        try:
+            await self._write("replace")
+        except ApiError as error:
+            log.debug("Failed to update lease optimistically, falling back to slow path", error=str(error))
+            return False
+        return True
+
+    async def _read_and_write(self) -> bool:
+        try:
+            record = await self._lock.read()
+        except NotFound:
+            await self._write("create")
+            return True
+        if not self._term.observe(record):
+            return False
+        if self._term.is_holding:
+            self._metrics.count_election_slowpath(METRICS_NAME)
+        await self._write("replace")
+        return True
+
+    async def _write(self, how: Literal["create", "replace"]) -> None:
+        record, started_s = self._term.claim(), self._clock.monotonic()
+        await (self._lock.create if how == "create" else self._lock.replace)(record)
+        self._term.wrote(record, started_s)
+
+    def _report_holder(self) -> None:
+        holder = self._term.holder
+        if holder != self._reported_holder:
+            self._reported_holder = holder
+            if holder != self._term.identity:
+                log.info("New leader elected", lock=str(self._lock), holder=holder)
+
+
+def _failure_to(error: ApiError) -> str:
+    if isinstance(error, (Conflict, AlreadyExists)):
+        return "Somebody else has written the lease at the same time"
+    return "Error retrieving or updating the lease"
+
+
+@contextmanager
+def ending_if_stopped_for_too_long(term: Term) -> Iterator[None]:
+    """Within the block, end the process when it is continued after a SIGSTOP in which its lease has run out.
+
+    At once: what it has handed to the transport is not on the wire yet, and no check before a write sees that.
+    """
+
+    def on_continue(_number: int, _frame: FrameType | None) -> None:
+        if term.is_holding and not term.may_write():
+            # The log may have been in the middle of a line.
+            with suppress(RuntimeError):
+                log.error("Leaderelection lost", identity=term.identity, reason="the process was stopped for too long")
+            flush_log()
+            os._exit(1)
+
+    before = signal.signal(signal.SIGCONT, on_continue)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGCONT, before)

@@ -1,0 +1,122 @@
+"""The Lease as the API server keeps it, and reading and writing it.
+
+Owns the wire form. What else the object carries (labels, annotations, fields to come) is written back as it was read.
+
+Source: client-go v0.36 tools/leaderelection/resourcelock/leaselock.go.
+Differs: a duration with a fraction is rounded up on the wire; upstream cuts it, so that others may take over too early.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from podium.binder.events.event import ObjectReference
+from podium.client.answers import check_object
+from podium.client.dispatcher import Requester
+from podium.lib.error_words import words_of
+from podium.objects.api_errors import Malformed
+from podium.objects.core import ObjectMeta
+
+Json = dict[str, Any]
+
+_API_VERSION = "coordination.k8s.io/v1"
+_KIND = "Lease"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRecord:
+    """Who leads; an empty holder means nobody. Times are the API's own text: they are shown and compared, never read.
+
+    Units: `duration_s` is in seconds, whole on the wire.
+    """
+
+    holder: str
+    duration_s: float
+    acquire_time: str = ""
+    renew_time: str = ""
+    transitions: int = 0
+
+    def spec(self) -> Json:
+        """The fields of a Lease's spec that are the election's."""
+        return {
+            "holderIdentity": self.holder,
+            "leaseDurationSeconds": math.ceil(self.duration_s),
+            "acquireTime": self.acquire_time,
+            "renewTime": self.renew_time,
+            "leaseTransitions": self.transitions,
+        }
+
+
+class LeaseLock:
+    """One Lease, read and written whole; what was read or written last is the version that the next write replaces.
+
+    Args:
+        deadline_s: for each request.
+    """
+
+    def __init__(self, session: Requester, namespace: str, name: str, deadline_s: float) -> None:
+        self.namespace = namespace
+        self.name = name
+        self._session = session
+        self._collection = f"/apis/{_API_VERSION}/namespaces/{namespace}/leases"
+        self._deadline_s = deadline_s
+        self._object: Json = {}
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def reference(self) -> ObjectReference:
+        """The object as it was seen last, for Events about it."""
+        metadata = self._object.get("metadata", {})
+        uid, version = metadata.get("uid", ""), metadata.get("resourceVersion", "")
+        return ObjectReference(_API_VERSION, _KIND, self.name, self.namespace, uid, version)
+
+    async def read(self) -> LeaseRecord:
+        """Who leads.
+
+        Raises: `NotFound` where there is no such Lease; any other `ApiError`.
+        """
+        return self._keep(await self._request("GET", f"{self._collection}/{self.name}"))
+
+    async def create(self, record: LeaseRecord) -> None:
+        """Make the Lease. Raises: `AlreadyExists` and any other `ApiError`."""
+        metadata = {"namespace": self.namespace, "name": self.name}
+        made = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": metadata, "spec": record.spec()}
+        self._keep(await self._request("POST", self._collection, made), written=record)
+
+    async def replace(self, record: LeaseRecord) -> None:
+        """Write the record over the version last seen. Raises: `Conflict` if there is a newer one; any `ApiError`."""
+        spec = {**self._object.get("spec", {}), **record.spec()}
+        path = f"{self._collection}/{self.name}"
+        self._keep(await self._request("PUT", path, {**self._object, "spec": spec}), written=record)
+
+    async def _request(self, method: Any, path: str, body: Json | None = None) -> bytes:
+        content = None if body is None else orjson.dumps(body)
+        return await self._session.request(method, path, content, deadline_s=self._deadline_s)
+
+    def _keep(self, answer: bytes, *, written: LeaseRecord | None = None) -> LeaseRecord:
+        """Raises: `Malformed` where the answer is not this Lease, or not the one that was just written."""
+        check_object(answer, _API_VERSION, _KIND, ObjectMeta(name=self.name, namespace=self.namespace))
+        try:
+            found = orjson.loads(answer)
+            spec = found.get("spec") or {}
+            record = LeaseRecord(
+                holder=str(spec.get("holderIdentity") or ""),
+                duration_s=float(spec.get("leaseDurationSeconds") or 0),
+                acquire_time=str(spec.get("acquireTime") or ""),
+                renew_time=str(spec.get("renewTime") or ""),
+                transitions=int(spec.get("leaseTransitions") or 0),
+            )
+        except (ValueError, TypeError, AttributeError) as error:
+            raise Malformed(f"Lease {self}: {words_of(error)}") from error
+        if written is not None and record.holder != written.holder:
+            raise Malformed(
+                f"Lease {self}: written for {written.holder!r}, answered with holder {record.holder!r:.300}"
+            )
+        self._object = found
+        return record

@@ -1,0 +1,108 @@
+"""The doors put together: connections for reviews, whose certificates are believed, and the guard before the endpoints.
+
+Owns the options of authentication and authorization, under kube-scheduler's names and with its defaults.
+
+Source: apiserver/pkg/server/options/authentication.go and authorization.go, v0.36.
+Differs: without a kubeconfig for either, reviews go over podium's own connection, also outside a cluster; upstream then
+lets nobody in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+from aiohttp.typedefs import Middleware
+
+from podium.client.credentials import Credentials, load
+from podium.client.session import ApiSession
+from podium.lib.clock import Clock
+from podium.objects.api_errors import ApiError
+from podium.service.serving.authentication import Authenticator, ClientAuthorities
+from podium.service.serving.authorization import Authorizer
+from podium.service.serving.checks import guard
+from podium.service.serving.server import ServingError
+from podium.service.serving.tls import ServingTls
+
+_CONNECTIONS_MAX = 4
+OPEN_PATHS = ("/healthz", "/readyz", "/livez")
+
+
+@dataclass(frozen=True, slots=True)
+class AccessOptions:
+    """Who is asked about users, and how long the answers hold. An empty kubeconfig means podium's own connection."""
+
+    authentication_kubeconfig: str = ""
+    authentication_skip_lookup: bool = False
+    authentication_tolerate_lookup_failure: bool = True
+    authentication_token_cache_s: float = 10.0
+    client_ca_file: str = ""
+    authorization_kubeconfig: str = ""
+    authorization_always_allow_paths: tuple[str, ...] = OPEN_PATHS
+    authorized_cache_s: float = 10.0
+    unauthorized_cache_s: float = 10.0
+
+
+class Access:
+    """What stands before the endpoints.
+
+    Attributes: ``middleware``, to be run before every handler.
+    """
+
+    def __init__(self, middleware: Middleware, tls: ServingTls, lookup: ApiSession | None) -> None:
+        self.middleware = middleware
+        self._tls = tls
+        self._lookup = lookup
+
+    async def run(self) -> None:
+        """Keep up with the files of certificates, and with the authorities that the API server publishes if wanted."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._tls.run)
+            if self._lookup is not None:
+                tasks.start_soon(ClientAuthorities(self._tls).keep_looking_up, self._lookup)
+
+
+@asynccontextmanager
+async def open_access(options: AccessOptions, own: Credentials, tls: ServingTls, clock: Clock) -> AsyncIterator[Access]:
+    """Make the doors for a server with that TLS set-up.
+
+    Args:
+        own: podium's connection.
+
+    Raises:
+        ConnectionConfigError: a kubeconfig cannot be used.
+        CertificateError: the file of client authorities cannot.
+        ServingError: the lookup has failed, and that is not tolerated.
+    """
+    identities = await _credentials(options.authentication_kubeconfig, own, clock)
+    rights = await _credentials(options.authorization_kubeconfig, own, clock)
+    async with (
+        ApiSession(identities, connections_max=_CONNECTIONS_MAX) as authentication,
+        ApiSession(rights, connections_max=_CONNECTIONS_MAX) as authorization,
+    ):
+        if options.client_ca_file:
+            tls.follow_authorities(options.client_ca_file)
+        looks_up = not options.client_ca_file and not options.authentication_skip_lookup
+        if looks_up and not options.authentication_tolerate_lookup_failure:
+            try:
+                await ClientAuthorities(tls).look_up(authentication)
+            except (ApiError, ValueError) as error:
+                raise ServingError(f"unable to load the authority of client certificates: {error}") from error
+        door = guard(
+            Authenticator(authentication, clock, options.authentication_token_cache_s, tls.believes),
+            Authorizer(
+                authorization,
+                clock,
+                options.authorization_always_allow_paths,
+                options.authorized_cache_s,
+                options.unauthorized_cache_s,
+            ),
+            clock,
+        )
+        yield Access(door, tls, authentication if looks_up else None)
+
+
+async def _credentials(kubeconfig: str, own: Credentials, clock: Clock) -> Credentials:
+    return await load(kubeconfig, clock) if kubeconfig else own

@@ -1,0 +1,88 @@
+"""The door before all endpoints: nothing answers that is not open to all or allowed to who asks.
+
+Owns the answers 401, 403 and 500 of the door itself. What is not served is guarded too: who may not look is not told
+what there is.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import orjson
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.service.serving.authentication import Authenticator, NotAuthenticated
+from podium.service.serving.authorization import Authorizer, NotDecided
+
+log = get_logger("serving")
+
+_PATH_SHOWN_MAX = 200
+_TOLD_EVERY_S = 10.0
+_REASONS = {
+    HTTPStatus.UNAUTHORIZED: "Unauthorized",
+    HTTPStatus.FORBIDDEN: "Forbidden",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "InternalError",
+}
+
+
+def guard(authenticator: Authenticator, authorizer: Authorizer, clock: Clock) -> Middleware:
+    """The door, as a middleware."""
+    refusals = _Refusals(clock)
+
+    @web.middleware
+    async def let_through(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if authorizer.is_open(request.path):
+            return await handler(request)
+        verb, path = request.method.lower(), request.path
+        try:
+            user = await authenticator.user_of(request)
+            is_allowed = await authorizer.allows(user, verb, path)
+        except NotAuthenticated as error:
+            refusals.tell(path[:_PATH_SHOWN_MAX], str(error))
+            refusal = _status(HTTPStatus.UNAUTHORIZED, "Unauthorized")
+            # A certificate belongs to its connection: another one needs another connection.
+            refusal.force_close()
+            return refusal
+        except NotDecided as error:
+            log.warning("Access could not be reviewed", path=path[:_PATH_SHOWN_MAX], error=str(error))
+            return _status(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal Server Error: access could not be reviewed")
+        if not is_allowed:
+            return _status(HTTPStatus.FORBIDDEN, f'forbidden: User "{user.name}" cannot {verb} path "{path}"')
+        return await handler(request)
+
+    return let_through
+
+
+class _Refusals:
+    """Logs refused credentials: anybody can have as many refused as they like, so one in ten seconds is shown."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._next_s = 0.0
+        self._untold = 0
+
+    def tell(self, path: str, reason: str) -> None:
+        """A request was refused."""
+        now_s = self._clock.monotonic()
+        is_shown = now_s >= self._next_s
+        show = log.info if is_shown else log.debug
+        show("Unable to authenticate the request", path=path, reason=reason, more_before=self._untold)
+        if is_shown:
+            self._next_s = now_s + _TOLD_EVERY_S
+        self._untold = 0 if is_shown else self._untold + 1
+
+
+def _status(code: HTTPStatus, message: str) -> web.Response:
+    status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": _REASONS[code],
+        "code": int(code),
+    }
+    return web.Response(status=code, body=orjson.dumps(status), content_type="application/json")

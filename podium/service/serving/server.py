@@ -1,0 +1,180 @@
+"""Serves the endpoints over HTTPS.
+
+/healthz, /livez and /readyz with `?verbose`, `?exclude=<check>` and /<endpoint>/<check>; /metrics, where DELETE starts
+the metrics again; /configz; the pages that the daemon adds, such as /debug/queue. Anything else is 404.
+
+Who may ask for what is decided before every handler, by a middleware: see `guard`.
+
+Source: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/secure_serving.go (1.36.2).
+Differs: pprof, flags and status pages are not served; the number of connections is limited.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import orjson
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from podium.lib.descriptors import inbound_connections_max
+from podium.lib.endpoints import serving
+from podium.lib.error_words import Worded
+from podium.lib.log import get_logger
+from podium.service.serving.health import Check, Endpoint, Health, Report, report_one
+from podium.service.serving.requests import RequestLog
+from podium.service.serving.tls import ServingTls
+from podium.telemetry import CONTENT_TYPE, Metrics
+
+log = get_logger("serving")
+
+Configz = Callable[[], Mapping[str, Any]]
+"""The configuration in effect, as its v1 document."""
+
+Pages = Mapping[str, Handler]
+"""Path → what answers it."""
+
+_PORT_MAX = 65535
+_BODY_BYTES_MAX = 64 * 1024
+_HEADERS = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
+
+
+class ServingError(Worded):
+    """The port cannot be listened on; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where the endpoints are served; port 0 means nowhere."""
+
+    bind_address: str
+    port: int
+    listener: socket.socket | None = None
+
+
+@asynccontextmanager
+async def serve(
+    bind_address: str,
+    port: int,
+    tls: ServingTls,
+    health: Health,
+    metrics: Metrics,
+    configz: Configz,
+    *,
+    pages: Pages = MappingProxyType({}),
+    middlewares: Sequence[Middleware] = (),
+    listener: socket.socket | None = None,
+    connections_max: int | None = None,
+) -> AsyncIterator[Server]:
+    """Serve while the context is open; then let requests end, for at most 5 s.
+
+    Args:
+        bind_address: an IP address; `::` takes IPv4 too.
+        port: 0 serves nothing.
+        pages: what else is served, by path; answers GET.
+        middlewares: run before each handler, the first outermost.
+        listener: a socket that is bound already, instead of address and port; closed at the end.
+        connections_max: further connections close those that are idle for longest; by default a share of the
+            descriptors that the process may have.
+
+    Raises: ServingError if the port cannot be listened on.
+    """
+    if listener is None:
+        if port == 0:
+            yield Server(bind_address, 0)
+            return
+        listener = _listen(bind_address, port)
+    address, port = listener.getsockname()[:2]
+    app = application(health, metrics, configz, pages=pages, middlewares=middlewares)
+    limit = inbound_connections_max() if connections_max is None else connections_max
+    async with serving(app, listener, RequestLog(metrics), connections_max=limit, tls=lambda: tls.context):
+        log.info("Serving securely", address=address, port=port)
+        yield Server(address, port, listener)
+
+
+def application(
+    health: Health,
+    metrics: Metrics,
+    configz: Configz,
+    *,
+    pages: Pages = MappingProxyType({}),
+    middlewares: Sequence[Middleware] = (),
+) -> web.Application:
+    """The endpoints, for whoever brings a server."""
+    app = web.Application(middlewares=middlewares, client_max_size=_BODY_BYTES_MAX)
+    app.on_response_prepare.append(_set_headers)
+    app.add_routes(_routes(health, metrics, configz, pages))
+    return app
+
+
+def _routes(health: Health, metrics: Metrics, configz: Configz, pages: Pages) -> list[web.RouteDef]:
+    """Every path that is served, and by what."""
+
+    async def show_metrics(_: web.Request) -> web.Response:
+        return web.Response(body=metrics.render(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def reset_metrics(_: web.Request) -> web.Response:
+        metrics.reset()
+        return web.Response(text="metrics reset\n")
+
+    async def show_configz(_: web.Request) -> web.Response:
+        return web.Response(body=orjson.dumps({"componentconfig": configz()}), content_type="application/json")
+
+    routes = [
+        web.get("/metrics", show_metrics),
+        web.delete("/metrics", reset_metrics),
+        web.get("/configz", show_configz),
+        *(web.get(path, handler) for path, handler in pages.items()),
+    ]
+    for endpoint, checks in health.endpoints().items():
+        routes.append(web.get(f"/{endpoint}", _summary_handler(Endpoint(endpoint, checks))))
+        routes.append(web.get(f"/{endpoint}/{{check}}", _check_handler(checks)))
+    return routes
+
+
+def _summary_handler(endpoint: Endpoint) -> Handler:
+    async def handle(request: web.Request) -> web.Response:
+        query = request.query
+        return _response(await endpoint.report(verbose="verbose" in query, exclude=query.getall("exclude", [])))
+
+    return handle
+
+
+def _check_handler(checks: Mapping[str, Check]) -> Handler:
+    async def handle(request: web.Request) -> web.Response:
+        check = checks.get(request.match_info["check"])
+        if check is None:
+            raise web.HTTPNotFound
+        return _response(await report_one(check))
+
+    return handle
+
+
+def _response(health: Report) -> web.Response:
+    return web.Response(status=200 if health.is_healthy else 500, text=health.text)
+
+
+async def _set_headers(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(_HEADERS)
+    # aiohttp would tell its version and Python's.
+    response.headers["Server"] = "podium"
+
+
+def _listen(bind_address: str, port: int) -> socket.socket:
+    """A listening socket. Raises: ServingError."""
+    try:
+        if not 0 < port <= _PORT_MAX:
+            raise ValueError(f"a port is between 1 and {_PORT_MAX}")
+        is_ipv6 = ipaddress.ip_address(bind_address).version == 6
+        family = socket.AF_INET6 if is_ipv6 else socket.AF_INET
+        return socket.create_server((bind_address, port), family=family, dualstack_ipv6=bind_address == "::")
+    except (OSError, ValueError) as error:
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
+        raise ServingError(f"cannot listen on {bind_address} port {port}: {reason}") from error

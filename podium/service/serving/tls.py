@@ -1,0 +1,156 @@
+"""The server's side of TLS, which changes while it is used: its certificate, and whose client certificates it believes.
+
+Owns the `ssl` context of the next connection. A change makes a new context: one that exists can be given further
+authorities, but none can be taken away from it.
+
+Source: apiserver/pkg/server/dynamiccertificates (v0.36): files are read again when they change, and every minute.
+Differs: they are read every 5 s, changed or not; a connection whose certificate was issued by an authority that is
+believed no longer has to be made anew, where upstream looks at the certificate again in each request.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import anyio
+import anyio.to_thread
+
+from podium.lib.log import get_logger
+from podium.service.serving.certificates import CertificateError, KeyPair, load, self_signed
+from podium.service.serving.tls_limits import SAFE, TlsLimits
+
+log = get_logger("serving")
+
+_LOOK_EVERY_S = 5.0
+
+
+class ServingTls:
+    """How the server shows who it is.
+
+    Attributes: ``context``, for the next connection.
+    """
+
+    def __init__(self, pair: KeyPair, limits: TlsLimits = SAFE) -> None:
+        """Raises: CertificateError."""
+        self._limits = limits
+        self._pair = pair
+        self._authorities = ""
+        self._authorities_of: WeakKeyDictionary[ssl.SSLContext, frozenset[bytes]] = WeakKeyDictionary()
+        self._followed: list[_Followed] = []
+        self.context = self._renewed(pair, "")
+
+    def show(self, pair: KeyPair) -> None:
+        """Show this certificate from the next connection on. Raises: CertificateError."""
+        self.context = self._renewed(pair, self._authorities)
+        self._pair = pair
+
+    def trust(self, authorities: str) -> None:
+        """Believe client certificates of these authorities, PEM, and of no others. Raises: ssl.SSLError."""
+        if authorities != self._authorities:
+            self.context = self._renewed(self._pair, authorities)
+            self._authorities = authorities
+
+    def believes(self, context: ssl.SSLContext) -> bool:
+        """Whether client certificates that were verified in that context would be verified now."""
+        return self._authorities_of.get(context, frozenset()) <= self._authorities_of[self.context]
+
+    def follow_pair(self, cert_file: str, key_file: str) -> None:
+        """Show what these files hold whenever it changes."""
+
+        def look() -> Callable[[], None]:
+            pair = load(cert_file, key_file)
+            return lambda: None if pair == self._pair else self.show(pair)
+
+        self._followed.append(_Followed(f"serving certificate {cert_file}, key {key_file}", look))
+
+    def follow_authorities(self, path: str) -> None:
+        """Believe the authorities in that file whenever they change.
+
+        Raises: CertificateError for what it holds now.
+        """
+
+        def look() -> Callable[[], None]:
+            authorities = Path(path).read_text()
+            if not authorities.strip():
+                raise CertificateError("it is empty")
+            return lambda: self.trust(authorities)
+
+        followed = _Followed(f"client authority {path}", look)
+        followed.take()
+        self._followed.append(followed)
+
+    async def run(self) -> None:
+        """Look at the files again and again, until cancelled."""
+        while True:
+            await anyio.sleep(_LOOK_EVERY_S)
+            for followed in self._followed:
+                before = self.context
+                await followed.look_again()
+                if self.context is not before:
+                    log.info("Certificates have changed", what=followed.called)
+
+    def _renewed(self, pair: KeyPair, authorities: str) -> ssl.SSLContext:
+        context = pair.context(self._limits)
+        if authorities:
+            context.load_verify_locations(cadata=authorities)
+            context.verify_mode = ssl.CERT_OPTIONAL
+        self._authorities_of[context] = frozenset(context.get_ca_certs(binary_form=True))
+        return context
+
+
+class _Followed:
+    """Files, and what is done with what they hold; one that cannot be used leaves what was known in place."""
+
+    def __init__(self, called: str, look: Callable[[], Callable[[], None]]) -> None:
+        self.called = called
+        self._look = look
+        self._complaint = ""
+
+    def take(self) -> None:
+        """Read and use them. Raises: CertificateError."""
+        try:
+            self._look()()
+        except (CertificateError, OSError, ValueError) as error:
+            raise self._named(error) from error
+
+    async def look_again(self) -> None:
+        """Read them, elsewhere since a disk may hang, and use them; complain once of what is wrong with them."""
+        try:
+            found = await anyio.to_thread.run_sync(self._look)
+            found()
+        except (CertificateError, OSError, ValueError) as error:
+            complaint = str(self._named(error))
+            if complaint != self._complaint:
+                log.warning("Certificates cannot be read again, those before stay in use", error=complaint)
+            self._complaint = complaint
+        else:
+            self._complaint = ""
+
+    def _named(self, error: Exception) -> CertificateError:
+        return CertificateError(f"{self.called}: {getattr(error, 'strerror', None) or error}")
+
+
+def serving_tls(
+    cert_file: str = "", key_file: str = "", *, bind_address: str = "", limits: TlsLimits = SAFE
+) -> ServingTls:
+    """The server's side of TLS: with the certificate in the files, or with a new one if none are given.
+
+    Args:
+        bind_address: a new certificate is valid for it too.
+
+    Raises: CertificateError; for one file without the other too.
+    """
+    if not cert_file and not key_file:
+        return ServingTls(self_signed(bind_address), limits)
+    if not cert_file or not key_file:
+        given, missing = ("--tls-cert-file", "--tls-private-key-file")[:: 1 if cert_file else -1]
+        raise CertificateError(f"{given} needs {missing} too")
+    try:
+        tls = ServingTls(load(cert_file, key_file), limits)
+    except CertificateError as error:
+        raise CertificateError(f"serving certificate {cert_file}, key {key_file}: {error}") from error
+    tls.follow_pair(cert_file, key_file)
+    return tls

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import tracemalloc
+import weakref
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podium.cluster import existing_terms
+from podium.cluster.affinity_terms import CarriedTerm, TermKind, pod_terms
+from podium.cluster.existing_terms import ExistingTerms, IncomingPod
+from podium.objects.core import Pod
+from tests.builders import pod
+from tests.unit.cluster.changing_clusters import REQUIRED, World, histories, labels, namespaces, steps
+
+newcomers = st.builds(IncomingPod, namespaces, labels, labels)
+kinds = st.frozensets(st.sampled_from(TermKind), min_size=1)
+
+
+def recounted(world: World, newcomer: IncomingPod, asked: frozenset[TermKind]) -> dict[CarriedTerm, list[int]]:
+    counts: dict[CarriedTerm, list[int]] = {}
+    for row, each in world.pods():
+        for carried in pod_terms(each).carried:
+            if carried.kind in asked and newcomer.is_meant_by(carried.term):
+                counts.setdefault(carried, [0] * len(world.snapshot.nodes))[row] += 1
+    return counts
+
+
+def assert_true(world: World, newcomer: IncomingPod, asked: frozenset[TermKind]) -> None:
+    found = world.snapshot.existing_terms.meaning(newcomer, asked)
+    expected = recounted(world, newcomer, asked)
+    assert {carried: counts.tolist() for carried, counts in found.items()} == expected
+    by_value = world.snapshot.existing_terms.meaning_by_value(newcomer, asked, world.snapshot.label_column)
+    assert {carried: counts.tolist() for carried, counts in by_value} == {
+        carried: world.by_value(carried.term.topology_key, counts) for carried, counts in expected.items()
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(history=histories, newcomer=newcomers, asked=kinds)
+def test_terms_found_are_those_of_a_recount_whatever_has_happened(history, newcomer, asked) -> None:
+    world = World.empty()
+    for kind, index, each in history:
+        if kind == "ask":
+            assert_true(world, newcomer, asked)
+        else:
+            world.take(kind, index, each)
+    assert_true(world, newcomer, asked)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    before=histories,
+    after=st.lists(st.tuples(st.sampled_from(("base", "fork", "twin")), steps), max_size=10),
+    newcomer=newcomers,
+    asked=kinds,
+    kept=st.sampled_from((0, 1, 4096)),
+)
+def test_a_fork_finds_its_own_terms_and_no_others(before, after, newcomer, asked, kept) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(existing_terms, "CHANGES_KEPT", kept)
+        base = World.empty()
+    for kind, index, each in before:
+        base.take(kind, index, each)
+    fork = base.fork()
+    worlds = {"base": base, "fork": fork, "twin": fork.fork()}
+    for name, (kind, index, each) in after:
+        if kind == "ask":
+            assert_true(worlds[name], newcomer, asked)
+        elif name == "twin" or not kind.endswith("node"):  # a fork is good until a node of its original changes
+            worlds[name].take(kind, index, each)
+    for world in worlds.values():
+        assert_true(world, newcomer, asked)
+
+
+def shunning(name: str, app: str) -> Pod:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": app}}}
+    return pod(name, affinity={"podAntiAffinity": {REQUIRED: [term]}})
+
+
+NEWCOMER = IncomingPod("default", {"app": "a"}, {})
+ANTI = (TermKind.REQUIRED_ANTI_AFFINITY,)
+
+
+def test_pods_with_the_same_term_are_one_answer() -> None:
+    terms = ExistingTerms([{}, {}])
+    for row, name in ((0, "p1"), (0, "p2"), (1, "p3")):
+        terms.add(row, shunning(name, "a"))
+    terms.add(0, shunning("p4", "b"))
+    (counts,) = terms.meaning(NEWCOMER, ANTI).values()
+    assert counts.tolist() == [2, 1]
+
+
+def test_only_terms_that_the_newcomer_could_satisfy_are_looked_at() -> None:
+    terms = ExistingTerms([{}])
+    for index in range(5):
+        terms.add(0, shunning(f"p{index}", f"app-{index}"))
+    (kind,) = ANTI
+    assert list(terms._candidates(kind, IncomingPod("default", {"app": "app-3"}, {}))) == [
+        terms._carriers[pod_terms(shunning("p3", "app-3")).carried[0]]
+    ]
+    assert list(terms._candidates(kind, IncomingPod("other", {"app": "app-3"}, {}))) == []
+
+
+def test_columns_are_kept_for_some_terms_only(monkeypatch) -> None:
+    monkeypatch.setattr(existing_terms, "COLUMNS_MAX", 1)
+    terms = ExistingTerms([{}])
+    for app in "ab":
+        terms.add(0, shunning(app, app))
+        terms.add(0, shunning(f"{app}2", app))
+    for app in "aba":
+        (counts,) = terms.meaning(IncomingPod("default", {"app": app}, {}), ANTI).values()
+        assert counts.tolist() == [2]
+    assert [each.column is None for each in terms._carriers.values()] == [False, True]
+
+
+def test_pods_that_are_long_gone_leave_no_specs_behind() -> None:
+    terms = ExistingTerms([{}])
+    specs = weakref.WeakValueDictionary()
+    for number in range(2000):
+        each = shunning("p", f"app-{number}")
+        specs[number] = each.spec
+        terms.add(0, each)
+        terms.remove(0, each)
+    assert len(specs) < 300
+
+
+@pytest.mark.parametrize(("values", "names"), [(2, 2), (17, 1), (1, 17), (5_000, 500)])
+def test_a_term_with_many_values_or_namespaces_is_found_by_few(values: int, names: int) -> None:
+    selector = {"matchExpressions": [{"key": "app", "operator": "In", "values": [f"v{n}" for n in range(values)]}]}
+    term = {"topologyKey": "zone", "labelSelector": selector, "namespaces": [f"n{n}" for n in range(names)]}
+    terms, carrier = ExistingTerms([{}]), pod("a", affinity={"podAntiAffinity": {REQUIRED: [term]}})
+    asked = [TermKind.REQUIRED_ANTI_AFFINITY]
+    meant, others = IncomingPod(f"n{names - 1}", {"app": "v0"}, {}), IncomingPod("n0", {"app": "x"}, {})
+    tracemalloc.start()
+    terms.add(0, carrier)
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert taken < 1_000 * (values + names) + 50_000
+    assert len(terms.meaning(meant, asked)) == 1
+    assert terms.meaning(others, asked) == {}
+    terms.remove(0, carrier)
+    assert terms.meaning(meant, asked) == {}

@@ -1,0 +1,70 @@
+import pytest
+
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import PostFilterResult
+from podium.framework.contract.status import ScheduleError, unschedulable
+from podium.framework.cycle.evaluation import evaluate_all
+from podium.framework.cycle.search import MIN_FEASIBLE_NODES
+from podium.queues import Nominator
+from tests.builders import pod
+from tests.unit.framework.profiles import (
+    cluster,
+    framework,
+    node_filter,
+    node_scorer,
+    post_filter,
+    pre_filter,
+    raising,
+)
+
+
+def _survey(*plugins, nodes=3, asked=None):
+    return evaluate_all(framework(*plugins), CycleState(), asked or pod(), cluster(nodes), Nominator({}.get))
+
+
+def test_every_node_is_judged_and_every_fitting_one_is_scored():
+    count = 3 * MIN_FEASIBLE_NODES
+    found = _survey(node_filter("F", lambda name: None), node_scorer("S", lambda name: 1), nodes=count)
+    assert len(found.judged.rows) == count
+    assert found.scores is not None
+    assert len(found.scores.total) == count
+
+
+def test_all_fitting_nodes_are_found_without_any_scorer():
+    assert len(_survey(node_filter("F", lambda name: None)).judged.rows) == 3
+
+
+def test_only_node_that_fits_is_scored_too():
+    reject = node_filter("F", lambda name: None if name == "n1" else unschedulable("no"))
+    found = _survey(reject, node_scorer("S", lambda name: 7))
+    assert found.scores is not None
+    assert (found.winner, found.scores.total.tolist(), found.help) == (cluster(3).row_of["n1"], [7], None)
+
+
+def test_nomination_of_the_pods_own_is_no_short_cut():
+    found = _survey(node_filter("F", lambda name: None), asked=pod(nominated="n1"))
+    assert len(found.judged.rows) == 3
+
+
+def test_winner_is_the_node_of_the_highest_total():
+    assert _survey(node_scorer("S", lambda name: 9 if name == "n2" else 1)).winner == cluster(3).row_of["n2"]
+
+
+def test_post_filters_are_asked_where_nothing_fits():
+    help_ = post_filter("P", lambda filtered: (PostFilterResult("n1"), unschedulable("tried")))
+    found = _survey(node_filter("F", lambda name: unschedulable("no")), help_)
+    assert (found.winner, found.scores, found.post_filter_message) == (None, None, "tried")
+    assert found.help is not None
+    assert found.help.result == PostFilterResult("n1")
+
+
+def test_pre_filter_rejection_leaves_every_node_unjudged():
+    found = _survey(pre_filter("P", lambda: (None, unschedulable("early"))))
+    assert found.judged.rejected is not None
+    assert found.judged.rejected.plugin == "P"
+    assert found.diagnosis.statuses() == {}
+
+
+def test_failing_plugin_fails_the_survey():
+    with pytest.raises(ScheduleError, match="broken"):
+        _survey(node_filter("F", raising(ValueError("broken"))))

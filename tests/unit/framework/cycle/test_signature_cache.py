@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from podium.cluster import Cache
+from podium.framework.contract.interface import FilterPlugin, PreFilterPlugin, PreFilterResult, Scope
+from podium.framework.contract.status import SKIP, Status, unresolvable, unschedulable
+from podium.framework.cycle import cached_answers as kept_answers
+from podium.framework.cycle import search
+from podium.framework.cycle.search import Rotation
+from podium.framework.cycle.signature_cache import CLASSES_KEPT_MAX, SignatureCache
+from tests.builders import node, pod
+from tests.fuzz.crowds import CROWDS
+from tests.unit.framework.profiles import Built, Recorder, cluster, decide, framework, node_filter, node_scorer
+from tests.unit.framework.warm_and_cold import World, histories, kinds
+from tests.unit.plugins.random_clusters import clusters
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(clusters, kinds, histories, st.sampled_from((0, 3)), st.sampled_from((0, 40)))
+def test_attempts_come_to_what_they_come_to_without_the_cache(cluster, pods, history, few, percentage):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_answers, "FEW_ROWS", few)
+        patch.setattr("podium.framework.cycle.signature_cache.FEW_ROWS", few)
+        patch.setattr(search, "MIN_FEASIBLE_NODES", 2)
+        world = World(cluster, pods, percentage)
+        for step in history:
+            world.take(*step)
+
+
+def test_specs_of_which_one_pod_has_come_are_not_all_remembered() -> None:
+    snapshot = cluster(1)
+    classes = SignatureCache(framework())
+    for number in range(CLASSES_KEPT_MAX + 50):
+        assert classes.of(pod("web", labels={"number": "same"}, cpu=f"{number + 1}m"), snapshot) is None
+    assert classes.statistics() == {"classes": 0, "specs met once": CLASSES_KEPT_MAX}
+
+
+# ---------------------------------------------------------------- with plugins made up for the purpose
+
+
+class Counting:
+    """Plugins that note which nodes they are asked about, and look no further than they are told."""
+
+    def __init__(self, scope: Scope = Scope.NODE, rejected: tuple[str, ...] = ()) -> None:
+        self.asked: list[str] = []
+        self.filter = node_filter("F", self._judge, filter_scope=lambda _, spec: scope)
+        self.scorer = node_scorer("S", self._score, score_scope=lambda _, spec: scope)
+        self.rejected = rejected
+        self.profile = framework(self.filter, self.scorer)
+
+    def _judge(self, name: str) -> Status | None:
+        self.asked.append(name)
+        return unschedulable("no") if name in self.rejected else None
+
+    def _score(self, name: str) -> int:
+        return int(name[1:]) % 101
+
+    def attempts(self, cache: Cache, number: int) -> list[str]:
+        """The nodes that the filter is asked about in the last of so many attempts."""
+        for index in range(number):
+            self.asked.clear()
+            decide(self.profile, pod(f"p{index}"), cache.snapshot())
+        return self.asked
+
+
+def cache_of(*names: str) -> Cache:
+    cache = Cache(lambda item, error: None)
+    for name in names:
+        cache.put_node(node(name))
+    return cache
+
+
+@pytest.mark.parametrize(
+    ("scope", "after_pod", "after_label"),
+    [
+        (Scope.NODE, [], ["n1"]),
+        (Scope.USAGE, ["n0"], ["n1"]),
+        (Scope.PODS_ON_NODE, ["n0"], ["n1"]),
+        (Scope.CLUSTER, ["n0", "n1", "n2"], ["n0", "n1", "n2"]),
+    ],
+)
+def test_plugin_is_asked_again_where_something_in_its_scope_has_changed(scope, after_pod, after_label):
+    counting, cache = Counting(scope), cache_of("n0", "n1", "n2")
+    assert counting.attempts(cache, 2) == ["n0", "n1", "n2"]
+    nobody_changed = counting.attempts(cache, 1)
+    assert nobody_changed == ([] if scope is not Scope.CLUSTER else ["n0", "n1", "n2"])
+    cache.add_pod(pod("other", node="n0"))
+    assert counting.attempts(cache, 1) == after_pod
+    cache.put_node(node("n1", labels={"disk": "ssd"}))
+    assert counting.attempts(cache, 1) == after_label
+    cache.put_node(node("n1", labels={"disk": "ssd"}))  # a heartbeat
+    assert counting.attempts(cache, 1) == nobody_changed
+
+
+def test_row_that_is_given_to_another_node_is_looked_at_again():
+    counting, cache = Counting(rejected=("n1",)), cache_of("n0", "n1")
+    counting.attempts(cache, 3)
+    row = cache.snapshot().row_of["n1"]
+    cache.remove_node("n1")
+    cache.put_node(node("n9"))
+    assert counting.attempts(cache, 1) == ["n9"]
+    assert cache.snapshot().row_of["n9"] == row
+    assert decide(counting.profile, pod("last"), cache.snapshot()).node_name == "n9"
+
+
+def test_the_first_pod_of_a_spec_costs_no_look_at_all_nodes():
+    counting, cache = Counting(), cache_of(*(f"n{index}" for index in range(1000)))
+    assert len(counting.attempts(cache, 1)) < 1000
+    assert len(counting.attempts(cache, 1)) == 1000
+    assert counting.profile.classes.statistics() == {"classes": 1, "specs met once": 0}
+
+
+def test_the_class_not_met_for_the_longest_is_forgotten():
+    counting, snapshot = Counting(), cluster(4)
+    counting.profile.classes = cache = SignatureCache(counting.profile, rows_max=2 * len(snapshot.nodes))
+    for cpu in ("1m", "1m", "2m", "2m", "1m", "3m"):
+        decide(counting.profile, pod(cpu=cpu), snapshot)
+    assert cache.statistics() == {"classes": 1, "specs met once": 1}
+    counting.asked.clear()
+    decide(counting.profile, pod(cpu="1m"), snapshot)
+    assert counting.asked == []
+
+
+def test_pods_that_are_turned_down_for_their_size_are_in_no_class():
+    counting, snapshot = Counting(), cluster(3)
+    for _ in range(4):
+        decide(counting.profile, pod(affinity=CROWDS["node terms"](range(1_001))["affinity"]), snapshot)
+    assert counting.asked == []
+    assert counting.profile.classes.statistics()["classes"] == 0
+
+
+def test_another_snapshot_begins_anew():
+    counting = Counting()
+    for snapshot in (cluster(3), cluster(3), cluster(4), cluster(4)):
+        found = decide(counting.profile, pod(), snapshot)
+        assert found.feasible_nodes == len(snapshot)
+    assert counting.profile.classes.statistics() == {"classes": 1, "specs met once": 0}
+
+
+def test_pod_that_is_being_resized_is_judged_by_itself():
+    counting, snapshot = Counting(), cluster(3)
+    resized = pod(status={"containerStatuses": [{"name": "main"}]})
+    for _ in range(3):
+        counting.asked.clear()
+        decide(counting.profile, resized, snapshot)
+        assert counting.asked == ["n0", "n1", "n2"]
+
+
+def test_plugin_that_fails_on_a_node_that_no_attempt_gets_to_fails_nobody():
+    def judge(name: str) -> Status | None:
+        if name == "n999":
+            raise OSError("x")
+        return None
+
+    failing = node_filter("F", judge, filter_scope=lambda _, spec: Scope.NODE)
+    recorder = Recorder()
+    profile = framework(failing, node_scorer("S", lambda name: 0), observer=recorder)
+    for _ in range(4):
+        assert decide(profile, pod(), cluster(1000)).node_name == "n0"
+    assert recorder.failures == []
+    decision = decide(profile, pod(), cluster(1000), rotation=Rotation(990))
+    assert decision.status.message == 'running "F" filter plugin: OSError: x'
+    assert recorder.failures == [("F", "Filter", "x")]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a PreFilter writes."""
+
+    word: str
+
+
+class Tried(Found):
+    def clone(self) -> Tried:
+        return self
+
+
+@pytest.mark.parametrize(
+    ("answer", "written", "times_asked"),
+    [
+        ((None, None), Found("x"), 2),
+        ((None, SKIP), None, 2),
+        ((None, None), Tried("x"), 5),
+        ((PreFilterResult(frozenset({"n1"})), None), None, 5),
+        ((None, unresolvable("never")), None, 5),
+    ],
+)
+def test_pre_filter_answers_once_where_its_answer_can_be_given_again(answer, written, times_asked):
+    asked = []
+
+    def pre_filter(self, state, item, snapshot):
+        asked.append(item)
+        if written is not None:
+            state.write(written)
+        return answer
+
+    def judge(self, state, item, node):
+        assert written is None or state.read(type(written)) is written
+
+    methods = {"pre_filter": pre_filter, "filter": judge, "filter_scope": lambda _, spec: Scope.NODE}
+    plugin = type("P", (Built, PreFilterPlugin, FilterPlugin), methods)
+    profile = framework(plugin, node_scorer("S", lambda name: 0))
+    decisions = [decide(profile, pod(), cluster(2)) for _ in range(4)]
+    assert len({str(each) for each in decisions}) == 1
+    assert len(asked) == times_asked
+
+
+def test_scores_that_are_all_equal_are_normalised_with_the_others_once_one_differs():
+    levels = {"n0": 7, "n1": 7, "n2": 7}
+    scorer = node_scorer(
+        "S",
+        lambda name: levels[name],
+        score_scope=lambda _, spec: Scope.PODS_ON_NODE,
+        normalize_scores=lambda self, state, item, scores: 100 * scores // scores.max(),
+    )
+    profile, cache = framework(node_filter("F", lambda name: None), scorer), cache_of(*levels)
+    for _ in range(3):
+        assert decide(profile, pod(), cache.snapshot()).node_name == "n0"
+    levels["n1"] = 8
+    cache.add_pod(pod("other", node="n1"))
+    assert decide(profile, pod(), cache.snapshot()).node_name == "n1"

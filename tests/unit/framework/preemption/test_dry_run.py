@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from podium.framework.contract.status import Status
+from podium.framework.cycle.extenders import PAUSE, run_unasked
+from podium.framework.preemption.candidates import Budgets
+from podium.framework.preemption.dry_run import dry_run
+from podium.framework.preemption.victims_known import VictimsKnown
+from tests.builders import pod
+from tests.unit.framework.rooms import IMPORTANCE, NO_BUDGETS, TOO_FULL, Room, Rooms, budget, placed
+
+
+def room_on(name: str, *, fits: bool = True, protected: bool = False) -> Room:
+    labels = {"app": "db"} if protected else {}
+    return Room(placed(f"on-{name}", 1, labels=labels), room=0 if fits else -1, name=name)
+
+
+def tried(rooms: Rooms, wanted: int, budgets: Budgets = NO_BUDGETS) -> tuple[list[str], dict[int, Status]]:
+    found = run_unasked(
+        dry_run(rooms, range(len(rooms.rooms)), wanted, pod("new", priority=100), budgets, IMPORTANCE, VictimsKnown())
+    )
+    return [candidate.node_name for candidate in found.candidates], found.rejected
+
+
+def test_it_stops_with_as_many_candidates_as_wanted():
+    rooms = Rooms(*(room_on(f"n{index}") for index in range(5)))
+    assert tried(rooms, 2) == (["n0", "n1"], {})
+    assert rooms.tried == [0, 1]
+
+
+def test_nodes_that_will_not_do_are_passed_over_and_remembered():
+    rooms = Rooms(room_on("n0", fits=False), room_on("n1"), room_on("n2"))
+    assert tried(rooms, 1) == (["n1"], {0: TOO_FULL})
+
+
+def test_it_goes_on_until_one_candidate_violates_no_budget():
+    rooms = Rooms(*(room_on(f"n{index}", protected=index < 3) for index in range(5)))
+    assert tried(rooms, 2, Budgets([budget("b", 0)])) == (["n3", "n0", "n1"], {})
+    assert rooms.tried == [0, 1, 2, 3]
+
+
+def test_candidates_that_violate_come_last():
+    rooms = Rooms(room_on("n0", protected=True), room_on("n1"))
+    assert tried(rooms, 2, Budgets([budget("b", 0)]))[0] == ["n1", "n0"]
+
+
+def test_it_pauses_after_each_node_that_is_tried_by_itself():
+    rooms = Rooms(*(room_on(f"n{index}") for index in range(5)))
+    steps = dry_run(rooms, range(5), 3, pod("new", priority=100), NO_BUDGETS, IMPORTANCE, VictimsKnown())
+    assert list(steps) == [PAUSE] * 3

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podium.framework.contract.interface import Basis
+from podium.framework.contract.status import ScheduleError, Status, unschedulable
+from podium.framework.cycle.extenders import run_unasked
+from podium.framework.preemption import victims_known
+from podium.framework.preemption.candidates import Budgets, Candidate, Importance
+from podium.framework.preemption.victims_known import VictimsKnown
+from podium.objects.core import Pod
+from tests.builders import pod
+from tests.unit.framework.rooms import DB, IMPORTANCE, NO_BUDGETS, NOW_S, budget, placed
+
+INCOMING = pod("new", priority=100)
+
+
+class Rooms:
+    """Nodes with room for nobody beside the incoming pod. Implements `Trials`, and remembers which rows were tried."""
+
+    def __init__(self, *pods: Pod) -> None:
+        self.on: list[Mapping[str, Pod]] = [{each.uid: each} for each in pods]
+        self.promised: dict[int, tuple[Pod, ...]] = {}
+        self.tried: list[int] = []
+        self.broken = False
+
+    def name(self, row: int) -> str:
+        return f"n{row}"
+
+    def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
+        return [(None, self.on[row], self.promised.get(row, ())) for row in rows]
+
+    def pods(self, row: int) -> Mapping[str, Pod]:
+        return self.on[row]
+
+    def usage_of(self, rows: Iterable[int], pods: Iterable[Pod]) -> Any:
+        return np.ones((1, len(list(pods))), np.int64)
+
+    def add(self, rows: Any, usage: Any) -> None:
+        pass
+
+    def remove(self, rows: Any, usage: Any) -> None:
+        pass
+
+    def statuses(self, rows: Any) -> Mapping[int, Status]:
+        self.tried += rows.tolist()
+        if self.broken:
+            raise ScheduleError("broken")
+        return {}
+
+    def fits(self, rows: Any) -> Any:
+        return np.zeros(len(rows), np.bool_)
+
+
+def tries(
+    known: VictimsKnown,
+    rooms: Rooms,
+    *,
+    incoming: Pod = INCOMING,
+    budgets: Budgets = NO_BUDGETS,
+    importance: Importance = IMPORTANCE,
+) -> list[int]:
+    """The rows that have to be tried for a pod that wants to know of all."""
+    rooms.tried.clear()
+    found = run_unasked(known.select_victims(rooms, range(len(rooms.on)), incoming, budgets, importance))
+    for row, each in enumerate(found):
+        if not rooms.broken:
+            assert isinstance(each, Candidate)
+            assert each.victims == tuple(rooms.on[row].values())
+    return list(rooms.tried)
+
+
+@pytest.fixture
+def rooms() -> Rooms:
+    return Rooms(placed("a", 1, **DB), placed("b", 1))
+
+
+def test_a_node_is_tried_once_for_pods_of_one_spec(rooms: Rooms) -> None:
+    known = VictimsKnown()
+    assert tries(known, rooms) == [0, 1]
+    assert tries(known, rooms, incoming=pod("next", priority=100)) == []
+    assert tries(known, rooms, incoming=pod("other", priority=100, cpu="2")) == [0, 1]
+
+
+def test_a_node_is_tried_again_when_its_pods_have_changed(rooms: Rooms) -> None:
+    known = VictimsKnown()
+    tries(known, rooms)
+    rooms.on[1] = dict(rooms.on[1])
+    assert tries(known, rooms) == [1]
+    assert tries(known, rooms) == []
+
+
+def test_a_node_is_tried_again_when_it_is_promised_to_others(rooms: Rooms) -> None:
+    known, first = VictimsKnown(), pod("first", priority=100)
+    for promised, tried in [((), [0, 1]), ((first,), [1]), ((first,), []), ((first, INCOMING), [1]), ((), [1])]:
+        rooms.promised[1] = promised
+        assert tries(known, rooms) == tried
+
+
+def test_all_nodes_are_tried_again_when_a_budget_has_changed(rooms: Rooms) -> None:
+    known = VictimsKnown()
+    for allowed in (1, 0):
+        assert tries(known, rooms, budgets=Budgets([budget("b", allowed)])) == [0, 1]
+        assert tries(known, rooms, budgets=Budgets([budget("b", allowed)])) == []
+
+
+def test_an_error_is_not_kept(rooms: Rooms) -> None:
+    known = VictimsKnown()
+    rooms.broken = True
+    [first, _] = run_unasked(known.select_victims(rooms, [0, 1], INCOMING, NO_BUDGETS, IMPORTANCE))
+    assert isinstance(first, Status)
+    assert first.message == "broken"
+    rooms.broken = False
+    assert tries(known, rooms) == [0, 1]
+
+
+def test_what_changes_as_time_goes_by_is_not_kept() -> None:
+    rooms, known = Rooms(placed("tomorrow", 1, "2026-01-02T00:00:00Z")), VictimsKnown()
+    assert tries(known, rooms) == tries(known, rooms) == [0]
+    assert tries(known, rooms, importance=Importance(NOW_S + 2 * 86400)) == [0]
+    assert tries(known, rooms, importance=Importance(NOW_S + 2 * 86400)) == []
+
+
+def test_only_the_latest_specs_are_remembered(rooms: Rooms) -> None:
+    known = VictimsKnown()
+    for cpus in range(1, 10):
+        tries(known, rooms, incoming=pod("new", priority=100, cpu=str(cpus)))
+    assert tries(known, rooms, incoming=pod("new", priority=100, cpu="9")) == []
+    assert tries(known, rooms, incoming=pod("new", priority=100, cpu="1")) == [0, 1]
+
+
+def test_a_pod_that_plugins_can_tell_from_others_of_its_spec_learns_nothing_from_them(rooms: Rooms) -> None:
+    known = VictimsKnown()
+    assert tries(known, rooms) == [0, 1]
+    assert tries(known, rooms, incoming=pod("new", priority=100, node="n1")) == [0, 1]
+
+
+def test_rejections_are_kept_too(rooms: Rooms) -> None:
+    class Full(Rooms):
+        def statuses(self, rows: Any) -> Mapping[int, Status]:
+            super().statuses(rows)
+            return dict.fromkeys(rows.tolist(), unschedulable("full"))
+
+    full, known = Full(placed("a", 1)), VictimsKnown()
+    for _ in range(2):
+        found = run_unasked(known.select_victims(full, [0], INCOMING, NO_BUDGETS, IMPORTANCE))
+        assert found == [unschedulable("full")]
+    assert full.tried == [0]
+
+
+def test_it_pauses_when_so_many_pods_have_been_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(victims_known, "_PODS_AT_ONCE", 2)
+    rooms, known = Rooms(*(placed(f"p{number}", 1) for number in range(5))), VictimsKnown()
+
+    def pauses() -> int:
+        return len(list(known.select_victims(rooms, range(5), INCOMING, NO_BUDGETS, IMPORTANCE)))
+
+    assert (pauses(), rooms.tried) == (3, [0, 1, 2, 3, 4])
+    assert pauses() == 0
+    rooms.on[4] = dict(rooms.on[4])
+    assert pauses() == 1
+    assert tries(known, rooms) == []

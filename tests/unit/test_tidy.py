@@ -1,0 +1,50 @@
+"""Habits of the source that no linter holds: sizes, one logger, and words of the field."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "podium"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+LINES_MAX = 600
+RETIRED = (
+    "Doors|Judge|Judged|PodClass|ClassCache|KeptFilters|KeptScores|Promises|Survey|Sees|Newcomer|CarriedTerms|Footprint|"
+    "Collaborators|StillCluster|QuietHandle|StillHandle|WhatIf\\w*"
+)
+"""Names that had to be learnt; docs/glossary.md says what they are called now."""
+PHRASES = "gone astray|is none of|of ours|tells? of each|told of each"
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines()
+
+
+def test_no_file_is_too_long_to_be_read_at_once() -> None:
+    assert {str(path.relative_to(ROOT)): count for path in SOURCES if (count := len(lines_of(path))) > LINES_MAX} == {}
+
+
+def test_every_package_says_what_it_owns() -> None:
+    silent = [path.parent.name for path in SOURCES if path.name == "__init__.py" and len(path.read_text()) < 40]
+    assert silent == []
+
+
+def test_there_is_one_way_to_get_a_logger() -> None:
+    allowed = {PACKAGE / "lib" / "log.py", *(PACKAGE / "telemetry").glob("*.py")}
+    others = [path.name for path in SOURCES if path not in allowed and "structlog.get_logger" in path.read_text()]
+    assert others == []
+
+
+@pytest.mark.parametrize("words", [RETIRED, PHRASES], ids=["names", "phrases"])
+def test_retired_words_do_not_come_back(words: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in SOURCES
+        for number, line in enumerate(lines_of(path), start=1)
+        if re.search(rf"\b(?:{words})\b", line)
+    ]
+    assert found == []
