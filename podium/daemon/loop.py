@@ -41,9 +41,10 @@ from podium.framework.contract.cluster_event import ASSIGNED_POD_DELETE
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Status, error_status
+from podium.framework.cycle.diagnosis import rejected_on
 from podium.framework.cycle.extenders import Pause, Question, Steps
 from podium.framework.cycle.schedule import Decision, DoesNotFit, Failed, Suggested
-from podium.framework.profile.runtime import Framework, rejected_on
+from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.lib.error_words import words_of
 from podium.lib.log import get_logger

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -48,3 +50,12 @@ def test_retired_words_do_not_come_back(words: str) -> None:
         if re.search(rf"\b(?:{words})\b", line)
     ]
     assert found == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Nor for type checking alone."""
+    graph = grimp.build_graph("podium", cache_dir=None)
+    # A node's view reads the snapshot that hands it out. The library is looked up when it is first named.
+    for importer, imported in (("podium.cluster.node_info", "podium.cluster.snapshot"), ("podium", "podium.engine")):
+        graph.remove_import(importer=importer, imported=imported)
+    TopologicalSorter({each: graph.find_modules_directly_imported_by(each) for each in graph.modules}).prepare()

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from podium.framework.contract.status import PluginError
 from podium.lib.error_words import words_of
-
-if TYPE_CHECKING:
-    from podium.framework.cycle.signature_cache import PodSignature
 
 T = TypeVar("T")
 
@@ -37,7 +34,7 @@ class CycleState:
 
     def __init__(self) -> None:
         self._values: dict[type, object] = {}
-        self.pod_signature: PodSignature | None = None
+        self.pod_signature: Any = None
         """What is known of pods like this one; the framework's own."""
         self.skipped_filters: frozenset[str] = frozenset()
         self.skipped_scores: frozenset[str] = frozenset()

@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Collection, Hashable, Iterable, Iterator,
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from random import Random
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
@@ -511,3 +511,12 @@ class PostBindPlugin(Plugin):
     @abstractmethod
     async def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
         """The pod is bound; nothing can be undone any more."""
+
+
+@runtime_checkable
+class Detailing(Protocol):
+    """A filter that can say more about the nodes it has rejected."""
+
+    def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
+        """What it was about these nodes, and on how many of them."""
+        ...

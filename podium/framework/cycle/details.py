@@ -7,28 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from podium.cluster import Rows, Snapshot
+from podium.framework.contract.interface import Detailing
 from podium.framework.contract.status import Status
 from podium.framework.cycle.diagnosis import Diagnosis
+from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
 
-if TYPE_CHECKING:
-    from podium.framework.profile.runtime import Framework
-
 _SHOWN_MAX = 10
-
-
-@runtime_checkable
-class Detailing(Protocol):
-    """A filter that can say more about the nodes it has rejected."""
-
-    def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
-        """What it was about these nodes, and on how many of them."""
-        ...
 
 
 def details_of(framework: Framework, pod: Pod, snapshot: Snapshot, diagnosis: Diagnosis) -> str:

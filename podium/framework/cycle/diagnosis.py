@@ -224,3 +224,10 @@ class FitError:
             lines = sorted(f"{count} {reason}" for reason, count in diagnosis.reasons(self.node_count).items())
             text += f" {', '.join(lines)}." if lines else ""
         return f"{text} {self.post_filter_message}" if self.post_filter_message else text
+
+
+def rejected_on(row: int, status: Status) -> FitError:
+    """A rejection after the node was chosen, told as if that node were the only one."""
+    diagnosis = Diagnosis(table_size=row + 1)
+    diagnosis.reject_one(row, status)
+    return FitError(1, diagnosis)

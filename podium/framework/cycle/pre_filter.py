@@ -14,6 +14,7 @@ from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import Plugin, PreFilterResult
 from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, demand_status, told
 from podium.framework.cycle.diagnosis import Diagnosis
+from podium.framework.cycle.signature_cache import PodSignature
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
 from podium.objects.pod_limits import excess_of
@@ -36,7 +37,7 @@ def run_pre_filter(
     narrowed_by: list[str] = []
     skipped: set[str] = set()
     rejected: Status | None = None
-    pod_signature = state.pod_signature
+    pod_signature: PodSignature | None = state.pod_signature
     plugins = framework.pre_filter if pod_signature is None else pod_signature.pre_filters.carry_out(state, skipped)
     too_much = excess_of(pod)
     if too_much:

@@ -86,7 +86,7 @@ def total_scores(framework: Framework, state: CycleState, pod: Pod, snapshot: Sn
 
 
 def _known(state: CycleState, snapshot: Snapshot) -> PodSignature | None:
-    known = state.pod_signature
+    known: PodSignature | None = state.pod_signature
     return known if known is not None and known.is_current(snapshot) else None
 
 
@@ -130,7 +130,7 @@ def _normalized(framework: Framework, scorer: Scorer, state: CycleState, pod: Po
 def _run_pre_score(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> None:
     at_s = started_s = framework.clock.monotonic()
     skipped: set[str] = set()
-    pod_signature = state.pod_signature
+    pod_signature: PodSignature | None = state.pod_signature
     for plugin in framework.pre_score if pod_signature is None else pod_signature.pre_scores.carry_out(state, skipped):
         framework.observer.count_evaluations(plugin.name, "PreScore", framework.name)
         try:

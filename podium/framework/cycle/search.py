@@ -30,6 +30,7 @@ from podium.framework.cycle.diagnosis import Diagnosis, Rejection, rejection_of
 from podium.framework.cycle.extenders import EXTENDER, Extenders, Steps, filter_by_extenders
 from podium.framework.cycle.nominated_pods import NominatedAhead, NominatedPods
 from podium.framework.cycle.pre_filter import run_pre_filter
+from podium.framework.cycle.signature_cache import PodSignature
 from podium.framework.profile.forms import Filter, active
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
@@ -189,7 +190,7 @@ class FilterRun:
         self._state = state
         self._pod = pod
         self._snapshot = snapshot
-        known = state.pod_signature
+        known: PodSignature | None = state.pod_signature
         self._in_bulk: Sequence[Filter | CachedFilters] = (
             self._filters if known is None else known.active_filters(state.skipped_filters)
         )

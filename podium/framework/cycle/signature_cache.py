@@ -11,9 +11,9 @@ Cost: the first pod of a spec is decided on without; with the second all nodes a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -23,11 +23,9 @@ from podium.framework.contract.interface import Plugin, PreFilterPlugin, PreScor
 from podium.framework.contract.status import MAY_REJECT, Code, Status, demand_status
 from podium.framework.cycle.cached_answers import FEW_ROWS, Asking, CachedFilters, CachedScore, CachedScores
 from podium.framework.profile.forms import Filter, Scorer
+from podium.framework.profile.observer import Observer
 from podium.objects.core import Pod, PodSpec
 from podium.objects.pod_limits import excess
-
-if TYPE_CHECKING:
-    from podium.framework.profile.runtime import Framework
 
 P = TypeVar("P", bound=Plugin)
 
@@ -38,6 +36,35 @@ _KEPT: Final = (Code.SKIP, *MAY_REJECT)
 
 CLASSES_KEPT_MAX: Final = 1024
 """How many specs are remembered where nodes are few: each keeps alive what was worked out about it, about 10 KB."""
+
+
+class Profile(Protocol):
+    """What is asked of a profile; `profile.runtime.Framework` is one."""
+
+    observer: Observer
+
+    @property
+    def name(self) -> str:
+        """The scheduler name."""
+
+    @property
+    def pre_filter(self) -> Sequence[PreFilterPlugin]:
+        """In order."""
+
+    @property
+    def filters(self) -> Sequence[Filter]:
+        """In order."""
+
+    @property
+    def pre_score(self) -> Sequence[PreScorePlugin]:
+        """In order."""
+
+    @property
+    def scorers(self) -> Sequence[tuple[Scorer, int]]:
+        """In order, with their weights."""
+
+    def scope_of(self, method: Callable[[PodSpec], Scope], plugin: str, pod: Pod) -> Scope:
+        """How far a filter or scorer looks for the pod."""
 
 
 class CachedAnswers(Generic[P]):
@@ -91,7 +118,7 @@ class PodSignature:
     skip, with runs of kept ones in place of their members; `live_scorers` are those that have to be asked.
     """
 
-    def __init__(self, framework: Framework, pod: Pod, snapshot: Snapshot) -> None:
+    def __init__(self, framework: Profile, pod: Pod, snapshot: Snapshot) -> None:
         """Ask the plugins about all nodes.
 
         Raises:
@@ -258,7 +285,7 @@ class PodSignature:
 class SignatureCache:
     """The classes of one profile, on one snapshot."""
 
-    def __init__(self, framework: Framework, rows_max: int = ROWS_KEPT_MAX) -> None:
+    def __init__(self, framework: Profile, rows_max: int = ROWS_KEPT_MAX) -> None:
         """Keep at most so many rows, over all classes; 0 to keep nothing."""
         self._framework = framework
         self._rows_max = rows_max

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, TypeVar
 
 from podium.cluster import NodeInfo
 from podium.config import IN_TREE_PLUGINS, ExpandedPlugins, ExtensionPoint, expand_plugins
@@ -16,6 +16,7 @@ from podium.config import Profile as ProfileConfiguration
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import (
     BindPlugin,
+    Detailing,
     FilterPlugin,
     Handle,
     PermitPlugin,
@@ -45,10 +46,9 @@ from podium.framework.contract.status import (
     error_status,
     told,
 )
-from podium.framework.cycle.details import Detailing
-from podium.framework.cycle.diagnosis import Diagnosis, FitError
 from podium.framework.cycle.signature_cache import SignatureCache
 from podium.framework.profile.forms import Filter, Scorer, filter_form, score_form
+from podium.framework.profile.observer import Observer
 from podium.framework.profile.plugin_args import args_of
 from podium.lib.error_words import words_of
 from podium.objects.core import Pod, PodSpec
@@ -75,22 +75,6 @@ _CLASSES: Mapping[ExtensionPoint, tuple[type, ...]] = {
     ExtensionPoint.BIND: (BindPlugin,),
     ExtensionPoint.POST_BIND: (PostBindPlugin,),
 }
-
-
-class Observer(Protocol):
-    """Is told what ran and how long it took; `seconds` are of the injected clock."""
-
-    def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
-        """One extension point has run."""
-
-    def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
-        """A plugin has been called, for that many nodes where it is called for nodes."""
-
-    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
-        """A plugin has raised something, or answered what is no answer. The attempt goes on, or fails, by itself."""
-
-    def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:
-        """A plugin has kept all pods waiting for more than `SLOW_PLUGIN_S`."""
 
 
 def points_of(plugin: type[Plugin]) -> frozenset[ExtensionPoint]:
@@ -332,13 +316,6 @@ def _demand_seconds(answer: object) -> float:
     if isinstance(answer, int | float) and not isinstance(answer, bool) and 0 <= answer < math.inf:
         return answer
     raise PluginError(f"answered {told(answer)} as the seconds to wait, which are a number, not below 0")
-
-
-def rejected_on(row: int, status: Status) -> FitError:
-    """A rejection after the node was chosen, told as if that node were the only one."""
-    diagnosis = Diagnosis(table_size=row + 1)
-    diagnosis.reject_one(row, status)
-    return FitError(1, diagnosis)
 
 
 def construct(plugin: type[Plugin], profile: ProfileConfiguration, handle: Handle) -> Plugin:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from podium.framework.contract.status import Code, Status, unresolvable, unschedulable
-from podium.framework.cycle.diagnosis import Diagnosis, FitError, Rejection
+from podium.framework.cycle.diagnosis import Diagnosis, FitError, Rejection, rejected_on
 
 CPU = unschedulable("Insufficient cpu").by("Fit")
 BOTH = unschedulable("Insufficient cpu", "Insufficient memory").by("Fit")
@@ -128,3 +128,10 @@ def test_meaning_of_a_verdict_is_asked_for_once():
     message(diagnosis, 4)
     diagnosis.statuses()
     assert sorted(asked) == [1, 2]
+
+
+def test_rejection_after_the_choice_reads_as_if_there_were_one_node():
+    error = rejected_on(7, unschedulable("full").by("B"))
+    assert error.message == "0/1 nodes are available: 1 full."
+    assert error.diagnosis.unschedulable_plugins == {"B"}
+    assert error.diagnosis.status(7) == unschedulable("full").by("B")

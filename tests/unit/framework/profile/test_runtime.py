@@ -5,7 +5,7 @@ import pytest
 from podium.config import ConfigError
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import SKIP, Code, PluginError, Status, error_status, unschedulable
-from podium.framework.profile.runtime import PERMIT_TIMEOUT_S_MAX, rejected_on
+from podium.framework.profile.runtime import PERMIT_TIMEOUT_S_MAX
 from podium.lib.error_words import words_of
 from tests.builders import pod
 from tests.unit.framework.profiles import (
@@ -131,13 +131,6 @@ def test_reserve_that_neither_succeeds_nor_rejects_is_an_error(journal, answer, 
         "A",
     )
     assert recorder.points == [("Reserve", "Error")]
-
-
-def test_rejection_after_the_choice_reads_as_if_there_were_one_node():
-    error = rejected_on(7, unschedulable("full").by("B"))
-    assert error.message == "0/1 nodes are available: 1 full."
-    assert error.diagnosis.unschedulable_plugins == {"B"}
-    assert error.diagnosis.status(7) == unschedulable("full").by("B")
 
 
 # ---------------------------------------------------------------- permit
