@@ -23,6 +23,7 @@ from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
+    RESOURCES_BY_KIND,
     UNSCHEDULABLE_POD_UPDATE,
     ActionType,
     ClusterEvent,
@@ -174,15 +175,9 @@ class ResourceHandler(_Measured):
 
 
 RESOURCE_EVENTS: Mapping[ResourceType[Any], EventResource] = {
-    resource_types.PERSISTENT_VOLUMES: EventResource.PERSISTENT_VOLUME,
-    resource_types.PERSISTENT_VOLUME_CLAIMS: EventResource.PERSISTENT_VOLUME_CLAIM,
-    resource_types.STORAGE_CLASSES: EventResource.STORAGE_CLASS,
-    resource_types.CSI_NODES: EventResource.CSI_NODE,
-    resource_types.CSI_DRIVERS: EventResource.CSI_DRIVER,
-    resource_types.CSI_STORAGE_CAPACITIES: EventResource.CSI_STORAGE_CAPACITY,
-    resource_types.VOLUME_ATTACHMENTS: EventResource.VOLUME_ATTACHMENT,
-    resource_types.RESOURCE_CLAIMS: EventResource.RESOURCE_CLAIM,
-    resource_types.DEVICE_CLASSES: EventResource.DEVICE_CLASS,
+    resource: RESOURCES_BY_KIND[resource.kind]
+    for resource in resource_types.ALL
+    if resource.kind in RESOURCES_BY_KIND and resource not in (resource_types.PODS, resource_types.NODES)
 }
 """The kinds besides pods and nodes whose changes may make a pod schedulable."""
 

@@ -14,18 +14,17 @@ from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
+    RESOURCES_BY_KIND,
     UNSCHEDULABLE_POD_ADD,
     ActionType,
     ClusterEvent,
     EventRegistration,
-    EventResource,
     QueueingHint,
 )
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Node, Pod
 from podium.queues import build_hint_map, node_changes, pod_changes
 
-_RESOURCES = {resource.value.rpartition("/")[2]: resource for resource in EventResource}
 _LABELS = {QueueingHint.QUEUE: "Queue", QueueingHint.SKIP: "Skip"}
 
 
@@ -44,7 +43,7 @@ def events_of(change: Change) -> tuple[ClusterEvent, ...]:
         return _node_events(change.old, change.new)
     if isinstance(item, Pod):
         return _pod_events(change.old, change.new)
-    resource = _RESOURCES.get(type(item).__name__)
+    resource = RESOURCES_BY_KIND.get(type(item).__name__)
     if resource is None:
         return ()
     return (ClusterEvent(resource, _action(change)),)

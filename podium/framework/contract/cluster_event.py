@@ -6,9 +6,9 @@ Source: staging kube-scheduler/framework/types.go and pkg/scheduler/framework/ev
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from podium.objects.core import Pod
 
@@ -72,6 +72,11 @@ class EventResource(enum.Enum):
     POD_GROUP = "scheduling.k8s.io/PodGroup"
     WILDCARD = "*"
 
+
+RESOURCES_BY_KIND: Final[Mapping[str, EventResource]] = {
+    resource.value.rpartition("/")[2]: resource for resource in EventResource
+}
+"""The resource by the kind of its objects, such as `CSINode`."""
 
 _POD_KINDS = frozenset({EventResource.POD, EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD})
 
