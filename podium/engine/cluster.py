@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 from weakref import WeakSet
 
 import msgspec
@@ -30,7 +30,7 @@ from podium.config import Plugin as EnabledPlugin
 from podium.engine.admission import Admission
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation
-from podium.engine.files import Found, read_objects
+from podium.engine.files import Found, read_objects, unfolded
 from podium.engine.manifests import Manifest, is_namespaced, read_manifest, resource_of
 from podium.engine.offline import OfflineHandle, SilentObserver
 from podium.engine.placing import Engine, Placed
@@ -61,8 +61,8 @@ _KINDS: Final[Mapping[str, ResourceType[Any]]] = {each.kind: each for each in AL
 
 PodLike: TypeAlias = Pod | Manifest
 """A pod, or its manifest."""
-Objects: TypeAlias = str | os.PathLike[str] | Iterable[Manifest]
-"""The path of a file of manifests, or manifests."""
+Objects: TypeAlias = str | os.PathLike[str] | Manifest | Iterable[Manifest]
+"""The path of a file of manifests, a list of them such as kubectl prints, or manifests one by one."""
 Config: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | KubeSchedulerConfiguration
 """The path of a KubeSchedulerConfiguration, one as parsed from JSON or YAML, or one that was loaded."""
 
@@ -247,7 +247,8 @@ class Cluster:
         if isinstance(objects, (str, os.PathLike)):
             found = list(read_objects(Path(objects).read_bytes(), str(objects)))
         else:
-            found = [Found(each, f"objects[{index}]") for index, each in enumerate(objects)]
+            documents = [objects] if isinstance(objects, Mapping) else objects
+            found = [each for index, item in enumerate(documents) for each in unfolded(item, f"objects[{index}]")]
         admission = Admission(each.manifest for each in found)
         try:
             return cls(configuration, ObjectStore(read_all(found, admission)), classes, admission=admission)
@@ -475,7 +476,12 @@ class Cluster:
         Raises:
             ManifestError: it cannot be read.
         """
-        return pod if isinstance(pod, Pod) else read_manifest(self._state.admission.admit(pod, PODS), PODS)
+        if isinstance(pod, Pod):
+            return pod
+        resource, item = self._read(pod)
+        if resource is not PODS:
+            raise ManifestError(f"kind: expected a Pod, got a {resource.kind}")
+        return cast(Pod, item)
 
     # ------------------------------------------------------------ inside
 
@@ -485,11 +491,11 @@ class Cluster:
             self._state = self._state.fork()
         return self._state
 
-    def _read(self, manifest: Manifest) -> tuple[ResourceType[Any], Any]:
-        resource = resource_of(manifest)
+    def _read(self, manifest: object) -> tuple[ResourceType[Any], Any]:
+        resource = resource_of(manifest) if isinstance(manifest, Mapping) else None
         if resource is None:
             raise ManifestError("expected an object of a kind that schedulers read, with apiVersion and kind")
-        return resource, read_manifest(self._state.admission.admit(manifest, resource), resource)
+        return resource, read_manifest(self._state.admission.admit(cast(Manifest, manifest), resource), resource)
 
     def _put(self, resource: ResourceType[Any], item: Any) -> None:
         try:

@@ -46,7 +46,7 @@ def read_objects(text: bytes, name: str) -> Iterator[Found]:
     """
     for number, document in enumerate(_documents(text, name), start=1):
         if document is not None:
-            yield from _unfolded(document, f"{name}: document {number}")
+            yield from unfolded(document, f"{name}: document {number}")
 
 
 def _documents(text: bytes, name: str) -> list[Any]:
@@ -63,7 +63,12 @@ def _documents(text: bytes, name: str) -> list[Any]:
         raise ManifestError(f"{name}: nested too deep") from None
 
 
-def _unfolded(content: Any, where: str, lists: int = 0) -> Iterator[Found]:
+def unfolded(content: Any, where: str, lists: int = 0) -> Iterator[Found]:
+    """The object, or those in it, if it is a list.
+
+    Raises:
+        ManifestError: it is no object of a kind.
+    """
     if not isinstance(content, dict):
         raise ManifestError(f"{where}: expected an object, got {_json_type(content)}")
     kind, version = content.get("kind"), content.get("apiVersion")
@@ -84,7 +89,7 @@ def _unfolded(content: Any, where: str, lists: int = 0) -> Iterator[Found]:
     inherited = {} if kind == "List" else {"apiVersion": version, "kind": kind.removesuffix("List")}
     for index, item in enumerate(items):
         below = f"{where}: items[{index}]"
-        yield from _unfolded({**inherited, **item} if isinstance(item, dict) else item, below, lists + 1)
+        yield from unfolded({**inherited, **item} if isinstance(item, dict) else item, below, lists + 1)
 
 
 def _json_type(content: Any) -> str:

@@ -53,7 +53,24 @@ def test_a_manifest_that_cannot_be_read_is_named_with_its_field():
         Cluster.load([node("n1"), web(priority="high")])
 
 
-def test_a_pod_class_gives_pods_their_priority():
+def test_a_list_as_kubectl_prints_it_is_loaded():
+    cluster = Cluster.load(
+        {
+            "kind": "List",
+            "apiVersion": "v1",
+            "items": [node("n1"), {"kind": "PodList", "apiVersion": "v1", "items": [web()]}],
+        }
+    )
+    assert (len(cluster.nodes), on(cluster)) == (1, {"web": ""})
+
+
+@pytest.mark.parametrize("objects", [["n1"], [{"kind": "Node"}], [None]])
+def test_what_is_no_manifest_is_refused(objects):
+    with pytest.raises(ManifestError, match=r"objects\[0\]"):
+        Cluster.load(objects)
+
+
+def test_a_priority_class_gives_pods_their_priority():
     urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 7}
     cluster = Cluster.load([node("n1"), urgent])
     assert cluster.place(web(priorityClassName="urgent")).pod.priority == 7
@@ -223,6 +240,9 @@ def test_other_objects_count_from_the_next_question_on():
         (lambda cluster: cluster.remove("ConfigMap", "c"), "no scheduler reads objects of kind 'ConfigMap'"),
         (lambda cluster: cluster.remove("Node", "n1", "default"), "namespace: objects of kind Node have none"),
         (lambda cluster: cluster.add({"kind": "Node"}), "with apiVersion and kind"),
+        (lambda cluster: cluster.add("n3"), "with apiVersion and kind"),
+        (lambda cluster: cluster.place(node("n3")), "kind: expected a Pod, got a Node"),
+        (lambda cluster: cluster.place({**web(), "apiVersion": "apps/v1", "kind": "Deployment"}), "kind"),
         (lambda cluster: cluster.drain("n9"), "there is no Node n9"),
     ],
 )
