@@ -1,8 +1,8 @@
-"""Carrying decisions out: one task per pod through permit, prebind, bind and postbind; status and Events.
+"""Carries decisions out: runs a pod's binding cycle (permit, prebind, bind, postbind), writes status and Events.
 
-Owns the order of a binding cycle, the pods waiting at Permit, what an answer to a binding means, how victims are made
-to go, how extenders are asked, and Events on their way out. Never decides where a pod goes and never undoes a decision:
-the daemon does, from the outcome. Knows neither queues nor plugins.
+Owns the order of a binding cycle, the pods waiting at Permit, the interpretation of responses to a binding, the
+eviction of victims, the requests to extenders, and the writing of Events. Never decides where a pod goes and never
+undoes a decision: the daemon does, from the outcome. Refers neither to queues nor to plugins.
 """
 
 from podium.binder.api_client import ApiClient

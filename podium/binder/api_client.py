@@ -1,11 +1,11 @@
-"""Writes about pods and for them: the binding, the status of those that were not bound, changes that plugins ask for.
+"""Writes for pods: the binding, the status of pods that were not bound, and changes that plugins ask for.
 
-Owns what an API server's answer, or its silence, means for these writes. Never guesses: where a binding or a change may
-or may not have happened, the object is read again.
+Owns what a response of the API server, or its absence, means for these writes. Never guesses: if it is unknown whether
+a binding or a change has happened, the object is read again.
 
 Source: kubernetes pkg/scheduler/framework/plugins/defaultbinder and pkg/scheduler/util/utils.go, v1.36.2.
-Differs: upstream takes a lost answer for a failure and leaves it to the pod's next update to say otherwise, and takes
-most senseless answers for a success; here they count as lost.
+Differs: upstream treats a lost response as a failure until the next update of the pod says otherwise, and most invalid
+responses as a success; podium treats both as an unknown outcome.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _STATUS_RETRIED = (*_DELETE_RETRIED, Conflict)
 _encode = msgspec.json.Encoder().encode
 
 
-class RoomTaken(ApiError):  # noqa: N818 - what has happened, as in `objects.api_errors`
-    """The node was filled before the binding was sent."""
+class RoomTaken(ApiError):  # noqa: N818 - named after what happened, as in `objects.api_errors`
+    """Another scheduler filled the node before the binding was sent."""
 
 
 class _BindingMeta(Struct, gc=False):
@@ -108,7 +108,7 @@ _decode_pod = msgspec.json.Decoder(_SeenPod).decode
 class ApiClient:
     """Binds pods, patches their status and deletes them, through the dispatcher.
 
-    Cost: bind adds about 2 us to what the dispatcher and the session take.
+    Cost: bind adds about 2 us to the time of the dispatcher and the session.
     """
 
     def __init__(self, dispatcher: Dispatcher, clock: Clock) -> None:
@@ -117,17 +117,17 @@ class ApiClient:
         self._is_too_late: Callable[[Pod], bool] | None = None
 
     def bind_unless(self, is_too_late: Callable[[Pod], bool]) -> None:
-        """Ask this about each pod when the turn of its binding has come; `bind` then raises `RoomTaken`."""
+        """Set a check that runs just before a binding is sent; if it is true, `bind` raises `RoomTaken`."""
         self._is_too_late = is_too_late
 
     async def bind(self, pod: Pod, node_name: str) -> None:
-        """Bind the pod to the node; on return it is bound there, whether or not the server's answer got through.
+        """Bind the pod to the node; on return it is bound there, whether or not the server's response was received.
 
         Raises:
-            Conflict: the pod is bound elsewhere, is another one by now, or must not be bound.
-            NotFound: the pod is gone.
-            RoomTaken: it was not sent, see `bind_unless`.
-            ApiError: whatever else the server says; `OutcomeUnknown` where it could not be found out.
+            Conflict: the pod is bound elsewhere, was recreated, or must not be bound.
+            NotFound: the pod was deleted.
+            RoomTaken: the binding was not sent, see `bind_unless`.
+            ApiError: any other error response; `OutcomeUnknown` if the outcome could not be found out.
         """
         metadata, path = pod.metadata, _path(pod)
         body = _encode(_Binding(_BindingMeta(metadata.namespace, metadata.name, metadata.uid), _Target(node_name)))
@@ -160,16 +160,16 @@ class ApiClient:
         return compose
 
     async def is_bound(self, pod: Pod, node_name: str) -> bool:
-        """Whether the pod is bound to the node by now; False where it is not bound.
+        """Whether the pod is bound to the node; False if it is not bound at all.
 
-        Raises: `NotFound`, `Conflict` as `bind`; `OutcomeUnknown` where the pod cannot be read.
+        Raises: `NotFound`, `Conflict` as `bind`; `OutcomeUnknown` if the pod cannot be read.
         """
         return await self._is_bound(pod, node_name, _path(pod), OutcomeUnknown("the pod may be bound"))
 
     async def read_failure(self, pod: Pod) -> str:
-        """The reason that the pod has failed with; empty if it has not, or is another one by now.
+        """The reason with which the pod failed; empty if it has not failed, or was recreated.
 
-        Raises: ApiError where the pod cannot be read.
+        Raises: ApiError if the pod cannot be read.
         """
         answer = await self._dispatcher.send(Priority.STATUS, "GET", _path(pod), namespace=pod.metadata.namespace)
         seen = _seen(pod, answer)
@@ -179,15 +179,15 @@ class ApiClient:
     async def patch_status(
         self, pod: Pod, *, condition: PodCondition | None = None, nominated_node_name: str | None = None
     ) -> bool:
-        """Set a condition or the nominated node, where that changes anything; see `status_patch`.
+        """Set a condition or the nominated node, if that changes anything; see `status_patch`.
 
         Returns:
-            False where nothing had to be changed.
+            False if nothing had to be changed.
 
         Raises:
-            NotFound: the pod is gone.
-            Invalid: another pod has its name by now.
-            ApiError: the last of four tries has failed, or trying again would not help.
+            NotFound: the pod was deleted.
+            Invalid: another pod has its name now.
+            ApiError: four tries have failed, or the error is not worth a retry.
         """
         patch = status_patch(pod, self._clock.now(), condition=condition, nominated_node_name=nominated_node_name)
         if patch is None:
@@ -196,27 +196,27 @@ class ApiClient:
         return True
 
     async def send_status(self, pod: Pod, compose: Compose) -> None:
-        """Patch the pod's status with what `compose` says when the turn of the write has come.
+        """Patch the pod's status with what `compose` returns when the write is sent.
 
         Raises: as `patch_status`.
         """
         await self._patch_status(pod, compose)
 
     async def remove_condition(self, pod: Pod, kind: str) -> None:
-        """Take the condition of that type away.
+        """Remove the condition of that type.
 
         Raises: as `patch_status`.
         """
         await self._patch_status(pod, condition_removal(pod, kind))
 
     async def delete_pod(self, pod: Pod) -> bool:
-        """Delete this very pod, with the grace that its spec asks for.
+        """Delete this very pod, with the grace period in its spec.
 
         Returns:
-            False where it is gone already, even if another pod has its name.
+            False if it was deleted already, even if another pod has its name now.
 
         Raises:
-            ApiError: the last of four tries has failed, or trying again would not help.
+            ApiError: four tries have failed, or the error is not worth a retry.
         """
         body = _encode(_DeleteOptions(_Preconditions(pod.uid)))
         try:
@@ -239,7 +239,7 @@ class ApiClient:
         retried: tuple[type[ApiError], ...],
         check: Callable[[bytes, str, str, ObjectMeta], None],
     ) -> None:
-        """Make a write that may as well be made twice, up to four times, until the answer passes the check."""
+        """Make an idempotent write, with up to four tries, until the response passes the check."""
         failure: ApiError | None = None
         is_sent = True
 
@@ -271,17 +271,17 @@ class ApiClient:
         raise failure
 
     async def patch(self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any]) -> ObjectT:
-        """Merge the change, a JSON merge patch, into the object, if it is still as it was when `item` was read.
+        """Apply the change, a JSON merge patch, to the object, if it is unchanged since `item` was read.
 
         Raises: as `patch_object`.
         """
         return await patch_object(self._dispatcher, resource, item, change)
 
     async def _settle(self, pod: Pod, node_name: str, path: str, body: bytes, doubt: ApiError) -> None:
-        """Find out whether a binding in doubt has happened, and make it again where it has not.
+        """Find out whether a binding with an unknown outcome has happened, and send it again if it has not.
 
-        A write that was lost on its way can still arrive after the pod was read unbound. So a conflict does not end
-        the doubt either: it may be with that very write.
+        A delayed request can still arrive after the pod was read unbound. So a conflict does not settle the question
+        either: the conflict may be with that very request.
         """
         for tries_left in reversed(range(_BIND_TRIES)):
             if await self._is_bound(pod, node_name, path, doubt):
@@ -311,14 +311,14 @@ class ApiClient:
                 doubt = error
 
     async def _is_bound(self, pod: Pod, node_name: str, path: str, doubt: ApiError) -> bool:
-        """Whether the pod is bound to the node; False where it is not bound.
+        """Whether the pod is bound to the node; False if it is not bound at all.
 
-        Raises: `NotFound`, `Conflict` as `bind`; `OutcomeUnknown` where the pod cannot be read.
+        Raises: `NotFound`, `Conflict` as `bind`; `OutcomeUnknown` if the pod cannot be read.
         """
         seen = await self._read(pod, path, doubt)
         if seen.metadata.uid != pod.uid:
             raise Conflict(
-                f'pod "{pod.key}" is another one by now: its uid is {seen.metadata.uid}, not {pod.uid}',
+                f'pod "{pod.key}" was recreated: its uid is {seen.metadata.uid}, not {pod.uid}',
                 code=409,
                 reason="Conflict",
             )
@@ -345,7 +345,7 @@ class ApiClient:
 
 
 def _seen(pod: Pod, answer: bytes) -> _SeenPod:
-    """What is read of the pod, or of another one that has its name by now. Raises: `Malformed`."""
+    """The decoded response: the pod, or another one that has its name now. Raises: `Malformed`."""
     seen = read(_decode_pod, answer, lambda: f"pod {pod.key}")
     if (seen.metadata.namespace, seen.metadata.name) != (pod.metadata.namespace, pod.metadata.name):
         raise Malformed(f"asked for pod {pod.key}, answered with {seen.metadata.namespace}/{seen.metadata.name}")
@@ -353,5 +353,5 @@ def _seen(pod: Pod, answer: bytes) -> _SeenPod:
 
 
 def _path(pod: Pod) -> str:
-    # Names and namespaces that an API server lets through need no percent-encoding.
+    # Names and namespaces that an API server accepts need no percent-encoding.
     return f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"

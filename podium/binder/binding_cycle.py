@@ -1,7 +1,7 @@
-"""One pod's way from its decision to its node: permit, prebind, bind, postbind.
+"""One pod's binding cycle: permit, prebind, bind, postbind.
 
-Owns the order of the steps and the words of their failures. Never undoes anything: whoever asked for the binding
-unreserves, forgets and requeues, from the outcome.
+Owns the order of the steps and the messages of their failures. Never undoes anything: the caller unreserves, forgets
+and requeues, from the outcome.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (bindingCycle) and framework/runtime/framework.go, v1.36.2.
 Differs: an extension point without plugins is not measured; a pod that is stopped during PreBind fails with the cause
@@ -33,56 +33,56 @@ log = get_logger("binder")
 
 
 class BindingPlugins(Protocol):
-    """The plugins of a profile that carry decisions out, each in its order."""
+    """The plugins of a profile that run in the binding cycle, in their configured order."""
 
     @property
     def pre_bind(self) -> Sequence[PreBindPlugin]:
-        """Make ready."""
+        """Prepare the binding."""
 
     @property
     def bind(self) -> Sequence[BindPlugin]:
-        """The first that does not skip binds."""
+        """Bind; the first plugin that does not skip binds the pod."""
 
     @property
     def post_bind(self) -> Sequence[PostBindPlugin]:
-        """Are told."""
+        """Run after the pod was bound."""
 
 
 class StatusWriter(Protocol):
-    """Where the nominated node is written; `ApiClient` is one."""
+    """Writes the nominated node; `ApiClient` is one."""
 
     def patch_status(self, pod: Pod, *, nominated_node_name: str | None = None) -> Awaitable[bool]:
         """Set the pod's nominated node."""
 
 
 class Recorder(Protocol):
-    """Where Events go; `EventRecorder` is one."""
+    """Records Events; `EventRecorder` is one."""
 
     def record(self, event: Event) -> None:
-        """Take the Event and return at once."""
+        """Queue the Event and return at once."""
 
 
 class BindingExtenders(Protocol):
-    """The extenders that bind; `ExtenderPool` is one."""
+    """The extenders that bind pods; `ExtenderPool` is one."""
 
     def bind(self, pod: Pod, node_name: str) -> Awaitable[Status | None]:
-        """Have the pod bound by an extender; Skip where none does."""
+        """Have the pod bound by an extender; Skip if no extender binds it."""
 
 
 class BindingObserver(Protocol):
-    """Is told how long things took, in seconds of the injected clock; `status` is a `Code.label`."""
+    """Receives durations, in seconds of the injected clock; `status` is a `Code.label`."""
 
     def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
         """All plugins of an extension point have run for a pod."""
 
     def observe_plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
-        """One plugin has run; told only of the attempts that are measured so closely."""
+        """One plugin has run; called only for the attempts whose plugins are measured."""
 
     def observe_permit_wait(self, status: str, seconds: float) -> None:
-        """A pod's wait at Permit is over."""
+        """A pod's wait at Permit has ended."""
 
     def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
-        """A plugin has raised something else than an error of the API server's."""
+        """A plugin has raised an exception other than an API server's error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,9 @@ class BindPod:
     """The instruction to bind an assumed pod.
 
     Args:
-        on_permit_passed: called once, when the pod can no longer turn out to be unschedulable: the queue may forget
-            the events it has kept for it.
-        measure_plugins: whether every plugin's time is reported.
+        on_permit_passed: called once, when the pod can no longer become unschedulable: the queue may drop the events
+            that it has recorded for the pod.
+        measure_plugins: whether the duration of every plugin is reported.
     """
 
     pod: Pod
@@ -105,15 +105,15 @@ class BindPod:
 
 @dataclass(frozen=True, slots=True)
 class BindOutcome:
-    """What became of an instruction.
+    """The outcome of an instruction to bind.
 
     Attributes:
-        status: why the pod is not bound, with the plugin's name where it was one; None if it is bound.
-        stage: the stage reached, or that in which it failed.
-        ended_at_s: when it was bound, or failed, on the monotonic clock; PostBind not counted.
+        status: why the pod is not bound, with the plugin's name if a plugin is the cause; None if it is bound.
+        stage: the stage reached, or the one that failed.
+        ended_at_s: when it was bound, or failed, on the monotonic clock; excludes PostBind.
 
-    A rejection at `WAITING_ON_PERMIT` means that the pod is unschedulable by that plugin; all later failures mean
-    that it is to be tried again.
+    A rejection at `WAITING_ON_PERMIT` means that this plugin found the pod unschedulable; all later failures mean that
+    the pod is to be retried.
     """
 
     status: Status | None
@@ -122,24 +122,24 @@ class BindOutcome:
 
     @property
     def is_bound(self) -> bool:
-        """Whether the pod has its node."""
+        """Whether the pod is bound."""
         return self.status is None
 
     @property
     def has_failed_at_permit(self) -> bool:
-        """Whether its wait did not end well."""
+        """Whether the wait at Permit ended with a rejection or an error."""
         return self.stage is BindingStage.WAITING_ON_PERMIT and self.status is not None
 
     @property
     def is_rejected_at_permit(self) -> bool:
-        """Whether the pod was found unschedulable while it waited."""
+        """Whether the pod was rejected while it waited at Permit."""
         return self.has_failed_at_permit and self.status is not None and self.status.is_rejected
 
 
 class Binder:
-    """Carries out instructions to bind, one task for each.
+    """Carries out instructions to bind, each in a task of its own.
 
-    Cost: for a pod without PreBind work that nobody makes wait, about 6 us besides what its bind plugin takes.
+    Cost: about 6 us plus the bind plugin's time, for a pod without PreBind work or a wait at Permit.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Binder:
         self.extenders = extenders
 
     async def bind_pod(self, instruction: BindPod) -> BindOutcome:
-        """Take the pod through its binding cycle. Raises nothing but cancellation."""
+        """Run the pod's binding cycle. Raises nothing but cancellation."""
         cycle = _BindingCycle(self, instruction)
         status = await cycle.run_to_bind()
         if status is not None:
@@ -176,7 +176,7 @@ class Binder:
 
 
 class _BindingCycle:
-    """The steps for one pod; each answers None or the status that ends the cycle."""
+    """The steps for one pod; each returns None or the status that ends the cycle."""
 
     __slots__ = ("_binder", "_instruction", "stage")
 
@@ -186,7 +186,7 @@ class _BindingCycle:
         self.stage = BindingStage.STARTED
 
     async def run_to_bind(self) -> Status | None:
-        """Every step up to the binding itself."""
+        """Run every step up to the binding itself."""
         instruction = self._instruction
         waiting = self._binder.waiting_pods.get(instruction.pod.uid)
         groups: list[list[PreBindPlugin]] = []
@@ -200,7 +200,7 @@ class _BindingCycle:
         return await self._bind()
 
     async def post_bind(self) -> None:
-        """Tell the PostBind plugins; what they do wrong is logged and changes nothing."""
+        """Run the PostBind plugins; their failures are logged and have no other effect."""
         instruction = self._instruction
         started_s = self._binder.clock.monotonic()
         for plugin in instruction.plugins.post_bind:
@@ -210,7 +210,7 @@ class _BindingCycle:
         self._report("PostBind", None, started_s)
 
     async def _prepare(self, waiting: WaitingPod | None, groups: list[list[PreBindPlugin]]) -> Status | None:
-        """Ask the PreBind plugins what they have to do, announce the node, and wait until the pod may go."""
+        """Run PreBindPreFlight, write the nominated node, and wait until Permit lets the pod go."""
         instruction, binder = self._instruction, self._binder
         try:
             status = self._pre_flight(groups)
@@ -223,7 +223,7 @@ class _BindingCycle:
             binder.waiting_pods.remove(instruction.pod.uid)
 
     def _pre_flight(self, groups: list[list[PreBindPlugin]]) -> Status | None:
-        """Put the plugins that have work into groups that may run at the same time."""
+        """Put the plugins that have PreBind work into groups that may run concurrently."""
         instruction = self._instruction
         if not instruction.plugins.pre_bind:
             return None
@@ -246,7 +246,7 @@ class _BindingCycle:
         return error
 
     async def _nominate(self) -> None:
-        """Let others know where the pod is about to go. That they do not know does not stop it."""
+        """Write the pod's target node to its status for other components. A failure does not stop the cycle."""
         instruction = self._instruction
         try:
             await self._binder.statuses.patch_status(instruction.pod, nominated_node_name=instruction.node_name)
@@ -268,7 +268,7 @@ class _BindingCycle:
         return error_status(f"waiting on permit for pod: {status.message}").by(status.plugin)
 
     async def _pre_bind(self, groups: list[list[PreBindPlugin]]) -> Status | None:
-        """Run the groups one after the other, unless somebody stops the pod."""
+        """Run the groups one after the other, unless the pod is stopped meanwhile."""
         self._move(BindingEvent.PRE_BIND_STARTED)
         uid, pods = self._instruction.pod.uid, self._binder.pods_in_pre_bind
         started_s = self._binder.clock.monotonic()
@@ -289,7 +289,7 @@ class _BindingCycle:
         return status
 
     async def _pre_bind_group(self, group: list[PreBindPlugin]) -> Status | None:
-        """Run the plugins of a group at the same time; the first failure stops the others."""
+        """Run the plugins of a group concurrently; the first failure cancels the others."""
         if len(group) == 1:
             return await self._pre_bind_one(group[0])
         failures: list[Status] = []

@@ -1,4 +1,4 @@
-"""The stages of a binding cycle, as a table."""
+"""The stages of a binding cycle, as a transition table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from podium.lib.state_table import StateTable
 
 
 class BindingStage(enum.IntEnum):
-    """How far the binding of a pod has come."""
+    """The stage that a pod's binding cycle has reached."""
 
     STARTED = 0
     WAITING_ON_PERMIT = 1
@@ -19,7 +19,7 @@ class BindingStage(enum.IntEnum):
 
 
 class BindingEvent(enum.IntEnum):
-    """What moves a binding on."""
+    """What moves a binding cycle to its next stage."""
 
     PERMIT_AWAITED = 0
     PRE_BIND_STARTED = 1

@@ -1,7 +1,7 @@
-"""Changes of any object, at the version they were decided on.
+"""Patches any object at the resource version that the change was decided on.
 
-Owns what a lost answer to such a change means. Never guesses: the object is read again, and the change is made again
-only where it has not happened. Made twice at one version, it can happen only once.
+Owns what a lost response to such a patch means. Never guesses: the object is read again, and the patch is repeated only
+if it has not been applied. Two patches with one resource version can be applied only once.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _READ_PAUSES_S: Final = (0.0, 0.1, 0.5, 2.0)
 async def patch_object(
     dispatcher: Dispatcher, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any]
 ) -> ObjectT:
-    """Merge the change into the object, if it is still as it was when `item` was read.
+    """Merge the change into the object, if it is unchanged since `item` was read.
 
     Returns:
-        The object's state with the change, whether or not the server's answer got through.
+        The object with the change applied, whether or not the server's response was received.
 
     Raises:
         Conflict: the object has changed since.
-        NotFound: it is gone.
-        ApiError: whatever else the server says; one that `may_have_happened` where it could not be found out.
+        NotFound: the object was deleted.
+        ApiError: any other error response; one that `may_have_happened` if the outcome could not be found out.
     """
     path, version = resource.object_path(item), item.metadata.resource_version
     metadata = {**change.get("metadata", {}), "resourceVersion": version}
@@ -51,7 +51,7 @@ async def patch_object(
         except Conflict as error:
             if doubt is None:
                 raise
-            doubt = error  # perhaps with the very write whose answer was lost
+            doubt = error  # perhaps a conflict with the very write whose response was lost
         except ApiError as error:
             if not error.may_have_happened:
                 raise
@@ -69,7 +69,7 @@ async def patch_object(
 async def _read(
     dispatcher: Dispatcher, resource: ResourceType[ObjectT], item: ObjectT, path: str, doubt: ApiError
 ) -> Any:
-    """The object of that name, which may be another one by now."""
+    """The object of that name, which may be a different object by now."""
     named = ObjectMeta(name=item.metadata.name, namespace=item.metadata.namespace)
     for pause_s in _READ_PAUSES_S:
         await anyio.sleep(pause_s)
@@ -85,7 +85,7 @@ async def _read(
 
 
 def _contains(seen: Any, change: Any) -> bool:
-    """Whether the object has everything that the change sets."""
+    """Whether the object contains everything that the change sets."""
     if not isinstance(change, Mapping):
         return bool(seen == change)
     return isinstance(seen, Mapping) and all(_contains(seen.get(key), value) for key, value in change.items())

@@ -1,12 +1,12 @@
-"""Calls of the plugins that carry decisions out.
+"""Calls the plugins of the binding cycle.
 
-Owns what becomes of a failure in such a plugin: an error status that names the plugin and the extension point. Whatever
-a plugin raises is its failure, SystemExit, GeneratorExit and CancelledError too; only a cancellation of the binding
-cycle itself goes through, and the plugin is given time to clean up.
+Owns how a failure of such a plugin is reported: as an error status that names the plugin and the extension point.
+Anything that a plugin raises is its failure, also SystemExit, GeneratorExit and CancelledError; only a cancellation of
+the binding cycle itself propagates, and the plugin is given time to clean up.
 
 Source: kubernetes pkg/scheduler/framework/runtime/framework.go, v1.36.2 (RunPreBindPreFlights, RunPreBindPlugins,
 RunBindPlugins).
-Differs: a plugin of one's own runs in a task of its own: what it does to its task does not reach the binding cycle.
+Differs: an out-of-tree plugin runs in a task of its own: what it does to its task does not affect the binding cycle.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _MAY_ANSWER: Final = (Code.SKIP, *MAY_REJECT)
 _CLEAN_UP_S_MAX: Final = 5.0
 
 
-class PluginRaised(PluginError):  # noqa: N818 - it says what has happened
-    """A plugin raised what is the cause of this."""
+class PluginRaised(PluginError):  # noqa: N818 - named after what happened
+    """A plugin raised an exception, which is the cause of this one."""
 
 
 AsyncMethod = Callable[[CycleState, Pod, str], Awaitable[Status | None]]
@@ -48,7 +48,7 @@ AsyncMethod = Callable[[CycleState, Pod, str], Awaitable[Status | None]]
 async def outcome_of(
     method: AsyncMethod, plugin: Plugin, point: str, state: CycleState, pod: Pod, node_name: str
 ) -> Status | None:
-    """What the plugin answers: None for success, a rejection or Skip with its name on it, or an error."""
+    """The plugin's result: None for success, a rejection or Skip with the plugin's name, or an error."""
     try:
         # A task costs 20 us, and podium's own plugins neither cancel themselves nor exit.
         if plugin.name in IN_TREE_PLUGINS:
@@ -70,7 +70,7 @@ async def outcome_of(
 
 
 def answering_nothing(method: Callable[[CycleState, Pod, str], Awaitable[object]]) -> AsyncMethod:
-    """The method, failing where it answers anything at all."""
+    """Wrap the method so that returning anything at all is an error."""
 
     async def call(state: CycleState, pod: Pod, node_name: str) -> None:
         demand_nothing(await method(state, pod, node_name))
@@ -79,7 +79,7 @@ def answering_nothing(method: Callable[[CycleState, Pod, str], Awaitable[object]
 
 
 async def _apart(method: AsyncMethod, state: CycleState, pod: Pod, node_name: str) -> object:
-    """What the method answers or raises, from a task of its own, which is cancelled when this one is."""
+    """What the method returns or raises, run in a task of its own, which is cancelled when this one is."""
 
     async def call() -> tuple[object, BaseException | None]:
         try:
@@ -98,7 +98,7 @@ async def _apart(method: AsyncMethod, state: CycleState, pod: Pod, node_name: st
             await asyncio.wait((task,))
         raise
     if task.cancelled():
-        raise PluginError("CancelledError, though nobody has cancelled it")
+        raise PluginError("CancelledError, though the plugin was not cancelled")
     answer, error = task.result()
     if isinstance(error, GeneratorExit):
         raise PluginError(words_of(error)) from error
@@ -113,13 +113,13 @@ def _is_cancelled() -> bool:
 
 
 def failure(status: Status, plugin: Plugin, point: str) -> Status:
-    """A status that the extension point does not allow, or an error, as an error in the framework's words."""
+    """An error, or a status that the extension point does not allow, as an error with the framework's message."""
     words = status.message if status.error is None else ", ".join((_words(status.error), *status.reasons))
     return _error(f"running {point} plugin", plugin, status.error, words)
 
 
 def pre_flight(plugin: PreBindPlugin, state: CycleState, pod: Pod, node_name: str) -> tuple[bool, Status | None]:
-    """Whether the plugin's PreBind may run beside its neighbours; and None, Skip or an error."""
+    """Whether the plugin's PreBind may run concurrently with its neighbours; and None, Skip or an error."""
     try:
         result, answer = plugin.pre_bind_pre_flight(state, pod, node_name)
         status, parallel = demand_status(answer, _MAY_ANSWER), _is_parallel(result)
@@ -154,7 +154,7 @@ def _raised(doing: str, plugin: Plugin, cause: BaseException) -> Status:
 
 
 def raised_in(status: Status | None) -> BaseException | None:
-    """What the plugin raised that answered so, unless it is only what the API server has told it."""
+    """The exception that the plugin raised, unless it is just an error of the API server."""
     if status is None or not isinstance(status.error, PluginRaised):
         return None
     cause = status.error.__cause__
@@ -168,5 +168,5 @@ def _error(doing: str, plugin: Plugin, cause: BaseException | None, words: str) 
 
 
 def _words(error: BaseException) -> str:
-    """The error's words; of an API server's answer only the message, without its code, as upstream has it."""
+    """The error's message; for an API server's error only the message, without its code, as upstream has it."""
     return error.message if isinstance(error, ApiError) else words_of(error)

@@ -1,6 +1,6 @@
-"""Pods whose PreBind plugins are at work: the last moment at which preemption can still stop them.
+"""Pods whose PreBind plugins are running: the last moment at which preemption can still stop them.
 
-Owns the cancellation of that work and its cause. Never decides whom to preempt.
+Owns the cancellation of PreBind and its cause. Never decides which pods to preempt.
 
 Source: kubernetes pkg/scheduler/framework/runtime/pods_in_prebind_map.go, v1.36.2.
 """
@@ -11,7 +11,7 @@ import anyio
 
 
 class PodInPreBind:
-    """One pod's PreBind: cancellable until it is marked as done."""
+    """One pod's PreBind, which can be cancelled until it is marked as done."""
 
     __slots__ = ("_is_pre_bound", "cause", "scope")
 
@@ -21,7 +21,7 @@ class PodInPreBind:
         self._is_pre_bound = False
 
     def cancel(self, cause: str) -> bool:
-        """Stop the work, the first cause given being the pod's error. Returns False where the pod is past stopping."""
+        """Stop PreBind; the first cause becomes the pod's error. Returns False if it is too late to stop the pod."""
         if self._is_pre_bound:
             return False
         if self.cause is None:
@@ -30,7 +30,7 @@ class PodInPreBind:
         return True
 
     def mark_pre_bound(self) -> bool:
-        """From here on the pod cannot be stopped. Returns False where it has been stopped before."""
+        """Mark PreBind as done: the pod can no longer be stopped. Returns False if it was stopped before."""
         self._is_pre_bound = self.cause is None
         return self._is_pre_bound
 
@@ -44,14 +44,14 @@ class PodsInPreBind:
         self._by_uid: dict[str, PodInPreBind] = {}
 
     def add(self, uid: str) -> PodInPreBind:
-        """PreBind of the pod begins."""
+        """PreBind of the pod has started."""
         pod = self._by_uid[uid] = PodInPreBind()
         return pod
 
     def get(self, uid: str) -> PodInPreBind | None:
-        """The pod of that uid, None where it is not in PreBind."""
+        """The pod with that uid; None if it is not in PreBind."""
         return self._by_uid.get(uid)
 
     def remove(self, uid: str) -> None:
-        """The pod's binding cycle is over."""
+        """The pod's binding cycle has ended."""
         self._by_uid.pop(uid, None)

@@ -1,15 +1,15 @@
-"""Preemption carried out: the victims of a pod are told to go, while the pod itself is held back.
+"""Carries out preemptions: deletes the victims of a pod, while the pod itself is held back.
 
-Owns who is making room for whom, the order in which victims go, and what their pods are told. Never chooses victims
-and never binds the pod they make room for: that comes up again when the room is there.
+Owns which pod preempts which, the order in which victims are deleted, and the conditions and Events they get. Never
+chooses victims and never binds the preemptor: that pod is attempted again when the victims are gone.
 
 Source: kubernetes pkg/scheduler/framework/preemption/executor.go, v1.36.2; KEP-4832.
-Differs: a victim is deleted by uid, so that no other pod of its name can be hit, and deletes that cannot have happened
-are tried again as status patches are. Where the delete of a victim fails for good, the condition that announced it is
-taken back. A failure does not stop the deletes of other victims that are under way, only that of the last; and the pod
-is tried again a second later, not at once, so that a server that refuses is not asked over and over. A pod that an
-event would have woken while it was held back is tried afterwards, once its victims are seen to go: the events that are
-left need not be such as wake it.
+Differs: a victim is deleted by uid, so that no other pod of its name can be deleted, and deletes that cannot have
+happened are retried as status patches are. If the delete of a victim fails for good, the condition that announced it is
+removed. A failure does not stop the deletes of other victims that are under way, only that of the last; and the pod is
+retried a second later, not at once, so that a server that refuses is not asked over and over. A pod that was gated when
+an event would have requeued it is retried once the watch shows its victims going: the remaining events may not be ones
+that requeue it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _RELEASE_EVERY_S: Final = 1.0
 
 
 class Evictor(Protocol):
-    """What is written about victims, and about pods that lose their nomination; `ApiClient` is one."""
+    """Writes to victims, and to pods that lose their nomination; `ApiClient` is one."""
 
     def patch_status(
         self, pod: Pod, *, condition: PodCondition | None = None, nominated_node_name: str | None = None
@@ -48,31 +48,31 @@ class Evictor(Protocol):
         """Set a condition or the nominated node."""
 
     def remove_condition(self, pod: Pod, kind: str) -> Awaitable[None]:
-        """Take a condition away."""
+        """Remove a condition."""
 
     def delete_pod(self, pod: Pod) -> Awaitable[bool]:
-        """Delete this very pod; False where it is gone already."""
+        """Delete this very pod; False if it was deleted already."""
 
 
 class PreemptionObserver(Protocol):
-    """Is told of preemptions."""
+    """Counts preemptions."""
 
     def count_preemption_attempt(self) -> None:
         """A pod has looked for victims."""
 
     def observe_victims(self, victims: int) -> None:
-        """A preemption begins that has so many victims."""
+        """A preemption with this many victims has started."""
 
 
 class PreemptionsUnderWay:
-    """Who makes room for whom. Implements `podium.framework.contract.interface.Preemptions`.
+    """The preemptions under way. Implements `podium.framework.contract.interface.Preemptions`.
 
     Args:
-        lookup: the pod of that key as the API server last had it.
-        spares: whether a pod is nobody's victim, whatever its priority.
-        loops: who notices them; None for nobody.
+        lookup: the latest version of the pod with that key that the API server has sent.
+        spares: whether a pod must never be a victim, whatever its priority.
+        loops: detects preemption loops; None disables the detection.
 
-    Invariant: a pod is in here from the decision to preempt until its last victim has been told to go.
+    Invariant: contains a pod from the decision to preempt until the delete of its last victim was requested.
     """
 
     def __init__(
@@ -94,22 +94,22 @@ class PreemptionsUnderWay:
         self._observer.count_preemption_attempt()
 
     def spares(self, victim: Pod) -> bool:
-        """Whether the pod stays, whoever wants its room."""
+        """Whether the pod must not be a victim of any preemptor."""
         return self._spares(victim)
 
     def held_back_from(self, pod: Pod) -> Collection[str]:
-        """The nodes where the pod would only go on with a loop."""
+        """The nodes where the pod must not preempt for now, to break a loop."""
         return () if self._loops is None else self._loops.held_back_from(pod)
 
     def released(self) -> Sequence[Pod]:
-        """The pods that were held back from a node and no longer are; each is named once."""
+        """The pods that are no longer held back from a node; each is returned once."""
         return () if self._loops is None else self._loops.released()
 
     def is_preempting(self, uid: str) -> bool:
-        """Whether victims of the pod are still to be told to go.
+        """Whether deletes of the pod's victims are still to be requested.
 
-        The last one's end is read off the cluster: the event that tells of it may come before our request returns,
-        and must find the pod ready to be tried.
+        For the last victim, the watch decides: its delete event may arrive before the response to the delete, and must
+        find the pod ready to be requeued.
         """
         preemption = self._of.get(uid)
         if preemption is None:
@@ -119,28 +119,28 @@ class PreemptionsUnderWay:
         return self.stays(preemption.victims[-1])
 
     def stays(self, victim: Pod) -> bool:
-        """Whether the pod is there and is not seen to go."""
+        """Whether the pod exists and is not being deleted."""
         now = self._lookup(victim.key)
         return now is not None and now.uid == victim.uid and not now.is_terminating
 
     def begin(self, preemption: Preemption, chosen: int) -> None:
-        """Hold the pod back; so many victims were chosen, those included that are on their way out already."""
+        """Hold the pod back. `chosen` is the number of victims, including those that are being deleted already."""
         self._observer.observe_victims(chosen)
         if self._loops is not None:
             self._loops.begun(preemption.preemptor, preemption.node_name, preemption.victims)
         self._of[preemption.preemptor.uid] = preemption
 
     def end(self, preemption: Preemption) -> None:
-        """All victims have been told, or that has failed. The pod may have begun another one in the meantime."""
+        """All deletes have been requested, or have failed. The pod may have started another preemption meanwhile."""
         if self._of.get(preemption.preemptor.uid) is preemption:
             del self._of[preemption.preemptor.uid]
 
 
 @dataclass(slots=True, eq=False)
 class Preemption:
-    """The instruction to make room on a node. `victims` are those that are not on their way out already.
+    """The instruction to preempt pods on a node. `victims` excludes pods that are being deleted already.
 
-    `is_at_last`: only the last of them is left.
+    `is_at_last`: whether only the last victim is left.
     """
 
     preemptor: Pod
@@ -150,13 +150,13 @@ class Preemption:
 
 
 class PreemptionExecutor:
-    """Carries preemptions out, one task for each.
+    """Carries out preemptions, each in a task of its own.
 
     Args:
-        plugin: the name under which victims that wait at Permit, or are in PreBind, are stopped.
-        nominated_to: the pods that are nominated to a node, as they are now.
-        activate: try the pod again.
-        is_gated: whether the pod was kept out of the queues when an event would have woken it.
+        plugin: the name under which victims are rejected that wait at Permit or are in PreBind.
+        nominated_to: the pods that are now nominated to a node.
+        activate: moves the pod to the active queue.
+        is_gated: whether the pod was gated when an event would have requeued it.
         takes_room: whether the pod of that uid counts on a node.
     """
 
@@ -186,10 +186,10 @@ class PreemptionExecutor:
         self._takes_room = takes_room
 
     def begin(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> Preemption | None:
-        """Hold the pod back from now on; to be called before it returns to the queue.
+        """Hold the pod back from now on; to be called before it is requeued.
 
         Returns:
-            What to carry out; None where all victims are on their way out already.
+            What to carry out; None if all victims are being deleted already.
         """
         left = [victim for victim in victims if not victim.is_terminating]
         if not left:
@@ -199,10 +199,10 @@ class PreemptionExecutor:
         return preemption
 
     async def carry_out(self, preemption: Preemption) -> bool:
-        """Tell everybody concerned; the pod can be tried again afterwards. Raises nothing but cancellation.
+        """Evict the victims; the pod can be retried afterwards. Raises nothing but cancellation.
 
         Returns:
-            Whether all went well.
+            Whether everything succeeded.
         """
         try:
             succeeded = await self._clear_lower_nominations(preemption)
@@ -223,20 +223,20 @@ class PreemptionExecutor:
         return succeeded
 
     async def wake_released(self) -> None:
-        """Try pods again that were held back from a node for a while; runs until cancelled."""
+        """Retry pods whose hold on a node has ended; runs until cancelled."""
         while True:
             await anyio.sleep(_RELEASE_EVERY_S)
             for pod in self._under_way.released():
                 self._activate(pod)
 
     async def _see_them_go(self, victims: Sequence[Pod]) -> None:
-        """Wait for the watch, which follows the answers: until then an attempt would choose the same victims again."""
+        """Wait until the watch shows the deletes: until then an attempt would choose the same victims again."""
         with anyio.move_on_after(_SEEN_S_MAX):
             while any(self._takes_room(each.uid) and self._under_way.stays(each) for each in victims):  # noqa: ASYNC110 - rare, and neither tells
                 await anyio.sleep(_LOOK_S)
 
     async def _clear_lower_nominations(self, preemption: Preemption) -> bool:
-        """Pods of lower priority that count on the same room have to look elsewhere."""
+        """Clear the nominations of pods of lower priority on the node: they have to be placed elsewhere."""
         succeeded = True
         for pod in self._nominated_to(preemption.node_name):
             if pod.priority >= preemption.preemptor.priority:
@@ -251,7 +251,7 @@ class PreemptionExecutor:
         return succeeded
 
     async def _preempt_all(self, preemption: Preemption, victims: Sequence[Pod]) -> bool:
-        """Preempt these at the same time."""
+        """Preempt these victims concurrently."""
         results: list[bool] = []
 
         async def preempt(victim: Pod) -> None:
@@ -263,7 +263,7 @@ class PreemptionExecutor:
         return all(results)
 
     async def _preempt(self, preemption: Preemption, victim: Pod) -> bool:
-        """Make one victim go; True also where it is gone already."""
+        """Preempt one victim; True also if it was deleted already."""
         in_memory = self._stop(victim)
         if not in_memory:
             try:
@@ -289,7 +289,7 @@ class PreemptionExecutor:
         return True
 
     def _stop(self, victim: Pod) -> bool:
-        """Stop a victim that is not bound yet: it gives its room back without being deleted."""
+        """Reject a victim that is not bound yet: it frees its resources without being deleted."""
         waiting = self._waiting_pods.get(victim.uid)
         if waiting is not None:
             return waiting.preempt(self._plugin, "preempted")
@@ -297,10 +297,10 @@ class PreemptionExecutor:
         return in_pre_bind is not None and in_pre_bind.cancel(f"preempted by {self._plugin}")
 
     async def _delete(self, preemption: Preemption, victim: Pod) -> bool:
-        """Announce the disruption, then delete; False where the victim is gone already."""
+        """Set the disruption condition, then delete; False if the victim was deleted already."""
         try:
             await self._evictor.patch_status(victim, condition=_disrupted(preemption.preemptor, victim))
-        except (NotFound, Invalid):  # Invalid: another pod has its name by now
+        except (NotFound, Invalid):  # Invalid: another pod has its name now
             return False
         try:
             return await self._evictor.delete_pod(victim)
@@ -310,7 +310,7 @@ class PreemptionExecutor:
             raise
 
     async def _take_back(self, victim: Pod) -> None:
-        """The victim stays after all: nobody shall think that its end, if it ends, was a disruption."""
+        """The victim is not deleted: remove the condition, so that a later end does not look like a disruption."""
         before = victim.status.condition(DISRUPTION_TARGET)
         try:
             if before is None:
@@ -318,7 +318,7 @@ class PreemptionExecutor:
             else:
                 await self._evictor.patch_status(victim, condition=before)
         except ApiError as error:
-            log.warning("Condition could not be taken back", pod=victim.key, error=str(error))
+            log.warning("Condition could not be removed", pod=victim.key, error=str(error))
 
 
 def _disrupted(preemptor: Pod, victim: Pod) -> PodCondition:

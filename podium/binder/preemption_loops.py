@@ -1,10 +1,10 @@
-"""Preemption that leads nowhere: victims come back to the node, and are told to go for the same pods once more.
+"""Detects and breaks preemption loops: victims come back to the node and are preempted for the same pods again.
 
-Owns when that is a loop, who is told, and for how long the preemptors are kept from that node. That is so where another
-scheduler gives the room that was made to the victims' successors, or where a kubelet turns the preemptor away.
+Owns when that is a loop, the Events about it, and how long the preemptors are kept from that node. Loops arise if
+another scheduler gives the freed resources to the victims' successors, or if a kubelet rejects the preemptor.
 
-A loop is one of two owners on one node: the preemptors may make room on any other node meanwhile. They are kept from
-the node for a second at first, and twice as long each time the victims come back, so that a tenant who keeps recreating
+A loop is between two owners on one node: the preemptors may preempt on any other node meanwhile. They are kept from the
+node for a second at first, and for twice as long each time the victims come back, so that a tenant who keeps recreating
 pods there cannot hold them back for long.
 
 Differs: upstream has no loop detection and keeps preempting.
@@ -25,7 +25,7 @@ from podium.objects.core import Pod
 log = get_logger("binder")
 
 LOOP_AT: Final = 3
-"""So many times victims come back until it is a loop."""
+"""How many times victims come back before that counts as a loop."""
 _WINDOW_S: Final = 600.0
 _HELD_BACK_S_MAX: Final = 300.0
 _DOUBLINGS_MAX: Final = 9
@@ -33,10 +33,10 @@ _KNOWN_MAX: Final = 10_000
 
 
 class LoopObserver(Protocol):
-    """Is told of loops."""
+    """Counts loops."""
 
     def count_preemption_loop(self) -> None:
-        """Victims have come back once too often."""
+        """Victims have come back too many times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class _Rounds:
     """How often victims of one owner have come back to a node.
 
     Attributes:
-        seen: which of its pods were there the last time.
-        preemptor: the uid of the pod that room was made for the last time.
+        seen: the owner's pods that were there the last time.
+        preemptor: the uid of the pod that preempted there the last time.
     """
 
     count: int
@@ -55,21 +55,21 @@ class _Rounds:
 
 @dataclass(slots=True)
 class _Hold:
-    """Preemptors of one owner are kept from a node. `asking` are those that would have preempted there, by uid."""
+    """A hold that keeps one owner's preemptors from a node. `asking` are the pods that it affected, by uid."""
 
     until_s: float
     asking: dict[str, Pod] = field(default_factory=dict)
 
 
 class PreemptionLoops:
-    """Notices loops, by who owns the preemptor and who the victims, and breaks them.
+    """Detects loops, by the owner of the preemptor and the owner of the victims, and breaks them.
 
-    A pod was there before and is a victim now: that is many replicas making room one after the other. A pod that has
-    come since the last time is one that comes back, unless the pod that room was made for has got its place.
+    If the victim was on the node before, many replicas are preempting one after the other. If the victim was created
+    since the last time, it has come back, unless the pod that preempted last time now runs on the node.
 
     Args:
         pods_on: the pods that count on a node.
-        tell: puts an Event on its way.
+        tell: records an Event.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class PreemptionLoops:
         """By the preemptors' owner and then by node."""
 
     def held_back_from(self, pod: Pod) -> Collection[str]:
-        """The nodes where the pod must not preempt for now: it, or another of its owner, has done so in a loop."""
+        """The nodes where the pod must not preempt for now, because pods of its owner have looped there."""
         holds = self._holds.get(_owner(pod))
         if not holds:
             return ()
@@ -99,7 +99,7 @@ class PreemptionLoops:
         return names
 
     def released(self) -> list[Pod]:
-        """Forget the holds that have ended; returns the pods that were kept from preempting meanwhile."""
+        """Drop the holds that have ended; returns the pods that they kept from preempting."""
         now_s = self._clock.monotonic()
         pods: dict[str, Pod] = {}
         for owner, holds in tuple(self._holds.items()):
@@ -110,7 +110,7 @@ class PreemptionLoops:
         return list(pods.values())
 
     def begun(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> None:
-        """The victims are about to be told to go."""
+        """The victims are about to be preempted."""
         here = list(self._pods_on(node_name))
         uids_here = {each.uid for each in here}
         for owner in dict.fromkeys(map(_owner, victims)):
@@ -142,5 +142,5 @@ class PreemptionLoops:
 
 
 def _owner(pod: Pod) -> str:
-    """What would make the pod anew; the pod's own name where nothing does."""
+    """The pod's controller, which would recreate it; the pod's own name if it has none."""
     return next((each.uid for each in pod.metadata.owner_references if each.controller), pod.key)

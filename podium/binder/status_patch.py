@@ -1,9 +1,9 @@
-"""What to change in a pod's status.
+"""Patches for a pod's status.
 
-Owns the choice of what has changed and the patch that says so. Never sends it.
+Owns the decision what has changed, and the patch for it. Never sends it.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (updatePod) and pkg/api/v1/pod/util.go (UpdatePodCondition), v1.36.2.
-Differs: the patch names the pod's uid, so that it cannot hit another pod of the same name; a message is cut after
+Differs: the patch contains the pod's uid, so that it cannot hit another pod of the same name; a message is cut after
 256 KiB.
 """
 
@@ -23,13 +23,13 @@ _UNSCHEDULABLE = "Unschedulable"
 _SCHEDULER_ERROR = "SchedulerError"
 
 MESSAGE_BYTES_MAX = 256 * 1024
-"""More would make a request that the API server refuses, however long the reasons that plugins give."""
+"""A longer message would exceed the API server's request size limit, however long the plugins' reasons are."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 def not_scheduled(pod: Pod, status: Status) -> PodCondition:
-    """The condition of a pod that an attempt with that status has not placed."""
+    """The condition of a pod whose attempt ended with that status."""
     return PodCondition(
         type=POD_SCHEDULED,
         status="False",
@@ -46,12 +46,12 @@ def status_patch(
 
     Args:
         pod: as last seen.
-        now_s: the transition time, in seconds since the epoch, where the condition's status changes.
-        condition: to be set; None leaves the conditions alone. Its own transition time is not looked at.
-        nominated_node_name: to be set, "" clears it; None leaves it alone.
+        now_s: the transition time, in seconds since the epoch, if the condition's status changes.
+        condition: the condition to set; None leaves the conditions unchanged. Its own transition time is ignored.
+        nominated_node_name: the nominated node to set, "" clears it; None leaves it unchanged.
 
     Returns:
-        None where nothing would change. A new `observed_generation` alone is no change.
+        None if nothing would change. A new `observed_generation` alone is not a change.
     """
     status: dict[str, Any] = {}
     if condition is not None and (changed := _changed(pod, condition, now_s)) is not None:
@@ -62,7 +62,7 @@ def status_patch(
 
 
 def condition_removal(pod: Pod, kind: str) -> bytes:
-    """A strategic merge patch for the status subresource that takes the condition of that type away."""
+    """A strategic merge patch for the status subresource that removes the condition of that type."""
     return _encode({"metadata": {"uid": pod.uid}, "status": {"conditions": [{"$patch": "delete", "type": kind}]}})
 
 

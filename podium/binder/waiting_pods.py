@@ -1,7 +1,7 @@
 """Pods that a Permit plugin makes wait between their scheduling cycle and their binding.
 
-Owns who waits for which plugin, until when, and the one signal that ends a wait. Never starts a timer for a pod: a wait
-that is over is noticed whenever the pod is looked at, and by whoever awaits it.
+Owns which plugins each pod waits for, until when, and the one signal that ends a wait. Starts no timer per pod: a
+timeout is noticed when the pod is looked at, or by the binding cycle that awaits it.
 
 Source: kubernetes pkg/scheduler/framework/runtime/waiting_pods_map.go, v1.36.2; spec of the wait: KEP-624.
 """
@@ -20,10 +20,10 @@ from podium.objects.core import Pod
 
 
 class WaitingPod:
-    """One pod and the plugins it still waits for.
+    """One pod and the plugins that it still waits for.
 
-    The first signal wins; later ones do nothing. A plugin's time running out is a signal too, and it has come first
-    if the clock says so, even if nobody looked at the clock then.
+    The first signal wins; later ones have no effect. A plugin's timeout is a signal too; it counts from the moment it
+    was due, even if it is noticed only later.
 
     Args:
         timeouts_s: the longest wait by plugin name; at least one.
@@ -32,7 +32,7 @@ class WaitingPod:
     __slots__ = ("_clock", "_deadlines_s", "_decided", "_signal", "_timeouts_s", "node_name", "pod")
 
     def __init__(self, pod: Pod, node_name: str, timeouts_s: Mapping[str, float], clock: Clock) -> None:
-        assert timeouts_s, "a pod that waits for nobody does not wait"
+        assert timeouts_s, "a waiting pod waits for at least one plugin"
         self.pod = pod
         self.node_name = node_name
         self._clock = clock
@@ -48,7 +48,7 @@ class WaitingPod:
         return tuple(self._deadlines_s)
 
     def allow(self, plugin: str) -> None:
-        """The plugin lets the pod go; with the last of them the wait is over."""
+        """The plugin allows the pod; the wait ends when the last plugin does."""
         if self._is_open():
             self._deadlines_s.pop(plugin, None)
             if not self._deadlines_s:
@@ -59,18 +59,18 @@ class WaitingPod:
         return self._end(Status(Code.UNSCHEDULABLE, (message,), plugin))
 
     def preempt(self, plugin: str, message: str) -> bool:
-        """End the wait at once with an error, after which the pod is tried again. Returns as `reject`."""
+        """End the wait at once with an error, after which the pod is retried. Returns as `reject`."""
         return self._end(Status(Code.ERROR, (message,), plugin))
 
     async def wait(self) -> Status | None:
-        """The signal, as soon as there is one; None if every plugin has allowed the pod."""
+        """Wait for the signal and return it; None if every plugin has allowed the pod."""
         while self._is_open():
             with anyio.move_on_after(min(self._deadlines_s.values()) - self._clock.monotonic()):
                 await self._decided.wait()
         return self._signal
 
     def _is_open(self) -> bool:
-        """Whether nothing has been decided, the time that has passed included."""
+        """Whether there is no signal yet, counting a timeout that has passed."""
         if self._decided.is_set():
             return False
         plugin = min(self._deadlines_s, key=self._deadlines_s.__getitem__)
@@ -96,7 +96,7 @@ class WaitingPod:
 class WaitingPods:
     """All pods that wait at Permit, by uid.
 
-    Invariant: a pod is in here from the end of its scheduling cycle until its binding cycle has seen the signal.
+    Invariant: contains a pod from the end of its scheduling cycle until its binding cycle has seen the signal.
     """
 
     __slots__ = ("_by_uid", "_clock")
@@ -106,7 +106,7 @@ class WaitingPods:
         self._by_uid: dict[str, WaitingPod] = {}
 
     def add(self, pod: Pod, node_name: str, timeouts_s: Mapping[str, float]) -> WaitingPod:
-        """Register a pod that Permit plugins make wait; see `WaitingPod`."""
+        """Add a pod that Permit plugins make wait; see `WaitingPod`."""
         waiting = self._by_uid[pod.uid] = WaitingPod(pod, node_name, timeouts_s, self._clock)
         return waiting
 
@@ -115,11 +115,11 @@ class WaitingPods:
         return self._by_uid.get(uid)
 
     def remove(self, uid: str) -> None:
-        """Forget the pod; its wait is over, or was never started."""
+        """Remove the pod, whose wait has ended or has never started."""
         self._by_uid.pop(uid, None)
 
     def reject(self, uid: str) -> bool:
-        """End the wait of a pod that is gone, if it waits. Returns whether that ended a wait."""
+        """End the wait of a deleted pod, if it waits. Returns whether that ended a wait."""
         waiting = self._by_uid.get(uid)
         return waiting is not None and waiting.reject("", "removed")
 

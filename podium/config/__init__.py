@@ -1,7 +1,7 @@
-"""``KubeSchedulerConfiguration`` as values: load, default, validate, expand, write back.
+"""``KubeSchedulerConfiguration`` as values: load, default, validate, expand and write back.
 
-Owns the file format and every rule about it. Never imports a plugin, never talks to a cluster; ``load_file`` is the
-only function that touches a disk.
+Owns the file format and all of its rules. Never imports a plugin, never talks to a cluster; ``load_file`` is the only
+function that reads from disk.
 """
 
 from podium.config.args import ARGS_BY_PLUGIN, InTreeArgs, RawArgs

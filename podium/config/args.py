@@ -1,6 +1,6 @@
-"""The typed ``args`` of the in-tree plugins that take any, with upstream's defaults.
+"""The typed ``args`` of the in-tree plugins that take args, with upstream's defaults.
 
-Owns the values only. A plugin gets its Args object complete and validated, so it need not check again.
+Owns the values only. A plugin receives its Args object complete and validated, so it need not check it again.
 
 Source: staging kube-scheduler/config/v1/types_pluginargs.go, apis/config/v1/defaults.go (kube-scheduler 1.36.2)
 """
@@ -18,7 +18,7 @@ LIST_DEFAULTING: Final = "List"
 
 @dataclass(frozen=True, slots=True)
 class ResourceSpec:
-    """A resource and how much it counts in a score."""
+    """A resource and its weight in a score."""
 
     name: str
     weight: int = 1
@@ -37,7 +37,7 @@ class UtilizationShapePoint:
 
 @dataclass(frozen=True, slots=True)
 class RequestedToCapacityRatio:
-    """The parameters of the scoring strategy of that name."""
+    """The parameters of the scoring strategy with that name."""
 
     shape: tuple[UtilizationShapePoint, ...] = ()
 
@@ -67,7 +67,7 @@ class TopologySpreadConstraint:
 
 @dataclass(frozen=True, slots=True)
 class DefaultPreemptionArgs:
-    """How many candidate nodes a dry run of preemption looks at."""
+    """How many candidate nodes a preemption dry run considers."""
 
     min_candidate_nodes_percentage: int = 10
     min_candidate_nodes_absolute: int = 100
@@ -75,7 +75,7 @@ class DefaultPreemptionArgs:
 
 @dataclass(frozen=True, slots=True)
 class DynamicResourcesArgs:
-    """Time limits in seconds; a filter timeout of 0 means none. None where the feature gate is off."""
+    """Time limits in seconds; a filter timeout of 0 means no limit. None if the feature gate is off."""
 
     filter_timeout_s: float | None = 10.0
     binding_timeout_s: float | None = 600.0
@@ -83,7 +83,7 @@ class DynamicResourcesArgs:
 
 @dataclass(frozen=True, slots=True)
 class InterPodAffinityArgs:
-    """Weight of the implicit preferred term behind each required one, 0-100."""
+    """The weight of the implicit preferred term behind each required one, 0-100."""
 
     hard_pod_affinity_weight: int = 1
     ignore_preferred_terms_of_existing_pods: bool = False
@@ -91,21 +91,21 @@ class InterPodAffinityArgs:
 
 @dataclass(frozen=True, slots=True)
 class NodeAffinityArgs:
-    """Affinity that every pod of the profile has on top of its own, in core/v1 ``NodeAffinity`` JSON shape."""
+    """Affinity that is added to that of every pod of the profile, in core/v1 ``NodeAffinity`` JSON shape."""
 
     added_affinity: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NodeResourcesBalancedAllocationArgs:
-    """The resources whose utilization should be alike on a node."""
+    """The resources whose utilization should be similar on a node."""
 
     resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
 
 
 @dataclass(frozen=True, slots=True)
 class NodeResourcesFitArgs:
-    """Extended resources (or whole groups of them) that Filter does not look at, and how to score."""
+    """Extended resources (or whole groups of them) that Filter ignores, and the scoring strategy."""
 
     ignored_resources: tuple[str, ...] = ()
     ignored_resource_groups: tuple[str, ...] = ()
@@ -114,7 +114,7 @@ class NodeResourcesFitArgs:
 
 @dataclass(frozen=True, slots=True)
 class PodTopologySpreadArgs:
-    """Constraints for pods that define none; ``System`` means upstream's built-in two."""
+    """Constraints for pods that define none; ``System`` means upstream's two built-in ones."""
 
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
     defaulting_type: str = SYSTEM_DEFAULTING
@@ -122,7 +122,7 @@ class PodTopologySpreadArgs:
 
 @dataclass(frozen=True, slots=True)
 class VolumeBindingArgs:
-    """Seconds that PreBind waits for volumes; the shape is refused while StorageCapacityScoring is off."""
+    """Seconds that PreBind waits for volumes; the shape is refused if StorageCapacityScoring is off."""
 
     bind_timeout_s: int = 600
     shape: tuple[UtilizationShapePoint, ...] | None = None
@@ -130,7 +130,7 @@ class VolumeBindingArgs:
 
 @dataclass(frozen=True, slots=True)
 class RawArgs:
-    """Args of a plugin that is not in-tree (or takes none): the decoded JSON value, untouched, not to be changed."""
+    """Args of a plugin that is not in-tree (or takes none): the decoded JSON value, not to be modified."""
 
     value: Any
 

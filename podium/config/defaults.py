@@ -1,6 +1,6 @@
-"""Completing a configuration: what depends on more than one field, and upstream's merge of plugins (stage A).
+"""Completes a configuration: defaults that depend on several fields, and upstream's merge of plugins (stage A).
 
-Owns the profile's defaults and the few that hang on a feature gate. Plain defaults are the dataclasses' own.
+Owns the profile's defaults and the few that depend on a feature gate. The dataclasses have all other defaults.
 
 Source: apis/config/v1/defaults.go, default_plugins.go (kube-scheduler 1.36.2)
 """
@@ -32,13 +32,13 @@ from podium.config.types import (
 
 EVERY_PLUGIN: Final = "*"
 _KEPT: Final = 64
-"""How many answers are remembered: profiles share what they leave to the defaults."""
+"""The size of the caches: profiles share what they leave to the defaults."""
 _STORAGE_CAPACITY_SHAPE: Final = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
 
 
 @lru_cache(_KEPT)
 def default_plugins(gates: ConfigGates = DEFAULT_GATES) -> Plugins:
-    """The plugins of a profile that says nothing about them: one ``multiPoint`` list."""
+    """The plugins of a profile that does not configure any: one ``multiPoint`` list."""
     enabled = [
         Plugin(name, weight)
         for name, weight in DEFAULT_MULTI_POINT
@@ -52,10 +52,11 @@ def default_plugins(gates: ConfigGates = DEFAULT_GATES) -> Plugins:
 
 
 def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
-    """One extension point's default plugins with the user's set applied.
+    """Merge the user's plugin set of one extension point into the default one.
 
-    A default that the user re-enables keeps its place and takes the user's weight, unless it is also disabled; then,
-    like every other plugin of the user's, it goes to the end. The user's disabled list stays, for the expansion.
+    A default plugin that the user enables again keeps its position and takes the user's weight, unless the user also
+    disables it; then it goes to the end, like all other plugins that the user adds. The result keeps the user's
+    disabled list, for the expansion.
     """
     off = tuple(Plugin(plugin.name) for plugin in (*custom.disabled, *default.disabled))
     disabled = {plugin.name for plugin in off}
@@ -71,7 +72,7 @@ def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
 
 @lru_cache(_KEPT)
 def merge_plugins(default: Plugins, custom: Plugins) -> Plugins:
-    """``merge_plugin_set`` at every extension point, ``multiPoint`` included."""
+    """Apply ``merge_plugin_set`` at every extension point, ``multiPoint`` included."""
     merged = {point.name.lower(): merge_plugin_set(default.at(point), custom.at(point)) for point in ExtensionPoint}
     return Plugins(**merged)
 
@@ -84,7 +85,7 @@ def _default_args(name: str, gates: ConfigGates) -> InTreeArgs | RawArgs | None:
 def _gated_args(
     args: InTreeArgs | RawArgs | None, path: str, gates: ConfigGates, present: Container[str]
 ) -> InTreeArgs | RawArgs | None:
-    """Args with the defaults that hang on a gate; a field that is set stays, for validation to judge."""
+    """Args with the defaults that depend on a gate; a field that the file sets is kept, for validation to check."""
     if isinstance(args, DynamicResourcesArgs):
         if not gates.dra_scheduler_filter_timeout and f"{path}.filterTimeout" not in present:
             args = replace(args, filter_timeout_s=None)
@@ -101,7 +102,7 @@ def complete_profile(
     path: str = "",
     present: Container[str] = (),
 ) -> Profile:
-    """A profile with the default plugins merged in and args for every enabled plugin that takes any."""
+    """A profile with the default plugins merged in, and with args for every enabled plugin that takes args."""
     plugins = merge_plugins(default_plugins(gates), profile.plugins)
     configured = [
         replace(entry, args=_gated_args(entry.args, f"{path}.pluginConfig[{i}].args", gates, present))
@@ -123,8 +124,8 @@ def complete(
 ) -> KubeSchedulerConfiguration:
     """A configuration with at least one profile, every profile completed.
 
-    Args: ``present``: paths of the fields that the file sets. It tells an empty schedulerName (an error) from an
-    absent one (``default-scheduler``, if there is only one profile).
+    Args: ``present``: paths of the fields that the file sets. They distinguish an empty schedulerName (an error) from
+    an absent one (``default-scheduler``, if there is only one profile).
     """
     profiles = config.profiles or (Profile(),)
     if len(profiles) == 1 and not profiles[0].scheduler_name and "profiles[0].schedulerName" not in present:
@@ -137,5 +138,5 @@ def complete(
 
 
 def default_configuration(gates: ConfigGates = DEFAULT_GATES) -> KubeSchedulerConfiguration:
-    """What an empty configuration means."""
+    """The configuration that an empty file stands for."""
     return complete(KubeSchedulerConfiguration(), gates)

@@ -1,12 +1,11 @@
-"""YAML or JSON text → a tree of plain nodes that remember their lines.
+"""Parses YAML or JSON text into a tree of plain nodes that remember their lines.
 
-Owns duplicate keys, and the limits on size and depth. Knows no field of any schema.
+Owns the check for duplicate keys, and the limits on size and depth. Knows no field of any schema.
 
-libyaml reads the text. Upstream's library is a translation of it: what is wrong with a text is said in the same words.
+libyaml parses the text. Upstream's library is a translation of libyaml, so syntax errors have the same wording.
 
-Source: sigs.k8s.io/yaml, apimachinery serializer/json (JSON is told from YAML
-by its opening brace)
-Differs: a file of more than one YAML document is warned about by the caller; upstream silently reads the first.
+Source: sigs.k8s.io/yaml, apimachinery serializer/json (JSON is distinguished from YAML by its opening brace)
+Differs: the caller warns about a file with more than one YAML document; upstream silently reads the first.
 """
 
 import json
@@ -19,7 +18,7 @@ import yaml
 
 try:
     from yaml import CSafeLoader as SafeLoader
-except ImportError:  # PyYAML without libyaml: slower, and other words
+except ImportError:  # PyYAML without libyaml: slower, and with other error messages
     from yaml import SafeLoader  # type: ignore[assignment]
 
 from podium.config.field_errors import ErrorKind, ErrorList, FieldError, show
@@ -28,17 +27,17 @@ from podium.lib.yaml_scalars import is_not_finite, resolve_plain
 DEPTH_MAX: Final = 100
 NODES_MAX: Final = 10_000
 TEXT_LENGTH_MAX: Final = 256 * 1024
-"""Together they bound the cost: some 2 us for each character, half a second in all, before anything is scheduled."""
+"""Together, these limits bound the cost: about 2 us per character, at most half a second before scheduling starts."""
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
-"""More is not even read, to say of it that it is too long."""
+"""Longer texts are not even read in order to report their length."""
 
 Value = None | bool | int | float | str | list["Node"] | dict[str, "Node"]
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and the line (from 1) where it begins; JSON text has no lines."""
+    """A value and the line (from 1) where it begins; JSON text has no line numbers."""
 
     value: Value
     line: int | None = None
@@ -54,14 +53,14 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The first document of a text, and how many there are."""
+    """The first document of a text, and the number of documents."""
 
     root: Node
     documents: int = 1
 
 
 class _UnreadableError(Exception):
-    """The text can't be read at all."""
+    """The text can't be parsed at all."""
 
     def __init__(self, detail: str, line: int | None = None) -> None:
         super().__init__(detail)
@@ -69,9 +68,9 @@ class _UnreadableError(Exception):
 
 
 def parse_document(text: str, errors: ErrorList) -> Document | None:
-    """Read a text; None and at least one more error where it has no readable structure.
+    """Parse a text; returns None, with at least one more error, if it cannot be parsed.
 
-    Duplicate keys are errors, but the tree (with the last value of each) is still returned.
+    Duplicate keys are errors, but the tree (with the last value of each key) is still returned.
     """
     try:
         if len(text) > TEXT_LENGTH_MAX:
@@ -90,7 +89,7 @@ def parse_document(text: str, errors: ErrorList) -> Document | None:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """A JSON object before its keys are known to be unique."""
+    """A JSON object whose keys have not been checked for duplicates."""
 
 
 def _refuse_constant(name: str) -> None:
@@ -112,7 +111,7 @@ _TOO_DEEP = f"nested more than {DEPTH_MAX} levels deep"
 
 
 class _Loader(SafeLoader):
-    """Leaves plain scalars unresolved, so that one rule of ours decides what they are."""
+    """Leaves plain scalars unresolved, so that podium's own rule decides their types."""
 
     yaml_implicit_resolvers: dict[str, Any] = {None: [(_PLAIN, re.compile("", re.DOTALL))]}  # type: ignore[dict-item]  # noqa: RUF012
 
@@ -123,7 +122,7 @@ def _parse_yaml(text: str, errors: ErrorList) -> Document:
         composed = list(_compose_all(text))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        # What is missing at the end is found on the line after the last.
+        # If something is missing at the end, libyaml reports the line after the last.
         line = min(mark.line + 1, len(text.splitlines())) if mark else None
         raise _UnreadableError(f"yaml: {error.problem or error.context}", line) from None
     except yaml.YAMLError as error:
@@ -136,7 +135,7 @@ def _parse_yaml(text: str, errors: ErrorList) -> Document:
 
 
 def _check_depth(text: str) -> None:
-    """Before anything is composed: that is done by C code that calls itself, and the stack has an end."""
+    """Check the depth before the text is composed: the composer is recursive C code that would overflow the stack."""
     depth = 0
     for event in yaml.parse(text, _Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -207,7 +206,7 @@ class _Builder:
         return merged | fields
 
     def _merged(self, node: yaml.Node, path: str, depth: int, line: int) -> dict[str, Node]:
-        """The fields that ``<<`` brings in; of several mappings the first one wins."""
+        """The fields that ``<<`` merges in; of several mappings the first one takes precedence."""
         sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
         merged: dict[str, Node] = {}
         for source in sources:
@@ -251,6 +250,6 @@ def _scalar(node: yaml.Node, line: int) -> Value:
 
 
 def child(path: str, key: str) -> str:
-    """The path of a field below another, ``a.b``; a key without a name is shown as one."""
+    """The path of a field below another, ``a.b``; an empty key is shown quoted."""
     key = key or '""'
     return f"{path}.{key}" if path else key

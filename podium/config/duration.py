@@ -1,7 +1,7 @@
-"""Go duration strings ⇄ seconds.
+"""Converts between Go duration strings and seconds.
 
 Source: Go's time.ParseDuration and Duration.String (the notation that metav1.Duration uses)
-Differs: the value is a float of seconds, so a duration beyond 104 days keeps no nanoseconds.
+Differs: the value is a float of seconds, so a duration beyond 104 days is not exact to the nanosecond.
 """
 
 import re
@@ -25,7 +25,7 @@ _INT64_MAX: Final = 2**63 - 1
 def parse_duration(text: str) -> float:
     """Seconds in a duration such as ``1m30s``, ``-1.5h`` or ``0``.
 
-    Raises: ValueError with Go's own words.
+    Raises: ValueError with the message of Go's parser.
     """
     wrong = ValueError(f'time: invalid duration "{text}"')
     rest = text[1:] if text[:1] in ("-", "+") else text

@@ -1,4 +1,4 @@
-"""A configuration written back: as JSON values in upstream's shape, as YAML.
+"""Writes a configuration back: as JSON values in upstream's shape, or as YAML.
 
 Source: cmd/kube-scheduler/app/options/configfile.go, server.go (kube-scheduler 1.36.2: ``--write-config-to``)
 """
@@ -19,7 +19,7 @@ def to_dict(config: KubeSchedulerConfiguration) -> dict[str, Any]:
 
 
 def effective(config: KubeSchedulerConfiguration) -> dict[str, Any]:
-    """A completed configuration as upstream writes it back: pluginConfig of the plugins in use, sorted by name."""
+    """A completed configuration as upstream writes it: with the pluginConfig of plugins in use, sorted by name."""
     profiles = tuple(_in_use(profile) for profile in config.profiles)
     return to_dict(replace(config, profiles=profiles))
 
@@ -37,12 +37,12 @@ def to_yaml(config: KubeSchedulerConfiguration) -> str:
 
 
 def configz(config: KubeSchedulerConfiguration) -> dict[str, Any]:
-    """What ``/configz`` serves."""
+    """The content of ``/configz``."""
     return {"componentconfig": effective(config)}
 
 
 def apply_extenders(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
-    """The resources that extenders want ignored replace NodeResourcesFit's ignoredResources in every profile."""
+    """Replace NodeResourcesFit's ignoredResources in every profile by the resources that extenders want ignored."""
     ignored = tuple(
         resource.name
         for extender in config.extenders

@@ -1,7 +1,7 @@
-"""From a completed profile to the plugins that run at each extension point (stage B), and what stops it.
+"""Expands a completed profile to the plugins that run at each extension point (stage B), and reports what prevents it.
 
-Owns the expansion of ``multiPoint``, the order of plugins at a point, their weights, and how many of a kind a profile
-needs. Works from a registry (plugin name → extension points), so it knows no plugin's code.
+Owns the expansion of ``multiPoint``, the order of plugins at a point, their weights, and how many plugins of a kind a
+profile needs. Works from a registry (plugin name → extension points), so it needs no plugin's code.
 
 Source: pkg/scheduler/framework/runtime/framework.go (NewFramework, expandMultiPointPlugins), profile/profile.go
 (kube-scheduler 1.36.2)
@@ -36,7 +36,7 @@ _POINTS: Final = (
     ExtensionPoint.PLACEMENT_GENERATE,
     ExtensionPoint.PLACEMENT_SCORE,
 )
-"""In the order in which upstream builds them, which decides the interface that a message names."""
+"""The order in which upstream builds them, which decides which interface an error message names."""
 
 _SCORE_MAX: Final = 100
 _TOTAL_SCORE_MAX: Final = 2**63 - 1
@@ -44,7 +44,7 @@ _TOTAL_SCORE_MAX: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class ExpandedPlugins:
-    """What a profile runs: names in order per extension point, and the weights (never 0) of those that score."""
+    """What a profile runs: plugin names in order by extension point, and the weights (never 0) of scoring plugins."""
 
     at: Mapping[ExtensionPoint, tuple[str, ...]]
     score_weights: Mapping[str, int]
@@ -56,9 +56,9 @@ class ExpandedPlugins:
 
 
 def expand_plugins(profile: Profile, registry: PluginRegistry = IN_TREE_PLUGINS) -> ExpandedPlugins:
-    """What a completed profile runs.
+    """Expand a completed profile.
 
-    Raises: ConfigError naming every reason why it can't be built.
+    Raises: ConfigError with every reason why the profile can't be built.
     """
     expansion = _Expansion(profile, registry, "")
     expanded = expansion.run()
@@ -75,7 +75,7 @@ def build_errors(
 ) -> tuple[FieldError, ...]:
     """Every reason why the profiles of a completed configuration can't be built.
 
-    Args: ``skip``: indexes of profiles that were not readable, so that their plugins are not looked at.
+    Args: ``skip``: indexes of unreadable profiles, whose plugins are not checked.
     """
     errors: list[FieldError] = []
     queue_sorts: list[tuple[int, Profile, str]] = []
@@ -97,7 +97,7 @@ def build_errors(
 
 
 def _fit_errors(profile: Profile, path: str, gates: ConfigGates) -> Iterator[FieldError]:
-    """NodeResourcesFit's args are checked when the plugin is built, so only where it is enabled at all."""
+    """NodeResourcesFit's args are validated when the plugin is built, so only if a profile enables it."""
     if "NodeResourcesFit" not in profile.plugins.enabled_names():
         return
     for i, entry in enumerate(profile.plugin_config):
@@ -129,7 +129,7 @@ def _unbuildable(profile: Profile, path: str, reason: str) -> FieldError:
 
 
 class _Expansion:
-    """The expansion of one profile; goes on after an error, to find them all."""
+    """The expansion of one profile; continues after an error, to find all errors."""
 
     def __init__(self, profile: Profile, registry: PluginRegistry, path: str) -> None:
         self.errors: list[FieldError] = []
@@ -141,7 +141,7 @@ class _Expansion:
         self._refused: set[ExtensionPoint] = set()  # points with a name that can't run there
 
     def run(self) -> ExpandedPlugins:
-        """Expand every point, then check what a profile must have."""
+        """Expand every point, then check the plugins that a profile must have."""
         for plugin in self._plugins.multi_point.enabled:
             if plugin.name not in self._registry:
                 self._unknown(plugin.name, _POINTS[0], f"{self._path}.multiPoint.enabled")
@@ -202,7 +202,7 @@ class _Expansion:
             self._error(f"{self._path}.placementGenerate", reason)
 
     def _weights(self, point: ExtensionPoint) -> Mapping[str, int]:
-        """Weight per plugin that extends the point: its own list decides before ``multiPoint``, and 0 means 1."""
+        """Weight per plugin that extends the point: its own list overrides ``multiPoint``, and 0 means 1."""
         candidates: tuple[Plugin, ...] = (*self._plugins.at(point).enabled, *self._plugins.multi_point.enabled)
         weights: dict[str, int] = {}
         for plugin in candidates:
@@ -217,7 +217,7 @@ class _Expansion:
         self._error(path, f'{point.interface} "{name}" does not exist', _nearest(name, self._registry))
 
     def _already_registered(self, name: str, point: ExtensionPoint, path: str) -> None:
-        if name not in self._repeated:  # one repetition in multiPoint is met at every point
+        if name not in self._repeated:  # a repetition in multiPoint is found again at every point
             self._error(path, f'plugin "{name}" already registered as "{point.interface}"')
         self._repeated.add(name)
 
@@ -226,10 +226,10 @@ class _Expansion:
 
 
 def _could_overflow(weights: Iterable[int]) -> bool:
-    """Whether upstream says so of plugins with these weights, in this order.
+    """Whether upstream reports an overflow for plugins with these weights, in this order.
 
-    It compares each weight with what is left up to the largest 64-bit number. Behind a negative total that difference
-    itself overflows, so a negative weight is refused unless no plugin comes after it.
+    It compares each weight with the difference between the largest 64-bit number and the total so far. If the total is
+    negative, that difference itself overflows, so a negative weight is refused unless no plugin comes after it.
     """
     total = 0
     for weight in weights:
@@ -240,7 +240,7 @@ def _could_overflow(weights: Iterable[int]) -> bool:
 
 
 def _nearest(name: str, registry: PluginRegistry) -> str:
-    """The plugin that may have been meant, as a hint; empty where no name is like this one."""
+    """A hint that names a similarly spelt plugin; empty if there is none."""
     by_lower_case = {each.lower(): each for each in registry}
     found = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
     return f'; did you mean "{by_lower_case[found[0]]}"?' if found else ""

@@ -1,8 +1,8 @@
-"""The facts of the v1 API about plugins: extension points, who extends what, the default set.
+"""Facts about plugins in the v1 API: extension points, which plugin extends which, and the default set.
 
-Owns three tables: extension points with the name of the interface that upstream's messages use, in-tree plugins
-with the extension points they extend, and the default ``multiPoint`` list. Never imports a plugin; that a table
-and the plugin's class agree is checked where the classes are known.
+Owns three tables: extension points with the name of the interface in upstream's messages, in-tree plugins with the
+extension points they extend, and the default ``multiPoint`` list. Never imports a plugin; a check that a table and the
+plugin's class agree is where the classes are known.
 
 Source: pkg/scheduler/apis/config/v1/default_plugins.go, pkg/scheduler/framework/plugins (kube-scheduler 1.36.2)
 """
@@ -39,10 +39,10 @@ class ExtensionPoint(StrEnum):
 
 
 SPECIFIC_POINTS: Final = tuple(point for point in ExtensionPoint if point is not ExtensionPoint.MULTI_POINT)
-"""Every extension point but ``multiPoint``, which is only a way to name the others."""
+"""Every extension point except ``multiPoint``, which only stands for the others."""
 
 PluginRegistry = Mapping[str, frozenset[ExtensionPoint]]
-"""Plugin name → the extension points it extends: all that expansion needs to know about a plugin."""
+"""Plugin name → the extension points it extends: all that the expansion needs to know about a plugin."""
 
 
 def _extends(points: str) -> frozenset[ExtensionPoint]:
@@ -99,7 +99,7 @@ DEFAULT_MULTI_POINT: Final[tuple[tuple[str, int], ...]] = (
     ("DefaultBinder", 0),
     ("NodeDeclaredFeatures", 0),
 )
-"""Name and weight, in order, with the feature gates at their 1.36 defaults. Weight 0 counts as 1 when scoring."""
+"""Names and weights, in order, with the feature gates at their 1.36 defaults. Weight 0 counts as 1 when scoring."""
 
 REMOVED_PLUGINS: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
-"""Names that version v1 refuses."""
+"""Plugin names that version v1 refuses."""

@@ -1,11 +1,11 @@
-"""Feature gates: those there are, those that users may switch, and what `--feature-gates` says.
+"""Feature gates: which exist, which of them podium can switch, and the parsing of `--feature-gates`.
 
-Owns the gates that bear on scheduling, with kube-scheduler's defaults. A gate is read once, here; parts are given what
-follows from it, and never ask for a gate.
+Owns the gates that concern scheduling, with kube-scheduler's defaults. Gates are read only here: other components are
+given the resulting settings, and never query a gate.
 
 Source: pkg/features/kube_features.go and component-base/featuregate/feature_gate.go (kube-scheduler 1.36.2)
-Differs: gates of other components are not known; a gate that podium cannot switch may be named, but only with the
-value that podium has; with NodeDeclaredFeatures off, a profile that enables the plugin by name still gets it.
+Differs: gates of other components are unknown; a gate that podium cannot switch may be named, but only with the value
+that podium has; with NodeDeclaredFeatures off, a profile that enables the plugin by name still gets it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class ConfigGates:
-    """The gates that change what a configuration may hold or what it defaults to, named in snake case."""
+    """The gates that change what a configuration may contain or what it defaults to, named in snake case."""
 
     dra_scheduler_filter_timeout: bool = True
     dra_device_binding_conditions: bool = True
@@ -30,7 +30,7 @@ class ConfigGates:
 
     @property
     def dra_binding_timeout(self) -> bool:
-        """Whether DynamicResources waits for device conditions, which takes two gates."""
+        """Whether DynamicResources waits for device conditions, which requires two gates."""
         return self.dra_device_binding_conditions and self.dra_resource_claim_device_status
 
 
@@ -38,7 +38,7 @@ DEFAULT_GATES = ConfigGates()
 
 
 class FeatureGateError(Exception):
-    """`--feature-gates` asks for what cannot be had; `problems` are sentences, each with the gate's name."""
+    """`--feature-gates` contains unsupported settings; `problems` are sentences, each with the gate's name."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
@@ -46,7 +46,7 @@ class FeatureGateError(Exception):
 
 
 class Stage(enum.Enum):
-    """How far a feature has come."""
+    """The maturity of a feature."""
 
     ALPHA = "alpha"
     BETA = "beta"
@@ -55,7 +55,7 @@ class Stage(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One gate. `attribute` is that of `ConfigGates` which it switches; "" where podium has the default only."""
+    """One gate. `attribute` is the field of `ConfigGates` that it switches; "" if podium supports only its default."""
 
     stage: Stage
     default: bool
@@ -123,10 +123,10 @@ _BOOLEANS: Final[Mapping[str, bool]] = {
 
 
 def parse_feature_gates(values: Iterable[str]) -> ConfigGates:
-    """The gates as the values of `--feature-gates` set them, each `Name=true,Name=false,…`; the last one wins.
+    """Parse the values of `--feature-gates`, each `Name=true,Name=false,…`; if a gate is repeated, the last value wins.
 
     Raises:
-        FeatureGateError: with everything that is wrong.
+        FeatureGateError: lists everything that is wrong.
     """
     problems: list[str] = []
     wanted: dict[str, bool] = {}

@@ -1,6 +1,6 @@
-"""Field errors in Kubernetes' own form, and the exception that carries all of a file's errors.
+"""Field errors in Kubernetes' format, and the exception that carries all errors of a file.
 
-Owns how an error reads: ``<path>: Invalid value: <value>: <detail>`` and so on. Never decides what is wrong.
+Owns the format of errors: ``<path>: Invalid value: <value>: <detail>`` and so on. Never decides what is wrong.
 
 Source: apimachinery pkg/util/validation/field/errors.go (1.36)
 """
@@ -15,7 +15,7 @@ from podium.lib.error_words import Worded
 
 
 class ErrorKind(StrEnum):
-    """What is wrong with a field; the value opens the message after the path."""
+    """The kind of a field error; the value follows the path in the message."""
 
     INVALID = "Invalid value"
     REQUIRED = "Required value"
@@ -37,16 +37,16 @@ _SHOWN_MAX = 600
 
 
 def show(value: Any) -> str:
-    """A value as it reads in a message: compact JSON."""
+    """A value as shown in a message: compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing wrong with one field.
+    """One error of one field.
 
-    Attributes: ``path``, empty for the file as a whole; ``line``, from 1; ``hint``, what may have been meant, which is
-    no part of the message: upstream has no such thing.
+    Attributes: ``path``, empty for the file as a whole; ``line``, from 1; ``hint``, a likely correction, which is not
+    part of the message, since upstream has no hints.
     """
 
     path: str
@@ -58,7 +58,7 @@ class FieldError:
 
     @property
     def text(self) -> str:
-        """The message in Kubernetes' form, without the line."""
+        """The message in Kubernetes' format, without the line."""
         if self.kind in _DETAIL_ONLY:
             parts = [self.path, self.detail]
         elif self.kind in _WITHOUT_VALUE:
@@ -72,12 +72,12 @@ class FieldError:
 
 
 def _shortened(text: str) -> str:
-    """The text as a person wants to read it; a value may be as long as a file."""
+    """The text, shortened for display; a value may be as long as a file."""
     return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}... ({len(text)} characters)"
 
 
 class ErrorList:
-    """Collects field errors; one method per kind, in the words of the field-error package."""
+    """Collects field errors; one method per kind, as in upstream's package ``field``."""
 
     __slots__ = ("_errors",)
 
@@ -86,19 +86,19 @@ class ErrorList:
 
     @property
     def errors(self) -> tuple[FieldError, ...]:
-        """What has been collected, in order."""
+        """The collected errors, in order."""
         return tuple(self._errors)
 
     def add(self, error: FieldError) -> None:
-        """Add one error as it is."""
+        """Add one error unchanged."""
         self._errors.append(error)
 
     def extend(self, errors: Iterable[FieldError]) -> None:
-        """Add several errors as they are."""
+        """Add several errors unchanged."""
         self._errors.extend(errors)
 
     def invalid(self, path: str, value: Any, detail: str) -> None:
-        """The value is of the right type and not acceptable."""
+        """The value has the right type but is not acceptable."""
         self.add(FieldError(path, ErrorKind.INVALID, value, detail))
 
     def required(self, path: str, detail: str = "") -> None:
@@ -106,11 +106,11 @@ class ErrorList:
         self.add(FieldError(path, ErrorKind.REQUIRED, None, detail))
 
     def duplicate(self, path: str, value: Any) -> None:
-        """The value must be unique and is not."""
+        """The value must be unique but is not."""
         self.add(FieldError(path, ErrorKind.DUPLICATE, value))
 
     def not_supported(self, path: str, value: Any, supported: Iterable[str]) -> None:
-        """The value is not one of the few that are known."""
+        """The value is not one of the supported ones."""
         listed = ", ".join(show(name) for name in supported)
         self.add(FieldError(path, ErrorKind.NOT_SUPPORTED, value, f"supported values: {listed}"))
 
@@ -120,15 +120,15 @@ class ErrorList:
 
 
 class ConfigError(Worded):
-    """A configuration file that is refused, with every error found in it.
+    """A configuration file was refused; carries every error found in it.
 
-    Attributes: ``errors`` (never empty, in file order where lines are known), ``source`` (what the file is called).
+    Attributes: ``errors`` (never empty, in file order if lines are known), ``source`` (the name of the file).
     """
 
     def __init__(self, errors: Iterable[FieldError], source: str = "") -> None:
         self.errors = tuple(errors)
         self.source = source
-        assert self.errors, "a refused configuration names at least one error"
+        assert self.errors, "a refused configuration has at least one error"
         super().__init__("\n".join(self.lines()))
 
     def lines(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""A configuration file → a completed, validated configuration, or every error in it at once.
+"""Turns a configuration file into a completed, validated configuration, or reports all of its errors at once.
 
-Owns the order of the stages: document, fields, defaults, validation, profiles that can be built. Later stages run
-on what earlier ones could read, and an error whose cause is an unreadable value is not reported a second time.
+Owns the order of the stages: document, fields, defaults, validation, buildable profiles. Later stages run on what
+earlier ones could read, and an error that is caused by an unreadable value is not reported a second time.
 
 Source: cmd/kube-scheduler/app/options/configfile.go, apis/config/scheme (kube-scheduler 1.36.2: strict decoding)
 Differs: upstream stops at the first stage that fails.
@@ -26,16 +26,15 @@ from podium.config.validation import validate
 from podium.lib.bounded_read import read_file
 
 _HARMLESS = frozenset({ErrorKind.UNKNOWN, ErrorKind.DUPLICATE_FIELD})
-"""Errors that leave the value readable, so that later stages can still look at it."""
+"""Errors that leave the value readable, so that later stages can still check it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A file that is good.
+    """A valid file.
 
-    Attributes: ``config``, complete and valid; ``written``, what the file itself says, before the defaults;
-    ``present``, path → line (None in JSON) of the fields that the file sets; ``warnings``, each a sentence that
-    names the field.
+    Attributes: ``config``, complete and valid; ``written``, the file's own content, before the defaults; ``present``,
+    path → line (None in JSON) of the fields that the file sets; ``warnings``, sentences that each name a field.
     """
 
     config: KubeSchedulerConfiguration
@@ -47,7 +46,7 @@ class Loaded:
 def load_file(
     path: str | Path, registry: PluginRegistry = IN_TREE_PLUGINS, gates: ConfigGates = DEFAULT_GATES
 ) -> Loaded:
-    """``load`` on a file.
+    """Load a file, as ``load`` does for a text.
 
     Raises: ConfigError, OSError.
     """
@@ -65,9 +64,9 @@ def load(
     registry: PluginRegistry = IN_TREE_PLUGINS,
     gates: ConfigGates = DEFAULT_GATES,
 ) -> Loaded:
-    """Read YAML or JSON text strictly, complete it with upstream's defaults and validate it.
+    """Parse YAML or JSON text strictly, complete it with upstream's defaults and validate it.
 
-    Args: ``source``: what messages call the text; ``registry``: the plugins there are, in-tree and others.
+    Args: ``source``: the name of the text in messages; ``registry``: the existing plugins, in-tree and others.
     Raises: ConfigError with every error found.
     """
     reading = Reading()
@@ -76,7 +75,7 @@ def load(
     if document is None or root is None:
         raise ConfigError(reading.errors.errors, source)
     written = CONFIGURATION.read(root, "", reading)
-    assert not isinstance(written, Unset), "the root is known to be an object"
+    assert not isinstance(written, Unset), "the root is an object"
     unreadable = {error.path for error in reading.errors.errors if error.kind not in _HARMLESS}
     config, late = _judge(written, unreadable, reading, registry, gates)
     reading.errors.extend(replace(error, line=_line_of(error.path, reading)) for error in late)
@@ -87,7 +86,7 @@ def load(
 
 
 def _body(root: Node, errors: ErrorList) -> Node | None:
-    """The document without apiVersion and kind, None where it is something else altogether."""
+    """The document without apiVersion and kind; None if it is not a KubeSchedulerConfiguration at all."""
     if root.value is not None and not isinstance(root.value, dict):
         kind = "a list" if isinstance(root.value, list) else "a scalar"
         errors.add(FieldError("", ErrorKind.TYPE, None, f"expected an object of kind {KIND}, got {kind}", root.line))
@@ -102,7 +101,7 @@ def _body(root: Node, errors: ErrorList) -> Node | None:
 
 
 def _head(node: Node | None, path: str, expected: str, errors: ErrorList) -> str | None:
-    """The value of apiVersion or kind as text, None where it is missing."""
+    """The value of apiVersion or kind as text; None if it is missing."""
     if node is None or node.value in (None, ""):
         errors.add(FieldError(path, ErrorKind.REQUIRED, None, f'expected "{expected}"', node.line if node else None))
         return None
@@ -119,7 +118,7 @@ def _judge(
     registry: PluginRegistry,
     gates: ConfigGates,
 ) -> tuple[KubeSchedulerConfiguration, list[FieldError]]:
-    """The completed configuration and what is wrong with it beyond its form."""
+    """The completed configuration, and its errors beyond those of its form."""
     config = complete(written, gates, reading.present)
     errors = list(validate(config, gates))
     if any(resource.ignored_by_scheduler for entry in config.extenders for resource in entry.managed_resources):
@@ -147,12 +146,12 @@ def _warnings(document: Document, config: KubeSchedulerConfiguration) -> Iterato
 
 
 def _upwards(path: str) -> Iterator[str]:
-    """A path, then everything above it up to its first name."""
+    """A path, then each of its parents up to the first name."""
     while path:
         yield path
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
 
 
 def _line_of(path: str, reading: Reading) -> int | None:
-    """The line of a field, or of the nearest one above it that the file has."""
+    """The line of a field, or of its nearest parent that the file contains."""
     return next((reading.present[above] for above in _upwards(path) if above in reading.present), None)

@@ -1,4 +1,4 @@
-"""Kubernetes' name syntaxes that a configuration may hold, with upstream's message for each violation.
+"""Kubernetes' name syntaxes that occur in a configuration, with upstream's message for each violation.
 
 Source: apimachinery pkg/api/validate/content (kube.go, dns.go), pkg/apis/core/v1/helper (1.36)
 """
@@ -29,7 +29,7 @@ def _too_long(text: str, bytes_max: int) -> bool:
 
 
 def label_key_errors(key: str) -> list[str]:
-    """What is wrong with a label key, or any other qualified name; empty where it is good."""
+    """The violations of a label key, or of any other qualified name; empty if it is valid."""
     prefix, slash, name = key.rpartition("/")
     name_rule = _expected(_ALPHANUMERIC, _LABEL_NAME, *_NAME_EXAMPLES)
     if "/" in prefix:
@@ -50,7 +50,7 @@ def _prefix_errors(prefix: str) -> list[str]:
 
 
 def dns_subdomain_errors(name: str) -> list[str]:
-    """What is wrong with a lower-case DNS subdomain; empty where it is good."""
+    """The violations of a lower-case DNS subdomain; empty if it is valid."""
     errors = []
     if _too_long(name, SUBDOMAIN_BYTES_MAX):
         errors.append(f"must be no more than {SUBDOMAIN_BYTES_MAX} bytes")
@@ -64,7 +64,7 @@ def dns_subdomain_errors(name: str) -> list[str]:
 
 
 def label_value_errors(value: str) -> list[str]:
-    """What is wrong with a label value; empty where it is good."""
+    """The violations of a label value; empty if it is valid."""
     errors = []
     if _too_long(value, NAME_BYTES_MAX):
         errors.append(f"must be no more than {NAME_BYTES_MAX} bytes")

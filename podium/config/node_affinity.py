@@ -1,6 +1,6 @@
-"""Validation of ``NodeAffinityArgs.addedAffinity``: do its selectors parse?
+"""Validates ``NodeAffinityArgs.addedAffinity``: checks that its selectors parse.
 
-Works on the plain JSON form, so that it needs nothing of the objects' types.
+Works on the plain JSON form, so that it does not depend on the API objects' types.
 
 Source: component-helpers scheduling/corev1/nodeaffinity, apimachinery pkg/labels/selector.go (1.36)
 """

@@ -1,8 +1,8 @@
-"""How one JSON scalar is read and written: strings, numbers, booleans, durations, as Go's types take them.
+"""Reads and writes single JSON scalars: strings, numbers, booleans and durations, as Go's types do.
 
-Invariant: a scalar is taken only if it is exactly of the type; nothing is converted from text.
+Invariant: a scalar is accepted only if it has exactly the right type; text is never converted.
 
-Source: encoding/json, metav1.Duration (a null there is not "absent" but a duration that can't be read)
+Source: encoding/json, metav1.Duration (a null there is not "absent" but an unreadable duration)
 """
 
 import base64
@@ -21,7 +21,7 @@ _FLOAT32_MAX: Final = 3.4028234663852886e38
 
 @dataclass(frozen=True)
 class Scalar:
-    """A string, number or boolean: ``accept`` returns the value or UNSET for a wrong type."""
+    """A string, number or boolean: ``accept`` returns the value, or UNSET for a wrong type."""
 
     expected: str
     zero: Any
@@ -30,7 +30,7 @@ class Scalar:
     reads_null: bool = False
 
     def read(self, node: Node, path: str, reading: Reading) -> Any:
-        """The scalar; null is unset unless upstream's type insists on a value."""
+        """The scalar; null counts as unset, unless upstream's type requires a value."""
         if node.value is None and not self.reads_null:
             return UNSET
         value = self.accept(node.value)
@@ -58,7 +58,7 @@ def _accept_float(value: Any) -> Any:
 
 
 def _nearest_float32(value: float) -> float:
-    """The shortest decimal that is the same single-precision number, which is how upstream writes it back."""
+    """The shortest decimal that is the same single-precision number, which is how upstream writes it."""
     single = struct.pack("f", value)
     (exact,) = struct.unpack("f", single)
     candidates = (float(f"{exact:.{digits}g}") for digits in range(1, 9))

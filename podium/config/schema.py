@@ -1,7 +1,7 @@
-"""The table of every field of ``KubeSchedulerConfiguration``: its key, its attribute, its type.
+"""The table of all fields of ``KubeSchedulerConfiguration``: key, attribute and type.
 
-Owns which JSON key means which attribute, and which empty values upstream replaces or leaves out. The defaults
-themselves are the dataclasses'. Nothing here validates.
+Owns which JSON key maps to which attribute, and which empty values upstream replaces or omits. The defaults themselves
+are in the dataclasses. Nothing here validates.
 
 Source: json tags of staging kube-scheduler/config/v1, component-base/config/v1alpha1, core/v1 (kube 1.36.2)
 """
@@ -146,13 +146,13 @@ ARGS_RECORDS: Final[Mapping[type, Record]] = {record.cls: record for record in _
 
 
 class _PluginConfigShape:
-    """``{name, args}``, where the name decides what the args are."""
+    """``{name, args}``, where the name determines the type of the args."""
 
     zero: Final = types.PluginConfig("")
     _keys: Final = {"name": Key("name", "name", STRING), "args": Key("args", "args", STRING)}
 
     def read(self, node: Node, path: str, reading: Reading) -> Any:
-        """The entry; args of in-tree plugins typed, of all others as they are."""
+        """The entry; the args of in-tree plugins are typed, all others are kept as they are."""
         if not isinstance(node.value, dict):
             return UNSET if node.value is None else reading.wrong_type(node, path, "an object")
         rest = Node({key: item for key, item in node.value.items() if key != "args"}, node.line)
@@ -167,7 +167,7 @@ class _PluginConfigShape:
         return types.PluginConfig(name, None if written.value is None else args.RawArgs(written.plain()))
 
     def write(self, value: types.PluginConfig) -> dict[str, Any]:
-        """The entry as JSON, typed args with their apiVersion and kind."""
+        """The entry as JSON; typed args include their apiVersion and kind."""
         written: dict[str, Any] = {"name": value.name}
         if isinstance(value.args, args.RawArgs):
             written["args"] = value.args.value
@@ -178,7 +178,7 @@ class _PluginConfigShape:
 
 
 def _read_args(cls: type[args.InTreeArgs], node: Node, path: str, reading: Reading) -> Any:
-    """In-tree args; apiVersion and kind may be absent but not different. Unreadable args are the defaults."""
+    """In-tree args; apiVersion and kind may be missing but must not differ. Unreadable args become the defaults."""
     record = ARGS_RECORDS[cls]
     if node.value is None:
         return record.zero
@@ -193,7 +193,7 @@ def _read_args(cls: type[args.InTreeArgs], node: Node, path: str, reading: Readi
             error = FieldError(child(path, key), ErrorKind.INVALID, given.plain(), detail, given.line)
             reading.errors.add(error)
             if key == "kind":
-                return record.zero  # fields of another type mean nothing here
+                return record.zero  # the fields belong to another type
     value = record.read(Node(own, node.line), path, reading)
     return record.zero if value is UNSET else value
 
@@ -280,4 +280,4 @@ CONFIGURATION: Final = Record(
     Key("extenders", "extenders", ListOf(_EXTENDER), omit_empty=True),
     Key("delayCacheUntilActive", "delay_cache_until_active", BOOL, omit_empty=True),
 )
-"""The file without apiVersion and kind."""
+"""The file's fields except apiVersion and kind."""

@@ -1,9 +1,9 @@
-"""How JSON lists and objects are read and written; ``podium.config.scalars`` has the rest.
+"""Reads and writes JSON lists and objects; ``podium.config.scalars`` does the same for scalars.
 
-Owns strict reading (unknown fields and wrong types, all of them, each with its path) and the writing of values back
-in upstream's shape. Knows no field by name: ``podium.config.schema`` is the table of those.
+Owns strict reading (reports all unknown fields and wrong types, each with its path) and writing values back in
+upstream's shape. Refers to no field by name: ``podium.config.schema`` is the table of fields.
 
-Invariant: reading never raises on what a file holds. A value that can't be read is reported and takes its default.
+Invariant: reading never raises, whatever the file contains. An unreadable value is reported and takes its default.
 
 Source: encoding/json and sigs.k8s.io/json as apimachinery's strict decoder uses them (null leaves a field unset)
 """
@@ -25,7 +25,7 @@ UNSET: Final = Unset()
 
 
 class Reading:
-    """One pass over a file: the errors found and the fields that are present in it.
+    """One pass over a file: the errors found, and the fields that are present.
 
     Attributes: ``errors``; ``present``, path → line (None in JSON text) of every field that has a value.
     """
@@ -48,14 +48,14 @@ def _describe(node: Node) -> str:
 
 
 class Shape(Protocol):
-    """How to read and write one kind of value. ``zero`` is what an absent value without a default becomes."""
+    """How to read and write one kind of value. ``zero`` is the value of an absent field without a default."""
 
     @property
     def zero(self) -> Any:
         """The value of a field that is absent and has no default."""
 
     def read(self, node: Node, path: str, reading: Reading) -> Any:
-        """The value, or ``UNSET`` where the field should keep its default."""
+        """The value, or ``UNSET`` if the field should keep its default."""
 
     def write(self, value: Any) -> Any:
         """The value as JSON."""
@@ -69,7 +69,7 @@ class ListOf:
     zero: Any = ()
 
     def read(self, node: Node, path: str, reading: Reading) -> Any:
-        """The items; one that is null or unreadable keeps its place as a zero value."""
+        """The items; one that is null or unreadable becomes a zero value, so that positions do not shift."""
         if node.value is None:
             return UNSET
         if not isinstance(node.value, list):
@@ -84,7 +84,7 @@ class ListOf:
 
 @dataclass(frozen=True)
 class MapOf:
-    """A JSON object with free keys and values of one shape."""
+    """A JSON object with arbitrary keys and values of one shape."""
 
     item: Shape
     zero: Any = None
@@ -107,8 +107,9 @@ class MapOf:
 class Key:
     """One field of a record.
 
-    ``zero_is_default``: upstream's type can't tell an explicit zero from an absent value, so zero takes the default.
-    ``omit_empty``: left out of the written form when it holds None, an empty string or list, false or zero.
+    ``zero_is_default``: upstream's type can't distinguish an explicit zero from an absent value, so zero means the
+    default.
+    ``omit_empty``: omitted from the output if it is None, an empty string or list, false or zero.
     """
 
     name: str
@@ -119,7 +120,7 @@ class Key:
 
 
 def read_keys(node: Node, path: str, keys: Mapping[str, Key], reading: Reading) -> dict[str, Any] | Unset:
-    """The present values of a JSON object by attribute, unknown fields reported; UNSET where it is no object."""
+    """The present values of a JSON object by attribute; reports unknown fields. UNSET if it is not an object."""
     if not isinstance(node.value, dict):
         return reading.wrong_type(node, path, "an object")
     values: dict[str, Any] = {}
@@ -160,7 +161,7 @@ class Record:
         return self.cls(**self._zeros)
 
     def read(self, node: Node, path: str, reading: Reading) -> Any:
-        """The record, UNSET for null."""
+        """The record; UNSET for null."""
         if node.value is None:
             return UNSET
         values = read_keys(node, path, self.keys, reading)
@@ -172,7 +173,7 @@ class Record:
 
 
 class Plain:
-    """A JSON object kept as a dict in its own JSON form, without what is empty; strict like a record."""
+    """A JSON object kept as a dict in its JSON form, without empty fields; unknown fields are errors."""
 
     zero: Any = None
 
@@ -180,7 +181,7 @@ class Plain:
         self.keys = {key.name: key for key in keys}
 
     def read(self, node: Node, path: str, reading: Reading) -> Any:
-        """The dict, UNSET for null."""
+        """The dict; UNSET for null."""
         if node.value is None:
             return UNSET
         values = read_keys(node, path, self.keys, reading)
@@ -189,12 +190,12 @@ class Plain:
         return write_keys(self.keys, lambda attribute: values.get(attribute, self.keys[attribute].shape.zero))
 
     def write(self, value: Any) -> Any:
-        """The dict as it is."""
+        """The dict unchanged."""
         return value
 
 
 def write_keys(keys: Mapping[str, Key], get: Callable[[str], Any]) -> dict[str, Any]:
-    """A JSON object of these keys, in their order; None and what ``omit_empty`` covers is left out."""
+    """A JSON object with these keys, in their order; None and what ``omit_empty`` covers are omitted."""
     written: dict[str, Any] = {}
     for key in keys.values():
         value = get(key.attribute)

@@ -1,7 +1,7 @@
-"""What a good file asks for that podium does not do yet, or not here: refused or warned about, never ignored.
+"""Features in a valid file that podium does not support yet, or not here: refused or warned about, never ignored.
 
-Owns one table of features to come; a feature that arrives takes its row away. Which plugins are there is passed in.
-A file refused here is still good for kube-scheduler, so this is no part of loading.
+Owns one table of missing features; a feature that is added removes its row. The existing plugins are passed in.
+A file refused here is still valid for kube-scheduler, so this is not part of loading.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -23,23 +23,23 @@ from podium.config.types import (
 )
 
 RENEW_DEADLINE_FACTOR: Final = 1.2
-"""How many retry periods a renew deadline has to be longer than."""
+"""How many retry periods a renew deadline must exceed."""
 
 
 class Severity(Enum):
-    """What becomes of a file that asks for something."""
+    """What happens to a file that uses the feature."""
 
-    REFUSE = "it is not run"
-    WARN = "it is run, and the user told"
-    REFUSE_WHAT_IF = "it is run, but no question is answered by it"
+    REFUSE = "podium does not start"
+    WARN = "podium starts and logs a warning"
+    REFUSE_WHAT_IF = "podium starts, but commands that only predict placements refuse the file"
 
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """What stands in the way of running a file.
+    """What prevents running a file.
 
-    Attributes: ``refused``, reasons not to start at all; ``undecidable``, reasons not to say where pods would go
-    without running anything; ``warnings``, sentences that each name a field.
+    Attributes: ``refused``, reasons not to start at all; ``undecidable``, reasons why commands that only predict where
+    pods would go refuse the file; ``warnings``, sentences that each name a field.
     """
 
     refused: tuple[FieldError, ...] = ()
@@ -49,7 +49,7 @@ class Unsupported:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A field whose feature is missing: when it matters, and what to say."""
+    """A field whose feature is missing: when that matters, and the message."""
 
     path: str
     severity: Severity
@@ -89,7 +89,7 @@ _ROWS: Final = (
         "extenders",
         Severity.WARN,
         lambda loaded: any(_is_unverified(extender) for extender in loaded.config.extenders),
-        "enableHTTPS without an authority in tlsConfig verifies no certificate, as in kube-scheduler",
+        "enableHTTPS without a CA in tlsConfig does not verify certificates, as in kube-scheduler",
     ),
     _Row(
         "leaderElection.renewDeadline",
@@ -101,7 +101,7 @@ _ROWS: Final = (
         "leaderElection.resourceName",
         Severity.WARN,
         lambda loaded: _would_wait_for_kube_scheduler(loaded.config),
-        "this is kube-scheduler's own lease: where that runs, podium waits for it for ever; name another one",
+        "this is kube-scheduler's own lease: where that runs, podium waits for ever; use another name",
     ),
     _Row(
         "parallelism",
@@ -142,11 +142,11 @@ _ROWS: Final = (
 def unsupported(
     loaded: Loaded, implemented: Collection[str], registry: PluginRegistry = IN_TREE_PLUGINS
 ) -> Unsupported:
-    """What podium can't do of a loaded file.
+    """Check a loaded file for features that podium does not support.
 
-    Args: ``implemented``: names of the plugins that exist in podium; ``registry``: as given to ``load``.
-    A plugin that the file itself enables must exist. One that the defaults enable anyway, or that the file lists just
-    as they do (``config defaults`` writes them all), is left out with a warning.
+    Args: ``implemented``: names of the plugins that podium implements; ``registry``: as given to ``load``.
+    A plugin that the file itself enables must be implemented. A missing plugin that the defaults enable anyway, or that
+    the file lists exactly as they do (``config defaults`` writes them all), is left out with a warning.
     """
     rows = [row for row in _ROWS if row.matters(loaded)]
     named = list(_named_plugins(loaded, implemented))

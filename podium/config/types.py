@@ -1,8 +1,8 @@
-"""``KubeSchedulerConfiguration`` v1 as frozen values; dataclass defaults are upstream's defaults.
+"""``KubeSchedulerConfiguration`` v1 as frozen values; the dataclass defaults are upstream's defaults.
 
-Owns the shape of the configuration and nothing that acts on it. Attribute names are the file's own words in snake
-case; durations are seconds as float and end in ``_s``. ``KubeSchedulerConfiguration()`` is the default file before
-profiles are completed; ``podium.config.default_configuration()`` is the complete one.
+Owns the shape of the configuration and nothing that acts on it. Attribute names are the file's keys in snake case;
+durations are seconds as float and end in ``_s``. ``KubeSchedulerConfiguration()`` is the default file before profiles
+are completed; ``podium.config.default_configuration()`` is the complete one.
 
 Source: staging kube-scheduler/config/v1/types.go, apis/config/v1/defaults.go (kube-scheduler 1.36.2)
 """
@@ -35,7 +35,7 @@ class LeaderElection:
 
 @dataclass(frozen=True, slots=True)
 class ClientConnection:
-    """How to reach the API server. ``qps`` below zero turns the client's own rate limit off."""
+    """How to reach the API server. A negative ``qps`` disables the client's own rate limit."""
 
     kubeconfig: str = ""
     accept_content_types: str = ""
@@ -46,7 +46,7 @@ class ClientConnection:
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A plugin's name in an enabled or disabled list. Weight 0 means 1 where weights count."""
+    """A plugin's name in an enabled or disabled list. Weight 0 means 1 for plugins that score."""
 
     name: str
     weight: int = 0
@@ -54,7 +54,7 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class PluginSet:
-    """What one extension point enables and disables, in order."""
+    """The enabled and disabled plugins of one extension point, in order."""
 
     enabled: tuple[Plugin, ...] = ()
     disabled: tuple[Plugin, ...] = ()
@@ -65,7 +65,7 @@ _FIELD_OF: Final = {point: point.name.lower() for point in ExtensionPoint}
 
 @dataclass(frozen=True, slots=True)
 class Plugins:
-    """One set per extension point; ``multi_point`` stands for all of them."""
+    """One set per extension point; ``multi_point`` applies to all of them."""
 
     pre_enqueue: PluginSet = PluginSet()
     queue_sort: PluginSet = PluginSet()
@@ -89,7 +89,7 @@ class Plugins:
         return plugin_set
 
     def enabled_names(self) -> frozenset[str]:
-        """Every name in any enabled list: the plugins a profile constructs."""
+        """The names in all enabled lists: the plugins that a profile constructs."""
         return frozenset(plugin.name for field in _FIELD_OF.values() for plugin in getattr(self, field).enabled)
 
 
@@ -103,7 +103,7 @@ class PluginConfig:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One scheduler name and the plugins that serve it. A percentage of None means the top-level one."""
+    """One scheduler name and the plugins for its pods. A percentage of None means the top-level one."""
 
     scheduler_name: str = ""
     percentage_of_nodes_to_score: int | None = None
@@ -111,13 +111,13 @@ class Profile:
     plugin_config: tuple[PluginConfig, ...] = ()
 
     def args_of(self, plugin: str) -> InTreeArgs | RawArgs | None:
-        """The args of one plugin, None where it has no entry."""
+        """The args of one plugin; None if it has no entry."""
         return next((entry.args for entry in self.plugin_config if entry.name == plugin), None)
 
 
 @dataclass(frozen=True, slots=True)
 class ExtenderManagedResource:
-    """An extended resource that an extender decides about."""
+    """An extended resource that an extender manages."""
 
     name: str
     ignored_by_scheduler: bool = False
@@ -125,7 +125,7 @@ class ExtenderManagedResource:
 
 @dataclass(frozen=True, slots=True)
 class ExtenderTLSConfig:
-    """Client TLS settings towards an extender; the ``*_data`` fields hold base64 of PEM, as in the file."""
+    """Client TLS settings for an extender; the ``*_data`` fields hold base64 of PEM, as in the file."""
 
     insecure: bool = False
     server_name: str = ""
@@ -139,7 +139,7 @@ class ExtenderTLSConfig:
 
 @dataclass(frozen=True, slots=True)
 class Extender:
-    """An HTTP extender. An empty verb means that it takes no part in that phase."""
+    """An HTTP extender. An empty verb means that it does not take part in that phase."""
 
     url_prefix: str
     filter_verb: str = ""
@@ -172,5 +172,5 @@ class KubeSchedulerConfiguration:
     delay_cache_until_active: bool = False
 
     def profile(self, scheduler_name: str) -> Profile | None:
-        """The profile that serves a pod's ``spec.schedulerName``."""
+        """The profile for pods with that ``spec.schedulerName``."""
         return next((entry for entry in self.profiles if entry.scheduler_name == scheduler_name), None)

@@ -1,10 +1,10 @@
-"""Validation of a completed configuration: every rule, every error, in Kubernetes' form.
+"""Validates a completed configuration: every rule, every error, in Kubernetes' format.
 
-Owns the rules that look at the file alone. Whether profiles can be built from it is ``podium.config.expansion``'s.
+Owns the rules that concern the file alone. ``podium.config.expansion`` checks whether its profiles can be built.
 
 Source: apis/config/validation/validation.go, component-base/config/validation (kube-scheduler 1.36.2)
-Differs: an extender whose TLS settings contradict each other is found here (upstream: when its client is made).
-``Duplicate value`` of a schedulerName shows the name (upstream prints an empty struct).
+Differs: contradicting TLS settings of an extender are reported here; upstream reports them when it creates the client.
+``Duplicate value`` of a schedulerName shows the name; upstream prints an empty struct.
 """
 
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ from podium.config.validation_args import ARGS_VALIDATORS
 
 _REMOVED = f'was invalid in version "{API_VERSION}" (KubeSchedulerConfiguration is version "{API_VERSION}")'
 _UNCHECKED_POINTS = {ExtensionPoint.MULTI_POINT, ExtensionPoint.PLACEMENT_GENERATE, ExtensionPoint.PLACEMENT_SCORE}
-"""Points where upstream does not look for removed plugins; there they just don't exist."""
+"""Points at which upstream does not look for removed plugins; there they are reported as unknown."""
 _CHECKED_POINTS = tuple(point for point in ExtensionPoint if point not in _UNCHECKED_POINTS)
 
 
 def validate(config: KubeSchedulerConfiguration, gates: ConfigGates = DEFAULT_GATES) -> tuple[FieldError, ...]:
-    """Every rule that a completed configuration breaks."""
+    """Every rule that a completed configuration violates."""
     errors = ErrorList()
     if config.client_connection.burst < 0:
         errors.invalid("clientConnection.burst", config.client_connection.burst, "must be non-negative")
@@ -108,17 +108,17 @@ def _profile(path: str, profile: Profile, gates: ConfigGates, errors: ErrorList)
         seen.add(entry.name)
         if entry.name in REMOVED_PLUGINS:
             errors.invalid(entry_path, entry.name, _REMOVED)
-        # NodeResourcesFit's args are upstream's exception: they are checked when the plugin is built
+        # NodeResourcesFit's args are upstream's exception: they are validated when the plugin is built
         elif not isinstance(entry.args, RawArgs | NodeResourcesFitArgs | None):
             ARGS_VALIDATORS[type(entry.args)](f"{entry_path}.args", entry.args, gates, errors)
 
 
 def _common_queue_sort(path: str, profiles: Sequence[Profile], errors: ErrorList) -> None:
-    """One queue serves all profiles, so all must sort it alike."""
+    """Check that all profiles sort alike, since one queue serves them all."""
     first = profiles[0]
     canon = first.plugins.queue_sort
     if len(canon.enabled) > 1:
-        # upstream's path has this capital, and errors are compared by path
+        # The capital letter is in upstream's path, and parity tests compare errors by path
         queue_sort_path = f"{path}[0].plugins.queueSort.Enabled"
         errors.invalid(queue_sort_path, len(canon.enabled), "only one queue sort plugin can be enabled")
     name = canon.enabled[0].name if canon.enabled else None

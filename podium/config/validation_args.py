@@ -1,6 +1,6 @@
-"""Validation of the in-tree plugins' args: one function per Args type, one table.
+"""Validates the args of the in-tree plugins: one function per Args type, and one table.
 
-Each takes the path of the args, the args, the feature gates and the error list. None of them changes anything.
+Each function receives the path of the args, the args, the feature gates and the error list. None modifies anything.
 
 Source: apis/config/validation/validation_pluginargs.go (kube-scheduler 1.36.2)
 """
@@ -27,7 +27,7 @@ def _label_name(path: str, name: str, errors: ErrorList) -> None:
 
 
 def default_preemption(path: str, args: a.DefaultPreemptionArgs, _: ConfigGates, errors: ErrorList) -> None:
-    """A percentage, a count, and at least one of them."""
+    """Check a percentage and a count, of which at least one must be positive."""
     percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
     percentage_path, absolute_path = f"{path}.minCandidateNodesPercentage", f"{path}.minCandidateNodesAbsolute"
     if not 0 <= percentage <= 100:
@@ -41,7 +41,7 @@ def default_preemption(path: str, args: a.DefaultPreemptionArgs, _: ConfigGates,
 
 
 def dynamic_resources(path: str, args: a.DynamicResourcesArgs, gates: ConfigGates, errors: ErrorList) -> None:
-    """Two timeouts, each behind its gates."""
+    """Check two timeouts, each behind its feature gates."""
     timeout_s = args.filter_timeout_s
     if timeout_s is not None and not gates.dra_scheduler_filter_timeout:
         detail = "DRASchedulingFilterTimeout feature gate is disabled"
@@ -57,14 +57,14 @@ def dynamic_resources(path: str, args: a.DynamicResourcesArgs, gates: ConfigGate
 
 
 def inter_pod_affinity(path: str, args: a.InterPodAffinityArgs, _: ConfigGates, errors: ErrorList) -> None:
-    """A weight."""
+    """Check that the weight is in range."""
     if not 0 <= args.hard_pod_affinity_weight <= 100:
         weight_path = f"{path}.hardPodAffinityWeight"
         errors.invalid(weight_path, args.hard_pod_affinity_weight, "not in valid range [0, 100]")
 
 
 def node_affinity(path: str, args: a.NodeAffinityArgs, _: ConfigGates, errors: ErrorList) -> None:
-    """Selectors that parse."""
+    """Check that the selectors parse."""
     if args.added_affinity is not None:
         validate_node_affinity(f"{path}.addedAffinity", args.added_affinity, errors)
 
@@ -72,7 +72,7 @@ def node_affinity(path: str, args: a.NodeAffinityArgs, _: ConfigGates, errors: E
 def balanced_allocation(
     path: str, args: a.NodeResourcesBalancedAllocationArgs, _: ConfigGates, errors: ErrorList
 ) -> None:
-    """Each resource once, with weight 1."""
+    """Check that each resource occurs once, with weight 1."""
     seen: set[str] = set()
     for i, resource in enumerate(args.resources):
         if resource.name in seen:
@@ -83,7 +83,7 @@ def balanced_allocation(
 
 
 def node_resources_fit(path: str, args: a.NodeResourcesFitArgs, _: ConfigGates, errors: ErrorList) -> None:
-    """Resource names, group names and a scoring strategy."""
+    """Check resource names, resource group names and the scoring strategy."""
     for i, name in enumerate(args.ignored_resources):
         _label_name(f"{path}.ignoredResources[{i}]", name, errors)
     for i, group in enumerate(args.ignored_resource_groups):
@@ -127,7 +127,7 @@ def _function_shape(path: str, shape: Sequence[a.UtilizationShapePoint], errors:
 
 
 def pod_topology_spread(path: str, args: a.PodTopologySpreadArgs, _: ConfigGates, errors: ErrorList) -> None:
-    """Default constraints, and none beside the system's own."""
+    """Check the default constraints, which must be empty if the system's own are used."""
     if args.defaulting_type not in _DEFAULTING_TYPES:
         errors.not_supported(f"{path}.defaultingType", args.defaulting_type, _DEFAULTING_TYPES)
     elif args.defaulting_type == a.SYSTEM_DEFAULTING and args.default_constraints:
@@ -161,7 +161,7 @@ def _spread_constraint(path: str, constraint: a.TopologySpreadConstraint, errors
 
 
 def volume_binding(path: str, args: a.VolumeBindingArgs, gates: ConfigGates, errors: ErrorList) -> None:
-    """A timeout, and a shape only where its gate is on."""
+    """Check the timeout, and that a shape is set only if its feature gate is on."""
     if args.bind_timeout_s < 0:
         detail = "invalid BindTimeoutSeconds, should not be a negative value"
         errors.invalid(f"{path}.bindTimeoutSeconds", args.bind_timeout_s, detail)

@@ -1,12 +1,12 @@
-"""Wiring, start and stop of the scheduler: the one place that knows every part.
+"""Wires, starts and stops the scheduler: the one module that knows every component.
 
-Start: credentials → endpoints → informers → (all synced) → (leading, where a leader is elected) → scheduling loop.
-Stop, on SIGTERM or SIGINT: no new attempts → binding cycles under way end → Events are written → the lease is given
-back → connections close. One root task group holds all tasks. A lease that is lost ends everything at once.
+Start: credentials → endpoints → informers → (all synced) → (leading, if leader election is on) → scheduling loop.
+Stop, on SIGTERM or SIGINT: no new attempts → binding cycles under way end → Events are written → the lease is
+released → connections close. One root task group holds all tasks. Losing the lease ends everything at once.
 
 Source: kubernetes cmd/kube-scheduler/app/server.go, v1.36.2.
-Differs: a new leader waits, for a short while, until all its watches are connected: what its predecessor did last has
-to be known.
+Differs: a new leader waits for a short while until all its watches are connected: it has to see what the previous
+leader did last.
 """
 
 from __future__ import annotations
@@ -115,14 +115,14 @@ _CONNECTIONS_FOR_READS = 16
 
 
 class PartFailed(Worded):
-    """A part of the scheduler has ended by a mistake of ours; the log has said which."""
+    """A component of the scheduler failed because of a bug; the log names the component."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line adds to the configuration.
+    """Settings from the command line that the configuration file lacks.
 
-    A secure port of 0 serves nothing; without certificate files, one is made.
+    A secure port of 0 disables the endpoints; without certificate files, a self-signed certificate is created.
     """
 
     kubeconfig: str | None = None
@@ -140,11 +140,11 @@ class Options:
 
 
 class App:
-    """One scheduler: built from a configuration, run until stopped.
+    """One scheduler: built from a configuration, runs until stopped.
 
     Args:
-        clock, random: read by every part; a simulation passes its own.
-        is_watched: whether a thread watches over the loop, and may end the process: where that is for nothing else.
+        clock, random: used by every component; a simulation passes its own.
+        is_watched: whether a watchdog thread may end the process; only for a process that does nothing else.
     """
 
     def __init__(
@@ -172,20 +172,20 @@ class App:
         self._watchdog = Watchdog(self.metrics) if is_watched else None
 
     def stop(self) -> None:
-        """Begin the shutdown; `run` returns when it is done."""
+        """Start the shutdown; `run` returns when it is complete."""
         self._is_stopping = True
         self._stop.set()
 
     async def run(self, started: Callable[[], None] = lambda: None) -> None:
-        """Schedule until `stop`.
+        """Schedule pods until `stop`.
 
         Args:
-            started: called when everything is in sync and the first pod may be scheduled.
+            started: called when the caches are synced and the first pod can be scheduled.
 
         Raises:
-            ConnectionConfigError: there is no API server to talk to, or no way to log in.
+            ConnectionConfigError: no API server is configured, or no credentials for it.
             ConfigError, PluginError: a profile cannot be built.
-            ServingError, CertificateError: the port is taken, or a certificate cannot be used.
+            ServingError, CertificateError: the port is in use, or a certificate cannot be used.
             LeadershipLost: another replica may lead by now; everything else has been cancelled.
             ExceptionGroup: of `PartFailed`; everything else has been cancelled.
         """
@@ -225,7 +225,7 @@ class App:
             elector = None
             if self._term is not None:
                 stack.enter_context(ending_if_stopped_for_too_long(self._term))
-                # Of its own, so that no crowd of bindings holds a renewal up.
+                # A session of its own, so that a burst of bindings cannot delay a renewal of the lease.
                 own = ApiSession(credentials, connections_max=_LEASE_CONNECTIONS_MAX, observer=requests, outage=outage)
                 elector = self._elector(self._term, await stack.enter_async_context(own), parts.recorder)
             await self._run_tasks(credentials, informers, parts, self._loop, elector, doors, started)
@@ -355,7 +355,7 @@ class App:
         return parts, wake_up
 
     def _spares(self, victim: Pod) -> bool:
-        """Whether preemption leaves the pod alone: another scheduler's, unless podium has been told otherwise."""
+        """Whether preemption must leave the pod alone: another scheduler's pod, unless the configuration allows it."""
         return not self._options.preempts_pods_of_others and victim.spec.scheduler_name not in self._names
 
     def _queue(
@@ -415,7 +415,7 @@ class App:
         )
 
     async def _open(self, stack: AsyncExitStack, credentials: Credentials, queue: SchedulingQueue) -> Access | None:
-        """Serve until the stack is closed; None where nothing is to be served."""
+        """Serve the endpoints until the stack is closed; None if they are disabled."""
         options = self._options
         if options.secure_port == 0:
             return None
@@ -447,7 +447,7 @@ class App:
         )
 
     def _leader(self) -> str | None:
-        """Who schedules in our place; None where this process does."""
+        """The replica that schedules in place of this one; None if this process schedules."""
         return None if self._term is None or self._term.is_holding else self._term.holder
 
     def _check_synced(self) -> str | None:
@@ -508,12 +508,12 @@ class App:
             log.info("Stopping", bindings=loop.bindings)
             await self._drain(loop, parts, elector)
             tasks.cancel_scope.cancel()
-        # What is still under way must not arrive after somebody else has begun: then the lease has to run out.
+        # A request still under way must not arrive after the next leader has started: the lease has to expire instead.
         if elector is not None and not loop.bindings:
             await elector.release()
 
     async def _supervised(self, part: str, run: Callable[[], Awaitable[None]]) -> None:
-        """Run a part. Its mistakes are logged, and end the whole: another process starts from what is true."""
+        """Run a component. An unexpected exception is logged and ends the process; a new one starts afresh."""
         try:
             await run()
         except LeadershipLost:
@@ -524,7 +524,7 @@ class App:
             raise PartFailed(f"the {part} failed: {words_of(error)}") from error
 
     async def _unless_stopped(self, *steps: Callable[[], Awaitable[None]]) -> bool:
-        """Whether all the steps were made, one after the other, before anybody asked to stop."""
+        """Run the steps one after the other; returns whether all ended before a stop was requested."""
 
         async def make() -> None:
             for step in steps:
@@ -556,7 +556,7 @@ class App:
         return CacheDump(parts.cache, parts.queue, nodes, pods, self._names.__contains__, self._clock)
 
     async def _drain(self, loop: SchedulingLoop, parts: LoopDependencies, elector: Elector | None) -> None:
-        """Let what is under way end, within bounds: no binding is left half done that the API server still answers."""
+        """Let the work under way end, within time limits: no binding that the API server answers is left half done."""
         loop.stop()
         with anyio.move_on_after(_DRAIN_S_MAX):
             await loop.wait_ended()
@@ -564,18 +564,18 @@ class App:
             elector.stopped()
         left_behind = await parts.recorder.aclose(_EVENTS_S_MAX)
         if left_behind or loop.bindings:
-            log.warning("Left behind at the end", events=left_behind, bindings=loop.bindings)
+            log.warning("Exiting with unfinished work", events=left_behind, bindings=loop.bindings)
 
 
 def _in_flight_max() -> int:
-    """How many writes may be in flight: fewer where descriptors are scarce, since each takes a connection."""
+    """How many writes may be in flight: fewer if file descriptors are scarce, since each write takes a connection."""
     descriptors, _ = getrlimit(RLIMIT_NOFILE)
     return IN_FLIGHT_MAX if descriptors == RLIM_INFINITY else max(8, min(IN_FLIGHT_MAX, descriptors // 2))
 
 
 async def _wait_connected(informers: InformerSet) -> None:
-    """Wait for watches that are broken just now: who leads has to see what the leader before it did."""
+    """Wait for watches that are disconnected at present: a new leader has to see what the previous one did."""
     with anyio.move_on_after(_CONNECTED_S_MAX) as waiting:
         await informers.wait_connected()
     if waiting.cancelled_caught:
-        log.warning("Watches are broken, scheduling begins nevertheless", resources=list(informers.unconnected))
+        log.warning("Scheduling although some watches are not connected", resources=list(informers.unconnected))

@@ -1,10 +1,10 @@
-"""What the scheduler believes, written to the log on SIGUSR2: nodes with their pods, the queue, and where that differs
-from what the API server has said.
+"""Dumps the scheduler's state to the log on SIGUSR2: nodes with their pods, the queue, and any difference from the API
+server's objects.
 
 Source: kubernetes pkg/scheduler/backend/cache/debugger, v1.36.2.
-Differs: one line for each node and for each hundred pods of the queue, as values instead of text; pods that are being
-tried are among those of the queue; unbound pods of other schedulers are not missed in the cache. Lines are not written
-faster than the log takes them.
+Differs: one line for each node and for each hundred pods of the queue, as values instead of text; pods in flight are
+listed with those of the queue; other schedulers' unbound pods are not expected in the cache. Lines are not written
+faster than the log accepts them.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class CacheDump:
     """Writes the dump.
 
     Args:
-        nodes, pods: what the API server has said.
-        schedules: whether pods of that scheduler's name are ours.
+        nodes, pods: the informers, which hold what the API server has sent.
+        schedules: whether podium schedules pods with that scheduler name.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class CacheDump:
         self._clock = clock
 
     async def run(self) -> None:
-        """Write a dump whenever the signal comes, until cancelled; signals that come meanwhile ask for one more."""
+        """Write a dump whenever the signal arrives, until cancelled; signals during a dump cause one more dump."""
         asked = WakeUp()
 
         async def receive() -> None:
@@ -75,7 +75,7 @@ class CacheDump:
                     await asked.wait()
                     await self.write()
         finally:
-            # It would end the process, which is about to end in good order.
+            # Without the handler, SIGUSR2 would kill the process, which is shutting down in good order.
             signal.signal(signal.SIGUSR2, signal.SIG_IGN)
 
     async def write(self) -> None:
@@ -106,7 +106,7 @@ class CacheDump:
         }
 
     def _compare(self) -> None:
-        """Name what the cache lacks, and what it has beyond what there is."""
+        """Log which objects the cache lacks, and which it holds that no longer exist."""
         actual_nodes = {node.name for node in self._nodes.list()}
         cached_nodes = set(self._cache.node_names())
         _tell_mismatch("Nodes", actual_nodes, cached_nodes)
@@ -116,14 +116,14 @@ class CacheDump:
         _tell_mismatch("Pods", actual, cached)
 
     async def _may_go_on(self, turns: Turns) -> bool:
-        """Whether the log takes more; lets others run meanwhile."""
+        """Whether the log accepts more lines; lets other tasks run meanwhile."""
         if turns.is_over():
             await turns.next()
         for _ in range(_LOG_WAITS_MAX):
             if lines_waiting() <= _LOG_FILL_MAX:
                 return True
             await anyio.sleep(_LOG_WAIT_S)
-        log.warning("The dump is not complete: nobody reads the log")
+        log.warning("The dump is incomplete: the log is not being read")
         return False
 
 

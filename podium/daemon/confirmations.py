@@ -1,9 +1,9 @@
-"""Pods whose binding was answered with success, and that the watch does not show bound.
+"""Looks up pods whose binding request succeeded but whose binding the watch does not confirm.
 
-Owns the question what has become of them. Never takes a pod back that the API server has on a node.
+Owns the question whether these pods are bound. Never takes back a pod that the API server shows on a node.
 
-Differs: upstream believes the answer for ever. A proxy that answers by itself, an extender or a plugin that binds
-nothing, and the pod is never scheduled again while its room stays taken.
+Differs: upstream trusts the response for ever. If a proxy answers by itself, or an extender or plugin binds nothing,
+the pod is never scheduled again there, and its resources stay assumed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _KEPT_MIN: Final = 1000
 
 
 class Confirmations:
-    """Looks pods up that are still assumed one to two periods after their binding.
+    """Looks up pods that are still assumed one to two periods after their binding.
 
     Args:
-        binding_cycles: the uids of the pods whose binding is under way.
+        binding_cycles: the uids of the pods whose binding cycle is under way.
         is_bound: asks the API server.
         take_back: called with a pod that is not bound, and the node where it is assumed.
 
-    Cost: below 0.5 us for each pod that is bound. Kept are about twice as many as are assumed.
+    Cost: below 0.5 us for each pod that is bound. Remembers about twice as many pods as are assumed.
     """
 
     def __init__(
@@ -52,19 +52,19 @@ class Confirmations:
         self._sifted_at = _KEPT_MIN
 
     def expect(self, pod: Pod, node_name: str) -> None:
-        """The binding of the pod was answered with success."""
+        """The binding request for the pod succeeded: expect the watch to confirm it."""
         self._recent.append((pod, node_name))
         if len(self._recent) >= self._sifted_at:
             self._recent = self._still_assumed(self._recent)
             self._sifted_at = 2 * len(self._recent) + _KEPT_MIN
 
     async def run(self) -> None:
-        """Look up until cancelled."""
+        """Look up unconfirmed pods until cancelled."""
         while True:
             await anyio.sleep(_PERIOD_S)
             due = self._still_assumed(self._awaited)
             self._awaited, self._recent = self._still_assumed(self._recent), []
-            # Where the watch is far behind there may be thousands, and all of them bound.
+            # If the watch lags far behind, there may be thousands of such pods, all of them bound.
             for pod, node_name in due[:_LOOKED_UP_MAX]:
                 await self._look_up(pod, node_name)
             self._awaited += due[_LOOKED_UP_MAX:]
@@ -73,15 +73,15 @@ class Confirmations:
         return [each for each in bound if self._is_still_assumed(each[0])]
 
     def _is_still_assumed(self, pod: Pod) -> bool:
-        """Whether it is by that binding that the pod is assumed: not by one under way, after a restore of etcd."""
+        """Whether the pod is still assumed by that binding, not by a later one under way (after a restore of etcd)."""
         return self._cache.is_assumed(pod.uid) and pod.uid not in self._binding_cycles
 
     async def _look_up(self, pod: Pod, node_name: str) -> None:
         try:
             is_bound = await self._is_bound(pod, node_name)
         except ApiError as error:
-            # Gone or elsewhere: the watch will tell. Not readable: it is asked again.
-            log.debug("A pod that is not seen bound cannot be looked up", pod=pod.key, error=str(error))
+            # Deleted or bound elsewhere: the watch will show it. Not readable: it is looked up again later.
+            log.debug("Cannot look up a pod whose binding the watch has not confirmed", pod=pod.key, error=str(error))
             is_bound = True
         if is_bound:
             self._awaited.append((pod, node_name))

@@ -1,7 +1,7 @@
-"""What comes of sharing nodes: pods bound to a node that somebody else has filled meanwhile.
+"""Detects conflicts between schedulers: pods bound to a node that another scheduler has filled meanwhile.
 
-Owns what counts as a conflict, and to whom it is put down. Never prevents one: schedulers do not know of each other's
-decisions before the API server has them.
+Owns what counts as a conflict, and which scheduler is held responsible. Cannot prevent conflicts: schedulers learn of
+each other's decisions only through the API server.
 
 Source: kubernetes pkg/kubelet/lifecycle/predicate.go, v1.36.2, for the reasons a kubelet gives.
 """
@@ -29,7 +29,7 @@ US: Final = "podium"
 OTHERS: Final = "others"
 
 _TOGETHER_S: Final = 10.0
-"""Bindings by different hands within so long are taken for concurrent."""
+"""Bindings by different schedulers within this time are taken for concurrent."""
 _NODES_MAX: Final = 20_000
 _DOUBTS_MAX: Final = 100
 _REJECTIONS: Final = frozenset({"NodeAffinity", "NodeName", "NodePorts", "TaintToleration", "UnexpectedAdmissionError"})
@@ -38,14 +38,14 @@ _REJECTIONS: Final = frozenset({"NodeAffinity", "NodeName", "NodePorts", "TaintT
 class Conflicts:
     """Counts conflicts while it runs.
 
-    The API server's order is the order of blame: it is the later binding that should not have been made. Pods that have
-    ended leave the watch without saying why, so a pod of ours that goes before it has started is read once more.
+    The API server's order decides which scheduler is responsible: that of the later binding. Pods that have ended leave
+    the watch without a reason, so a pod that podium bound and that goes away before it has started is read once more.
 
     Args:
-        read_failure: the reason of a pod that has failed, empty for one that has not.
+        read_failure: returns the reason of a failed pod; empty if the pod has not failed.
 
-    Cost: 1 us for each binding that is seen; where another hand has bound to the same node just before, a walk over
-        its pods.
+    Cost: 1 us for each binding that the watch shows; if another scheduler has bound to the same node just before, a
+        walk over the node's pods.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Conflicts:
         self._tell_confirmed: Callable[[], None] = lambda: None
 
     def bound(self, pod: Pod, *, by_us: bool) -> None:
-        """A pod was seen bound; the cache counts it already."""
+        """The watch shows the pod bound; the cache counts it already."""
         if not self._is_counting:
             return
         if by_us:
@@ -79,13 +79,13 @@ class Conflicts:
     # ------------------------------------------------------------ avoiding them
 
     def when_confirmed(self, tell: Callable[[], None]) -> None:
-        """Tell of each pod of ours that is seen bound."""
+        """Set the callback for bindings by podium that the watch confirms."""
         self._tell_confirmed = tell
 
     def is_too_late(self, pod: Pod) -> bool:
-        """Whether another scheduler has filled the pod's node since it was assumed there: a conflict that is averted.
+        """Whether another scheduler has filled the pod's node since the pod was assumed there: the conflict is averted.
 
-        If not, the pod's binding is about to be sent.
+        If not, the pod's binding counts as sent from now on.
         """
         is_filled = self._cache.is_overfull_for(pod, with_assumed=True)
         if is_filled:
@@ -95,13 +95,13 @@ class Conflicts:
         return is_filled
 
     def not_bound(self, pod: Pod) -> None:
-        """The binding of a pod has failed."""
+        """The binding of the pod has failed."""
         self._sent.pop(pod.uid, None)
 
     def unconfirmed(self) -> int | None:
-        """How many bindings were sent that nobody has seen yet; None where no other scheduler binds pods just now.
+        """How many sent bindings the watch has not confirmed; None if no other scheduler is binding pods at present.
 
-        What the watch has not shown of ours, it has not shown of others either.
+        While the watch lags behind podium's own bindings, it lags behind other schedulers' bindings too.
         """
         now_s = self._clock.monotonic()
         if now_s >= self._others_until_s:
@@ -111,13 +111,13 @@ class Conflicts:
         return len(self._sent)
 
     def gone_before_start(self, pod: Pod) -> None:
-        """A pod of ours has left the watch, and was neither deleted nor seen running."""
+        """A pod that podium bound has left the watch, and was neither deleted nor seen running."""
         if self._is_counting:
             self._doubts.append(pod)
             self._wake_up.set()
 
     async def run(self) -> None:
-        """Count from now on, and find out about pods that went too soon, one after the other."""
+        """Count conflicts until cancelled, and look up, one at a time, pods that left the watch too early."""
         self._is_counting = True
         while True:
             await self._wake_up.wait()

@@ -1,7 +1,7 @@
-"""What extenders ask of the rest of the daemon: objects that are kept whole for them, and secrets that are kept.
+"""What extenders need from the daemon: complete objects to send to them, and secrets hidden from the endpoints.
 
-An extender gets a pod as it is, and one without a node cache gets the nodes, and the victims of a preemption, as well.
-podium itself keeps of an object only what it reads: the rest is kept just as far as these extenders need it.
+An extender receives the complete pod; one without a node cache also receives the complete nodes, and the victims of a
+preemption. podium itself keeps only the fields it reads: the rest is kept only as far as these extenders need it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NOT_SHOWN: Final = "(not shown)"
 
 
 def kept_whole(extenders: Sequence[Extender]) -> Mapping[str, Keep[Any]]:
-    """What is kept of pods and nodes, by the path of the resource; nothing where no extender is shown any."""
+    """The fields of pods and nodes to keep for extenders, by resource path; empty if no extender receives objects."""
     without_cache = [each for each in extenders if not each.node_cache_capable]
     keep: dict[str, Keep[Any]] = {}
     if any(each.filter_verb or each.prioritize_verb or each.preempt_verb for each in extenders):
@@ -32,7 +32,7 @@ def kept_whole(extenders: Sequence[Extender]) -> Mapping[str, Keep[Any]]:
 
 
 def without_secrets(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
-    """The configuration as anybody may see it: no keys, no passwords in URLs."""
+    """The configuration for display: without keys, and without passwords in URLs."""
     return replace(config, extenders=tuple(_without_secrets(each) for each in config.extenders))
 
 

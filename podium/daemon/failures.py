@@ -1,8 +1,8 @@
-"""What follows an attempt that has not bound its pod: back to the queue, an Event, the pod's condition.
+"""Handles a failed attempt: requeues the pod, records an Event and sets the pod's condition.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (handleSchedulingFailure), v1.36.2.
-Differs: the status of a pod that is gone is not patched; upstream tries, and is told that it is gone. A nomination is
-taken back although no watch has shown it yet; upstream leaves it standing then.
+Differs: the status of a deleted pod is not patched; upstream tries, and the request fails. A nomination is cleared even
+if no watch has shown it yet; upstream keeps it in that case.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = get_logger("scheduler")
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at a pod, from the moment it left the queue.
+    """One attempt to schedule a pod, from the moment it was popped.
 
     Units: `started_s` is on the monotonic clock.
     """
@@ -45,10 +45,10 @@ class Attempt:
 
 
 class FailureHandler:
-    """Puts pods back and tells the world; the caller sends the status that is returned.
+    """Requeues pods and records Events; the caller sends the status that is returned.
 
     Args:
-        lookup: the pod of that key as the API server last had it.
+        lookup: the latest version of the pod with that key that the API server has sent.
     """
 
     def __init__(
@@ -66,12 +66,12 @@ class FailureHandler:
         self._clock = clock
 
     def waiting(self, pod: Pod) -> Pod | None:
-        """The pod as it is by now; None where it is gone, another one, or bound: attempts may ask others, or pause."""
+        """The latest version of the pod; None if it was deleted, recreated or bound while the attempt was suspended."""
         current = self._lookup(pod.key)
         return None if current is None or current.uid != pod.uid or current.node_name else current
 
     def does_not_fit(self, attempt: Attempt, error: FitError, nominated_node_name: str | None) -> StatusWrite | None:
-        """No node fits, or the one that was chosen rejected the pod: it waits for an event that may change that.
+        """No node fits, or the chosen node was rejected: the pod waits for an event that may change that.
 
         Args:
             nominated_node_name: as in `StatusWrite`.
@@ -80,7 +80,7 @@ class FailureHandler:
         return self._handle(attempt, status, error, nominated_node_name)
 
     def failed(self, attempt: Attempt, status: Status) -> StatusWrite | None:
-        """Something went wrong: the pod is tried again after its backoff."""
+        """An error occurred: the pod is retried after its backoff."""
         return self._handle(attempt, status, None, "")
 
     def _handle(
@@ -108,9 +108,9 @@ class FailureHandler:
         if current is None:
             return None
         if promised is not None and nominated_node_name == "" and not current.status.nominated_node_name:
-            # No watch has shown the nomination yet, but it may have been written: it is to be taken back all the same.
+            # No watch has shown the nomination yet, but it may have been written, so it must be cleared all the same.
             current = replace(current, status=replace(current.status, nominated_node_name=promised))
-            # And no watch will show that the room kept for the pod is free for those of no higher priority.
+            # No watch event will show that the resources kept for the pod are free for pods of no higher priority.
             uid, priority = current.uid, current.priority
             self._queue.move_all(
                 ASSIGNED_POD_DELETE, current, None, lambda other: other.priority <= priority and other.uid != uid
@@ -118,23 +118,23 @@ class FailureHandler:
         return StatusWrite(current, not_scheduled(current, status), nominated_node_name)
 
     def _put_back(self, attempt: Attempt) -> Pod | None:
-        """Return the pod to the queue as it is by now; None where there is nothing to return."""
+        """Requeue the latest version of the pod; None if there is no pod to requeue."""
         pod, info = attempt.pod, attempt.info
         current = self.waiting(pod)
         if current is None:
-            log.info("Pod is gone, another one, or bound by now; it does not go back to the queue", pod=pod.key)
+            log.info("Pod was deleted, recreated or bound meanwhile; it is not requeued", pod=pod.key)
             self._queue.done(pod.uid)
             return None
         info.pod = current
         try:
             self._queue.add_unschedulable_if_not_present(info)
         except AlreadyQueued as error:
-            log.error("Pod could not be put back", pod=pod.key, error=str(error))
+            log.error("Pod could not be requeued", pod=pod.key, error=str(error))
         return current
 
     @staticmethod
     def _log(attempt: Attempt, result: str, seconds: float) -> None:
-        """The canonical line of an attempt that failed."""
+        """Log the canonical line of a failed attempt."""
         tell = log.info if result == "unschedulable" else log.error
         tell(
             "Unable to schedule pod; no fit; waiting"

@@ -1,4 +1,4 @@
-"""What the daemon lends to plugins."""
+"""The handle that the daemon gives to plugins."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class PluginHandle:
     informers: InformerSet
 
     def snapshot(self) -> Snapshot:
-        """The snapshot that the current attempt decides on."""
+        """The snapshot of the current attempt."""
         return self.cache.snapshot()
 
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
-        """The informer of that kind, which is watched from the start if a plugin has asked for it."""
+        """The informer's lister; the resource is watched from the start if a plugin asks for it at construction."""
         return self.informers.informer(resource)
 
     def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:
-        """Put an Event about the pod on its way.
+        """Queue an Event about the pod for writing.
 
         Raises:
-            TypeError: names what is not a text: the Event is written by somebody else, who could not tell whose it is.
+            TypeError: an argument is not a string. Checked here, because the recorder could not name the plugin later.
         """
         for name, value in (("reason", reason), ("note", note), ("action", action)):
             if not isinstance(value, str):
-                raise TypeError(f"record: {name} is not a text, but a {type(value).__name__}")
+                raise TypeError(f"record: {name} is not a string, but a {type(value).__name__}")
         self.recorder.record(noted(pod, reason, note, action, is_warning=is_warning))

@@ -1,10 +1,10 @@
-"""What each change of the cluster means: for the cache, and for the pods that wait.
+"""Event handlers of the informers: apply each change to the cache and requeue pods that wait for it.
 
 Handlers update state and wake the loop; they never schedule and never wait.
 
 Source: kubernetes pkg/scheduler/eventhandlers.go, v1.36.2.
-Differs: a pending pod with a field that cannot be read is not queued, but reported; it is looked at again when it
-changes. A bound pod that is pending again, as after a restore of etcd, is scheduled again; upstream never looks at it.
+Differs: a pending pod with an unreadable field is not queued, but reported; it is checked again when it changes. A
+bound pod that is pending again, as after a restore of etcd, is scheduled again; upstream ignores it.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _REQUIRED_NODE_AFFINITY = "spec.affinity.nodeAffinity.requiredDuringSchedulingIg
 
 
 class _Measured:
-    """Handles an event and observes how long that took."""
+    """Handles events and observes how long each takes."""
 
     def __init__(self, clock: Clock, metrics: Metrics) -> None:
         self._clock = clock
         self._metrics = metrics
 
     def measured(self, event: str, handle: Callable[..., None], *objects: Any, before_s: float = 0.0) -> float:
-        """Call the handler; returns the seconds that were observed, those that it took before included."""
+        """Call the handler; returns the observed seconds, including `before_s`."""
         started_s = self._clock.monotonic()
         handle(*objects)
         seconds = before_s + self._clock.monotonic() - started_s
@@ -69,7 +69,7 @@ class _Measured:
         return seconds
 
     def on_broken(self, broken: BrokenObject) -> None:
-        """Report an object of which nothing can be used; what was known of it before stays as it is."""
+        """Report an object that cannot be decoded at all; its last readable version stays in use."""
         self._metrics.count_broken_object(broken.kind)
         log.error(
             "Object cannot be read", kind=broken.kind, object=broken.key[:_KEY_LENGTH_SHOWN], detail=broken.detail
@@ -77,13 +77,13 @@ class _Measured:
 
 
 class BrokenObjects:
-    """Reports objects with a field that cannot be read. Implements `podium.cluster.cache.ReportBroken`."""
+    """Reports objects with an unreadable field. Implements `podium.cluster.cache.ReportBroken`."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
     def __call__(self, item: Node | Pod, error: FieldError) -> None:
-        """Say it once."""
+        """Report the error once."""
         kind = kind_of(item)
         closed = item.node_name if isinstance(item, Pod) else item.name
         self._metrics.count_broken_object(kind)
@@ -98,7 +98,7 @@ class BrokenObjects:
 
 
 class NodeHandler(_Measured):
-    """Nodes come, change and go."""
+    """Handles nodes that are added, updated or deleted."""
 
     def __init__(self, cache: Cache, queue: SchedulingQueue, clock: Clock, metrics: Metrics) -> None:
         super().__init__(clock, metrics)
@@ -107,11 +107,11 @@ class NodeHandler(_Measured):
         self._unusable: set[str] = set()
 
     def on_add(self, new: Node) -> None:
-        """There is a new node."""
+        """A node was added."""
         self.measured("NodeAdd", self._add, new)
 
     def on_update(self, old: Node, new: Node) -> None:
-        """The node has changed; a heartbeat is no event."""
+        """A node was updated; a heartbeat alone is not an event."""
         started_s = self._clock.monotonic()
         events = self._taken_in(old, new)
         before_s = self._clock.monotonic() - started_s
@@ -119,7 +119,7 @@ class NodeHandler(_Measured):
             self.measured(event.label, self._queue.move_all, event, was, now, before_s=before_s)
 
     def on_delete(self, old: Node) -> None:
-        """The node is gone."""
+        """A node was deleted."""
         self.measured("NodeDelete", self._delete, old)
 
     def _add(self, node: Node) -> None:
@@ -127,7 +127,7 @@ class NodeHandler(_Measured):
             self._queue.move_all(NODE_ADD, None, node)
 
     def _taken_in(self, old: Node, new: Node) -> list[tuple[ClusterEvent, Node | None, Node | None]]:
-        """Brings the cache up to date; returns what that is to waiting pods, with the old object and the new one."""
+        """Update the cache; returns the events for waiting pods, each with the old and the new object."""
         was_unusable = new.name in self._unusable
         if not self._put(new):
             return [] if was_unusable else [(NODE_DELETE, old, None)]
@@ -136,7 +136,7 @@ class NodeHandler(_Measured):
         return [(event, old, new) for event in node_changes(old, new)]
 
     def _put(self, node: Node) -> bool:
-        """Whether the node can be scheduled on."""
+        """Add the node to the cache; returns whether pods can be scheduled on it."""
         is_usable = self._cache.put_node(node)
         if is_usable:
             self._unusable.discard(node.name)
@@ -152,7 +152,7 @@ class NodeHandler(_Measured):
 
 
 class ResourceHandler(_Measured):
-    """Objects of any other kind come, change and go: all that matters is who waits for that."""
+    """Handles objects of any other kind: their changes matter only to waiting pods."""
 
     def __init__(self, resource: EventResource, queue: SchedulingQueue, clock: Clock, metrics: Metrics) -> None:
         super().__init__(clock, metrics)
@@ -162,15 +162,15 @@ class ResourceHandler(_Measured):
         self._deleted = ClusterEvent(resource, ActionType.DELETE)
 
     def on_add(self, new: KubeObject) -> None:
-        """There is a new object."""
+        """An object was added."""
         self.measured(self._added.label, self._queue.move_all, self._added, None, new)
 
     def on_update(self, old: KubeObject, new: KubeObject) -> None:
-        """The object has changed."""
+        """An object was updated."""
         self.measured(self._updated.label, self._queue.move_all, self._updated, old, new)
 
     def on_delete(self, old: KubeObject) -> None:
-        """The object is gone."""
+        """An object was deleted."""
         self.measured(self._deleted.label, self._queue.move_all, self._deleted, old, None)
 
 
@@ -179,17 +179,17 @@ RESOURCE_EVENTS: Mapping[ResourceType[Any], EventResource] = {
     for resource in resource_types.ALL
     if resource.kind in RESOURCES_BY_KIND and resource not in (resource_types.PODS, resource_types.NODES)
 }
-"""The kinds besides pods and nodes whose changes may make a pod schedulable."""
+"""The resources besides pods and nodes whose changes may make a pod schedulable."""
 
 
 class PodHandler(_Measured):
-    """Pods come, change, are bound and go.
+    """Handles pods that are added, updated, bound or deleted.
 
     Args:
-        scheduler_names: pods of other schedulers only count once they are bound.
-        strays: told of pods of other schedulers until they are.
+        scheduler_names: podium's scheduler names; other schedulers' pods count only once they are bound.
+        strays: receives other schedulers' pods until they are bound.
         saw_unbound: called when a pod has lost the node that it was bound to.
-        binding_cycles: the nodes to which binding cycles that are under way bind their pods, by uid.
+        binding_cycles: the target nodes of the binding cycles under way, by pod uid.
     """
 
     def __init__(
@@ -220,11 +220,11 @@ class PodHandler(_Measured):
         self._reported: dict[str, tuple[str, ...]] = {}
 
     def on_add(self, new: Pod) -> None:
-        """There is a new pod."""
+        """A pod was added."""
         self.measured("AssignedPodAdd" if new.node_name else "UnschedulablePodAdd", self._add, new)
 
     def on_update(self, old: Pod, new: Pod) -> None:
-        """The pod has changed, perhaps by being bound."""
+        """A pod was updated, perhaps by being bound."""
         if old.node_name and old.node_name != new.node_name:
             self.measured("AssignedPodDelete", self._unbound, old, new)
         elif old.node_name:
@@ -238,7 +238,7 @@ class PodHandler(_Measured):
                     self._metrics.observe_event(event.label, seconds)
 
     def on_delete(self, old: Pod) -> None:
-        """The pod is gone, or done: pods that have ended leave the watch."""
+        """A pod was deleted, or has ended: ended pods leave the watch."""
         if old.node_name:
             self.measured("AssignedPodDelete", self._delete_assigned, old)
         elif self._is_ours(old):
@@ -261,8 +261,8 @@ class PodHandler(_Measured):
         if (node_name := self._binding_cycles.get(pod.uid)) is None:
             self._queue.add(pod)
             return
-        # It was bound, or deleted, and a restore of etcd has undone that. Its binding cycle may yet bind it, and so it
-        # counts on the node; where it is not bound, the cycle puts it back into the queue.
+        # It was bound or deleted, and a restore of etcd has undone that. Its binding cycle may yet bind it, so it
+        # counts on the node; if it is not bound, the cycle requeues it.
         self._to_cache(lambda again: self._cache.assume_pod(again, node_name), pod)
 
     def _add_assigned(self, pod: Pod) -> None:
@@ -270,7 +270,7 @@ class PodHandler(_Measured):
         self._to_cache(self._cache.add_pod, pod)
         self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
         if assumed is not None and assumed.metadata.labels != pod.metadata.labels:
-            # It was relabelled on its way to the node, where until now it counted as it was.
+            # Its labels changed during its binding cycle; until now the cache counted it with the old ones.
             self._queue.move_all(_ASSIGNED_POD_RELABELLED, assumed, pod)
 
     def _bound(self, old: Pod, new: Pod) -> None:
@@ -294,7 +294,7 @@ class PodHandler(_Measured):
                 self.measured(event.label, self._queue.move_all, event, old, new, before_s=before_s)
 
     def _unbound(self, old: Pod, new: Pod) -> None:
-        """The pod was bound, and is pending again or bound elsewhere, which no API server allows: `client.history`."""
+        """A bound pod is pending again or bound elsewhere, which no API server allows: see `client.history`."""
         log.warning("A bound pod has lost its node", pod=new.key, before=old.node_name, node=new.node_name)
         self._to_cache(self._cache.remove_pod, old)
         self._queue.move_all(ASSIGNED_POD_DELETE, old, None)
@@ -343,7 +343,7 @@ class PodHandler(_Measured):
             self._nomination_ends(pod)
 
     def _assumed_pod_goes(self, pod: Pod) -> None:
-        """The pod is deleted while it is on its way to its node: stop it if it waits, and free its room."""
+        """The pod was deleted during its binding cycle: reject it if it waits at Permit, and free its resources."""
         assumed = self._cache.pod(pod.uid)
         assert assumed is not None
         if not self._waiting_pods.reject(pod.uid) and self._cache.state_of(pod.uid) is PodState.ASSUMED:
@@ -351,19 +351,19 @@ class PodHandler(_Measured):
         self._queue.move_all(ASSIGNED_POD_DELETE, assumed, None)
 
     def _nomination_ends(self, pod: Pod) -> None:
-        """Room that was kept for the pod is free for those of no higher priority."""
+        """The resources reserved for the nominated pod are free for pods of no higher priority."""
         priority = pod.priority
         self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.priority <= priority)
 
-    # ------------------------------------------------------------ which pods
+    # ------------------------------------------------------------ which pods are scheduled
 
     def _is_ours(self, pod: Pod) -> bool:
         return pod.spec.scheduler_name in self._scheduler_names
 
     def _is_readable(self, pod: Pod) -> bool:
-        """Whether the pod can be decided on; what cannot be read of it is reported once.
+        """Whether the pod can be scheduled; its unreadable fields are reported once.
 
-        An invalid selector matches no node: where that leaves others, the pod can be placed all the same.
+        An invalid selector matches no node: if other selector terms remain, the pod can be placed all the same.
         """
         try:
             filter_requests(pod.spec)
@@ -377,7 +377,7 @@ class PodHandler(_Measured):
         return True
 
     def _report_news(self, pod: Pod, errors: tuple[FieldError, ...]) -> bool:
-        """Report these errors, and say so, unless they are those known of the pod already."""
+        """Report these errors unless they were reported for the pod before; returns whether they were new."""
         texts = tuple(str(error) for error in errors)
         known = self._reported.pop(pod.uid, ())
         if texts:
@@ -390,10 +390,10 @@ class PodHandler(_Measured):
 
 
 def _invalid_selectors(pod: Pod) -> tuple[FieldError, ...]:
-    """What is wrong with the node selector of the pod's required node affinity."""
+    """The errors in the node selector of the pod's required node affinity."""
     affinity = pod.spec.affinity
     if affinity is None or affinity.node_affinity is None or affinity.node_affinity.required is None:
         return ()
     if excess(pod.spec):
-        return ()  # which is said when the pod is turned down
+        return ()  # The attempt that rejects the pod reports it.
     return compile_node_selector(affinity.node_affinity.required, _REQUIRED_NODE_AFFINITY).errors

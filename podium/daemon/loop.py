@@ -1,11 +1,11 @@
-"""The scheduling loop: take the next pod, decide, and see to what follows.
+"""The scheduling loop: pops the next pod, decides where it goes, and carries out the decision.
 
-One task decides, one pod after the other; binding cycles run beside it, one task for each pod. While it waits for an
-extender, or pauses in a long attempt, it decides on nothing else, and everything else goes on.
+One task decides on one pod after the other; binding cycles run concurrently, each in its own task. While an attempt
+waits for an extender, or pauses because it is long, no other decision is made, but everything else keeps running.
 
 Source: kubernetes pkg/scheduler/schedule_one.go, v1.36.2.
-Differs: the loop waits while the API server is behind with bindings or status patches, so that a pod of high priority
-is not decided on behind thousands of others' requests.
+Differs: the loop waits while the API server lags behind with bindings or status patches, so that a pod of high priority
+does not have to wait behind thousands of other pods' requests.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ from podium.telemetry import Metrics
 log = get_logger("scheduler")
 
 _TURN_S_MAX = 0.002
-"""How long the loop decides before it lets others run."""
+"""How long the loop decides before it yields to other tasks."""
 _REQUESTS_WAITING_MAX = 16
-"""How far decisions may run ahead of the requests under way: what waits longer is decided on what is older."""
+"""How many requests may wait before decisions pause: the longer they wait, the older the state that decisions use."""
 _REQUESTS_WAITING_LOW = 4
-"""How far the API server has to catch up before decisions go on: many at once are cheaper than one now and then."""
+"""How few requests must be left waiting before decisions resume: deciding in batches is cheaper."""
 _LOOK_AGAIN_S = 0.25
-"""How often a loop that waits for the API server looks again without a sign of progress: what it waits for may have
-turned out to be one slow namespace."""
+"""How often a loop that waits for the API server checks again without a sign of progress: the requests it waits for
+may all belong to one slow namespace."""
 
 _STOPPING = "the scheduler is stopping"
 
 
 @dataclass(frozen=True, slots=True)
 class LoopDependencies:
-    """What the loop works with; wired in `app`."""
+    """The components that the loop works with; wired in `app`."""
 
     frameworks: Mapping[str, Framework]
     cache: Cache
@@ -94,7 +94,7 @@ class LoopDependencies:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """An attempt that has come to a question for extenders, or to a pause that others need."""
+    """An attempt that waits for the answer of extenders, or pauses to let other tasks run."""
 
     attempt: Attempt
     steps: Steps[Decision]
@@ -102,9 +102,9 @@ class Unfinished:
 
 
 class SchedulingLoop:
-    """Decides on pods until told to stop.
+    """Schedules pods until stopped.
 
-    Invariant: every pod taken from the queue comes back to it, is bound, or is dropped because it needs no scheduling.
+    Invariant: every popped pod is requeued, bound, or dropped because it needs no scheduling.
     """
 
     def __init__(self, parts: LoopDependencies, wake_up: WakeUp) -> None:
@@ -124,10 +124,10 @@ class SchedulingLoop:
         return len(self._parts.binding_cycles)
 
     def stop(self) -> None:
-        """Decide on no more pods; `run` ends when the binding cycles under way have ended.
+        """Stop scheduling; `run` ends when the binding cycles under way have ended.
 
-        Pods that wait at Permit wait no longer: nobody is left whom their plugins could wait for. An attempt that waits
-        for an extender, or pauses, is given up: nothing has been done for its pod yet.
+        Pods that wait at Permit are rejected, since the pods that their plugins wait for are no longer scheduled. An
+        attempt that waits for an extender, or pauses, is abandoned: it has had no effect yet.
         """
         self._is_stopping = True
         self._parts.queue.close()
@@ -141,7 +141,7 @@ class SchedulingLoop:
     async def run(self) -> None:
         """Schedule until `stop`."""
         self._ended = anyio.Event()
-        # A task of anyio's costs 20 us more than one of asyncio's.
+        # A task created through anyio costs 20 us more than one created through asyncio.
         async with asyncio.TaskGroup() as tasks:
             while not self._is_stopping:
                 if not self._parts.consistency.is_good:
@@ -159,20 +159,20 @@ class SchedulingLoop:
         self._ended.set()
 
     async def _wait_consistent(self) -> None:
-        """Wait until what is known of the cluster is one state of it."""
+        """Wait until the informers' stores show one consistent state of the cluster."""
         consistency = self._parts.consistency
         while not consistency.is_good and not self._is_stopping:
             await self._wake_up.wait(consistency.wait_s() or _LOOK_AGAIN_S)
 
     async def wait_ended(self) -> None:
-        """Wait until `run` has ended; at once if it has never begun."""
+        """Wait until `run` has ended; returns at once if it never started."""
         if self._ended is not None:
             await self._ended.wait()
 
     def _take_turn(self, tasks: asyncio.TaskGroup) -> Unfinished | bool:
-        """Decide on a few pods, or until an attempt cannot go on at once; False where there is none left."""
+        """Decide on a few pods, or until an attempt must wait; False if no pod is left to decide on."""
         clock, queue = self._parts.clock, self._parts.queue
-        # Where others bind pods too, each binding is sent, and counts, before the next decision.
+        # If other schedulers bind pods too, each binding is sent, and counted, before the next decision.
         ends_s = clock.monotonic() + (_TURN_S_MAX if self._unconfirmed() is None else 0.0)
         for _ in range(_REQUESTS_WAITING_MAX):
             info = queue.pop()
@@ -186,9 +186,9 @@ class SchedulingLoop:
         return True
 
     def _is_ahead_by(self, requests: int) -> bool:
-        """Whether the API server has to catch up before it makes sense to decide on more pods.
+        """Whether the API server must catch up before more decisions make sense.
 
-        Where conflicts are to be avoided, and there may be some, the watch has to catch up as well.
+        If conflicts are to be avoided and other schedulers are binding pods, the watch must catch up as well.
         """
         waiting = self._parts.dispatcher.backlog() + self._parts.extender_pool.backlog()
         unconfirmed = self._unconfirmed()
@@ -197,7 +197,7 @@ class SchedulingLoop:
         return waiting > requests and not self._is_stopping
 
     def _unconfirmed(self) -> int | None:
-        """How many bindings the watch has not shown; None where that does not matter."""
+        """How many bindings the watch has not confirmed; None if that does not matter."""
         return self._parts.conflicts.unconfirmed() if self._parts.avoids_conflicts else None
 
     async def _wait_caught_up(self) -> None:
@@ -207,18 +207,18 @@ class SchedulingLoop:
         self._is_waiting_for_progress = False
 
     def _tell_progress(self) -> None:
-        """A request has been made: go on deciding, if that has been waiting for enough of them."""
+        """A request has ended: resume deciding if enough of them have."""
         if self._is_waiting_for_progress and not self._is_ahead_by(_REQUESTS_WAITING_LOW):
             self._progress.set()
 
     # ------------------------------------------------------------ scheduling cycle
 
     def _attempt(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> Unfinished | None:
-        """One scheduling cycle, or the first part of it. No await: the cluster does not change under it."""
+        """One scheduling cycle, or its first part. No await: the cluster state must not change during it."""
         parts, pod = self._parts, info.pod
         framework = parts.frameworks.get(pod.spec.scheduler_name)
         if framework is None:
-            log.error("Pod is of a profile that is not there", pod=pod.key, profile=pod.spec.scheduler_name)
+            log.error("No profile for the pod's scheduler name", pod=pod.key, profile=pod.spec.scheduler_name)
         if framework is None or self._needs_no_attempt(pod):
             parts.queue.done(pod.uid)
             return None
@@ -235,19 +235,19 @@ class SchedulingLoop:
         return None
 
     def _broken(self, pod: Pod, error: Exception) -> Decision:
-        """What is left of an attempt that has raised something.
+        """The decision for an attempt that raised an exception.
 
-        A decision changes nothing that outlives it, so nobody else needs to suffer from what one pod has brought to
-        light, be it a mistake of ours or a plugin that has meddled with what it was lent.
+        A decision changes no state that outlives it, so other pods are not affected by a bug that one pod triggers, in
+        podium or in a plugin that modified objects it was lent.
         """
         self._parts.metrics.count_unexpected_error("task", "scheduling attempt")
         log.error("A scheduling attempt has failed", pod=pod.key, exc_info=error)
         return Failed(error_status(f"deciding on the pod: {words_of(error)}"))
 
     async def _finish(self, begun: Unfinished, tasks: asyncio.TaskGroup) -> None:
-        """The rest of a cycle that is long, or in which extenders are asked: the snapshot waits, nothing else does.
+        """Finish a cycle that is long or asks extenders: the snapshot stays fixed while everything else runs.
 
-        The attempt is made again if a list has been taken in meanwhile: what it was decided on is gone as a whole.
+        The attempt is repeated if an informer has relisted meanwhile, since the state it was based on was replaced.
         """
         parts = self._parts
         unfinished: Unfinished | None = begun
@@ -264,7 +264,7 @@ class SchedulingLoop:
             unfinished = self._again(attempt, tasks)
 
     async def _rest_of(self, begun: Unfinished) -> Decision | None:
-        """What the attempt comes to; None where it is given up because of `stop`."""
+        """The decision of the attempt; None if it is abandoned because of `stop`."""
         parts = self._parts
         decision: Decision | None = None
         with parts.cache.held(), anyio.CancelScope() as self._finishing:
@@ -276,7 +276,7 @@ class SchedulingLoop:
         return decision
 
     def _again(self, attempt: Attempt, tasks: asyncio.TaskGroup) -> Unfinished | None:
-        """Make an attempt again, at the pod as it is by now."""
+        """Repeat an attempt, with the current version of the pod."""
         current = None if self._is_stopping else self._parts.failures.waiting(attempt.pod)
         if current is None:
             self._parts.queue.done(attempt.pod.uid)
@@ -285,7 +285,7 @@ class SchedulingLoop:
         return self._attempt(attempt.info, tasks)
 
     def _follow(self, attempt: Attempt, decision: Decision, tasks: asyncio.TaskGroup) -> None:
-        """See to what the decision asks for."""
+        """Carry out the decision."""
         parts = self._parts
         parts.metrics.observe_algorithm(parts.clock.monotonic() - attempt.started_s)
         if isinstance(decision, Suggested):
@@ -296,7 +296,7 @@ class SchedulingLoop:
             self._write(parts.failures.failed(attempt, decision.status), tasks)
 
     def _make_room_or_wait(self, attempt: Attempt, decision: DoesNotFit, tasks: asyncio.TaskGroup) -> None:
-        """Back to the queue with the pod; what PostFilter has planned for it begins before that, and goes on beside."""
+        """Requeue the pod; the preemption that PostFilter has planned starts before that and continues concurrently."""
         parts, plan = self._parts, decision.post_filter
         preemption: Preemption | None = None
         if plan is not None and plan.victims and parts.failures.waiting(attempt.pod) is not None:
@@ -320,7 +320,7 @@ class SchedulingLoop:
         return self._parts.cache.is_assumed(pod.uid)
 
     def _place(self, attempt: Attempt, decision: Suggested, tasks: asyncio.TaskGroup) -> None:
-        """Have the pod count on its node; then the binding cycle goes its own way."""
+        """Assume the pod on its node, then start its binding cycle."""
         parts, pod, node_name = self._parts, attempt.pod, decision.node_name
         try:
             placed = parts.engine.place(attempt.framework, attempt.state, pod, node_name)
@@ -337,7 +337,7 @@ class SchedulingLoop:
         tasks.create_task(self._bind(attempt, decision), name="binding cycle")
 
     def _not_let_through(self, attempt: Attempt, row: int, status: Status) -> StatusWrite | None:
-        """Back with a pod that a plugin turned down after its node was chosen."""
+        """Requeue a pod that a plugin rejected after its node was chosen."""
         if status.is_rejected:
             return self._parts.failures.does_not_fit(attempt, rejected_on(row, status), "")
         return self._parts.failures.failed(attempt, status)
@@ -358,7 +358,7 @@ class SchedulingLoop:
             pod, decision.node_name, attempt.state, attempt.framework, lambda: parts.queue.done(pod.uid)
         )
         try:
-            # What an earlier attempt has to say must not reach the server after the binding: it is no longer true.
+            # A status patch of an earlier attempt is outdated now: it must not reach the API server after the binding.
             await parts.statuses.settle(pod.uid)
             outcome = await parts.binder.bind_pod(instruction)
         finally:
@@ -376,17 +376,17 @@ class SchedulingLoop:
             await self._write_status(write)
 
     def _let_go(self, attempt: Attempt, decision: Suggested) -> None:
-        """Undo what the attempt has reserved and say nothing: another scheduler, or the next run, takes the pod."""
+        """Undo the attempt's reservations, without an Event: another scheduler, or the next run, takes the pod."""
         attempt.framework.run_unreserve(attempt.state, attempt.pod, decision.node_name)
-        # Refused where the API server has the pod on a node after all.
+        # Refused if the API server shows the pod on a node after all.
         with suppress(CacheError):
             self._parts.cache.forget_pod(attempt.pod)
         self._parts.queue.done(attempt.pod.uid)
 
     def _take_back(self, pod: Pod, node_name: str) -> None:
-        """Schedule a pod again whose binding was answered with success and has not happened."""
+        """Requeue a pod whose binding request succeeded although the pod is not bound."""
         parts = self._parts
-        log.error("Pod is not bound though its binding was answered with success", pod=pod.key, node=node_name)
+        log.error("Pod is not bound although its binding request succeeded", pod=pod.key, node=node_name)
         parts.conflicts.not_bound(pod)
         parts.cache.forget_pod(pod)
         current = parts.failures.waiting(pod)
@@ -412,10 +412,10 @@ class SchedulingLoop:
         )
 
     def _not_bound(self, attempt: Attempt, decision: Suggested, outcome: BindOutcome) -> StatusWrite | None:
-        """Undo what the attempt has reserved, and put the pod back.
+        """Undo the attempt's reservations and requeue the pod.
 
-        Its room is free again: others are told, before the pod is put back after an error, so that it does not
-        wake itself, and after that where it was rejected, which must not count as an event for it either.
+        Its resources are free again, which is an event for other pods. After an error, the event is sent before the pod
+        is requeued, so that the pod does not wake itself; after a rejection, it is sent afterwards, without this pod.
         """
         parts, pod, status = self._parts, attempt.pod, outcome.status
         assert status is not None
@@ -424,7 +424,7 @@ class SchedulingLoop:
         try:
             is_free = parts.cache.forget_pod(pod)
         except CacheError as error:
-            # The API server has the pod on a node after all: the informer's word counts.
+            # The API server shows the pod on a node after all: the informer is right.
             log.warning("Binding failed, but the pod is bound", pod=pod.key, reason=status.message, error=str(error))
             parts.metrics.count_attempt("error", attempt.framework.name, outcome.ended_at_s - attempt.started_s)
             parts.queue.done(pod.uid)

@@ -1,4 +1,4 @@
-"""What the queue, the framework, the binder and the client have to tell, into metrics and the log."""
+"""Turns the reports of the queue, the framework, the binder and the client into metrics and log lines."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class PluginMetrics:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        # No call in between: these are told of many times for each pod.
+        # Bound directly, without a method in between: these are called many times for each pod.
         self.observe_extension_point = metrics.observe_extension_point
         self.count_evaluations = metrics.count_evaluations
         self.observe_plugin = metrics.observe_plugin
         self.observe_permit_wait = metrics.observe_permit_wait
 
     def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
-        """A plugin has raised something."""
+        """A plugin has raised an exception."""
         _tell_failure(self._metrics, plugin, point, pod, error)
 
     def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:
-        """A plugin has kept all pods waiting."""
+        """A plugin call took so long that it delayed all pods."""
         self._metrics.count_slow_plugin(plugin, point)
         log.warning("Slow plugin", plugin=plugin, extension_point=point, pod=pod.key, seconds=round(seconds, 3))
 
@@ -67,20 +67,20 @@ class RequestMetrics:
     def answered(
         self, method: str, status: int | None, seconds: float, sent_bytes: int, received_bytes: int | None
     ) -> None:
-        """A request was answered, or was not."""
+        """A request was answered, or failed."""
         self._metrics.count_request(method, self._host, _NO_CODE if status is None else str(status))
         self._metrics.observe_request(method, self._host, seconds, sent_bytes, received_bytes)
 
     def stream_answered(self, status: int | None) -> None:
-        """A list or watch has begun, or has not."""
+        """A list or watch was answered, or failed."""
         self._metrics.count_request("GET", self._host, _NO_CODE if status is None else str(status))
 
     def throttled(self, method: str, seconds: float) -> None:
-        """A write has waited for its turn."""
+        """A write was delayed by client-side throttling."""
         self._metrics.observe_rate_limit(method, self._host, seconds)
 
     def retried(self, method: str, status: int) -> None:
-        """A write is made again."""
+        """A write is being retried."""
         self._metrics.count_request_retry(method, self._host, str(status))
 
 
@@ -93,7 +93,7 @@ class QueueMetrics:
         metrics.read_inflight_events(self.in_flight_events)
 
     def in_flight_events(self) -> Mapping[str, float]:
-        """The events kept for pods in flight, by label."""
+        """The number of events recorded for pods in flight, by label."""
         return {event: float(count) for event, count in self._in_flight.items()}
 
     def incoming(self, queue: str, event: str) -> None:
@@ -101,11 +101,11 @@ class QueueMetrics:
         self._metrics.count_incoming(cast(QueueName, queue), event)
 
     def unschedulable_delta(self, plugin: str, profile: str, delta: int) -> None:
-        """One pod more, or less, waits that the plugin rejected."""
+        """The number of waiting pods that the plugin rejected changed."""
         self._metrics.add_unschedulable(plugin, profile, delta)
 
     def in_flight_events_delta(self, event: str, delta: int) -> None:
-        """The record kept for pods in flight grew or shrank."""
+        """The number of events recorded for pods in flight changed."""
         self._in_flight[event] += delta
 
     def hint_executed(self, plugin: str, event: str, hint: str, seconds: float) -> None:
@@ -120,12 +120,12 @@ class QueueMetrics:
         _tell_failure(self._metrics, plugin, extension_point, pod, error)
 
     def gone_astray(self, info: QueuedPodInfo, problem: str) -> None:
-        """A pod was not where it should have been."""
-        log.error("Pod went astray in the queue", pod=info.key, problem=problem, story=str(info.story))
+        """A pod was not in the state that the queue expected."""
+        log.error("Pod is in an unexpected queue state", pod=info.key, problem=problem, story=str(info.story))
 
 
 def read_statistics(metrics: Metrics, recorder: EventRecorder, dispatcher: Dispatcher, informers: InformerSet) -> None:
-    """Have the metrics read at each scrape what the event recorder, the dispatcher and the reflectors count."""
+    """Export at each scrape the counters of the event recorder, the dispatcher and the reflectors."""
 
     def event_results() -> Mapping[str, float]:
         counted = recorder.statistics()

@@ -1,7 +1,7 @@
-"""What podium has to be allowed: every verb, and who needs it.
+"""The permissions that podium needs: every verb on every resource, and which component needs it.
 
-Owns the table behind the role in deploy/ and behind `podium doctor`. Which objects a plugin reads it says itself, by
-asking for their listers; what it writes stands here.
+Owns the table behind the role in deploy/ and behind `podium doctor`. The objects that a plugin reads follow from the
+listers that it asks for; the objects that it writes are listed here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EVENTS = "events.k8s.io"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Permission:
-    """One verb on one resource. Without a namespace it is for all of them, without a name for every object."""
+    """One verb on one resource. An empty namespace means all namespaces, an empty name every object."""
 
     group: str
     resource: str
@@ -71,7 +71,7 @@ _WRITES: Mapping[str, tuple[Permission, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a configuration needs, each with who needs it."""
+    """The permissions and resources that a configuration needs, each with the components that need it."""
 
     permissions: Mapping[Permission, tuple[str, ...]]
     resources: Mapping[ResourceType[Any], tuple[str, ...]]
@@ -85,13 +85,13 @@ def needs(
     *,
     serves: bool = True,
 ) -> Needs:
-    """What podium would need to run with this configuration.
+    """The permissions and resources that podium needs with this configuration.
 
     Args:
-        session: what the plugins are constructed with; nothing is asked of it.
-        serves: whether the endpoints are served, and so their users looked up.
+        session: what the plugins are constructed with; no request is made through it.
+        serves: whether the endpoints are served, and thus their users authenticated and authorized.
 
-    Raises: PluginError where a plugin cannot be constructed.
+    Raises: PluginError if a plugin cannot be constructed.
     """
     resources: dict[ResourceType[Any], list[str]] = {PODS: [_ITSELF], NODES: [_ITSELF]}
     permissions: dict[Permission, list[str]] = {each: [_ITSELF] for each in _ALWAYS}
@@ -121,7 +121,7 @@ def _add(users: list[str], name: str) -> None:
 def _of_election(config: KubeSchedulerConfiguration) -> Iterator[Permission]:
     election = config.leader_election
     if election.leader_elect:
-        # The name of an object to be made is not known to the authorizer.
+        # RBAC cannot restrict `create` by resource name: the authorizer does not know the name of a new object.
         yield Permission(_COORDINATION, "leases", "create", election.resource_namespace)
         for verb in ("get", "update"):
             yield Permission(_COORDINATION, "leases", verb, election.resource_namespace, election.resource_name)
@@ -130,7 +130,7 @@ def _of_election(config: KubeSchedulerConfiguration) -> Iterator[Permission]:
 def _watched_by(
     config: KubeSchedulerConfiguration, plugins: Mapping[str, type[Plugin]], session: ApiSession, clock: Clock
 ) -> Iterator[tuple[str, Iterable[ResourceType[Any]]]]:
-    """Each enabled plugin and the resources that it asks for when it is constructed."""
+    """Each enabled plugin and the resources whose listers it asks for when it is constructed."""
     for profile in config.profiles:
         for name in constructed(profile, plugins):
             informers = InformerSet(session, clock=clock, random=Random(0))

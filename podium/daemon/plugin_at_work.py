@@ -1,7 +1,7 @@
-"""What a thread is doing, by its stack: which plugin, at which extension point, for which pod.
+"""Tells from a thread's stack which plugin runs, at which extension point, for which pod.
 
-Pure reading of frames, from another thread if need be. Nobody writes down that a call of a plugin begins, so a call
-costs nothing extra: the stack is looked at where one does not end.
+Only reads frames, if need be from another thread. The start of a plugin call is not recorded anywhere, so calls have no
+overhead: the stack is inspected only if a call does not end.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _STACK_MAX: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class AtWork:
-    """What somebody is busy with; empty texts where it is no plugin.
+    """What a thread is running; the names are empty if it is not a plugin.
 
-    `stack` is a line for each call, the innermost last.
+    `stack` has one line for each call, the innermost last.
     """
 
     plugin: str
@@ -62,7 +62,7 @@ class AtWork:
 
 
 def at_work(frame: FrameType) -> AtWork:
-    """What goes on in that frame and those that have called it."""
+    """Identify the plugin call in that frame or its callers."""
     frames = list(_outward(frame))
     found = (_plugin_method(each) or _called_for_a_plugin(each) for each in frames)
     plugin, point, pod = next(filter(None, found), ("", "", ""))
@@ -77,7 +77,7 @@ def _outward(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def _plugin_method(frame: FrameType) -> tuple[str, str, str] | None:
-    """A method of a plugin that podium has called at an extension point, and not another plugin."""
+    """A plugin's method that podium, not another plugin, has called at an extension point."""
     code, caller = frame.f_code, frame.f_back
     point = _POINTS.get(code.co_name)
     if point is None or not code.co_argcount or caller is None:
@@ -90,7 +90,7 @@ def _plugin_method(frame: FrameType) -> tuple[str, str, str] | None:
 
 
 def _called_for_a_plugin(frame: FrameType) -> tuple[str, str, str] | None:
-    """A place of podium's that calls what a plugin has given it: a hint, or an extension of PreFilter."""
+    """A podium function that calls a function supplied by a plugin: a queueing hint or a PreFilter extension."""
     place = (frame.f_globals.get("__name__"), frame.f_code.co_name)
     held = frame.f_locals
     if place == ("podium.queues.hints", "_ask"):

@@ -1,13 +1,13 @@
-"""/debug/queue: every pod that waits or is being tried, with why and until when, as JSON or as a table.
+"""/debug/queue: every pod that waits or is in flight, why it waits and until when, as JSON or as a table.
 
-Query: `?namespace=`, `?pod=` (its name), `?queue=` (a place, such as `backoff`) choose; `?limit=` (500 unless said) and
-`?continue=`, which an answer says where there are more pods, page; `?output=table`, or `Accept: text/plain`, makes a
-table. That of pods of one name has their stories as well.
+Query: `?namespace=`, `?pod=` (its name) and `?queue=` (a state, such as `backoff`) filter; `?limit=` (500 by default)
+and `?continue=`, whose value is in a response that has more pods, page; `?output=table` or `Accept: text/plain` returns
+a table. The table for one pod name includes the pods' histories.
 
-A replica that stands by tries no pod and knows no reasons: it names the one that leads.
+A replica that stands by attempts no pod and knows no reasons: it names the leader.
 
-Pods come in the order of their keys. A page is put together in small pieces, between which the scheduler runs: it is no
-picture of one moment.
+Pods are sorted by key. A page is assembled in small pieces, between which the scheduler runs: it is not a consistent
+snapshot.
 
 Source: none; upstream writes its queue to the log on SIGUSR2.
 """
@@ -33,7 +33,7 @@ from podium.queues import ListedPod, NextTry, QueueListing, QueueState
 
 _LIMIT: Final = 500
 _LIMIT_MAX: Final = 5000
-# How many pods are looked at, and listed, before others run: about a millisecond each.
+# How many pods are examined, and described, before other tasks run: about a millisecond each.
 _LOOKED_AT_MAX: Final = 1000
 _LISTED_MAX: Final = 50
 _BEHIND_ALL: Final = chr(0x10FFFF)
@@ -42,7 +42,7 @@ _COLUMNS: Final = ("NAMESPACE", "NAME", "QUEUE", "PRIORITY", "ATTEMPTS", "NOMINA
 _WIDTH: Final = 100
 _STANDBY: Final = "standby"
 _REASON_MAX: Final = 4000
-"""A plugin may say what it likes, as long as it likes."""
+"""Longer reasons are cut: a plugin's message has no length limit."""
 
 _Json: TypeAlias = dict[str, Any]
 _Found: TypeAlias = tuple[str, QueuedPodInfo]
@@ -50,7 +50,7 @@ _Found: TypeAlias = tuple[str, QueuedPodInfo]
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What was asked for. Raises web.HTTPBadRequest where it makes no sense."""
+    """The parsed query. Raises web.HTTPBadRequest if it is invalid."""
 
     namespace: str
     name: str
@@ -91,7 +91,7 @@ class _Question:
 
 
 Leader: TypeAlias = Callable[[], str | None]
-"""Who schedules in our place, "" where nobody is known to; None where this process does."""
+"""The replica that schedules in place of this one; "" if unknown; None if this process schedules."""
 
 
 def queue_page(listing: QueueListing, leader: Leader = lambda: None) -> Handler:
@@ -110,7 +110,7 @@ def queue_page(listing: QueueListing, leader: Leader = lambda: None) -> Handler:
 
 
 async def _first_chosen(listing: QueueListing, question: _Question) -> list[_Found]:
-    """The chosen pods of the page, and one more if there is one."""
+    """The selected pods of the page, plus one if there are more."""
     first: list[_Found] = []
     infos, end = listing.infos(), _BEHIND_ALL
     for start in range(0, len(infos), _LOOKED_AT_MAX):
@@ -141,7 +141,7 @@ async def _pieces(listing: QueueListing, found: Sequence[_Found]) -> AsyncIterat
 async def _json(
     pieces: AsyncIterator[list[ListedPod]], proceed: str, with_story: bool, leader: str | None
 ) -> web.Response:
-    del with_story  # JSON has it always
+    del with_story  # JSON always includes it
     pods = [orjson.dumps(_as_json(each, leader), default=str) async for piece in pieces for each in piece]
     who = b"" if leader is None else b'"leader":' + orjson.dumps(leader) + b","
     body = b"{" + who + b'"pods":[' + b",".join(pods) + b'],"continue":' + orjson.dumps(proceed) + b"}"
@@ -176,12 +176,12 @@ def _as_json(listed: ListedPod, leader: str | None) -> _Json:
 
 
 def _sendable(text: str) -> str:
-    """The text within limits, and such that it can be encoded."""
+    """The text, limited in length and free of characters that cannot be encoded."""
     return text[:_REASON_MAX].encode(errors="backslashreplace").decode()
 
 
 def _by(leader: str) -> str:
-    return f"by the leader, {leader}" if leader else "by whoever comes to lead"
+    return f"by the leader, {leader}" if leader else "by the next leader"
 
 
 def _next_try_as_json(next_try: NextTry) -> _Json:
@@ -235,7 +235,7 @@ async def _table(
 
 def _standing_by(leader: str) -> str:
     if not leader:
-        return "This replica stands by, and nobody is known to lead."
+        return "This replica stands by; the leader is not known."
     return f"This replica stands by; {leader} leads: ask it why a pod waits."
 
 
@@ -255,7 +255,7 @@ def _row(listed: ListedPod, leader: str | None) -> tuple[str, ...]:
 
 
 def _briefly(next_try: NextTry | None) -> str:
-    """When the pod is tried, without the events that may bring it back sooner."""
+    """When the pod is attempted, without the events that may requeue it sooner."""
     if next_try is None:
         return "being tried"
     if next_try.at_s is None:
@@ -264,7 +264,7 @@ def _briefly(next_try: NextTry | None) -> str:
 
 
 def _why(listed: ListedPod) -> Iterator[str]:
-    """The lines below a pod's row: who rejects it and why, and what wakes it."""
+    """The lines below a pod's row: which plugins reject it and why, and which events requeue it."""
     if listed.gating_plugin:
         yield from _wrapped(f"gated by {listed.gating_plugin}: {listed.reason}")
     elif listed.reason:
@@ -278,12 +278,12 @@ def _why(listed: ListedPod) -> Iterator[str]:
 
 
 def _printable(text: str) -> str:
-    """The text within limits, with nothing in it that a terminal would obey."""
+    """The text, limited in length, with control characters replaced so that a terminal does not interpret them."""
     return "".join(char if char.isprintable() else " " for char in text[:_REASON_MAX])
 
 
 def _wrapped(text: str) -> list[str]:
-    """The text in lines of a readable width."""
+    """The text wrapped to a readable width."""
     return textwrap.wrap(_printable(text), _WIDTH, initial_indent="    ", subsequent_indent="      ")
 
 

@@ -1,9 +1,9 @@
-"""The status of pods that were not bound, on its way to the API server.
+"""Writes the status of pods that were not bound to the API server.
 
-Owns the order of what is written of one pod, and that only the latest is. Never decides what to write.
+Owns the order of the writes for each pod, and sends only the latest. Never decides what to write.
 
 Source: kubernetes pkg/scheduler/backend/api_dispatcher/call_queue.go, v1.36.2: a waiting call for a pod is replaced by
-its next one, and dropped when the pod is bound. That is behind a feature gate there, and off.
+its next one, and dropped when the pod is bound. Upstream has this behind a feature gate that is off by default.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ log = get_logger("scheduler")
 
 @dataclass(frozen=True, slots=True)
 class StatusWrite:
-    """What to write into a pod's status. A nominated node of None leaves it as it is, "" clears it."""
+    """What to write into a pod's status. A nominated node of None leaves the field unchanged, "" clears it."""
 
     pod: Pod
     condition: PodCondition
     nominated_node_name: str | None
 
     def in_place_of(self, earlier: StatusWrite | None) -> StatusWrite:
-        """This write and what it leaves standing of one that has not got through."""
+        """This write, merged with the parts of an earlier unsent write that it does not overwrite."""
         if earlier is None or self.nominated_node_name is not None:
             return self
         return replace(self, nominated_node_name=earlier.nominated_node_name)
 
     def patch(self, now_s: float) -> bytes | None:
-        """What to send; None where it would change nothing."""
+        """The patch to send; None if it would change nothing."""
         return status_patch(self.pod, now_s, condition=self.condition, nominated_node_name=self.nominated_node_name)
 
 
 @dataclass(slots=True, eq=False)
 class _OnItsWay:
-    """The writes of one pod: `waiting` may still be replaced, what `has_begun` may have reached the API server."""
+    """The writes of one pod: `waiting` can still be replaced; `has_begun` may have reached the API server."""
 
     waiting: StatusWrite | None
     has_begun: bool = False
@@ -51,9 +51,9 @@ class _OnItsWay:
 
 
 class StatusWrites:
-    """Sends statuses, one after the other for each pod.
+    """Sends status patches, one at a time for each pod.
 
-    Invariant: a status that has not begun when the next one comes, or the pod is about to be bound, is never sent.
+    Invariant: a patch not yet started when the next one arrives, or when the pod is to be bound, is never sent.
     """
 
     def __init__(self, client: ApiClient, clock: Clock) -> None:
@@ -62,10 +62,10 @@ class StatusWrites:
         self._on_their_way: dict[str, _OnItsWay] = {}
 
     async def write(self, write: StatusWrite) -> None:
-        """Send a status; returns at once where an earlier one of the pod is on its way, which this one then follows.
+        """Send a status. Returns at once if an earlier write for the pod is under way; this one is then sent after it.
 
-        What goes wrong is logged and nothing else, the next attempt writes it again. That the pod is gone by
-        now is nothing wrong.
+        An error is logged and otherwise ignored: the next attempt writes the status again. A pod deleted meanwhile is
+        not an error.
         """
         uid = write.pod.uid
         earlier = self._on_their_way.get(uid)
@@ -85,7 +85,7 @@ class StatusWrites:
             mine.ended.set()
 
     async def settle(self, uid: str) -> None:
-        """Take back what has not begun, and wait for the end of what has; at once where there is nothing."""
+        """Drop the waiting write and await the end of the one under way; returns at once if there is none."""
         mine = self._on_their_way.get(uid)
         if mine is None:
             return
@@ -109,7 +109,7 @@ class StatusWrites:
         try:
             await self._client.send_status(pod, compose)
         except NotFound:
-            log.debug("Pod is gone by now, its status is not written", pod=pod.key)
+            log.debug("Pod was deleted, its status is not written", pod=pod.key)
         except ApiError as error:
             log.warning("Pod status could not be written", pod=pod.key, error=str(error))
         finally:

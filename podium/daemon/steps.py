@@ -1,6 +1,6 @@
-"""Attempts that take long, on the event loop: extenders are asked, and others have their turn in the pauses.
+"""Runs long attempts on the event loop: asks extenders, and uses pauses to let other tasks run.
 
-Owns after how long a pause is made use of. Never decides, and never looks at what the steps come to.
+Owns how much time passes before a pause is used. Never decides, and never looks at the result of the steps.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from podium.lib.turns import Turns
 T = TypeVar("T")
 
 _AT_ONCE_S_MAX: Final = 0.005
-"""How long an attempt goes on without making use of a pause."""
+"""How long an attempt runs before it uses a pause."""
 
 
 def advance(steps: Steps[T], clock: Clock, started_s: float) -> Question | Pause:
-    """Go on to where extenders have to be asked, or to a pause where others have waited long enough.
+    """Advance to the next question for extenders, or to the first pause after other tasks have waited long enough.
 
     Raises:
-        StopIteration: the steps end before, with their result.
+        StopIteration: the steps ended before that; it carries their result.
     """
     step = next(steps)
     while isinstance(step, Pause) and clock.monotonic() < started_s + _AT_ONCE_S_MAX:
@@ -33,7 +33,7 @@ def advance(steps: Steps[T], clock: Clock, started_s: float) -> Question | Pause
 async def finish(
     steps: Steps[T], step: Question | Pause, answer: Callable[[Question], Awaitable[Answer]], clock: Clock
 ) -> T:
-    """The result of steps that have come to a question or a pause."""
+    """Run steps that have reached a question or a pause to their end; returns their result."""
     turns = Turns(clock)
     await turns.next()
     try:

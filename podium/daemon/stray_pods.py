@@ -1,9 +1,9 @@
-"""Pods that nobody will schedule, because the name of their scheduler is misspelt.
+"""Finds pods that are never scheduled because their scheduler name is misspelt.
 
-Owns which names are similar to one of ours, and telling of pods that wait under such a name. Never touches the pods:
-there may be a scheduler of that name.
+Owns which names are similar to one of podium's, and the warnings about pods that wait under such a name. Never touches
+the pods: a scheduler of that name may exist.
 
-Differs: kube-scheduler says nothing of such pods.
+Differs: kube-scheduler does not report such pods.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from podium.telemetry import Metrics
 log = get_logger("stray pods")
 
 WAITING_S_MIN: Final = 30.0
-"""Pods of another scheduler that works have been bound by then, as a rule."""
+"""A working scheduler has usually bound its pods by then."""
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _LOOK_EVERY_S: Final = 30.0
 _SAY_AGAIN_S: Final = 3600.0
@@ -36,7 +36,7 @@ _PODS_MAX: Final = 10_000
 
 
 def similar_name(name: str, ours: Collection[str]) -> str | None:
-    """The name of ours that may have been meant; None for those of ours, and for what looks like none of them."""
+    """The name of podium's that may have been meant; None if the name is one of them or resembles none of them."""
     if name in ours or name == DEFAULT_SCHEDULER:
         return None
     by_plain = {_plain(each): each for each in ours}
@@ -59,7 +59,7 @@ class _Stray:
 class StrayPods:
     """Pods that wait for a scheduler whose name is similar to that of a profile.
 
-    Cost: a look-up for each pod of another scheduler; nothing for ours.
+    Cost: a look-up for each pod of another scheduler; nothing for podium's own pods.
     """
 
     def __init__(self, ours: Collection[str], clock: Clock, metrics: Metrics) -> None:
@@ -71,7 +71,7 @@ class StrayPods:
         metrics.read_stray_pods(self.counts)
 
     def seen(self, pod: Pod) -> None:
-        """A pod of another scheduler that is not bound."""
+        """An unbound pod of another scheduler was added or updated."""
         name = pod.spec.scheduler_name
         if name not in self._meant:
             if len(self._meant) >= _NAMES_MAX:
@@ -82,21 +82,21 @@ class StrayPods:
             self._waiting[pod.uid] = _Stray(pod.key, name, meant, self._clock.monotonic())
 
     def gone(self, uid: str) -> None:
-        """The pod has been bound, or is no more."""
+        """The pod has been bound or deleted."""
         self._waiting.pop(uid, None)
 
     def counts(self) -> Mapping[str, float]:
-        """How many have waited for long, by the name that may have been meant."""
+        """How many pods have waited long, by the scheduler name that may have been meant."""
         return {name: float(count) for name, count in Counter(each.meant for each in self._late()).items()}
 
     async def run(self) -> None:
-        """Say so, once for each name in an hour, until cancelled."""
+        """Report such pods, once an hour for each name, until cancelled."""
         while True:
             await anyio.sleep(_LOOK_EVERY_S)
             self.tell()
 
     def tell(self) -> None:
-        """Say of each name that has not been told of lately how many pods wait under it."""
+        """Log, for each name not reported lately, how many pods wait under it."""
         now_s = self._clock.monotonic()
         late: dict[str, list[_Stray]] = {}
         for each in self._late():

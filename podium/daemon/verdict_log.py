@@ -1,7 +1,7 @@
-"""Each node's verdict and scores in the log, as kube-scheduler logs them, from the verbosities on where it does.
+"""Logs each node's verdict and scores, as kube-scheduler does, from the same verbosities on.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (prioritizeNodes: V(10)), plugins/tainttoleration (V(4)), v1.36.2.
-Differs: "Plugin rejected node for pod", from 6 on, is podium's own: upstream has a line of its own for few plugins.
+Differs: "Plugin rejected node for pod", from 6 on, is podium's own: upstream logs rejections of few plugins only.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _IN_DETAIL: Final = defaultdict(
 
 
 def explainer_for(verbosity: int) -> Explainer | None:
-    """What logs as much as that; None where there is nothing to log, so that attempts cost what they do without."""
+    """The explainer for that verbosity; None if nothing is to be logged, so that attempts have no extra cost."""
     return VerdictLog(verbosity) if verbosity >= _ATTEMPTS_FROM else None
 
 
@@ -42,11 +42,11 @@ class VerdictLog:
         self._tells_scores = verbosity >= _SCORES_FROM
 
     def begun(self, pod: Pod) -> None:
-        """Log which pod it is about."""
+        """Log the pod that is attempted."""
         log.debug("Attempting to schedule pod", pod=pod.key)
 
     def judged(self, framework: Framework, pod: Pod, snapshot: Snapshot, diagnosis: Diagnosis) -> None:
-        """Log what each rejected node lacks, and from 6 on every rejection."""
+        """Log nodes with untolerated taints, and from 6 on every rejection."""
         for row, status in diagnosis.statuses().items():
             node = snapshot.name(row)
             if self._tells_verdicts:

@@ -1,13 +1,13 @@
-"""A thread that notices when the event loop is stuck, says in what, and ends a process that cannot stop any more.
+"""A thread that detects a stuck event loop, logs what blocks it, and ends a process that cannot stop any more.
 
-Everything of the scheduler runs on one loop. A plugin that never returns makes it deaf: no request is read, no probe
-answered, and SIGTERM, which asyncio only notes for the loop to see, does nothing. This thread asks the loop twice a
-second whether it is there. Without an answer for 5 s it logs plugin, extension point, pod and stack, and has probes
-answered in the loop's stead. A process that was told to stop and still lives 15 s later is ended with status 1.
+The whole scheduler runs on one event loop. A plugin that never returns blocks everything: no request is read, no probe
+is answered, and SIGTERM, which asyncio only queues for the loop, has no effect. This thread pings the loop twice a
+second. After 5 s without a response it logs plugin, extension point, pod and stack, and answers probes in the loop's
+place. A process that was told to stop and still runs 15 s later is ended with status 1.
 
-Never ends a process that nobody has told to stop: whether to restart it is for who watches /livez to decide.
+Never ends a process that was not told to stop: the kubelet, which probes /livez, decides whether to restart it.
 
-Source: the bounds of a stop are those of `daemon.app`; a pod's grace period is 20 s in `deploy/`.
+Source: the time limits of a stop are those of `daemon.app`; a pod's grace period is 20 s in `deploy/`.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ log = get_logger("watchdog")
 
 STUCK_S: Final = 5.0
 STOP_S_MAX: Final = 15.0
-"""All that a stop may take by its own bounds: binding cycles 6 s, Events 2 s, the lease 2 s, requests 5 s."""
+"""The sum of the time limits of a stop: binding cycles 6 s, Events 2 s, the lease 2 s, requests 5 s."""
 _LOOK_EVERY_S: Final = 0.5
 _SAY_AGAIN_S: Final = 60.0
 _LAST_WORDS_S: Final = 2.0
 
 
 class StandIn(Protocol):
-    """Answers probes where the loop cannot."""
+    """Answers probes while the loop cannot."""
 
     def answer_until(self, is_over: Callable[[], bool]) -> None:
-        """Answer whoever asks; returns when it is over."""
+        """Answer requests until `is_over` returns true."""
 
 
 class Watchdog:
-    """Watches the loop of the thread that starts it.
+    """Watches the event loop of the thread that starts it.
 
     Args:
         end: ends the process.
-        arm: has the process ended after so many seconds by somebody who does not need the interpreter's lock.
+        arm: ends the process after that many seconds from a thread that does not need the interpreter lock.
 
     Cost: two wake-ups a second.
     """
@@ -77,12 +77,12 @@ class Watchdog:
         self._is_stuck = False
 
     def stand_in(self, stand_in: StandIn) -> None:
-        """Have probes answered by it while the loop is stuck."""
+        """Set what answers probes while the loop is stuck."""
         self._stand_in = stand_in
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch the loop that this is called on, until the block ends."""
+        """Watch the running loop until the block ends."""
         loop, main = asyncio.get_running_loop(), threading.get_ident()
         thread = threading.Thread(target=self._run, args=(loop, main), name="watchdog", daemon=True)
         thread.start()
@@ -93,9 +93,9 @@ class Watchdog:
 
     @contextmanager
     def noticing(self, *signals: signal.Signals) -> Iterator[None]:
-        """See these signals even where the loop does not; to be called after the loop has set its handlers up.
+        """See these signals even if the loop does not; to be called after the loop has installed its own handlers.
 
-        A handler of Python's is run by the main thread between any two steps of it, also in the midst of a plugin.
+        The main thread runs Python signal handlers between any two bytecodes, so also in the middle of a plugin call.
         """
         before = {number: signal.getsignal(number) for number in signals}
 
@@ -113,7 +113,7 @@ class Watchdog:
             _restore(before.items())
 
     def told_to_stop(self) -> None:
-        """The process has to end: from now on it has so long. At the second time, and stuck, it has no longer."""
+        """Start the stop deadline. A second call while the loop is stuck ends the process at once."""
         if self._stop_at_s is None:
             self._stop_at_s = time.monotonic() + self._stop_s_max
             self._arm(self._stop_s_max + _LAST_WORDS_S)
@@ -127,7 +127,7 @@ class Watchdog:
         while not self._is_over.wait(_LOOK_EVERY_S):
             now_s = time.monotonic()
             if now_s - looked_s > self._stuck_s:
-                self._asked_s = None  # This thread has not run either: the process was stopped, or the machine.
+                self._asked_s = None  # This thread has not run either: the process or the machine was suspended.
             looked_s = now_s
             if self._stop_at_s is not None and now_s >= self._stop_at_s:
                 self._give_up(main)
@@ -138,7 +138,7 @@ class Watchdog:
                 looked_s = time.monotonic()
 
     def _asks(self, loop: asyncio.AbstractEventLoop, now_s: float) -> bool:
-        """Ask the loop, unless it still owes an answer; False where it is closed."""
+        """Ping the loop, unless the last ping is unanswered; False if the loop is closed."""
         if self._asked_s is None:
             self._asked_s = now_s
             try:
@@ -151,7 +151,7 @@ class Watchdog:
         self._asked_s = None
 
     def _while_stuck(self, loop: asyncio.AbstractEventLoop, main: int, since_s: float) -> None:
-        """Say so, now and then, and have probes answered, until the loop goes on or the process ends."""
+        """Log it from time to time and answer probes, until the loop responds again or the process ends."""
         self._is_stuck = True
         busy = _busy(main)
         _call_later(loop, self._metrics.count_stuck_loop, busy.plugin, busy.extension_point)
@@ -175,7 +175,7 @@ class Watchdog:
         while not is_over():
             self._is_over.wait(_LOOK_EVERY_S)
         self._is_stuck = False
-        log.warning("The event loop goes on", **_named(busy), seconds=round(time.monotonic() - since_s, 1))
+        log.warning("The event loop responds again", **_named(busy), seconds=round(time.monotonic() - since_s, 1))
 
     @staticmethod
     def _say(busy: AtWork, since_s: float) -> None:
@@ -185,7 +185,7 @@ class Watchdog:
     def _give_up(self, main: int) -> None:
         busy = _busy(main)
         log.critical(
-            "Told to stop, and still running: exiting",
+            "Still running after the stop deadline: exiting",
             **_named(busy),
             seconds=self._stop_s_max,
             stack="\n".join(busy.stack),
@@ -204,18 +204,18 @@ def _busy(thread: int) -> AtWork:
         return AtWork("", "", "", ())
     try:
         return at_work(frame)
-    except Exception as error:  # noqa: BLE001 - what a stack holds is a stranger's, and this thread must live
+    except Exception as error:  # noqa: BLE001 - frames hold plugins' objects, and this thread must survive them
         return AtWork("", "", "", (f"the stack cannot be read: {words_of(error)}",))
 
 
 def _call_later(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *args: object) -> None:
-    """On the loop, when it goes on: metrics belong to it."""
+    """Call it on the loop once the loop responds: only the loop's thread may touch metrics."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(call, *args)
 
 
 def _end_without_the_interpreter(seconds: float) -> None:
-    """End the process from a thread of C: for a call that never lets go of the interpreter's lock."""
+    """End the process from a native thread: for a call that never releases the interpreter lock."""
     try:
         output = sys.stderr.fileno()
     except (AttributeError, OSError, ValueError):

@@ -1,1 +1,1 @@
-"""Small things that could be packages of their own: clock, heap, state tables, stories. Know nothing of Kubernetes."""
+"""Small components that could be packages of their own: clock, heap, state tables. They know nothing of Kubernetes."""

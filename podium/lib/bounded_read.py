@@ -1,4 +1,4 @@
-"""Reading files of unknown size: a device or a giant is refused before it fills the memory."""
+"""Reads files of unknown size: a device or a huge file is refused before it fills the memory."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import BinaryIO
 
 
 def read_file(path: str | Path, bytes_max: int) -> bytes:
-    """All of a file. Raises: OSError, "File too large" among others."""
+    """The whole content of a file. Raises: OSError, "File too large" among others."""
     with open(path, "rb") as file:
         return read_all(file, bytes_max)
 
 
 def read_all(file: BinaryIO, bytes_max: int) -> bytes:
-    """What is left of an open file. Raises: OSError, as `read_file`."""
+    """The rest of an open file. Raises: OSError, as `read_file`."""
     content = file.read(bytes_max + 1)
     if len(content) > bytes_max:
         raise too_large()
@@ -23,5 +23,5 @@ def read_all(file: BinaryIO, bytes_max: int) -> bytes:
 
 
 def too_large() -> OSError:
-    """What stands for a file, or a line, beyond its limit."""
+    """The error for a file, or a line, beyond its limit."""
     return OSError(errno.EFBIG, os.strerror(errno.EFBIG))

@@ -1,4 +1,4 @@
-"""What happened, in order and numbered, so that who looks at an earlier state can catch up, or reckon back to it."""
+"""A numbered log of changes, so that a reader of an earlier state can catch up, or compute that state backwards."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class ChangeLog(Generic[T]):
-    """Changes in order, numbered from 0; at least the latest `kept` are remembered, all where it is None."""
+    """Changes in order, numbered from 0; keeps at least the latest `kept` ones, or all if it is None."""
 
     __slots__ = ("_changes", "_first", "_kept", "end")
 
@@ -18,10 +18,10 @@ class ChangeLog(Generic[T]):
         self._first = 0
         self._changes: list[T] = []
         self.end = 0
-        """The number that the next change will have; to be read only."""
+        """The number of the next change; read-only for users."""
 
     def append(self, change: T) -> None:
-        """Note a change."""
+        """Add a change."""
         self._changes.append(change)
         self.end += 1
         if self._kept is not None and len(self._changes) > 2 * self._kept:
@@ -30,13 +30,13 @@ class ChangeLog(Generic[T]):
             self._first += dropped
 
     def branch(self) -> ChangeLog[T]:
-        """Another log that goes on from here, and remembers nothing from before."""
+        """A new log that continues the numbering, without the earlier changes."""
         twin: ChangeLog[T] = ChangeLog(self._kept)
         twin._first = twin.end = self.end
         return twin
 
     def since(self, number: int) -> Sequence[T] | None:
-        """The changes from that number on, None if some of them are forgotten."""
+        """The changes from that number on; None if some of them are no longer kept."""
         if number < self._first:
             return None
         return self._changes[number - self._first :] if number > self._first else self._changes

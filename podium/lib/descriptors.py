@@ -1,4 +1,4 @@
-"""How many files and connections this process may have open, and how many of them others may take up."""
+"""How many file descriptors this process may have, and how many of them inbound connections may use."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _INBOUND_SHARE: Final = 4
 
 
 def raise_limit() -> None:
-    """Raise the soft limit to the hard one, as every Go program does: the soft one is low for the sake of `select`."""
+    """Raise the soft limit to the hard limit, as every Go program does: it is low only for the sake of `select`."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Some systems have a limit below the one that they name.
+    # On some systems the effective limit is below the reported hard limit.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def inbound_connections_max() -> int:
-    """How many connections a server may accept: what it asks others must never lack a descriptor."""
+    """How many connections a server may accept: enough descriptors must remain for the process's own connections."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return _INBOUND_MAX

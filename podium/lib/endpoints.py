@@ -1,6 +1,6 @@
-"""Serving HTTP to anybody: connections that do nothing are closed, and what is no request leaves no trace of its bytes.
+"""Serves HTTP to untrusted clients: idle connections are closed, and bytes of malformed requests are never logged.
 
-Owns aiohttp's server. Never logs: whoever serves is told what happens.
+Owns aiohttp's server. Never logs: it reports to an observer.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from aiohttp.typedefs import Handler, Middleware
 
 from podium.lib.inbound import InboundConnections
 
-# Upstream's deadline for the headers of a request; what has the same effect here is also that for the next request.
+# Upstream's deadline for the headers of a request; it also limits the wait for the next request here.
 IDLE_S_MAX: Final = 32.0
 _ANSWER_S_MAX: Final = 120.0
 _STOP_S_MAX: Final = 5.0
-# Within it requests may end by themselves; what is left of the limit is for cancelling them.
+# Requests may end by themselves within this time; the rest of the limit is for cancelling them.
 _DRAIN_S_MAX: Final = 4.0
 _UNREAD = "UNKNOWN"
 
 
 class RequestObserver(Protocol):
-    """Is told what becomes of connections and requests; may do nothing that takes time."""
+    """Receives reports about connections and requests; must be quick."""
 
     def dropped(self, reason: str, /) -> None:
         """A connection was closed: it was `idle` for too long, or there were too many (`full`)."""
 
     def malformed(self, remote: object, kind: str, /) -> None:
-        """What was sent is no request; `kind` says which rule it breaks."""
+        """A client sent something that is not an HTTP request; `kind` says which rule it breaks."""
 
     def failed(self, remote: object, error: object, /) -> None:
-        """A handler has failed."""
+        """A handler has raised an exception."""
 
     def answered(self, request: web.BaseRequest, response: web.StreamResponse, seconds: float, /) -> None:
-        """A request was answered, and the answer has been sent."""
+        """A request was answered, and the response has been sent."""
 
 
 @asynccontextmanager
@@ -54,11 +54,11 @@ async def serving(
     connections_max: int,
     tls: Callable[[], ssl.SSLContext] | None = None,
 ) -> AsyncIterator[None]:
-    """Serve while the context is open; then close the listener and let requests end, for at most 5 s.
+    """Serve while the context is open; then close the listener and let running requests end, for at most 5 s.
 
     Args:
-        connections_max: further connections close those that are idle for longest.
-        tls: asked for each connection.
+        connections_max: beyond this number, the connections that have been idle longest are closed.
+        tls: called for the TLS settings of each connection.
     """
     connections = InboundConnections(
         connections_max, idle_s_max=IDLE_S_MAX, busy_s_max=_ANSWER_S_MAX, on_drop=observer.dropped
@@ -94,7 +94,7 @@ def _mark_begin(connections: InboundConnections) -> Middleware:
 
 
 def _mark_end(connections: InboundConnections, observer: RequestObserver) -> type[AbstractAccessLogger]:
-    """An access log is told when an answer has been sent, which no middleware is."""
+    """An access log is called when a response has been sent, which a middleware cannot know."""
 
     class AccessLog(AbstractAccessLogger):
         def log(self, request: web.BaseRequest, response: web.StreamResponse, time: float) -> None:
@@ -106,7 +106,7 @@ def _mark_end(connections: InboundConnections, observer: RequestObserver) -> typ
 
 
 class _RequestErrors(logging.Logger):
-    """What aiohttp complains to; it would quote requests, and show tracebacks of its parser."""
+    """Receives aiohttp's own log records, which would quote requests and show tracebacks of its parser."""
 
     def __init__(self, observer: RequestObserver) -> None:
         super().__init__("podium.endpoints")

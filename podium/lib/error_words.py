@@ -1,7 +1,7 @@
-"""Exceptions put to words: with their type, on one line, and whatever the exception does when it is asked.
+"""Formats exceptions: with their type, on one line, safe against exceptions whose `__str__` fails.
 
-`str(KeyError("team"))` is `'team'`, and `str(AssertionError())` is nothing at all: without the type nobody knows what
-happened. Exceptions whose text is a sentence for the reader derive from `Worded`.
+`str(KeyError("team"))` is `'team'`, and `str(AssertionError())` is empty: without the type the text is useless.
+Exceptions whose text is a sentence for the reader derive from `Worded`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ LENGTH_MAX: Final = 2000
 _CUT: Final = " ..."
 
 
-class Worded(Exception):  # noqa: N818 - a kind of exception, never raised as such
-    """An exception whose text says all there is to say: its type would only be in the way."""
+class Worded(Exception):  # noqa: N818 - a base class, never raised itself
+    """An exception whose text is complete: its type would add nothing."""
 
 
 def words_of(error: BaseException) -> str:
-    """What the exception says: `KeyError: 'team'`, or the bare text of one that is `Worded`. Never raises."""
+    """The exception as text: `KeyError: 'team'`, or the bare text of one that is `Worded`. Never raises."""
     kind = type(error).__name__
     try:
         text = str(error)
-    except BaseException as second:  # noqa: BLE001 - it is a stranger's code, and this is told while handling a failure
-        return f"{kind}, and its text cannot be had: {type(second).__name__}"
+    except BaseException as second:  # noqa: BLE001 - foreign code may raise anything, and a failure is being handled
+        return f"{kind}, and its text cannot be read: {type(second).__name__}"
     if len(text) > LENGTH_MAX:
         text = text[: LENGTH_MAX - len(_CUT)] + _CUT
     if isinstance(error, Worded) and text:

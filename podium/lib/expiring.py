@@ -1,4 +1,4 @@
-"""Answers that are good for a while."""
+"""A cache whose entries expire."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Answer = TypeVar("Answer")
 
 
 class ExpiringCache(Generic[Answer]):
-    """Answers by question, each for as long as was said when it was put in.
+    """Answers by question, each valid for the time given when it was put in.
 
-    Cost: below 1 us. The answers put in first go first where there are too many.
+    Cost: below 1 us. If there are too many answers, those put in first are dropped first.
     """
 
     def __init__(self, clock: Clock, size_max: int) -> None:
@@ -23,7 +23,7 @@ class ExpiringCache(Generic[Answer]):
         self._answers: OrderedDict[Hashable, tuple[float, Answer]] = OrderedDict()
 
     def get(self, question: Hashable) -> Answer | None:
-        """The answer, if it is still good."""
+        """The answer, if it has not expired."""
         found = self._answers.get(question)
         if found is None:
             return None
@@ -34,7 +34,7 @@ class ExpiringCache(Generic[Answer]):
         return None
 
     def put(self, question: Hashable, answer: Answer, good_for_s: float) -> None:
-        """Remember an answer."""
+        """Store an answer."""
         self._answers[question] = (self._clock.monotonic() + good_for_s, answer)
         if len(self._answers) > self._size_max:
             self._answers.popitem(last=False)

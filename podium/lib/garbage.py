@@ -1,4 +1,4 @@
-"""The garbage collector in a process that holds a cluster: it is to look rarely, and never at what stays."""
+"""Tunes the garbage collector for a process that holds a cluster: collect rarely, and never scan lasting objects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _THRESHOLDS: Final = (100_000, 50, 100)
 
 @contextmanager
 def off_while_loading() -> Iterator[None]:
-    """Do not look while modules are loaded: what they make stays, and looking takes a tenth of their time."""
+    """Disable collection while modules are imported: their objects last, and scanning takes a tenth of the time."""
     gc.disable()
     try:
         yield
@@ -21,12 +21,12 @@ def off_while_loading() -> Iterator[None]:
 
 
 def settle() -> None:
-    """Have the collector look rarely: nearly all that lives long is objects of a cluster, which make no cycles."""
+    """Make collections rare: nearly all long-lived objects belong to the cluster, and these form no cycles."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_THRESHOLDS)
 
 
 def keep_what_is_there() -> None:
-    """What was loaded, or a sync has brought, stays: the collector need not walk over it, for up to half a second."""
+    """Exempt all present objects, such as those of a sync, from collection, which could take up to half a second."""
     gc.freeze()

@@ -10,10 +10,10 @@ Item = TypeVar("Item")
 
 
 class KeyedHeap(Generic[Item]):
-    """Smallest item first; equal items in the order they came.
+    """Smallest item first; equal items in the order in which they were pushed.
 
-    Cost: push, pop and remove are O(log n) amortised; an item that was removed or replaced leaves its old entry behind,
-    which is dropped when it surfaces or when such entries outnumber the live ones.
+    Cost: push, pop and remove are O(log n) amortised; a removed or replaced item leaves an outdated entry behind, which
+    is dropped when it reaches the top, or when outdated entries outnumber the live ones.
     Invariant: an item's sort key must not change while it is in the heap; `push` it again instead.
     """
 
@@ -25,7 +25,7 @@ class KeyedHeap(Generic[Item]):
         self._pushed = 0
 
     def push(self, item: Item) -> None:
-        """Add the item, or put it in the place of the one with its key; it then goes behind its equals."""
+        """Add the item, or replace the one with its key; a replaced item goes behind its equals."""
         key = self._key(item)
         self._pushed += 1
         self._live[key] = (self._pushed, item)
@@ -34,7 +34,7 @@ class KeyedHeap(Generic[Item]):
             self._compact()
 
     def peek(self) -> Item | None:
-        """The first item, left where it is; None when empty."""
+        """The first item, without removing it; None if the heap is empty."""
         while self._entries:
             _, pushed, key = self._entries[0]
             live = self._live.get(key)
@@ -44,7 +44,7 @@ class KeyedHeap(Generic[Item]):
         return None
 
     def pop(self) -> Item | None:
-        """Take the first item out; None when empty."""
+        """Remove and return the first item; None if the heap is empty."""
         item = self.peek()
         if item is not None:
             heapq.heappop(self._entries)
@@ -57,7 +57,7 @@ class KeyedHeap(Generic[Item]):
         return live[1] if live is not None else None
 
     def remove(self, key: str) -> Item | None:
-        """Take out the item with that key; None if there is none."""
+        """Remove and return the item with that key; None if there is none."""
         live = self._live.pop(key, None)
         return live[1] if live is not None else None
 

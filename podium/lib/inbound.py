@@ -1,7 +1,7 @@
-"""Connections that others open to a server: accepted up to a limit, and not kept for who does nothing with them.
+"""Inbound connections of a server: accepted up to a limit, and closed if they are idle for too long.
 
-Owns each socket from its acceptance on, the TLS handshake included: whoever connects and says nothing takes up a
-descriptor, too. Knows no protocol; who does says when a request is being answered.
+Owns each socket from its acceptance on, the TLS handshake included: a silent client takes up a descriptor, too. Knows
+no protocol; the protocol's owner says when a request is being answered.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class _Inbound:
 class InboundConnections:
     """Accepts connections and hands them to a protocol.
 
-    A connection on which no request is being answered is closed after `idle_s_max`: that is the deadline of the
-    handshake and of a request's headers, and the longest rest between two requests. Where there are too many, those of
-    the peer that has most of them go first, the longest idle ones before others.
+    A connection on which no request is being answered is closed after `idle_s_max`: this limits the handshake, a
+    request's headers and the pause between two requests. If there are too many connections, those of the peer with the
+    most are closed first, starting with the longest idle ones.
 
     Args:
-        busy_s_max: how long the answer to one request may take, until who asked has read it.
-        on_drop: told why a connection was closed.
+        busy_s_max: how long the response to one request may take, until the client has read it.
+        on_drop: called with the reason why a connection was closed.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class InboundConnections:
         make_protocol: Callable[[], asyncio.Protocol],
         tls: Callable[[], ssl.SSLContext] | None = None,
     ) -> None:
-        """Accept until cancelled; connections that are open by then stay open.
+        """Accept connections until cancelled; connections that are open then stay open.
 
         Args:
-            tls: asked for each connection.
+            tls: called for the TLS settings of each connection.
         """
         listener.setblocking(False)
         loop = asyncio.get_running_loop()
@@ -80,9 +80,9 @@ class InboundConnections:
                 try:
                     accepted, address = await loop.sock_accept(listener)
                 except ConnectionError:
-                    continue  # Gone again before it was accepted.
+                    continue  # The client closed the connection before it was accepted.
                 except OSError:
-                    # No descriptors, or no memory: those of others have to do.
+                    # No descriptors or no memory left: close other connections.
                     self._drop_some()
                     await anyio.sleep(_NO_DESCRIPTORS_S)
                     continue
@@ -96,7 +96,7 @@ class InboundConnections:
         self._mark(protocol, is_busy=True)
 
     def end(self, protocol: asyncio.BaseProtocol) -> None:
-        """It has been answered."""
+        """The request on the connection of that protocol has been answered."""
         self._mark(protocol, is_busy=False)
 
     def _mark(self, protocol: asyncio.BaseProtocol, *, is_busy: bool) -> None:
@@ -118,7 +118,7 @@ class InboundConnections:
 
         def make() -> asyncio.Protocol:
             protocol = make_protocol()
-            # A protocol lives as long as its connection, and so does its identity.
+            # A protocol lives as long as its connection, so its `id()` identifies it.
             self._by_protocol[id(protocol)] = inbound
             return protocol
 
@@ -127,11 +127,11 @@ class InboundConnections:
         except (OSError, TimeoutError):
             inbound.socket.close()
         except BaseException:
-            # Its transport is still there, and closes it.
+            # Its transport still exists, and closes it.
             _hang_up(inbound.socket)
             raise
 
-    # ------------------------------------------------------------ who has to go
+    # ------------------------------------------------------------ which connections are closed
 
     async def _age(self) -> None:
         while True:
@@ -150,7 +150,7 @@ class InboundConnections:
             self._drop_some()
 
     def _drop_some(self) -> None:
-        """Close a sixteenth of all, so that a crowd is not sorted for each newcomer."""
+        """Close a sixteenth of all connections, so that they need not be sorted for each new one."""
         of_peer = Counter(inbound.peer for inbound in self._open)
         ranked = sorted(self._open, key=lambda each: (each.is_busy, -of_peer[each.peer], each.since_s))
         for inbound in ranked[: max(1, self._connections_max // 16)]:
@@ -167,6 +167,6 @@ class InboundConnections:
 
 
 def _hang_up(accepted: socket.socket) -> None:
-    """Have whoever uses the socket, a transport or the handshake, meet the end of the stream and close it."""
+    """Shut the socket down: its user, a transport or the handshake, sees the end of the stream and closes it."""
     with contextlib.suppress(OSError):
         accepted.shutdown(socket.SHUT_RDWR)

@@ -1,6 +1,6 @@
-"""The one way in which modules get a logger; `podium.telemetry` decides what becomes of the lines.
+"""The one way to get a logger; `podium.telemetry` decides where the lines go.
 
-structlog is loaded with the first line: it brings asyncio, ssl and rich with it, and the engine alone needs none.
+structlog is imported with the first log line: it loads asyncio, ssl and rich, which the engine alone does not need.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class _Logger:
-    """A structlog logger that is made when it is first used."""
+    """A structlog logger that is created on first use."""
 
     __slots__ = ("_logger", "_values")
 
@@ -29,5 +29,5 @@ class _Logger:
 
 
 def get_logger(name: str, **values: Any) -> FilteringBoundLogger:
-    """A logger whose lines carry the name of the part that logs, and the values."""
+    """A logger whose lines carry the name of the component that logs, and the values."""
     return cast("FilteringBoundLogger", _Logger({"component": name, **values}))

@@ -1,7 +1,7 @@
-"""Content for a library that takes nothing but the path of a file, as `ssl` does with keys.
+"""Passes content to a library that accepts only the path of a file, as `ssl` does for keys.
 
-Where the system has files in memory (Linux), no disk is touched: that works on a read-only file system, too, and no key
-is left behind. Elsewhere, and where a sandbox forbids them, a temporary file is there for as long as it is needed.
+On systems with in-memory files (Linux), nothing is written to disk: this also works on a read-only file system, and no
+key is left behind. Elsewhere, and in sandboxes that forbid them, a temporary file exists for as long as it is needed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ SHARED_MEMORY: Final = "/dev/shm"
 
 @contextmanager
 def private_file(content: bytes) -> Iterator[str]:
-    """The path of a file that only this process can read, gone afterwards.
+    """The path of a file that only this process can read, removed afterwards.
 
-    Raises: OSError where there is no place for one.
+    Raises: OSError if no such file can be created.
     """
     with _in_memory() or _temporary() as file:
         file.write(content)

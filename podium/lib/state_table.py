@@ -1,4 +1,4 @@
-"""State machines as tables: what is not in the table cannot happen."""
+"""State machines as transition tables: a transition that is not in the table raises an error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Event = TypeVar("Event", bound=Enum)
 
 
 class InvalidTransition(Exception):  # noqa: N818 - the state machine's own word
-    """An event arrived in a state that has no transition for it: a mistake of ours, never the world's."""
+    """An event arrived in a state that has no transition for it, which is a bug."""
 
     def __init__(self, machine: str, state: Enum, event: Enum, story: str = "") -> None:
         super().__init__(f"{machine}: {event.name} in state {state.name}" + (f"\n{story}" if story else ""))
@@ -21,12 +21,12 @@ class InvalidTransition(Exception):  # noqa: N818 - the state machine's own word
 
 
 class StateTable(Generic[State, Event]):
-    """One transition table: (state, event) → next state."""
+    """A transition table: (state, event) → next state."""
 
     def __init__(self, name: str, transitions: Mapping[tuple[State, Event], State]) -> None:
         self.name = name
         self.transitions = dict(transitions)
-        # By identity: a state machine is asked several times for each pod, and an Enum hashes in Python.
+        # Keyed by identity: tables are looked up several times per pod, and hashing an Enum runs Python code.
         self._after: dict[int, dict[int, State]] = {}
         for (state, event), after in transitions.items():
             self._after.setdefault(id(state), {})[id(event)] = after
@@ -43,7 +43,7 @@ class StateTable(Generic[State, Event]):
             raise InvalidTransition(self.name, state, event) from None
 
     def mermaid(self) -> str:
-        """The table as a Mermaid state diagram, in table order."""
+        """The table as a Mermaid state diagram, in the order of the table."""
         lines = ["stateDiagram-v2"]
         for (state, event), after in self.transitions.items():
             lines.append(f"    {state.name} --> {after.name}: {event.name}")

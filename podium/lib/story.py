@@ -1,4 +1,4 @@
-"""What happened to one thing lately: a short memory that errors and explanations print."""
+"""The recent history of one thing: a short list that errors and explanations print."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Line(NamedTuple):
-    """One thing that happened.
+    """One entry of the history.
 
     Units: `at_s` is seconds since the epoch.
     """
@@ -19,9 +19,9 @@ class Line(NamedTuple):
 
 
 class Story:
-    """The last few lines; older ones are forgotten.
+    """The last few entries; older ones are dropped.
 
-    Cost: telling makes one tuple; most stories are never read.
+    Cost: adding an entry creates one tuple; most stories are never read.
     """
 
     __slots__ = ("_told",)
@@ -32,7 +32,7 @@ class Story:
         self._told: list[tuple[float, str, str, str, str]] = []
 
     def tell(self, at_s: float, event: str, before: str, after: str, by: str = "") -> None:
-        """Add a line."""
+        """Add an entry."""
         told = self._told
         told.append((at_s, event, before, after, by))
         if len(told) > self.LENGTH:
@@ -40,7 +40,7 @@ class Story:
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """Oldest first."""
+        """The entries, oldest first."""
         return tuple(Line(*each) for each in self._told)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""The machine's clocks, for those who compose a scheduler. Everything else is given a `lib.clock.Clock`."""
+"""The machine's clocks, for the code that assembles a scheduler. All other code is given a `lib.clock.Clock`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class SystemClock:
-    """The machine's own clocks."""
+    """The machine's clocks."""
 
     now = staticmethod(time.time)
     monotonic = staticmethod(time.monotonic)
 
 
 class SuspendAwareClock:
-    """The machine's own clocks; the monotonic one goes on while the machine is suspended, where the system has such."""
+    """The machine's clocks; the monotonic one continues while the machine is suspended, if the system supports that."""
 
     now = staticmethod(time.time)
 
     def monotonic(self) -> float:
-        """Seconds since the machine was started, or since some moment."""
+        """Seconds since the machine was started, or since an unspecified moment."""
         return time.clock_gettime(_BOOT_CLOCK)

@@ -1,4 +1,4 @@
-"""Long work on the event loop, in turns short enough that nobody notices."""
+"""Splits long work on the event loop into turns so short that other tasks are not delayed noticeably."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _TURN_S_MAX: Final = 0.005
 
 
 class Turns:
-    """Says when work that goes through many items has to let others run.
+    """Says when work on many items must yield to other tasks.
 
-    Used as `if turns.is_over(): await turns.next()` after each item: the check costs 0.1 us, where an await that does
-    nothing would cost 0.4.
+    Used as `if turns.is_over(): await turns.next()` after each item: the check costs 0.1 us, while an await that does
+    nothing would cost 0.4 us.
     """
 
     __slots__ = ("_clock", "_ends_s")
@@ -25,10 +25,10 @@ class Turns:
         self._ends_s = clock.monotonic() + _TURN_S_MAX
 
     def is_over(self) -> bool:
-        """Whether the turn has lasted long enough."""
+        """Whether the turn has lasted long enough to yield."""
         return self._clock.monotonic() >= self._ends_s
 
     async def next(self) -> None:
-        """Let others run, and begin another turn."""
+        """Let other tasks run, and start the next turn."""
         await checkpoint()
         self._ends_s = self._clock.monotonic() + _TURN_S_MAX

@@ -1,13 +1,13 @@
-"""YAML text that nobody vouches for → ordinary dicts, lists and scalars.
+"""Reads untrusted YAML text into ordinary dicts, lists and scalars.
 
-Owns the limits: a text costs time and memory by its length, whatever its aliases, merge keys and nesting would amount
-to. Knows nothing of what the text says.
+Owns the limits: the time and memory for a text are proportional to its length, however much its aliases, merge keys and
+nesting would expand to. Knows nothing of the text's content.
 
-Built from the parser's events, with a stack of its own: PyYAML's composer is C code that calls itself, so deep nesting
-ends the process, and its constructor takes five times as long.
+Built on the parser's events, with a stack of its own: PyYAML's composer is recursive C code, so deep nesting would
+crash the process, and its constructor is five times slower.
 
 Source: goyaml.v2 decode.go (merge keys, keys that are not text), by way of sigs.k8s.io/yaml.
-Differs: of a key that is there twice the last one counts; tags other than those of plain values are refused.
+Differs: of duplicate keys the last one counts; tags other than those of plain values are refused.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from podium.lib.yaml_scalars import resolve_plain
 
 try:
     from yaml import CSafeLoader as Parser
-except ImportError:  # PyYAML without libyaml: slower, and other words
+except ImportError:  # PyYAML without libyaml: slower, and with other error messages
     from yaml import SafeLoader as Parser  # type: ignore[assignment]
 
 DEPTH_MAX: Final = 100
 ALIASED_VALUES_MAX: Final = 1_000_000
-"""How many values the aliases of a text may stand for."""
+"""How many values the aliases of a text may expand to."""
 
 _TAG: Final = "tag:yaml.org,2002:"
 _TEXT_TAGS: Final = frozenset({"!", f"{_TAG}str", f"{_TAG}timestamp"})
 _RESOLVED_TAGS: Final = frozenset(_TAG + name for name in ("int", "float", "bool", "null"))
 _COLLECTION_TAGS: Final = frozenset({None, "!", f"{_TAG}map", f"{_TAG}seq"})
 _MERGE: Final = object()
-"""Stands for the key `<<`."""
+"""Marks the merge key `<<`."""
 
 
 class YamlError(ValueError):
-    """The text cannot be read; `line` counts from 1, and is None where it is not known."""
+    """The text cannot be read; `line` counts from 1, and is None if it is not known."""
 
     def __init__(self, detail: str, line: int | None = None) -> None:
         super().__init__(f"line {line}: {detail}" if line is not None else detail)
@@ -47,10 +47,10 @@ class YamlError(ValueError):
 
 
 def read_documents(text: bytes | str) -> Iterator[Any]:
-    """Each document's value; equal parts that aliases name are shared, so nothing must be changed in place.
+    """The value of each document. Values that are aliased are shared, so they must not be modified in place.
 
     Raises:
-        YamlError: the text is no YAML, is nested too deep, or its aliases stand for too much.
+        YamlError: the text is not YAML, is nested too deeply, or its aliases expand to too much.
     """
     try:
         yield from _Reader(text).documents()
@@ -62,7 +62,7 @@ def read_documents(text: bytes | str) -> Iterator[Any]:
 
 
 class _Open:
-    """A collection that has begun: the one around it, and what becomes its anchor."""
+    """A collection being read: the collection around it, and the value of its anchor."""
 
     __slots__ = ("anchor", "around", "begun_at", "line")
 
@@ -132,7 +132,7 @@ class _Reader:
         self._count += size
         self._aliased += size
         if self._aliased > ALIASED_VALUES_MAX:
-            raise YamlError(f"its aliases stand for more than {ALIASED_VALUES_MAX} values", line)
+            raise YamlError(f"its aliases expand to more than {ALIASED_VALUES_MAX} values", line)
         return value
 
 
@@ -151,12 +151,12 @@ def _scalar(event: Any) -> Any:
 
 
 def _unmerged(value: Any) -> Any:
-    """`<<` is text wherever it is no key."""
+    """`<<` is ordinary text wherever it is not a key."""
     return "<<" if value is _MERGE else value
 
 
 def _mapping(items: list[Any], line: int) -> dict[str, Any]:
-    """From keys and values in turn to a mapping; what `<<` brings in gives way to the mapping's own keys."""
+    """Builds a mapping from alternating keys and values; the mapping's own keys take precedence over merged ones."""
     pairs = iter(items)
     own: dict[str, Any] = {}
     merged: list[Any] = []

@@ -1,9 +1,9 @@
-"""What an unquoted YAML scalar means, as Kubernetes' own YAML library reads it.
+"""The meaning of an unquoted YAML scalar, as Kubernetes' own YAML library reads it.
 
 YAML 1.1 booleans, octal, binary, hexadecimal and underscored integers; no sexagesimals and no dates.
 
 Source: goyaml.v2 resolve.go, by way of sigs.k8s.io/yaml.
-Differs: a number of more than 1,000 digits is text; upstream reads those below 1e308 as floats.
+Differs: a number of more than 1,000 digits is text; upstream reads such numbers below 1e308 as floats.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 Scalar: TypeAlias = bool | int | float | str | None
 
 DIGITS_MAX: Final = 1000
-"""Python refuses to print longer integers, and no field takes one."""
+"""Python refuses to print longer integers, and no field accepts one."""
 
 _CONSTANTS: Final[dict[str, Scalar]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
@@ -55,5 +55,5 @@ def _integer(digits: str) -> int:
 
 
 def _whole(value: float) -> int | float:
-    """A whole float is an integer on its way through JSON: ``16.0`` and ``1e3`` are accepted for an int32."""
+    """A whole float becomes an integer, as in JSON: ``16.0`` and ``1e3`` are accepted for an int32."""
     return int(value) if value.is_integer() and abs(value) < 1e21 else value

@@ -1,7 +1,7 @@
-"""Pods that wait to be scheduled: when each is tried, held back, put off, and tried again.
+"""Pods that wait to be scheduled: when each pod is attempted, gated, backed off and retried.
 
-Owns the scheduling queue, the pods in flight and the nominations. Wholly synchronous: never waits, never does I/O,
-never reads a clock that was not passed in, never knows a plugin by its class.
+Owns the scheduling queue, the pods in flight and the nominated pods. Entirely synchronous: never waits, never does I/O,
+never reads a clock that was not passed in, never refers to a plugin class.
 """
 
 from podium.queues.backoff import PodBackoff

@@ -1,7 +1,7 @@
-"""How long a rejected pod waits before it is tried again.
+"""How long a rejected pod waits before it is retried.
 
-Pure arithmetic. A pod stops backing off at the first whole second strictly after its backoff has run out, so that pods
-are let go in the order of their priorities within one second rather than in that of their failures.
+Pure arithmetic. A backoff ends at the first whole second strictly after it has run out, so that pods whose backoffs run
+out within the same second are released in the order of their priorities, not in the order in which they failed.
 
 Source: kubernetes pkg/scheduler/backend/queue/backoff_queue.go, v1.36.2.
 """
@@ -16,22 +16,22 @@ from podium.framework.contract.queued_pod import QueuedPodInfo
 
 @dataclass(frozen=True, slots=True)
 class PodBackoff:
-    """The first wait and the longest; a longest of 0 turns backing off off."""
+    """The initial and the maximum backoff; a maximum of 0 disables backoff."""
 
     initial_s: float = 1.0
     max_s: float = 10.0
 
     def duration_s(self, failures: int) -> float:
-        """The wait after that many failed attempts: doubling, up to the longest."""
+        """The backoff after that many failed attempts: it doubles each time, up to the maximum."""
         if failures <= 0:
             return 0.0
-        # ldexp halves without ever overflowing, however often the pod has failed.
+        # ldexp scales by powers of two without ever overflowing, however often the pod has failed.
         if self.initial_s > math.ldexp(self.max_s, 1 - failures):
             return self.max_s
         return math.ldexp(self.initial_s, failures - 1)
 
     def expiration_s(self, info: QueuedPodInfo) -> float:
-        """The whole second in which the pod's backoff runs out; 0 where it has none. Remembered on the pod."""
+        """The whole second in which the pod's backoff runs out; 0 if it has no backoff. Cached on the pod."""
         if info.backoff_expiration_s == 0.0:
             failures = info.consecutive_errors_count or info.unschedulable_count
             if failures and self.max_s:
@@ -39,7 +39,7 @@ class PodBackoff:
         return info.backoff_expiration_s
 
     def is_backing_off(self, info: QueuedPodInfo, now_s: float) -> bool:
-        """Whether the pod still has to wait; the second in which its backoff runs out counts as waiting."""
+        """Whether the pod is still backing off; the second in which its backoff runs out still counts."""
         expiration_s = self.expiration_s(info)
         return expiration_s != 0.0 and expiration_s >= math.floor(now_s)
 

@@ -1,9 +1,9 @@
-"""Which properties that matter for scheduling an update has changed, as cluster events.
+"""Turns an update of a pod or a node into cluster events: one for each changed property that matters for scheduling.
 
 Pure functions of the old and the new object.
 
 Source: kubernetes pkg/scheduler/framework/events.go, v1.36.2.
-Differs: amounts that cannot be read count as changed: one try too many is better than a forgotten pod.
+Differs: a quantity that cannot be parsed counts as changed: one futile retry is better than a pod never retried.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _NodeCheck: TypeAlias = Callable[[Node, Node], bool]
 
 
 def pod_changes(old: Pod, new: Pod) -> tuple[ClusterEvent, ...]:
-    """What has changed about the pod; one generic update where it is nothing that any plugin could name."""
+    """What changed about the pod; one generic update if no specific event describes the change."""
     events = _UNASSIGNED if not new.node_name else _ASSIGNED
     found = tuple(events[action] for action, has_changed in _POD_CHECKS.items() if has_changed(old, new))
     return found or (events[ActionType.UPDATE],)
 
 
 def node_changes(old: Node, new: Node) -> tuple[ClusterEvent, ...]:
-    """What has changed about the node; nothing where only its heartbeat has, or it has been cordoned."""
+    """What changed about the node; empty if only its heartbeat changed or it was cordoned."""
     return tuple(event for event, has_changed in _NODE_CHECKS if has_changed(old, new))
 
 
@@ -82,7 +82,7 @@ def _allocatable_differs(old: Node, new: Node) -> bool:
 
 
 def _differ(a: RawQuantity, b: RawQuantity) -> bool:
-    """Whether the quantities are different numbers, not just different spellings."""
+    """Whether the quantities are different numbers, not just different spellings of one number."""
     if a == b:
         return False
     try:

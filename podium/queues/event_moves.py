@@ -1,7 +1,8 @@
-"""What an event does to the pods that wait for one.
+"""Requeues unschedulable pods when a cluster event may have made them schedulable.
 
 Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (movePodsToActiveOrBackoffQueue), v1.36.2.
-Differs: hints are asked for one pod of each class, see `podium.queues.unschedulable_pods`; the answers are the same.
+Differs: a queueing hint runs for one pod of each class of alike pods, see `podium.queues.unschedulable_pods`; the
+results are the same.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _Move: TypeAlias = tuple[QueuedPodInfo, Strategy]
 
 
 class EventMoves:
-    """Puts unschedulable pods back for which an event may have made room."""
+    """Requeues the unschedulable pods that an event may have made schedulable."""
 
     def __init__(self, unschedulable: UnschedulablePods, hints: Hints, requeuing: Requeuing) -> None:
         self._unschedulable = unschedulable
@@ -28,9 +29,9 @@ class EventMoves:
         self._requeuing = requeuing
 
     def move_all(self, interest: Interest, old: Any, new: Any, pre_check: PreCheck | None) -> None:
-        """Look at every pod that the event may concern and that passes the check.
+        """Consider every pod that the event may concern and that passes the check.
 
-        Cost: a hint for each class of pods that plugins rejected which care; then in proportion to the pods that move.
+        Cost: a hint call per class of alike pods and interested rejector; then proportional to the pods that move.
         """
         if not self._unschedulable:
             return
@@ -42,11 +43,11 @@ class EventMoves:
         self._requeue(moves, interest, pre_check)
 
     def move_pods(self, pods: Iterable[QueuedPodInfo], interest: Interest) -> None:
-        """Look at these pods only."""
+        """Consider only these pods."""
         self._requeue(self._one_by_one(pods, interest, None, None), interest, None)
 
     def _requeue(self, moves: Iterable[_Move], interest: Interest, pre_check: PreCheck | None) -> None:
-        # All answers come before the first move: a pod that ends up in another class must not be asked about again.
+        # Ask all hints before the first move: a pod that ends up in another class must not be asked about again.
         for info, strategy in tuple(moves):
             if pre_check is None or pre_check(info.pod):
                 self._requeuing.requeue(info, strategy, interest.label)
@@ -72,7 +73,7 @@ class EventMoves:
         return (*self._one_by_one((own,), interest, old, new), *self._alike(others, interest, old, new))
 
     def _alike(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: Any, new: Any) -> Iterable[_Move]:
-        """What holds for the first holds for all."""
+        """Ask the hints for the first pod only: the answer holds for all pods of the class."""
         for first in pods:
             strategy = self._hints.strategy(first, interest, old, new)
             return () if strategy is Strategy.SKIP else ((info, strategy) for info in pods)

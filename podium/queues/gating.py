@@ -1,7 +1,8 @@
-"""Holding pods back that must not be tried yet.
+"""Runs the PreEnqueue plugins, which gate pods that must not be attempted yet.
 
 Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (runPreEnqueuePlugins), v1.36.2.
-Differs: a plugin that fails does not gate the pod, which nothing might ever wake: it is asked again after a backoff.
+Differs: a PreEnqueue plugin that fails does not gate the pod, since no event might ever ungate it: the plugin runs
+again after a backoff.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ class Gatekeeper:
         self._observer = observer
 
     def admits(self, info: QueuedPodInfo) -> bool:
-        """Whether the pod may go on; if not, it is noted on the pod which plugin holds it back, or that one has failed.
+        """Whether the pod may enter the queue. If not, the pod records which plugin gated it, or that a plugin failed.
 
-        The plugin that held it back the last time is asked first: most likely it still does.
+        The plugin that gated the pod last time runs first, since it most likely still does.
         """
         plugins = self._plugins[info.pod.spec.scheduler_name]
         if info.gating_plugin:
@@ -44,7 +45,7 @@ class Gatekeeper:
         return True
 
     def _answer(self, plugin: PreEnqueuePlugin, info: QueuedPodInfo) -> Status | None:
-        """None to let the pod pass, a rejection, or an error, which has been told."""
+        """None if the plugin lets the pod pass; else a rejection, or an error that has already been reported."""
         try:
             status = demand_status(plugin.pre_enqueue(info.pod))
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything

@@ -1,8 +1,8 @@
-"""Which plugins care about an event, and whether it is worth trying a rejected pod again.
+"""Which plugins are interested in an event, and whether the event makes it worth retrying a rejected pod.
 
 Source: kubernetes pkg/scheduler/scheduler.go (buildQueueingHintMap) and backend/queue/scheduling_queue.go
 (isPodWorthRequeuing), v1.36.2.
-Differs: a registration without a hint function always queues, and no time is measured for it.
+Differs: a registration without a hint function always queues, and no execution time is recorded for it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from podium.lib.error_words import words_of
 from podium.queues.observer import QueueObserver
 
 HintMap: TypeAlias = Mapping[str, Sequence[EventRegistration]]
-"""What each plugin of one profile, by name, has registered for."""
+"""What each plugin of one profile has registered for, by plugin name."""
 
 
 _REJECTING = (
@@ -57,10 +57,10 @@ _NODE_TAINTED = EventRegistration(ClusterEvent(EventResource.NODE, ActionType.UP
 
 
 def build_hint_map(plugins: Iterable[Plugin], *, has_extenders: bool = False, may_close_nodes: bool = False) -> HintMap:
-    """Ask a profile's plugins which events concern them.
+    """Collect the events that a profile's plugins have registered for.
 
-    A plugin that cannot reject a pod counts only if it registers of its own accord. One that registers for added nodes,
-    but not for changed taints, gets the latter as well: a node may be added with taints that go away later.
+    A plugin that cannot reject a pod counts only if it declares its events itself. A registration for added nodes
+    that does not cover changed taints is widened to cover them: a node may be added with taints that are removed later.
     """
     hints: dict[str, Sequence[EventRegistration]] = {}
     for plugin in plugins:
@@ -75,10 +75,10 @@ def build_hint_map(plugins: Iterable[Plugin], *, has_extenders: bool = False, ma
 
 
 def _registrations(plugin: Plugin) -> Sequence[EventRegistration]:
-    """What the plugin registers for.
+    """The plugin's event registrations.
 
     Raises:
-        PluginError: it fails, or answers something else; names the plugin.
+        PluginError: the plugin fails, or returns something else; the message names the plugin.
     """
     try:
         registrations = tuple(plugin.events_to_register())
@@ -109,10 +109,10 @@ def _plugins_of_scope(scope: HintScope, hint_map: HintMap) -> frozenset[str]:
 
 
 def demand_hint(answer: object) -> QueueingHint:
-    """What a hint answered, if it is what a hint may answer.
+    """Check the return value of a queueing hint.
 
     Raises:
-        PluginError: it is not a QueueingHint.
+        PluginError: the value is not a QueueingHint.
     """
     if isinstance(answer, QueueingHint):
         return answer
@@ -120,7 +120,7 @@ def demand_hint(answer: object) -> QueueingHint:
 
 
 class Strategy(enum.Enum):
-    """How to put a pod back after an event."""
+    """How to requeue a pod after an event."""
 
     SKIP = enum.auto()
     AFTER_BACKOFF = enum.auto()
@@ -129,11 +129,11 @@ class Strategy(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """An event, and who cares about it.
+    """An event and the plugins that are interested in it.
 
-    `hints` holds, by profile and then by plugin, the registrations that match.
-    `plugins` are the names of all who care, whatever the profile.
-    `particular` are, by profile, those with a hint whose answer may be another for each pod.
+    `hints` holds the matching registrations, by profile and then by plugin.
+    `plugins` are the names of all interested plugins, over all profiles.
+    `particular` are, by profile, the plugins with a hint whose answer may differ from pod to pod of one class.
     """
 
     event: ClusterEvent
@@ -144,14 +144,14 @@ class Interest:
     particular: Mapping[str, frozenset[str]]
 
     def tells_apart(self, profile: str, rejectors: frozenset[str]) -> bool:
-        """Whether pods of one class, rejected by these plugins, have to be asked about one by one."""
+        """Whether the hints must run for each pod of a class that these plugins rejected, not once for the class."""
         return not self.particular[profile].isdisjoint(rejectors)
 
 
 class Hints:
     """The hint maps of all profiles.
 
-    Cost: who cares about an event is worked out once per kind of event.
+    Cost: the interested plugins are computed once per kind of event, then cached.
     """
 
     def __init__(self, maps: Mapping[str, HintMap], clock: Clock, observer: QueueObserver) -> None:
@@ -161,7 +161,7 @@ class Hints:
         self._interests: dict[ClusterEvent, Interest] = {}
 
     def interest(self, event: ClusterEvent) -> Interest:
-        """Who cares about the event."""
+        """The plugins that are interested in the event."""
         known = self._interests.get(event)
         if known is None:
             known = self._interests[event] = self._work_out(event)
@@ -180,16 +180,16 @@ class Hints:
         return Interest(event, event.label, event.is_wildcard, hints, plugins, particular)
 
     def events_of(self, plugin: str, profile: str) -> tuple[str, ...]:
-        """What the plugin has registered for, in words."""
+        """The events that the plugin has registered for, as text."""
         registrations = self._maps.get(profile, {}).get(plugin, ())
         return tuple(dict.fromkeys(each.event.description for each in registrations))
 
     def label_readers(self) -> Mapping[str, frozenset[str]]:
-        """By profile, the plugins with a hint that sees the labels of pods."""
+        """By profile, the plugins with a hint that reads the labels of pods."""
         return {profile: _plugins_of_scope(HintScope.LABELS, hint_map) for profile, hint_map in self._maps.items()}
 
     def strategy(self, info: QueuedPodInfo, interest: Interest, old: Any, new: Any) -> Strategy:
-        """Whether, and how soon, the event is worth another try of the pod."""
+        """Whether the event is worth another attempt of the pod, and how soon."""
         unschedulable, pending = info.unschedulable_plugins, info.pending_plugins
         if not unschedulable and not pending:
             return Strategy.AFTER_BACKOFF
@@ -228,7 +228,7 @@ class Hints:
         try:
             hint = demand_hint(function(info.pod, old, new))
             outcome = hint.value
-        except BaseException as error:  # noqa: BLE001 - a plugin's failure must not lose the pod: better to try in vain
+        except BaseException as error:  # noqa: BLE001 - a failing hint must not strand the pod: retry, even if in vain
             hint = QueueingHint.QUEUE
             self._observer.plugin_failed(plugin, "QueueingHint", info.pod, error)
         self._observer.hint_executed(plugin, label, outcome, self._clock.monotonic() - started_s)

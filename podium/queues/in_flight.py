@@ -1,10 +1,10 @@
-"""Pods that are being scheduled, and what has happened in the meantime.
+"""Pods in flight, that is, being scheduled, and the events that have arrived in the meantime.
 
-An event that arrives while a pod is being scheduled may have come too late for its snapshot. It is recorded until every
-pod that was in flight then has come back or is done.
+An event that arrives while a pod is being scheduled may be too late for the pod's snapshot. It is recorded until every
+pod that was in flight at the time has been requeued or is done.
 
 Source: kubernetes pkg/scheduler/backend/queue/active_queue.go, v1.36.2.
-Differs: a pod's place in the record is an index instead of an entry of its own.
+Differs: a pod's position in the record is an index, not an entry in the event list.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class RecordedEvent:
 class InFlightPods:
     """Pods in flight by UID, oldest first, and the events since the oldest was popped.
 
-    Invariant: no event is recorded that came before the oldest pod in flight.
+    Invariant: every recorded event is newer than the oldest pod in flight.
     """
 
     def __init__(self, observer: QueueObserver) -> None:
         self._observer = observer
-        # Oldest first, and the oldest found at once: a plain dict would walk over all that have left.
+        # An OrderedDict finds its oldest item at once; a plain dict would step over all the removed ones first.
         self._pods: OrderedDict[str, tuple[QueuedPodInfo, int]] = OrderedDict()
         self._events: list[RecordedEvent] = []
         self._forgotten = 0
@@ -50,20 +50,20 @@ class InFlightPods:
         return uid in self._pods
 
     def add(self, info: QueuedPodInfo) -> None:
-        """The pod has been popped; it must not be in flight yet."""
+        """Add a popped pod, which must not be in flight yet."""
         uid = info.pod.uid
         assert uid not in self._pods, info.story
         self._pods[uid] = (info, self._forgotten + len(self._events))
         self._observer.in_flight_events_delta(POD_POPPED, 1)
 
     def record(self, interest: Interest, old: Any, new: Any) -> None:
-        """Keep the event for the pods in flight; there must be one."""
+        """Record the event for the pods in flight; there must be at least one."""
         assert self._pods
         self._events.append(RecordedEvent(interest, old, new))
         self._observer.in_flight_events_delta(interest.label, 1)
 
     def events_since_popped(self, uid: str) -> Iterator[RecordedEvent] | None:
-        """What has happened since the pod was popped, oldest first; None where it is not in flight."""
+        """The events since the pod was popped, oldest first; None if the pod is not in flight."""
         found = self._pods.get(uid)
         if found is None:
             return None
@@ -71,7 +71,7 @@ class InFlightPods:
         return (events[index] for index in range(found[1] - self._forgotten, len(events)))
 
     def remove(self, uid: str) -> QueuedPodInfo | None:
-        """The pod is no longer in flight; events that no other pod needs are forgotten."""
+        """Remove the pod, and the events that no other pod in flight needs."""
         found = self._pods.pop(uid, None)
         if found is None:
             return None
@@ -81,12 +81,12 @@ class InFlightPods:
         return found[0]
 
     def pods(self) -> tuple[QueuedPodInfo, ...]:
-        """Oldest first."""
+        """The pods in flight, oldest first."""
         return tuple(info for info, _ in self._pods.values())
 
     @property
     def event_count(self) -> int:
-        """How many events are being kept."""
+        """How many events are recorded."""
         return len(self._events)
 
     def _forget_events(self) -> None:

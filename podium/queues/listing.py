@@ -1,6 +1,6 @@
-"""What somebody may want to know of the pods that wait: where each is, why, and when it is tried next.
+"""Lists the pods in the queue for operators: where each pod is, why, and when it is attempted next.
 
-Pure reading. Never changes the queue.
+Read-only: never changes the queue.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from podium.queues.states import QueueState
 
 @dataclass(frozen=True, slots=True)
 class NextTry:
-    """When a pod is tried next: at a time, or when one of its plugins sees an event, whichever comes first.
+    """When a pod is attempted next: at a set time or on an event that one of its plugins waits for, whichever is first.
 
     Attributes:
-        at_s: in seconds since the epoch; None where no time is set.
+        at_s: in seconds since the epoch; None if no time is set.
         events: plugin → the events it has registered for.
-        may_be_sooner: whether it is taken early once no other pod waits.
+        may_be_sooner: whether the pod is popped before its backoff ends if no other pod waits.
     """
 
     at_s: float | None
@@ -36,11 +36,11 @@ class NextTry:
 
 @dataclass(frozen=True, slots=True)
 class ListedPod:
-    """A pod that waits or is being tried, as it is now. Units: seconds since the epoch.
+    """A pod that waits or is in flight, as it is now. Units: seconds since the epoch.
 
     Attributes:
-        reason: why it waits: what the gating plugin says, or why the last attempt has not placed it.
-        details: what operators may want to know beyond that.
+        reason: why the pod waits: the message of the gating plugin, or why the last attempt failed.
+        details: further facts for operators.
     """
 
     pod: Pod
@@ -59,9 +59,9 @@ class ListedPod:
 
 
 class QueueListing:
-    """Tells of pods one by one, so that who asks about thousands can let others run in between.
+    """Describes pods one by one, so that a caller that lists thousands can yield to other tasks in between.
 
-    Cost: 0.1 us for each pod in `infos`, 0.3 us for its place, 10 us for what is listed of it.
+    Cost: 0.1 us per pod in `infos`, 0.3 us for its state, 10 us for its description.
     """
 
     def __init__(
@@ -81,17 +81,17 @@ class QueueListing:
         self._unschedulable_max_s = unschedulable_max_s
 
     def infos(self) -> list[QueuedPodInfo]:
-        """All pods that wait or are being tried, in no particular order."""
+        """All pods that wait or are in flight, in no particular order."""
         return [*self._queued, *self._in_flight.pods()]
 
     def state_of(self, info: QueuedPodInfo) -> QueueState:
-        """Where the pod is by now; GONE if it is neither waiting nor being tried any more."""
+        """The pod's current state; GONE if it no longer waits and is no longer in flight."""
         if self._queued.get(info.pod.key) is info:
             return self._queued.state_of(info.pod.key)
         return QueueState.IN_FLIGHT if info.pod.uid in self._in_flight else QueueState.GONE
 
     def listed(self, info: QueuedPodInfo) -> ListedPod:
-        """What there is to say of the pod."""
+        """Describe the pod."""
         place, wall_s = self.state_of(info), self._clock.wall_s
         first_s = info.initial_attempt_timestamp_s
         is_held = bool(info.gating_plugin) or info.has_failed_at_gate
@@ -112,7 +112,7 @@ class QueueListing:
         )
 
     def _next_try(self, info: QueuedPodInfo, place: QueueState) -> NextTry | None:
-        """None for a pod that is not waiting."""
+        """None for a pod that does not wait."""
         if place in (QueueState.IN_FLIGHT, QueueState.GONE):
             return None
         if place is QueueState.ACTIVE:
@@ -123,6 +123,6 @@ class QueueListing:
             return NextTry(ends_s, {}, may_be_sooner=place is QueueState.BACKOFF)
         plugins = (info.gating_plugin,) if info.gating_plugin else sorted(info.rejector_plugins)
         events = {plugin: self._hints.events_of(plugin, info.pod.spec.scheduler_name) for plugin in plugins}
-        # Pods that are gated stay so until an event, however long that takes.
+        # Gated pods wait for an event, however long that takes: the flush of leftover pods skips them.
         at_s = None if info.gating_plugin else self._clock.wall_s(info.timestamp_s + self._unschedulable_max_s)
         return NextTry(at_s, events)

@@ -1,8 +1,8 @@
-"""Which pods are expected on which node, because room is being made for them there.
+"""Which pods are nominated to which node, because preemption is making room for them there.
 
 Source: kubernetes pkg/scheduler/backend/queue/nominator.go, v1.36.2.
-Differs: an empty override is no nomination. Upstream nominates to a node without a name, to the same effect; here every
-attempt would have to pass over all pods that have ever been rejected.
+Differs: an empty override means no nomination. Upstream nominates to a node with an empty name, with the same effect;
+in podium, every attempt would then have to skip all pods that have ever been rejected.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from podium.framework.cycle.nominated_pods import Nomination
 from podium.objects.core import Pod
 
 PodLookup: TypeAlias = Callable[[str], Pod | None]
-"""A pod as the API server last had it, by `<namespace>/<name>`."""
+"""Looks up the latest version of a pod that the API server has sent, by `<namespace>/<name>`."""
 
 
 class Nominator:
@@ -31,17 +31,17 @@ class Nominator:
         self._of: dict[str, Nomination] = {}
 
     def fork(self, lookup: PodLookup) -> Nominator:
-        """The same nominations, to go their own way."""
+        """An independent copy of the nominations."""
         twin = Nominator(lookup)
         twin._nodes = {name: dict(pods) for name, pods in self._nodes.items()}
         twin._of = dict(self._of)
         return twin
 
     def add(self, pod: Pod, override: str | None = None) -> None:
-        """Nominate the pod, in place of an earlier nomination; not one that has been deleted or bound meanwhile.
+        """Nominate the pod, replacing an earlier nomination; does nothing if the pod was deleted or bound meanwhile.
 
         Args:
-            override: The node, or "" for none; None takes the one in the pod's status, if there is one.
+            override: The node, or "" for no nomination; None uses the nominated node in the pod's status, if any.
         """
         if self._of:
             self.delete(pod)
@@ -55,7 +55,7 @@ class Nominator:
         self._nodes.setdefault(node_name, {})[pod.uid] = pod
 
     def update(self, old: Pod, new: Pod) -> None:
-        """The pod has changed. A nomination that only we know of survives; otherwise its status decides."""
+        """Update a changed pod. A nomination known only to podium survives; otherwise the pod's status decides."""
         known_to_us = None
         if not old.status.nominated_node_name and not new.status.nominated_node_name:
             known_to_us = self.node_of(old.uid)
@@ -63,7 +63,7 @@ class Nominator:
         self.add(new, known_to_us)
 
     def delete(self, pod: Pod) -> None:
-        """Take the pod's nomination back, if it has one."""
+        """Remove the pod's nomination, if it has one."""
         nomination = self._of.pop(pod.uid, None)
         if nomination is None:
             return
@@ -73,11 +73,11 @@ class Nominator:
             del self._nodes[nomination.node_name]
 
     def node_names(self) -> tuple[str, ...]:
-        """The nodes that pods are nominated to."""
+        """The nodes that have nominated pods."""
         return tuple(self._nodes)
 
     def node_of(self, uid: str) -> str | None:
-        """The node that the pod is nominated to."""
+        """The pod's nominated node."""
         nomination = self._of.get(uid)
         return nomination.node_name if nomination is not None else None
 
@@ -87,12 +87,12 @@ class Nominator:
         return tuple(found.values()) if found else ()
 
     def ahead_of(self, pod: Pod) -> Sequence[Nomination]:
-        """All other pods of at least this pod's priority. Cost: a tenth of a microsecond for each that is nominated."""
+        """The other nominated pods of at least this pod's priority. Cost: 0.1 us per nominated pod."""
         own, priority = pod.uid, pod.priority
         return [each for uid, each in self._of.items() if each.priority >= priority and uid != own]
 
     def ahead_on(self, pod: Pod, node_name: str) -> Sequence[Pod]:
-        """Those of one node."""
+        """Those pods of `ahead_of` that are nominated to this node."""
         nominated = self._nodes.get(node_name)
         if not nominated:
             return ()

@@ -1,4 +1,4 @@
-"""What the queue tells about itself, for metrics and logs."""
+"""What the scheduling queue reports for metrics and logs."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from podium.objects.core import Pod
 
 
 class QueueObserver(Protocol):
-    """Told of what happens in the queue, as it happens; must be quick and must not call back."""
+    """Receives reports from the queue as things happen. Methods must be quick and must not call the queue."""
 
     def incoming(self, queue: str, event: str) -> None:
         """A pod entered a queue (active, backoff or unschedulable): `queue_incoming_pods_total`."""
 
     def unschedulable_delta(self, plugin: str, profile: str, delta: int) -> None:
-        """One pod more, or less, waits that the plugin rejected: `unschedulable_pods`."""
+        """The number of waiting pods that the plugin rejected changed: `unschedulable_pods`."""
 
     def in_flight_events_delta(self, event: str, delta: int) -> None:
-        """The record kept for pods in flight grew or shrank: `inflight_events`."""
+        """The number of events recorded for pods in flight changed: `inflight_events`."""
 
     def hint_executed(self, plugin: str, event: str, hint: str, seconds: float) -> None:
         """A hint function ran: `queueing_hint_execution_duration_seconds`; `hint` is Queue, QueueSkip or Error."""
 
     def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: BaseException) -> None:
-        """A PreEnqueue plugin or a queueing hint failed; the queue went on by its rule for that."""
+        """A PreEnqueue plugin or a queueing hint failed; the queue has already handled the failure."""
 
     def gone_astray(self, info: QueuedPodInfo, problem: str) -> None:
-        """A pod was not where it should have been; the queue has dealt with it."""
+        """A pod was not in the state that the queue expected; the queue has corrected it."""
 
 
 class SilentObserver:
-    """Tells nobody."""
+    """Ignores every report."""
 
     def incoming(self, queue: str, event: str) -> None:
         """Nothing."""

@@ -1,7 +1,7 @@
-"""The order in which pods are tried, as the QueueSort plugin has it.
+"""The order in which pods are attempted, as the QueueSort plugin defines it.
 
 Source: kubernetes pkg/scheduler/framework/types.go (LessFunc), v1.36.2.
-Differs: a pod that the plugin cannot order comes after all that it can; upstream's process would end.
+Differs: a pod that the plugin fails to order comes after all other pods; upstream's process would crash.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _NOTHING: Final = object()
 
 @runtime_checkable
 class SortsByKey(Protocol):
-    """What a QueueSort plugin may offer beside `less`: heaps are several times faster with a key."""
+    """A key function that a QueueSort plugin may offer beside `less`: it makes the heaps several times faster."""
 
     def sort_key(self, info: QueuedPodInfo) -> Any:
-        """Orders pods as `less` does."""
+        """A key that orders pods as `less` does."""
 
 
 class PodOrder:
-    """Sort keys of pods, the lowest first. Never raises, whatever the plugin does.
+    """Sort keys of pods, lowest first. Never raises, whatever the plugin does.
 
-    Pods that the plugin fails for are ordered among themselves by priority and time, as PrioritySort does.
+    Pods for which the plugin fails are ordered among themselves by priority and time, as PrioritySort does.
     """
 
     def __init__(self, queue_sort: QueueSortPlugin, observer: QueueObserver) -> None:
@@ -44,27 +44,27 @@ class PodOrder:
         self._known: Any = _NOTHING
 
     def __call__(self, info: QueuedPodInfo) -> tuple[bool, Any]:
-        """The key of the pod as it is now."""
+        """The pod's current sort key."""
         try:
             key = self._sort_key(info)
             if self._known is _NOTHING:
                 self._known = key
-            # One that compares with another's compares with everybody's; in a tuple, as the heap compares them.
+            # A key that compares with one known key compares with all. The heap compares tuples, so this does too.
             (key, 0) < (self._known, 0)  # noqa: B015 - whether it raises is the question
-        except BaseException as error:  # noqa: BLE001 - a plugin's failure must not lose the pod
+        except BaseException as error:  # noqa: BLE001 - a failing plugin must not lose the pod
             self._observer.plugin_failed(self._name, "QueueSort", info.pod, error)
             return True, _by_priority(info)
         return False, key
 
     def _sort_key_of(self, queue_sort: QueueSortPlugin) -> SortKey:
-        """The plugin's own sort key, unless it is inherited and `less` is not: then the two may disagree."""
+        """The plugin's `sort_key`, unless a subclass overrides `less` but not `sort_key`: then the two may disagree."""
         if isinstance(queue_sort, SortsByKey) and _depth(queue_sort, "sort_key") <= _depth(queue_sort, "less"):
             return queue_sort.sort_key
 
         def compare(a: QueuedPodInfo, b: QueuedPodInfo) -> int:
             try:
                 return -1 if _demand_bool(queue_sort.less(a, b)) else int(_demand_bool(queue_sort.less(b, a)))
-            except BaseException as error:  # noqa: BLE001 - two pods that the plugin cannot compare, deep in a heap
+            except BaseException as error:  # noqa: BLE001 - raised from deep inside a heap, it would corrupt the heap
                 self._observer.plugin_failed(self._name, "QueueSort", a.pod, error)
                 first, second = _by_priority(a), _by_priority(b)
                 return (first > second) - (first < second)
@@ -73,17 +73,17 @@ class PodOrder:
 
         def sort_key(info: QueuedPodInfo) -> Any:
             _demand_bool(queue_sort.less(info, info))
-            # A heap leaves entries behind that it compares later still: they must not change with the pod.
+            # The heap keeps outdated entries and still compares them later: their keys must not change with the pod.
             return comparable(replace(info))
 
         return sort_key
 
 
 def _demand_bool(answer: object) -> bool:
-    """What `less` answered; NumPy's truth values will do too.
+    """Check the return value of `less`; NumPy's booleans are accepted too.
 
     Raises:
-        PluginError: it is neither True nor False.
+        PluginError: the value is neither True nor False.
     """
     if isinstance(answer, bool | np.bool_):
         return bool(answer)
@@ -95,5 +95,5 @@ def _by_priority(info: QueuedPodInfo) -> tuple[int, float]:
 
 
 def _depth(plugin: object, method: str) -> int:
-    """How far up the classes of the plugin the method is defined."""
+    """How many classes up the plugin's method resolution order the method is defined."""
     return next((depth for depth, cls in enumerate(type(plugin).__mro__) if method in vars(cls)), 0)

@@ -1,7 +1,7 @@
-"""The places in which pods wait, and the one way from one to another.
+"""The containers in which pods wait, and the one operation that moves pods between them.
 
-Owns the active heap, the two backoff heaps and the unschedulable pods, and which pod is in which of them. Never decides
-where a pod belongs: the scheduling queue does.
+Owns the active heap, the two backoff heaps and the unschedulable pods, and tracks which pod is in which of them. Never
+decides where a pod belongs: the scheduling queue does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _Heap: TypeAlias = KeyedHeap[QueuedPodInfo]
 
 
 class QueuedPods:
-    """Every pod that waits, each in exactly one place."""
+    """All waiting pods, each in exactly one container."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class QueuedPods:
         }
 
     def state_of(self, key: str) -> QueueState:
-        """Where the pod waits; GONE if nowhere."""
+        """The pod's state; GONE if it does not wait."""
         return self._places.get(key, QueueState.GONE)
 
     def get(self, key: str) -> QueuedPodInfo | None:
@@ -67,17 +67,17 @@ class QueuedPods:
     def move(
         self, info: QueuedPodInfo, move: QueueEvent, event: str, *, coming_from: QueueState = QueueState.GONE
     ) -> QueueState:
-        """Take the pod from where it is to where the move leads.
+        """Move the pod from its current state to the state that the transition table gives.
 
         Args:
-            event: What caused the move, for the pod's story.
-            coming_from: Where a pod comes from that waits nowhere.
+            event: What caused the move, for the pod's history.
+            coming_from: The state of a pod that is in none of the containers.
 
         Returns:
-            The place it was in.
+            The previous state.
 
         Raises:
-            InvalidTransition: there is no such move from where it is.
+            InvalidTransition: the table has no such transition.
         """
         key = info.pod.key
         before = self._places.get(key, coming_from)
@@ -98,12 +98,12 @@ class QueuedPods:
         return before
 
     def replaced(self, info: QueuedPodInfo) -> None:
-        """The waiting pod's object has been replaced: order it anew."""
+        """Reorder the waiting pod, whose object has been replaced."""
         key = info.pod.key
         self._homes[self._places[key]].push(info)
 
     def is_backing_off(self, info: QueuedPodInfo) -> bool:
-        """Whether the pod has to wait for its backoff now."""
+        """Whether the pod is backing off now."""
         return self._backoff.is_backing_off(info, self._clock.now())
 
     def backoff_ends_s(self, info: QueuedPodInfo) -> float:
@@ -111,7 +111,7 @@ class QueuedPods:
         return self._backoff.expiration_s(info) + 1.0
 
     def backoff_completed(self) -> QueuedPodInfo | None:
-        """A pod that has backed off for long enough; those with errors come last."""
+        """A pod whose backoff has ended; pods that back off after an error come last."""
         for heap in (self.backing_off, self.backing_off_after_error):
             first = heap.peek()
             if first is not None and not self.is_backing_off(first):

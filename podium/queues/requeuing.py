@@ -1,4 +1,4 @@
-"""Where a pod goes that is to be tried (again): the active queue, a backoff queue, or behind its gate.
+"""Moves a pod that is to be attempted to the active queue or a backoff queue, or gates it.
 
 Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (moveToActiveQ, moveToBackoffQ,
 requeuePodWithQueueingStrategy), v1.36.2.
@@ -22,9 +22,9 @@ _NOMINATING = (UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label)
 
 
 class Requeuing:
-    """Moves pods between their places, through the PreEnqueue plugins.
+    """Moves pods between their states; PreEnqueue plugins may gate them on the way.
 
-    `coming_from` is where a pod comes from that waits nowhere: it is new, or in flight.
+    `coming_from` is the state of a pod that does not wait yet: it is new, or in flight.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Requeuing:
     def requeue(
         self, info: QueuedPodInfo, strategy: Strategy, event: str, *, coming_from: QueueState = QueueState.GONE
     ) -> bool:
-        """Put the pod where the strategy says; False where it stays, or ends up, among the unschedulable pods."""
+        """Requeue the pod as the strategy says; False if it stays, or ends up, among the unschedulable pods."""
         if strategy is Strategy.SKIP:
             self._queued.move(info, QueueEvent.MARK_UNSCHEDULABLE, event, coming_from=coming_from)
             self._observer.incoming("unschedulable", event)
@@ -56,7 +56,7 @@ class Requeuing:
         return self.to_active(info, event, coming_from=coming_from)
 
     def to_active(self, info: QueuedPodInfo, event: str, *, coming_from: QueueState = QueueState.GONE) -> bool:
-        """Have the pod tried as soon as it is its turn; False where it is gated."""
+        """Move the pod to the active queue; False if it is gated instead."""
         if not self._gatekeeper.admits(info):
             self._hold_back(info, event, coming_from)
             return False
@@ -64,7 +64,7 @@ class Requeuing:
         return True
 
     def admitted_to_active(self, info: QueuedPodInfo, event: str, *, coming_from: QueueState = QueueState.GONE) -> None:
-        """`to_active` for a pod that has passed the PreEnqueue plugins since it last failed."""
+        """Like `to_active`, for a pod that has passed the PreEnqueue plugins since it last failed."""
         if info.initial_attempt_timestamp_s is None:
             info.initial_attempt_timestamp_s = self._clock.now()
         self._queued.move(info, QueueEvent.ENQUEUE, event, coming_from=coming_from)
@@ -84,7 +84,7 @@ class Requeuing:
         return True
 
     def _hold_back(self, info: QueuedPodInfo, event: str, coming_from: QueueState) -> None:
-        """Gate the pod; or have it come back after a backoff, where a PreEnqueue plugin has failed."""
+        """Gate the pod; if a PreEnqueue plugin failed, back the pod off instead."""
         if info.has_failed_at_gate:
             info.consecutive_errors_count += 1
             info.timestamp_s, info.backoff_expiration_s = self._clock.now(), 0.0

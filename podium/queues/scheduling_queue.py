@@ -1,13 +1,14 @@
-"""The scheduling queue: every pod that waits to be scheduled, and when it is tried (again).
+"""The scheduling queue: holds every pod that waits to be scheduled and decides when it is attempted.
 
-Owns where each pod waits and why it moves. Wholly synchronous: never waits, never does I/O, never knows a plugin by
-name; the daemon calls `run_due_timers` when `next_timer_s` says so, and is woken when there is something to pop.
+Owns the state of each waiting pod and the reasons for its moves. Entirely synchronous: never waits, never does I/O,
+never refers to a plugin by name; the daemon calls `run_due_timers` when `next_timer_s` says so, and is woken when a pod
+can be popped.
 
 Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go, active_queue.go and backoff_queue.go, v1.36.2.
-Differs: a pod that is added again replaces what the queue held for it as if that had been deleted first, and
+Differs: adding a pod that is already queued replaces the old one as if it had been deleted first, and
 `unschedulable_pods` goes down whenever a rejected pod leaves the queue; upstream's gauge drifts there. Setting the
-machine's clock moves no deadline; upstream compares stamps of the wall clock. Pod groups and
-opportunistic batching are not there yet.
+machine's clock moves no deadline; upstream compares wall-clock timestamps. Pod groups and opportunistic batching are
+not implemented.
 """
 
 from __future__ import annotations
@@ -52,15 +53,15 @@ _SILENT = SilentObserver()
 
 
 class SchedulingQueue:
-    """The pods of all profiles that are not bound yet.
+    """The unbound pods of all profiles.
 
     Each pod handed out by `pop` must come back through `add_unschedulable_if_not_present` or end in `done`.
     Pods must belong to one of the profiles.
 
     Args:
-        lookup: A pod as the API server last had it; nominations are checked against it.
-        wake: Called whenever there may be something to pop that was not there before; must not call back.
-        nominator: Where nominations are kept, if others read them too; by default the queue has its own.
+        lookup: Looks up the latest version of a pod that the API server has sent; nominations are checked against it.
+        wake: Called whenever a pod may have become ready to pop; must not call back.
+        nominator: The nominated pods, if other components read them too; by default the queue creates its own.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class SchedulingQueue:
         observer: QueueObserver = _SILENT,
         nominator: Nominator | None = None,
     ) -> None:
-        # Backoffs and flushes must not wait longer, or end early, because somebody sets the machine's clock.
+        # A steady clock: backoffs and flushes must not take longer or end early because the machine's clock is set.
         self._clock = clock = SteadyClock(clock)
         self._wake = wake
         self._times = times
@@ -95,17 +96,17 @@ class SchedulingQueue:
         )
         self._moves = EventMoves(self._queued.unschedulable, self._hints, self._requeuing)
 
-    # ------------------------------------------------------------ pods come, change and go
+    # ------------------------------------------------------------ pods are added, updated and deleted
 
     def add(self, pod: Pod) -> None:
-        """A pod that is to be scheduled has appeared."""
+        """Add a pod that is to be scheduled."""
         known = self._queued.get(pod.key)
         if known is not None:
             self._discard(known, _POD_ADDED)
         self._requeuing.to_active(QueuedPodInfo(pod, self._clock.now()), _POD_ADDED)
 
     def update(self, old: Pod, new: Pod) -> None:
-        """A pod that is to be scheduled has changed."""
+        """Update a pod that is to be scheduled."""
         if new.uid in self._in_flight:
             for event in pod_changes(old, new):
                 self._in_flight.record(self._hints.interest(event), old, new)
@@ -128,7 +129,7 @@ class SchedulingQueue:
                 return
 
     def delete(self, pod: Pod) -> None:
-        """The pod has been deleted, or bound. One that is in flight stays so until its attempt has ended."""
+        """Remove a pod that was deleted or bound. A pod in flight stays in flight until its attempt has ended."""
         self.nominator.delete(pod)
         info = self._queued.get(pod.key)
         if info is not None:
@@ -141,9 +142,9 @@ class SchedulingQueue:
     # ------------------------------------------------------------ attempts
 
     def pop(self) -> QueuedPodInfo | None:
-        """The next pod to try, now in flight; None where there is nothing to try, or the queue is closed.
+        """The next pod to attempt, which is now in flight; None if there is none, or the queue is closed.
 
-        A pod that backs off is taken early if no other is waiting, except after an error.
+        If no pod is active, a pod is popped before its backoff ends, except after an error.
         """
         if self._is_closed:
             return None
@@ -167,7 +168,7 @@ class SchedulingQueue:
         return info
 
     def done(self, uid: str) -> None:
-        """The attempt has ended without the pod coming back: it is as good as bound, or has been dropped."""
+        """The pod's attempt has ended and the pod is not requeued: it is as good as bound, or was dropped."""
         info = self._in_flight.remove(uid)
         if info is not None:
             info.story.tell(
@@ -178,12 +179,12 @@ class SchedulingQueue:
             )
 
     def add_unschedulable_if_not_present(self, info: QueuedPodInfo) -> None:
-        """The attempt has failed: let the pod wait for an event, or for its backoff.
+        """Requeue a pod whose attempt failed: it waits for an event, or for the end of its backoff.
 
-        The failure handling has put the latest object and the rejector plugins on the pod; no rejectors mean an error.
+        The failure handler has set the latest object and the rejector plugins; no rejector plugins mean an error.
 
         Raises:
-            AlreadyQueued: the pod waits in the queue already; its attempt is done all the same.
+            AlreadyQueued: the pod is in the queue already; its attempt counts as done all the same.
         """
         uid = info.pod.uid
         try:
@@ -209,7 +210,7 @@ class SchedulingQueue:
         self._count_rejectors(info, 1)
 
     def _strategy_after_attempt(self, info: QueuedPodInfo) -> Strategy:
-        """What the events since the pod was popped are worth to it."""
+        """How to requeue the pod, given the events that arrived since it was popped."""
         if not info.rejector_plugins:
             return Strategy.AFTER_BACKOFF
         events = self._in_flight.events_since_popped(info.pod.uid)
@@ -237,12 +238,12 @@ class SchedulingQueue:
         new: Any = None,
         pre_check: PreCheck | None = None,
     ) -> None:
-        """The cluster has changed: put back every unschedulable pod that may be schedulable now.
+        """The cluster has changed: requeue every unschedulable pod that may be schedulable now.
 
         Args:
-            pre_check: Limits which pods are put back.
+            pre_check: Limits which pods are requeued.
 
-        Cost: next to nothing where no plugin cares; otherwise see `EventMoves.move_all`.
+        Cost: negligible if no plugin is interested in the event; otherwise see `EventMoves.move_all`.
         """
         interest = self._hints.interest(event)
         if interest.plugins or interest.is_wildcard:
@@ -254,7 +255,7 @@ class SchedulingQueue:
             self._in_flight.record(interest, old, new)
 
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Let the pods be tried at once, whatever their backoff; those in flight as soon as they come back."""
+        """Move the pods to the active queue at once, despite their backoff; pods in flight when they are requeued."""
         interest = self._hints.interest(FORCE_ACTIVATE)
         for pod in pods:
             place = self._queued.state_of(pod.key)
@@ -270,22 +271,22 @@ class SchedulingQueue:
     # ------------------------------------------------------------ timers
 
     def next_timer_s(self) -> float:
-        """Seconds from now until `run_due_timers` has something to do; ask again after every `wake`."""
+        """Seconds until `run_due_timers` has something to do; ask again after every `wake`."""
         leftover_s = self._leftover_timer.delay_s()
         if self._queued.backing_off or self._queued.backing_off_after_error:
             return min(leftover_s, self._backoff_timer.delay_s())
         return leftover_s
 
     def run_due_timers(self) -> None:
-        """Do what is due; cheap when nothing is."""
+        """Run the flushes that are due; cheap if none is."""
         if self._backoff_timer.take():
             self.flush_backoff_completed()
         if self._leftover_timer.take():
             self.flush_unschedulable_leftover()
 
     def flush_backoff_completed(self) -> None:
-        """QueueEvent the pods that have backed off for long enough to the active queue."""
-        # Counted, since a PreEnqueue plugin that fails again puts its pod back, and without backoffs not even behind.
+        """Move the pods whose backoff has ended to the active queue."""
+        # Bounded by a count: a PreEnqueue plugin that fails again backs its pod off again, due at once without backoff.
         for _ in range(len(self._queued.backing_off) + len(self._queued.backing_off_after_error)):
             info = self._queued.backoff_completed()
             if info is None:
@@ -296,7 +297,7 @@ class SchedulingQueue:
                 self._requeuing.admitted_to_active(info, BACKOFF_COMPLETE)
 
     def flush_unschedulable_leftover(self) -> None:
-        """Give every pod that has waited very long without an event another try: an event may have been missed."""
+        """Retry every pod that has waited very long without an event: an event may have been missed."""
         long_ago_s = self._clock.now() - self._times.unschedulable_max_s
         leftover = [info for info in self._queued.unschedulable if info.timestamp_s < long_ago_s]
         if leftover:
@@ -307,7 +308,7 @@ class SchedulingQueue:
             self._record(interest, None, None)
 
     def close(self) -> None:
-        """Hand out no more pods."""
+        """Stop handing out pods."""
         self._is_closed = True
         for info in self._in_flight.pods():
             self.done(info.pod.uid)
@@ -316,7 +317,7 @@ class SchedulingQueue:
     # ------------------------------------------------------------ questions
 
     def state_of(self, pod: Pod) -> QueueState:
-        """Where the pod is."""
+        """The pod's state in the queue."""
         place = self._queued.state_of(pod.key)
         return QueueState.IN_FLIGHT if place is QueueState.GONE and pod.uid in self._in_flight else place
 
@@ -325,11 +326,11 @@ class SchedulingQueue:
         return self._clock.now() - (info.initial_attempt_timestamp_s or info.timestamp_s)
 
     def get(self, pod: Pod) -> QueuedPodInfo | None:
-        """What is known of the waiting pod."""
+        """The queue's record of the waiting pod."""
         return self._queued.get(pod.key)
 
     def statistics(self) -> QueueStatistics:
-        """How many pods are where."""
+        """How many pods are in each state."""
         queued = self._queued
         gated = queued.unschedulable.gated_count
         return QueueStatistics(
@@ -343,7 +344,7 @@ class SchedulingQueue:
         )
 
     def nominated_pods_for_node(self, node_name: str) -> tuple[Pod, ...]:
-        """The pods nominated to the node; of one that waits nowhere, only its name."""
+        """The pods nominated to the node; a nominated pod that is not queued has only its name filled in."""
         return tuple(self._queued_or_stub(pod) for pod in self.nominator.pods(node_name))
 
     def _queued_or_stub(self, pod: Pod) -> Pod:

@@ -1,4 +1,4 @@
-"""The states of a pod on its way through the queue, as a table."""
+"""The states of a pod in the scheduling queue, as a transition table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from podium.lib.state_table import StateTable
 
 
 class QueueState(enum.StrEnum):
-    """The state of a pod, seen from the queue."""
+    """The state of a pod in the scheduling queue."""
 
     GONE = "gone"
     ACTIVE = "active"
@@ -21,7 +21,7 @@ class QueueState(enum.StrEnum):
 
 
 class QueueEvent(enum.StrEnum):
-    """What takes a pod from one state to another."""
+    """What moves a pod from one state to another."""
 
     ENQUEUE = "enqueue"
     GATE = "gate"
@@ -38,7 +38,7 @@ QUEUE_STATES: Final[StateTable[QueueState, QueueEvent]] = StateTable(
     {
         (QueueState.GONE, QueueEvent.ENQUEUE): QueueState.ACTIVE,
         (QueueState.GONE, QueueEvent.GATE): QueueState.GATED,
-        # A pod that failed in its binding cycle is no longer in flight when it comes back.
+        # A pod whose binding cycle failed is no longer in flight when it is requeued.
         (QueueState.GONE, QueueEvent.BACK_OFF): QueueState.BACKOFF,
         (QueueState.GONE, QueueEvent.BACK_OFF_AFTER_ERROR): QueueState.ERROR_BACKOFF,
         (QueueState.ACTIVE, QueueEvent.POP): QueueState.IN_FLIGHT,
@@ -47,7 +47,7 @@ QUEUE_STATES: Final[StateTable[QueueState, QueueEvent]] = StateTable(
         (QueueState.BACKOFF, QueueEvent.ENQUEUE): QueueState.ACTIVE,
         (QueueState.BACKOFF, QueueEvent.DELETE): QueueState.GONE,
         (QueueState.ERROR_BACKOFF, QueueEvent.ENQUEUE): QueueState.ACTIVE,
-        # A PreEnqueue plugin has failed, is asked again after the backoff, and may fail again.
+        # A PreEnqueue plugin failed, runs again after the backoff, and may fail again.
         (QueueState.ERROR_BACKOFF, QueueEvent.BACK_OFF_AFTER_ERROR): QueueState.ERROR_BACKOFF,
         (QueueState.ERROR_BACKOFF, QueueEvent.GATE): QueueState.GATED,
         (QueueState.ERROR_BACKOFF, QueueEvent.DELETE): QueueState.GONE,

@@ -1,8 +1,8 @@
 """Rejected and gated pods that wait for an event.
 
 Source: kubernetes pkg/scheduler/backend/queue/unschedulable_pods.go, v1.36.2.
-Differs: kept by classes of pods that were rejected alike and that hints cannot tell apart, so that an event costs a
-question for each class it may concern, and not one for each pod.
+Differs: pods are grouped in classes that were rejected alike and that hints cannot tell apart, so that an event costs
+one hint call per class it may concern, not one per pod.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _NO_PLUGINS: frozenset[str] = frozenset()
 
 @dataclass(slots=True, eq=False)
 class AlikePods:
-    """Pods by key that share their spec, namespace and rejectors; their labels too, where a rejector's hints see them.
+    """Pods by key that share spec, namespace and rejector plugins, and labels if a rejector's hints read them.
 
-    Invariant: never empty. The spec is held so that no other can get its identity.
+    Invariant: never empty. Holds a reference to the spec, so that no other spec can get the same `id()`.
     """
 
     identity: _ClassKey
@@ -34,13 +34,13 @@ class AlikePods:
 
 
 class UnschedulablePods:
-    """Pods by key, in classes that are found by each of their rejector plugins.
+    """Unschedulable pods by key, in classes that can be looked up by rejector plugin.
 
     Args:
-        label_readers: By profile, the plugins with a hint that sees pods' labels.
+        label_readers: By profile, the plugins with a hint that reads pods' labels.
 
     Cost: 2 us to push a pod.
-    Invariant: a pod's class is that of the spec and the rejectors it had when it was pushed.
+    Invariant: a pod's class is that of the spec and the rejector plugins it had when it was pushed.
     """
 
     def __init__(self, label_readers: Mapping[str, frozenset[str]]) -> None:
@@ -51,7 +51,7 @@ class UnschedulablePods:
         self._gated = 0
 
     def push(self, info: QueuedPodInfo) -> None:
-        """Add the pod, or take note of its new object and rejectors."""
+        """Add the pod, or update its object and rejector plugins."""
         key = info.pod.key
         self.remove(key)
         identity = self._identity(info)
@@ -63,7 +63,7 @@ class UnschedulablePods:
         self._gated += alike.gating_plugin != ""
 
     def remove(self, key: str) -> QueuedPodInfo | None:
-        """Take the pod out; None if it is not here."""
+        """Remove the pod; None if it is not here."""
         alike = self._class_of.pop(key, None)
         if alike is None:
             return None
@@ -90,7 +90,7 @@ class UnschedulablePods:
         return self._gated
 
     def rejected_by(self, plugins: Iterable[str]) -> list[AlikePods]:
-        """The classes of pods that any of the plugins had a part in rejecting."""
+        """The classes of pods that any of the plugins helped to reject."""
         found: dict[_ClassKey, AlikePods] = {}
         for plugin in plugins:
             found.update(self._by_rejector.get(plugin, ()))

@@ -1,4 +1,4 @@
-"""What the scheduling queue is given, and what it tells of itself."""
+"""Inputs of the scheduling queue, and its statistics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from podium.queues.states import QueueState
 
 @dataclass(frozen=True, slots=True)
 class QueueProfile:
-    """What the queue has to know of a profile: who holds its pods back, and which events concern its plugins."""
+    """What the queue needs from a profile: its PreEnqueue plugins, and the events its plugins registered for."""
 
     scheduler_name: str
     pre_enqueue: Sequence[PreEnqueuePlugin]
@@ -34,7 +34,7 @@ DEFAULT_TIMES = QueueTimes()
 
 @dataclass(frozen=True, slots=True)
 class QueueStatistics:
-    """How many pods are where; `pending_pods` counts both kinds of backoff as one."""
+    """How many pods are in each state; `pending_pods` counts both backoff queues as one."""
 
     active: int
     backoff: int
@@ -46,7 +46,7 @@ class QueueStatistics:
 
     @property
     def pending_pods(self) -> Mapping[str, int]:
-        """By the labels of the metric of that name."""
+        """The number of pods by the values of the metric's `queue` label."""
         return {
             "active": self.active,
             "backoff": self.backoff + self.error_backoff,
@@ -64,8 +64,8 @@ _QUEUE_NAMES = {
 }
 
 
-class AlreadyQueued(Exception):  # noqa: N818 - what is the case, as InvalidTransition is
-    """A pod came back from its attempt, but waits in the queue already; it stays as it is there."""
+class AlreadyQueued(Exception):  # noqa: N818 - names a state of affairs, as InvalidTransition does
+    """A pod was requeued after its attempt, but is in the queue already; its entry in the queue is kept."""
 
     def __init__(self, info: QueuedPodInfo, place: QueueState) -> None:
         super().__init__(f"Pod {info.key} is already present in {_QUEUE_NAMES[place]}")

@@ -1,4 +1,4 @@
-"""What a long-running server needs: HTTPS endpoints, authentication and authorization, and leader election.
+"""What a long-running server needs: HTTPS endpoints, authentication, authorization and leader election.
 
-Owns TLS, who may ask for what, health, and the Lease. Never knows what is scheduled.
+Owns TLS, access control, health endpoints and the Lease. Knows nothing about scheduling.
 """

@@ -1,7 +1,7 @@
-"""How long the event loop keeps everybody waiting.
+"""Measures for how long the event loop is blocked.
 
-Owns the watchdog that measures it. Everything of the scheduler runs on one loop: while one part works, no answer is
-read, no deadline is kept and no health probe is answered.
+The whole scheduler runs on one event loop: while one component keeps it busy, no response is read, no deadline is kept
+and no health probe is answered.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ _STALL_S: Final = 0.05
 
 
 class StallWatch:
-    """Looks fifty times a second by how much the loop is late.
+    """Checks fifty times a second how late the loop is.
 
-    A stall is at least as long as it is late, and at most so much longer as there is between two looks. It looks from a
-    timer: a task that sleeps is woken a turn of the loop later, and two turns would count as one stall.
+    A stall is at least as long as the measured lateness, and longer by at most the time between two checks. A timer
+    does the check, not a task: a sleeping task is woken one iteration of the loop later, so two iterations would look
+    like one stall.
 
     Cost: 0.03 % of a core.
     """
@@ -54,7 +55,7 @@ class StallWatch:
         late_s = max(0.0, self._clock.monotonic() - due_s)
         self._metrics.observe_loop_stall(late_s)
         if late_s > _STALL_S:
-            # Without CPU time of our own, it was the machine that had no time for us.
+            # Little CPU time means that the machine was busy, not this process.
             busy_s = time.thread_time() - cpu_s
             log.warning("The event loop stood still", seconds=round(late_s, 3), cpu_seconds=round(busy_s, 3))
         self._look_later()

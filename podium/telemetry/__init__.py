@@ -1,7 +1,7 @@
-"""Metrics and logging set-up.
+"""Metrics and logging.
 
-Owns which metrics exist, how they are counted and rendered, how lines are logged and what is kept out of them. Never
-decides anything, never serves anything: the daemon puts metrics on the network.
+Owns which metrics exist, how they are counted and rendered, how lines are logged and how secrets are kept out of them.
+Never decides or serves anything: the daemon serves the metrics.
 """
 
 from podium.telemetry.logging import configure as configure_logging

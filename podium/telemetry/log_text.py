@@ -1,7 +1,7 @@
-"""Text from outside, made harmless for a log: it moves no cursor, colours nothing and begins no line of its own.
+"""Makes foreign text harmless in a log: it cannot move the cursor, set colours or start a new line.
 
-Names of pods, paths of requests and words of servers are written by others. A terminal obeys their control characters,
-and a reader believes their line breaks.
+Names of pods, paths of requests and messages of servers come from outside. A terminal interprets their control
+characters, and a reader would take their line breaks for new log entries.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ _PLAIN = frozenset({int, float, bool, type(None)})
 
 
 def without_user_info(text: str) -> str:
-    """The text without the users and passwords of the URLs in it."""
+    """The text with users and passwords removed from its URLs."""
     return _USER_INFO.sub(_WITHOUT_USER_INFO, text) if "://" in text and "@" in text else text
 
 
 def printable(text: str) -> str:
-    """The text with what is not printable escaped: control characters, line breaks, marks that turn the direction."""
+    """The text with unprintable characters escaped: control characters, line breaks, bidirectional marks."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else _escaped(each) for each in text)
 
 
 def printable_lines(text: str) -> str:
-    """As `printable`, but for line breaks; no line but the first begins at the margin, where entries begin."""
+    """Like `printable`, but keeps line breaks; further lines are indented, since entries start at the margin."""
     first, *others = text.expandtabs(4).split("\n")
     return "\n".join([printable(first), *(f"    {printable(line)}" for line in others)])
 
 
 def printable_value(value: Any) -> Any:
-    """As `printable`, for whatever may stand in an entry."""
+    """Like `printable`, for any value in a log entry."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, str):
@@ -46,7 +46,7 @@ def printable_value(value: Any) -> Any:
 
 
 def printable_json(document: bytes) -> bytes:
-    """A JSON document with what is not printable escaped; the encoder has left only what is beyond ASCII."""
+    """A JSON document with unprintable characters escaped; the encoder has already escaped those in ASCII."""
     if document.isascii() or (text := document.decode()).isprintable():
         return document
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text).encode()

@@ -1,15 +1,15 @@
-"""Writes log lines without ever waiting for whoever reads them.
+"""Writes log lines without ever waiting for the reader of the log.
 
-What a pipe or socket has room for is written by whoever logs; within an event loop, all lines of one turn together. A
-thread that is woken for it takes the interpreter from the loop, which costs ten times the write. Everything else is
-written by a thread of its own.
+The logging thread itself writes as much as fits into a pipe or socket; within an event loop, all lines of one
+iteration together. Waking a thread for it would take the interpreter lock from the loop, which costs ten times the
+write. The rest is written by a separate thread.
 
 Owns the lines that are not written yet: at most `BYTES_MAX` of them, in order. A pipe whose reader has stopped, a full
-disk or a closed pipe costs lines, never time: lines beyond the limit are counted, and a note stands in their place as
-soon as writing works again.
+disk or a closed pipe costs lines, never time: lines beyond the limit are counted, and a note takes their place as soon
+as writing works again.
 
-Why the descriptor and not a stream: a stream's lock, held by a thread that waits for a reader, would hold up the end of
-the process too.
+Writes to the descriptor, not to a stream: a stream's lock, held by a thread that waits for a reader, would also block
+the exit of the process.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ from typing import Final, cast
 
 BYTES_MAX: Final = 4 * 1024 * 1024
 _CRITICAL_BYTES_MAX: Final = BYTES_MAX + 256 * 1024
-# The lines of this time are written together: waking the thread for each would cost more than the line.
+# Lines within this time are written together: waking the thread for each would cost more than the line.
 _GATHER_S: Final = 0.01
 _TRY_AGAIN_S: Final = 1.0
 _PIECE_BYTES_MAX: Final = 64 * 1024
-# Linux's alone: a single write that does not wait, where the descriptor itself is shared and has to stay blocking.
+# Linux only: a write that does not block although the descriptor, which other processes may share, is blocking.
 _NO_WAIT: Final[int] = getattr(os, "RWF_NOWAIT", 0)
 
 Note = Callable[[int], bytes]
-"""The line that stands in the place of so many lost ones."""
+"""Makes the line that takes the place of that many lost lines."""
 
 
 class LogWriter:
-    """Takes lines from any thread and writes them to a descriptor.
+    """Accepts lines from any thread and writes them to a descriptor.
 
     Args:
-        note: makes the line about lost ones; called by the writing thread.
+        note: makes the line about lost lines; called by the writing thread.
 
-    Cost: 1 us for a line, and one write for all lines of a turn of the loop, or of 10 ms by the thread.
+    Cost: 1 us for a line, and one write for all lines of an iteration of the loop, or of 10 ms in the thread.
     """
 
     def __init__(self, descriptor: int, note: Note) -> None:
         self.descriptor = descriptor
         self._note = note
-        # A bare lock: its `with` is no Python code.
+        # A bare lock: entering it runs no Python code.
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        # A number stands for so many lines that are lost there.
+        # A number stands for that many lines that were lost at this place.
         self._lines: deque[bytes | int] = deque()
         self._pending_bytes = 0
         self._can_write_at_once = _NO_WAIT != 0
         self._loop: asyncio.AbstractEventLoop | None = None
-        """Where what waits is written at the end of the turn."""
+        """The loop that writes the pending lines at the end of its iteration."""
         self._is_refusing = False
         self._is_asleep = False
         self._is_hurried = False
@@ -74,14 +74,14 @@ class LogWriter:
 
     @property
     def fill(self) -> float:
-        """Which part of the room for waiting lines is taken; 1 is full."""
+        """The fraction of the space for pending lines that is used; 1 is full."""
         return self._pending_bytes / BYTES_MAX
 
     def put(self, line: bytes, *, is_critical: bool = False) -> None:
-        """Have a line written; it is lost where too much waits already. Critical lines have room of their own."""
+        """Queue a line for writing; it is lost if too many are pending. Critical lines have extra space."""
         with self._lock:
             bytes_max = _CRITICAL_BYTES_MAX if is_critical else BYTES_MAX
-            # Once full, half has to be written first: a gap now and then, rather than one between any two lines.
+            # Once full, half must be written first: that makes one gap now and then, not one between any two lines.
             is_refused = self._is_refusing and self._pending_bytes > BYTES_MAX // 2 and not is_critical
             if is_refused or self._pending_bytes + len(line) > bytes_max:
                 self._is_refusing = True
@@ -96,7 +96,7 @@ class LogWriter:
                 self._see_to_it()
 
     def _see_to_it(self) -> None:
-        """Have what waits written, now or at the end of the loop's turn, or by the thread, which sleeps."""
+        """Have pending lines written: now, at the end of the loop's iteration, or by the thread, which sleeps."""
         if not self._can_write_at_once or self._pending_bytes > _PIECE_BYTES_MAX:
             self._wake()
             return
@@ -116,7 +116,7 @@ class LogWriter:
                 self._write_at_once()
 
     def _write_at_once(self) -> None:
-        """Write what there is room for, and leave the rest to the thread, which sleeps."""
+        """Write what fits without blocking, and leave the rest to the thread, which sleeps."""
         content = b"".join(cast(Iterable[bytes], self._lines))
         written = 0
         try:
@@ -124,7 +124,7 @@ class LogWriter:
         except BlockingIOError:
             pass
         except OSError:
-            # A file or a terminal, which may always wait, or nobody reads any more: the thread's matter from now on.
+            # It is a file or a terminal, which may block, or the reader is gone: only the thread writes now.
             self._can_write_at_once = False
         self._lines.clear()
         self._pending_bytes = len(content) - written
@@ -137,7 +137,7 @@ class LogWriter:
         self._changed.notify_all()
 
     def flush(self, seconds_max: float) -> bool:
-        """Wait until everything is written or cannot be, for at most so long; whether it is written."""
+        """Wait, at most for that long, until everything is written or cannot be; returns whether it is written."""
         with self._changed:
             self._is_hurried = True
             self._changed.notify_all()
@@ -162,7 +162,7 @@ class LogWriter:
                 self._changed.notify_all()
 
     def _gather(self) -> None:
-        """Wait for lines, and a moment for more of them; after a failure, for the time of the next try."""
+        """Wait for lines, and briefly for more of them; after a failure, until the next try is due."""
         with self._changed:
             if self._is_failing:
                 self._changed.wait_for(lambda: self._is_hurried, _TRY_AGAIN_S)
@@ -176,14 +176,14 @@ class LogWriter:
             self._is_writing = True
 
     def _next_piece(self) -> memoryview | None:
-        """What to write next; None if there is nothing."""
+        """The next bytes to write; None if there are none."""
         if self._unwritten:
             return self._unwritten
         with self._changed:
             self._pending_bytes -= self._piece_bytes
             self._piece_bytes = 0
             if not self._lines:
-                # Lost since, with no line after them: they are told now, not with the next line.
+                # Lines lost with no line after them: note them now, not with the next line.
                 self._mark_gap()
             taken: list[bytes] = []
             while self._lines and self._piece_bytes < _PIECE_BYTES_MAX:
@@ -201,7 +201,7 @@ class LogWriter:
             while rest:
                 rest = rest[self._write_some(rest) :]
         except OSError:
-            # The disk is full, or there is no reader any more.
+            # The disk is full, or the reader is gone.
             self._is_failing = True
         self._unwritten = rest
 
@@ -210,7 +210,7 @@ class LogWriter:
             try:
                 return os.write(self.descriptor, content)
             except BlockingIOError:
-                # A process that shares the descriptor has made it non-blocking.
+                # Another process that shares the descriptor has made it non-blocking.
                 writable = select.poll()
                 writable.register(self.descriptor, select.POLLOUT)
                 writable.poll()

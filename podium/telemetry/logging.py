@@ -1,15 +1,15 @@
-"""How podium logs: one line per entry, JSON for machines or colours for a terminal, on standard error.
+"""Logging: one line per entry, JSON for machines or coloured text for a terminal, on standard error.
 
-Owns structlog's configuration, the bridge from the standard library's loggers, and verbosity. Never logs a secret: what
-stands under a key that sounds like one is replaced, and so are bearer tokens and passwords of URLs in text.
+Owns structlog's configuration, the bridge from the standard library's loggers, and verbosity. Never logs a secret:
+values whose key suggests a secret are replaced, and so are bearer tokens and passwords of URLs in text.
 
 Each module writes `log = get_logger("queues")` (`lib.log`) and calls `log.info("Pod moved", pod=…)`. The configuration
-may be changed at any time and holds for all loggers made before. `event` is structlog's word for the message, so a
-cluster event is logged as `cluster_event`.
+may be changed at any time, and applies to existing loggers too. structlog calls the message `event`, so a cluster event
+is logged as `cluster_event`.
 
-Cost: as a plain structlog line with orjson, 4-8 us, and one write for all lines of 10 ms; a debug line that is not
-shown costs 0.2 us if `log` is bound, 1.2 us if it is the module's.
-Differs: the default is JSON, not klog's text; of `-v` only two levels remain: info, and from 4 on debug.
+Cost: like a plain structlog line with orjson, 4-8 us, and one write for all lines of 10 ms; a suppressed debug line
+costs 0.2 us if `log` is bound, 1.2 us if it is the module's.
+Differs: the default format is JSON, not klog's text; `-v` has only two effects: info, and debug from 4 on.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Form = Literal["json", "console"]
 VERBOSITY_DEFAULT: Final = 2
 VERBOSITY_MAX: Final = 10
 FLUSH_S_MAX: Final = 2.0
-"""How long the end of the process waits for whoever reads the log."""
+"""How long the end of the process waits until the log is written."""
 
 _DEBUG_FROM = 4
 _FOREIGN_INFO_FROM = 4
@@ -60,7 +60,7 @@ _Filtering: Any = structlog.make_filtering_bound_logger(logging.DEBUG)
 
 
 class _Logger(_Filtering):  # type: ignore[misc]
-    """structlog's filtering logger, except that whether debug lines are shown can change while it is in use."""
+    """structlog's filtering logger, except that debug lines can be switched on and off at run time."""
 
     verbosity = VERBOSITY_DEFAULT
 
@@ -72,9 +72,9 @@ class _Logger(_Filtering):  # type: ignore[misc]
 
 
 class _Sink:
-    """Where all lines go. Loggers keep it, so another stream can take over under loggers that were used already.
+    """The destination of all lines. Loggers keep a reference to it, so that the stream can be replaced later.
 
-    Standard error is written by a thread of its own, a stream that was passed in at once.
+    Standard error is written by a separate thread, a stream that was passed in directly.
     """
 
     stream: BinaryIO | None = None
@@ -87,7 +87,7 @@ class _Sink:
                 self.stream.write(line + b"\n")
                 self.stream.flush()
             except OSError:
-                # Nobody reads it any more: there is nowhere to say so, and no reason to stop.
+                # The reader is gone: there is nowhere to report that, and no reason to stop.
                 pass
         elif self.writer is not None:
             self.writer.put(line + b"\n")
@@ -95,19 +95,19 @@ class _Sink:
     debug = info = warning = error = msg
 
     def critical(self, line: bytes) -> None:
-        """Write a line that has to get out even where others are lost."""
+        """Write a line that must get out even if others are lost."""
         if self.stream is None and self.writer is not None:
             self.writer.put(line + b"\n", is_critical=True)
         else:
             self.msg(line)
 
     def to_standard_error(self) -> None:
-        """Write there from now on; nowhere if it is closed."""
+        """Write to standard error from now on; nowhere if it is closed."""
         self.stream = None
         try:
             descriptor = sys.stderr.fileno()
         except (AttributeError, OSError, ValueError):
-            # Closed, or replaced by a stream in memory.
+            # Standard error is closed, or was replaced by an in-memory stream.
             self.stream = getattr(sys.stderr, "buffer", None)
             return
         if self.writer is None or self.writer.descriptor != descriptor:
@@ -116,19 +116,19 @@ class _Sink:
 
 
 class _Bridge(logging.Handler):
-    """Passes on what libraries log through the standard library."""
+    """Forwards the log records of libraries that use the standard library's logging."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log the record under its logger's name."""
         try:
             message = record.getMessage()
         except (TypeError, ValueError, KeyError):
-            # The library's format and its arguments do not match: the standard library's own way with that.
+            # The library's format does not match its arguments: report it as the standard library does.
             self.handleError(record)
             return
         level = min(record.levelno // 10 * 10, logging.CRITICAL)
         logger = structlog.get_logger(component=record.name)
-        # Straight to `log`: whether the record is wanted has been decided by the level of its own logger.
+        # Straight to `log`: the level of the record's own logger has already filtered it.
         logger.log(max(level, logging.DEBUG), message, exc_info=record.exc_info or None)
 
 
@@ -137,13 +137,13 @@ _processors: list[Processor] = []
 
 
 def configure(*, form: Form | None = None, verbosity: int = VERBOSITY_DEFAULT, stream: BinaryIO | None = None) -> Form:
-    """Set logging up for the whole process; may be called again.
+    """Set up logging for the whole process; may be called again.
 
     The console form has colours on a terminal, unless NO_COLOR is set to anything (https://no-color.org).
 
     Args:
-        form: by default, console if the stream is a terminal.
-        verbosity: as `set_verbosity`.
+        form: by default, console if the stream is a terminal, else JSON.
+        verbosity: see `set_verbosity`.
         stream: standard error by default.
 
     Returns: the form.
@@ -156,7 +156,7 @@ def configure(*, form: Form | None = None, verbosity: int = VERBOSITY_DEFAULT, s
         is_terminal = stream.isatty()
     if form is None:
         form = "console" if is_terminal else "json"
-    # In place: loggers that were used already hold this list.
+    # Modified in place: loggers that are in use hold a reference to this list.
     colors = is_terminal and not os.environ.get("NO_COLOR")
     _processors[:] = [_describe, _console(colors=colors) if form == "console" else _to_json]
     structlog.configure(
@@ -174,29 +174,29 @@ def configure(*, form: Form | None = None, verbosity: int = VERBOSITY_DEFAULT, s
 
 
 def lines_lost() -> int:
-    """How many lines were lost because nobody read them, or because they could not be written."""
+    """How many lines were lost because the log was not read or could not be written."""
     return 0 if _sink.writer is None else _sink.writer.lost
 
 
 def lines_waiting() -> float:
-    """Which part of the room for lines that are not written yet is taken; 1 is full."""
+    """The fraction of the space for pending lines that is used; 1 is full."""
     return 0.0 if _sink.writer is None else _sink.writer.fill
 
 
 def flush(seconds_max: float = FLUSH_S_MAX) -> bool:
-    """Wait until every line is written or cannot be, for at most so long; whether all are written."""
+    """Wait, at most for that long, until every line is written or cannot be; returns whether all are written."""
     return _sink.stream is not None or _sink.writer is None or _sink.writer.flush(seconds_max)
 
 
 def verbosity() -> int:
-    """The verbosity now, for code that would have to work to produce a line."""
+    """The current verbosity, for code that must do work to produce a line."""
     return _Logger.verbosity
 
 
 def set_verbosity(level: int) -> None:
-    """Change what is logged, from now on: info lines always, debug lines from 4 on.
+    """Set the verbosity: info lines are always logged, debug lines from 4 on.
 
-    Libraries' loggers show warnings, from 4 on also info, from 6 on also debug.
+    Loggers of libraries log warnings, info from 4 on, and debug from 6 on.
 
     Raises: ValueError for a level outside 0..10.
     """
@@ -207,12 +207,12 @@ def set_verbosity(level: int) -> None:
     if level >= _FOREIGN_INFO_FROM:
         foreign = logging.DEBUG if level >= _FOREIGN_DEBUG_FROM else logging.INFO
     logging.getLogger().setLevel(foreign)
-    # Its debug lines are the bodies of answers, which can hold credentials.
+    # Its debug lines contain response bodies, which can hold credentials.
     logging.getLogger("kubernetes_asyncio").setLevel(max(foreign, logging.INFO))
 
 
 def _lost_lines_note(lines: int) -> bytes:
-    """What stands in the log in the place of lost lines."""
+    """The log line that takes the place of lost lines."""
     entry: Any = {
         "event": "Log lines were lost here: they were not read, or could not be written",
         "component": "telemetry",
@@ -224,7 +224,7 @@ def _lost_lines_note(lines: int) -> bytes:
 
 
 def _describe(_: WrappedLogger, method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Put time and level in front, take secrets out, turn an exception into text."""
+    """Add time and level, remove secrets, format an exception as text."""
     if "exc_info" in entry:
         entry = structlog.processors.format_exc_info(_, method, entry)
     described: dict[str, Any] = {"ts": datetime.now(UTC), "level": method, "msg": entry.pop("event")}
@@ -244,7 +244,7 @@ def _to_json(_: WrappedLogger, __: str, entry: MutableMapping[str, Any]) -> byte
     try:
         return printable_json(orjson.dumps(entry, default=str, option=orjson.OPT_UTC_Z))
     except TypeError:
-        # Lone surrogates and integers beyond 64 bits: rare, and no reason to lose the line.
+        # Lone surrogates and integers beyond 64 bits: rare, and the line must not be lost.
         return json.dumps(entry, default=str).encode()
 
 
@@ -268,7 +268,7 @@ def _console(*, colors: bool) -> Processor:
 
 
 def _without_secrets(value: Any) -> Any:
-    """The value with what is secret replaced, at any depth."""
+    """The value with secrets replaced, at any depth."""
     if isinstance(value, str):
         return without_user_info(_BEARER.sub(_WITHOUT_BEARER, value))
     if isinstance(value, Mapping):
@@ -279,7 +279,7 @@ def _without_secrets(value: Any) -> Any:
 
 
 class _SecretKeys(dict[str, bool]):
-    """Key → whether it sounds like a secret; keys are words of the source, so there are few."""
+    """Whether a key suggests a secret. Cached: keys are words of the source code, so there are few."""
 
     def __missing__(self, key: str) -> bool:
         if len(self) >= _KEYS_MAX:

@@ -1,12 +1,12 @@
-"""The scheduler's metrics: kube-scheduler's names, types, labels and buckets, and how podium's parts report to them.
+"""The scheduler's metrics: kube-scheduler's names, types, labels and buckets, and the methods that record them.
 
-Owns every metric that podium exposes. Never decides anything and reads no clock: callers measure.
-Metrics that upstream does not have are named `podium_*`.
+Owns every metric that podium exposes. Never decides anything and reads no clock: callers measure. The names of metrics
+that upstream does not have start with `podium_`.
 
 Source: pkg/scheduler/metrics/metrics.go, component-base/metrics (kube-scheduler 1.36.2).
 Differs: plugin, hint and in-flight metrics are counted at once, not through a buffer that drops entries when full;
-`scheduler_goroutines` counts tasks; `preemption_goroutines_execution_total` tells
-failures from successes, and `event_handling_duration_seconds` counts a generic update of a bound pod once.
+`scheduler_goroutines` counts tasks; `preemption_goroutines_execution_total` distinguishes failures from successes, and
+`event_handling_duration_seconds` counts a generic update of a bound pod once.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _REQUEST_S = Bounds(0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0
 
 
 def log_lines_lost() -> ReadFamily:
-    """The counter of lines that `logging.lines_lost` counts."""
+    """The counter that exposes `logging.lines_lost`."""
     family = read_counter(
-        "podium_log_lines_lost_total", "Log lines lost because nobody read them, or because they could not be written."
+        "podium_log_lines_lost_total", "Log lines lost because the log was not read or could not be written."
     )
     family.read_from(lines_lost)
     return family
@@ -61,9 +61,9 @@ def log_lines_lost() -> ReadFamily:
 class Metrics:
     """All metrics of one scheduler; a process may have several.
 
-    Units: seconds everywhere. Cost: at most 1 us per call, with label values that were seen before.
-    Invariant: nothing is registered outside this object; `registry` is its own and takes further collectors.
-    `families` are all metrics but those of the registry.
+    Units: seconds everywhere. Cost: at most 1 us per call, for label values that were used before.
+    Invariant: nothing is registered outside this object; `registry` belongs to it and accepts further collectors.
+    `families` are all metrics except those of the registry.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Metrics:
         self._attempts = counter("scheduler_schedule_attempts_total", "Attempts to schedule pods.", "result", "profile")
         self._attempt_s = histogram(
             "scheduler_scheduling_attempt_duration_seconds",
-            "Time of an attempt: until bound, or until its failure was handled.",
+            "Time of an attempt, until the pod was bound or its failure was handled.",
             _ATTEMPT_S,
             "result",
             "profile",
@@ -93,11 +93,11 @@ class Metrics:
         )
         self._after_flush = counter(
             "scheduler_pod_scheduled_after_flush_total",
-            "Pods bound after a time-out, not an event, took them from the unschedulable pods.",
+            "Pods that were bound after the periodic flush, not an event, had requeued them.",
         )
         self._extension_point_s = histogram(
             "scheduler_framework_extension_point_duration_seconds",
-            "Time of all plugins of an extension point.",
+            "Time that all plugins of an extension point took.",
             _EXTENSION_POINT_S,
             "extension_point",
             "status",
@@ -105,7 +105,7 @@ class Metrics:
         )
         self._plugin_s = histogram(
             "scheduler_plugin_execution_duration_seconds",
-            "Time of one plugin at an extension point, in sampled cycles.",
+            "Time that one plugin took at an extension point, in sampled cycles.",
             _PLUGIN_S,
             "plugin",
             "extension_point",
@@ -115,7 +115,7 @@ class Metrics:
             "scheduler_plugin_evaluation_total", "Calls of plugins.", "plugin", "extension_point", "profile"
         )
         self._permit_wait_s = histogram(
-            "scheduler_permit_wait_duration_seconds", "Time that pods waited on permit.", _ATTEMPT_S, "result"
+            "scheduler_permit_wait_duration_seconds", "Time that pods waited at Permit.", _ATTEMPT_S, "result"
         )
         self._preemption_attempts = counter("scheduler_preemption_attempts_total", "Attempts to preempt.")
         self._victims = histogram("scheduler_preemption_victims", "Victims per preemption.", exponential(1, 2, 7))
@@ -142,14 +142,14 @@ class Metrics:
         )
         self._hint_s = histogram(
             "scheduler_queueing_hint_execution_duration_seconds",
-            "Time of queueing hints.",
+            "Time that queueing hints took.",
             _PLUGIN_S,
             "plugin",
             "event",
             "hint",
         )
         self._pending = read_gauge("scheduler_pending_pods", "Pods waiting, by queue.", "queue")
-        self._inflight = read_gauge("scheduler_inflight_events", "Events kept for pods in flight.", "event")
+        self._inflight = read_gauge("scheduler_inflight_events", "Events recorded for pods in flight.", "event")
         self._stray_pods = read_gauge(
             "podium_stray_pods",
             "Pods that have waited for 30 s for a scheduler whose name is similar to this profile's.",
@@ -184,13 +184,13 @@ class Metrics:
 
         self._events = read_counter(
             "podium_events_total",
-            "Events written to the API server, dropped because the queue was full, or given up after errors.",
+            "Events that were written to the API server, dropped because the queue was full, or given up after errors.",
             "result",
         )
-        self._events_waiting = read_gauge("podium_events_waiting", "Events that are not yet written.")
+        self._events_waiting = read_gauge("podium_events_waiting", "Events that are not written yet.")
         self._writes_in_flight = read_gauge("podium_writes_in_flight", "Writes that the API server has not answered.")
         self._writes_waiting = read_gauge(
-            "podium_writes_waiting", "Writes that wait until they may be sent, by priority.", "priority"
+            "podium_writes_waiting", "Writes that are queued and not sent yet, by priority.", "priority"
         )
         self._writes_throttled = read_counter(
             "podium_writes_throttled_total", "Writes that the API server refused with status 429."
@@ -200,10 +200,10 @@ class Metrics:
             "podium_reflector_watches_total", "Watches that were opened.", "resource"
         )
         self._reflector_events = read_counter(
-            "podium_reflector_events_total", "Changes of objects that watches brought.", "resource"
+            "podium_reflector_events_total", "Object changes received from watches.", "resource"
         )
         self._reflector_failures = read_counter(
-            "podium_reflector_failures_total", "Lists and watches that failed, and were tried again.", "resource"
+            "podium_reflector_failures_total", "Lists and watches that failed and were retried.", "resource"
         )
 
         self._unexpected = counter(
@@ -211,13 +211,13 @@ class Metrics:
         )
         self._slow = counter(
             "podium_slow_plugin_calls_total",
-            "Calls of plugins that kept all pods waiting for more than 0.1 s.",
+            "Plugin calls that blocked scheduling for more than 0.1 s.",
             "plugin",
             "extension_point",
         )
         self._stuck = counter(
             "podium_loop_stuck_total",
-            "Calls that kept the event loop for more than 5 s.",
+            "Calls that blocked the event loop for more than 5 s.",
             "plugin",
             "extension_point",
         )
@@ -228,11 +228,11 @@ class Metrics:
         self._broken = counter("podium_broken_objects_total", "Objects with a field that cannot be read.", "kind")
         self._conflicts = counter(
             "podium_conflicts_total",
-            "Bindings to nodes with no room left, by kind of conflict and by whose binding came last.",
+            "Bindings to nodes without enough free capacity, by kind of conflict and by which scheduler bound last.",
             "kind",
             "by",
         )
-        self._loops = counter("podium_preemption_loops_total", "Preemptions whose victims came back again and again.")
+        self._loops = counter("podium_preemption_loops_total", "Preemptions whose victims came back repeatedly.")
         self._log_lines_lost = log_lines_lost()
         self._malformed = counter("podium_malformed_requests_total", "Requests to the endpoints that are not HTTP.")
         self._dropped = counter(
@@ -241,28 +241,28 @@ class Metrics:
             "reason",
         )
         self._build = gauge(
-            "podium_build_info", "The versions that run; the value is always 1.", "version", "python_version"
+            "podium_build_info", "The versions that are running; the value is always 1.", "version", "python_version"
         )
         self._build[podium.__version__, platform.python_version()].set(1)
         self.families = tuple(each for each in vars(self).values() if isinstance(each, Family | ReadFamily))
 
     def render(self) -> bytes:
-        """Everything in the text form; its type is `CONTENT_TYPE`.
+        """All metrics in the text format; its content type is `CONTENT_TYPE`.
 
         Cost: 0.7 us per line; a busy scheduler has a few thousand.
         """
         return "\n".join(self._lines()).encode() + b"\n" + generate_latest(self.registry)
 
     def reset(self) -> None:
-        """Start counters and histograms again; gauges, and what is read from its owner, stay as they are."""
+        """Reset counters and histograms; gauges, and values read from other components, stay unchanged."""
         for family in self.families:
             if isinstance(family, Family) and family.kind != "gauge":
                 family.reset()
 
     def value(self, name: str, /, **labels: str) -> float:
-        """A counter's or gauge's value, or a histogram's number of observations; 0 for a series not seen yet.
+        """A counter's or gauge's value, or a histogram's number of observations; 0 for a series that does not exist.
 
-        Raises: KeyError for a name or label that is not there.
+        Raises: KeyError for an unknown name or label.
         """
         family = self._family(name)
         if isinstance(family, ReadFamily):
@@ -271,9 +271,9 @@ class Metrics:
         return 0.0 if series is None else series.value
 
     def values(self, name: str) -> dict[tuple[str, ...], float]:
-        """What `value` says for each series, by label values in the order of the labels.
+        """The `value` of each series, by label values in the order of the labels.
 
-        Raises: KeyError for a name that is not there.
+        Raises: KeyError for an unknown name.
         """
         family = self._family(name)
         if isinstance(family, ReadFamily):
@@ -289,21 +289,21 @@ class Metrics:
     # Scheduling cycle and binding cycle
 
     def count_attempt(self, result: AttemptResult, profile: str, seconds: float) -> None:
-        """One attempt ended: its pod was bound, or its failure was handled."""
+        """An attempt has ended: its pod was bound, or its failure was handled."""
         self._attempts[result, profile].add()
         self._attempt_s[result, profile].observe(seconds)
 
     def observe_algorithm(self, seconds: float) -> None:
-        """A node was chosen, or none was found."""
+        """A scheduling cycle has ended, with or without a feasible node."""
         self._algorithm_s[()].observe(seconds)
 
     def count_bound(self, attempts: int, seconds: float, *, after_flush: bool = False) -> None:
         """A pod was bound.
 
         Args:
-            attempts: how many it took, from 1.
-            seconds: since it first entered the active queue.
-            after_flush: whether a time-out, not an event, took it from the unschedulable pods.
+            attempts: how many attempts it took, from 1.
+            seconds: since the pod first entered the active queue.
+            after_flush: whether the periodic flush, not an event, requeued the pod.
         """
         self._sli_s[_ATTEMPT_LABELS[min(attempts, _ATTEMPTS_SHOWN_MAX + 1)]].observe(seconds)
         self._pod_attempts[()].observe(attempts)
@@ -315,7 +315,7 @@ class Metrics:
         self._extension_point_s[point, status, profile].observe(seconds)
 
     def observe_plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
-        """One plugin ran, in a cycle that is sampled."""
+        """One plugin ran, in a sampled cycle."""
         self._plugin_s[plugin, point, status].observe(seconds)
 
     def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
@@ -323,11 +323,11 @@ class Metrics:
         self._evaluations[plugin, point, profile].add(times)
 
     def observe_permit_wait(self, result: str, seconds: float) -> None:
-        """A pod waited on permit, with that status code."""
+        """A pod waited at Permit; `result` is the status code that ended the wait."""
         self._permit_wait_s[(result,)].observe(seconds)
 
     def count_preemption_attempt(self) -> None:
-        """Preemption was tried."""
+        """A pod has looked for victims."""
         self._preemption_attempts[()].add()
 
     def observe_victims(self, victims: int) -> None:
@@ -344,7 +344,7 @@ class Metrics:
         self._goroutines[(operation,)].add(change)
 
     def add_unschedulable(self, plugin: str, profile: str, change: int) -> None:
-        """A pod that the plugin rejected became unschedulable (1) or is tried again or gone (-1)."""
+        """A pod that the plugin rejected became unschedulable (1), or was requeued or deleted (-1)."""
         self._unschedulable[plugin, profile].add(change)
 
     # Queues and cache
@@ -354,7 +354,7 @@ class Metrics:
         self._incoming[queue, event].add(1)
 
     def observe_event(self, event: str, seconds: float) -> None:
-        """A cluster event was taken in."""
+        """A cluster event was handled."""
         self._event_s[(event,)].observe(seconds)
 
     def observe_hint(self, plugin: str, event: str, hint: str, seconds: float) -> None:
@@ -362,36 +362,36 @@ class Metrics:
         self._hint_s[plugin, event, hint].observe(seconds)
 
     def read_pending_pods(self, read: ReadValues) -> None:
-        """Name who knows the waiting pods: active, backoff, unschedulable, gated → count."""
+        """Set the source of the number of waiting pods: active, backoff, unschedulable, gated → count."""
         self._pending.read_from(read)
 
     def read_stray_pods(self, read: ReadValues) -> None:
-        """Name who knows the pods that wait for a scheduler of a similar name: profile → count."""
+        """Set the source of the number of pods with a similar scheduler name: profile → count."""
         self._stray_pods.read_from(read)
 
     def read_inflight_events(self, read: ReadValues) -> None:
-        """Name who knows the events in flight: event label → count."""
+        """Set the source of the number of events recorded for pods in flight: event label → count."""
         self._inflight.read_from(read)
 
     def read_cache_size(self, read: ReadValues) -> None:
-        """Name who knows the cache: nodes, pods, assumed_pods → count."""
+        """Set the source of the size of the cache: nodes, pods, assumed_pods → count."""
         self._cache_size.read_from(read)
 
     # API server and process
 
     def read_events(self, results: ReadValues, waiting: ReadValue) -> None:
-        """Name who knows the Events: written, dropped, given_up → count, and how many are not yet written."""
+        """Set the sources of the Event counts: written, dropped, given_up → count, and the number not written yet."""
         self._events.read_from(results)
         self._events_waiting.read_from(waiting)
 
     def read_writes(self, in_flight: ReadValue, waiting: ReadValues, throttled: ReadValue) -> None:
-        """Name who knows the writes: those sent and not answered, priority → those not sent yet, and refusals."""
+        """Set the sources of the write counts: in flight, waiting by priority, and refused with status 429."""
         self._writes_in_flight.read_from(in_flight)
         self._writes_waiting.read_from(waiting)
         self._writes_throttled.read_from(throttled)
 
     def read_reflectors(self, lists: ReadValues, watches: ReadValues, events: ReadValues, failures: ReadValues) -> None:
-        """Name who knows the reflectors: resource → count, each time."""
+        """Set the sources of the reflectors' counts, each resource → count."""
         self._reflector_lists.read_from(lists)
         self._reflector_watches.read_from(watches)
         self._reflector_events.read_from(events)
@@ -404,7 +404,7 @@ class Metrics:
     def observe_request(
         self, method: str, host: str, seconds: float, request_bytes: int, response_bytes: int | None
     ) -> None:
-        """A request that is no watch ended; sizes are those of the bodies, None where there was no answer."""
+        """A request other than a watch ended; sizes are those of the bodies, None if there was no response."""
         key = (method, host)
         self._request_s[key].observe(seconds)
         self._request_bytes[key].observe(request_bytes)
@@ -412,7 +412,7 @@ class Metrics:
             self._response_bytes[key].observe(response_bytes)
 
     def count_request_retry(self, method: str, host: str, code: str) -> None:
-        """A request is about to be made again after that code."""
+        """A request is about to be retried after a response with that code."""
         self._request_retries[code, method, host].add()
 
     def observe_rate_limit(self, method: str, host: str, seconds: float) -> None:
@@ -420,7 +420,7 @@ class Metrics:
         self._rate_limit_s[method, host].observe(seconds)
 
     def set_leader(self, name: str, *, leads: bool) -> None:
-        """Whether this process holds the lease of that name."""
+        """Record whether this process holds the lease of that name."""
         self._leader[(name,)].set(int(leads))
 
     def count_election_slowpath(self, name: str) -> None:
@@ -428,26 +428,26 @@ class Metrics:
         self._slowpath[(name,)].add()
 
     def count_unexpected_error(self, where: Literal["plugin", "handler", "task"], name: str) -> None:
-        """An exception that nobody expected was caught at one of the three places that may."""
+        """An unexpected exception was caught, at one of the three places that catch every exception."""
         self._unexpected[where, name].add()
 
     def count_slow_plugin(self, plugin: str, point: str) -> None:
-        """A plugin kept all pods waiting for too long."""
+        """A plugin blocked scheduling for too long."""
         self._slow[plugin, point].add()
 
     def count_stuck_loop(self, plugin: str, point: str) -> None:
-        """One call has kept the event loop for so long that the watchdog has noticed; no plugin: another one."""
+        """A call blocked the event loop until the watchdog noticed; empty names mean that it is not a plugin."""
         self._stuck[plugin, point].add()
 
     def observe_loop_stall(self, seconds: float) -> None:
-        """The event loop was looked at, and was so much late."""
+        """The lateness of the event loop was measured."""
         self._stall_s[()].observe(seconds)
         longest = self._stall_s_max[()]
         if seconds > longest.value:
             longest.set(seconds)
 
     def count_malformed_request(self) -> None:
-        """Something was sent to the endpoints that is not HTTP."""
+        """A client sent something to the endpoints that is not HTTP."""
         self._malformed[()].add()
 
     def count_dropped_connection(self, reason: str) -> None:
@@ -459,11 +459,11 @@ class Metrics:
         self._broken[(kind,)].add()
 
     def count_conflict(self, kind: str, by: str) -> None:
-        """A pod was bound to a node that had no room for it any more."""
+        """A pod was bound to a node that no longer had free capacity for it."""
         self._conflicts[kind, by].add()
 
     def count_preemption_loop(self) -> None:
-        """Victims have come back to be preempted once too often."""
+        """Victims of a preemption have come back too many times."""
         self._loops[()].add()
 
     def _lines(self) -> Iterator[str]:

@@ -27,7 +27,7 @@ from tests.patience import PATIENCE_S
 Json = dict[str, Any]
 
 MACHINE_IS_BUSY = frozenset(
-    {"The event loop stood still", "Slow plugin", "The event loop is stuck", "The event loop goes on"}
+    {"The event loop stood still", "Slow plugin", "The event loop is stuck", "The event loop responds again"}
 )
 """What podium complains of by the clock on the wall, though nothing need be wrong with it."""
 _SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")

@@ -112,7 +112,7 @@ async def test_a_plugin_that_never_returns_is_named_and_sigterm_ends_the_process
             daemon.terminate()
         assert await daemon.wait_ended() == 1
         assert time.monotonic() - began_s < (BUSY_MACHINE * GRACE_S if name == "prebind" else STOP_S_MAX)
-        (last,) = daemon.log("Told to stop, and still running: exiting")
+        (last,) = daemon.log("Still running after the stop deadline: exiting")
         assert (last["plugin"], last["extension_point"], last["pod"]) == ("Hangs", POINTS[name], f"default/{name}")
     finally:
         daemon.kill()
@@ -172,7 +172,7 @@ async def test_a_plugin_that_returns_late_is_counted_and_all_goes_on(
         await sandbox_cluster.wait_bound(["pauses", "web-0", "web-1", "web-2"], 60)
         assert (await daemon.get("/livez"))[0] == 200
         assert await daemon.metric("podium_loop_stuck_total", plugin="Hangs", extension_point="Filter") == 1
-        await stuck(daemon, "The event loop goes on")
+        await stuck(daemon, "The event loop responds again")
         assert await daemon.stop() == 0
     finally:
         daemon.kill()

@@ -1,1 +1,1 @@
-"""Events about pods: what they say, and how they get to the API server."""
+"""Events about pods: their texts, and their way to the API server."""

@@ -1,10 +1,10 @@
-"""Events about scheduling, as values, and the words they use.
+"""Events about scheduling, as values, and their texts.
 
-Owns what each Event says. Never sends one: that is the recorder's.
+Owns the text of each Event. Never sends one: the recorder does.
 
 Source: kubernetes pkg/scheduler/schedule_one.go and framework/preemption/executor.go, v1.36.2; client-go v0.36
 tools/leaderelection/resourcelock/leaselock.go.
-Differs: a note is cut at a character, so that it stays valid UTF-8.
+Differs: a note is cut between characters, so that it stays valid UTF-8.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class ObjectReference(Struct, frozen=True, gc=False, omit_defaults=True, rename=
 
 
 class Event(Struct, frozen=True, gc=False):
-    """Something worth telling whoever looks at an object.
+    """An Event to record about an object.
 
-    `reporting_controller` is the scheduler name of the profile. An Event that `is_unique` cannot happen again to the
-    same object, so nobody needs to remember it.
+    `reporting_controller` is the scheduler name of the profile. An Event that `is_unique` cannot repeat for the same
+    object, so the recorder does not remember it.
     """
 
     reporting_controller: str
@@ -48,7 +48,7 @@ class Event(Struct, frozen=True, gc=False):
 
     @property
     def identity(self) -> tuple[str, str, str, str, ObjectReference, ObjectReference | None]:
-        """What two occurrences of one series have in common: all but the note."""
+        """The fields that all Events of one series share: all but the note."""
         return self.reporting_controller, self.type, self.reason, self.action, self.regarding, self.related
 
 
@@ -59,7 +59,7 @@ def reference_to(pod: Pod) -> ObjectReference:
 
 
 def scheduled(pod: Pod, node_name: str) -> Event:
-    """The pod has been bound."""
+    """An Event: the pod was bound."""
     note = f"Successfully assigned {pod.key} to {node_name}"
     return Event(
         pod.spec.scheduler_name, reference_to(pod), _NORMAL, "Scheduled", "Binding", truncated(note), is_unique=True
@@ -67,18 +67,18 @@ def scheduled(pod: Pod, node_name: str) -> Event:
 
 
 def failed_scheduling(pod: Pod, message: str) -> Event:
-    """An attempt at the pod has failed; the message is that of its status."""
+    """An Event: an attempt to schedule the pod failed; the message is that of its status."""
     regarding = reference_to(pod)
     return Event(pod.spec.scheduler_name, regarding, _WARNING, "FailedScheduling", "Scheduling", truncated(message))
 
 
 def deleting_pod_skipped(pod: Pod) -> Event:
-    """The pod came up while it was being deleted."""
+    """An Event: the pod was popped while it was being deleted."""
     return failed_scheduling(pod, f"skip schedule deleting pod: {pod.key}")
 
 
 def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> Event:
-    """The victim makes room for the preemptor; `in_memory` where it was stopped on its way instead of deleted."""
+    """An Event: the victim was preempted; `in_memory` if it was rejected before it was bound, instead of deleted."""
     note = f"Preempted by pod {preemptor.uid} on node {node_name}"
     if in_memory:
         note += " (in kube-scheduler memory)."
@@ -94,25 +94,25 @@ def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = 
 
 
 def noted(pod: Pod, reason: str, note: str, action: str, *, is_warning: bool) -> Event:
-    """What a plugin has to say about the pod."""
+    """An Event that a plugin records about the pod."""
     kind = _WARNING if is_warning else _NORMAL
     reason, action = encodable(reason), encodable(action)
     return Event(pod.spec.scheduler_name, reference_to(pod), kind, reason, action, truncated(note))
 
 
 def leader_election(reporting_controller: str, lease: ObjectReference, note: str) -> Event:
-    """A replica has begun or ceased to lead."""
+    """An Event: a replica has started or stopped leading."""
     reason = "LeaderElection"
     return Event(reporting_controller, lease, _NORMAL, reason, reason, truncated(note), is_unique=True)
 
 
 def encodable(text: str) -> str:
-    """The text without what UTF-8 cannot say: an exception's words may hold anything."""
+    """The text without characters that UTF-8 cannot encode, such as lone surrogates in an exception's message."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def truncated(note: str, bytes_max: int = NOTE_BYTES_MAX) -> str:
-    """The note, cut where it is longer than an Event, or so many bytes, may carry."""
+    """The note, cut if it exceeds the limit."""
     if note.isascii() and len(note) <= bytes_max:
         return note
     encoded = note.encode(errors="replace")

@@ -1,12 +1,12 @@
-"""Events on their way to the API server.
+"""Writes Events to the API server.
 
-Owns the bounded queue before them, the series that repeated Events become, and when to try again and when to give up.
-Never makes anybody wait: an Event that finds the queue full is dropped and counted.
+Owns the bounded queue of Events, the series that repeated Events become, the retries and when to give up. Never blocks
+a caller: an Event that finds the queue full is dropped and counted.
 
 Source: client-go v0.36 tools/events/event_broadcaster.go and event_recorder.go.
 Differs: the queue holds 20,000 Events, not 1,000: bindings go first, so the Events of a large backlog wait longer here;
-what cannot repeat is not remembered, and no more than 10,000 series are; a series is written to while it goes
-on, not rewritten when nothing was added; counts not yet written are written at the end.
+Events that cannot repeat are not remembered, and at most 10,000 series are; a series that continues is written only
+if repetitions were added; counts not yet written are written at the end.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _QUEUE_MAX: Final = 20_000
 _SERIES_MAX: Final = 10_000
 _WORKERS: Final = 48
 _SHARE: Final = 2
-"""A namespace may have so many times fewer writers than there are idle ones: a third of all, where it is alone."""
+"""A namespace may have the idle writers divided by this: a third of all writers, if it is the only namespace."""
 _TRIES_MAX: Final = 12
 _RETRY_S: Final = 10.0
 _SERIES_IDLE_S: Final = 6 * 60.0
@@ -63,7 +63,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class RecorderStatistics:
-    """Counters since the start, the Events now waiting or being written, and the series remembered."""
+    """Counters since the start, the number of Events that wait or are being written, and of series remembered."""
 
     recorded_total: int
     written_total: int
@@ -77,9 +77,9 @@ class RecorderStatistics:
 class _Series:
     """An Event and its repetitions.
 
-    Units: `first_s` and `last_s` are seconds since the epoch, to be written; `seen_s` and `written_s` are on the
-    monotonic clock, since a wall clock may be set.
-    `written` is the count that was last sent; 0 as long as nothing was.
+    Units: `first_s` and `last_s` are seconds since the epoch, for the API; `seen_s` and `written_s` are on the
+        monotonic clock, since a wall clock may be set.
+    `written` is the count that was last sent; 0 if none was.
     """
 
     event: Event
@@ -95,15 +95,15 @@ class _Series:
 
 
 class EventRecorder:
-    """Takes Events at once and writes them when the dispatcher lets it.
+    """Queues Events at once and writes them when the dispatcher allows it.
 
     Args:
-        hostname: ends `reportingInstance`.
+        hostname: the last part of `reportingInstance`.
         retry_s: the time between two of the twelve tries of an Event while the server cannot be reached.
-        is_muted: while it says so, Events are dropped: whoever leads tells of the same things.
+        is_muted: while it is true, Events are dropped: the leader records the same ones.
 
     Cost: below 5 us to record an Event.
-    Invariant: one worker at most has a series in hand, so that its creation is not overtaken by its patch.
+    Invariant: at most one worker writes a series at a time, so that its patch cannot overtake its creation.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class EventRecorder:
         self._reported: set[type[ApiError]] = set()
 
     def record(self, event: Event) -> None:
-        """Take the Event, or drop it where the queue is full; returns at once."""
+        """Queue the Event, or drop it if the queue is full; returns at once."""
         if self._is_muted():
             return
         self._recorded_total += 1
@@ -168,10 +168,10 @@ class EventRecorder:
                 self._sweep()
 
     async def aclose(self, deadline_s: float) -> int:
-        """Take no more Events, write those there are, and end `run`, which has to be running until then.
+        """Accept no more Events, write the queued ones, and end `run`, which must be running until then.
 
         Returns:
-            How many were left behind at the deadline.
+            How many were not written by the deadline.
         """
         for series in self._series.values():
             if series.count > series.written and not series.is_queued:
@@ -184,7 +184,7 @@ class EventRecorder:
         return self._open
 
     def statistics(self) -> RecorderStatistics:
-        """Gauges and counters now."""
+        """The current gauges and counters."""
         return RecorderStatistics(
             recorded_total=self._recorded_total,
             written_total=self._written_total,
@@ -214,7 +214,7 @@ class EventRecorder:
         return True
 
     def _sweep(self) -> None:
-        """Forget the series that have ended, and bring those that go on up to date on the server."""
+        """Drop the series that have ended, and write the current counts of those that continue."""
         now_s = self._clock.monotonic()
         for identity, series in tuple(self._series.items()):
             has_ended = now_s - series.seen_s >= _SERIES_IDLE_S
@@ -229,7 +229,7 @@ class EventRecorder:
             series = await self._queue.get()
             namespace = series.namespace
             if self._writers[namespace] * _SHARE >= self._idle_workers:
-                # Those who write for the namespace come to it: others are not to wait for slow answers there.
+                # The namespace's present writers write it later: a slow namespace must not occupy all writers.
                 self._held.setdefault(namespace, deque()).append(series)
                 continue
             self._writers[namespace] += 1
@@ -243,11 +243,11 @@ class EventRecorder:
                     del self._writers[namespace]
 
     async def _write_for(self, namespace: str, series: _Series) -> None:
-        """Write a series, and then those of the namespace that were held back."""
+        """Write a series, and then the series of the namespace that were held back."""
         while True:
             try:
                 await self._write(series)
-                # A repetition that came while the first was being written has not been queued.
+                # A repetition that was recorded while the first Event was being written has not been queued.
                 if series.written == 1 and series.count > 1:
                     await self._write(series)
             finally:
@@ -262,7 +262,7 @@ class EventRecorder:
                 del self._held[namespace]
 
     async def _write(self, series: _Series) -> None:
-        """Write a series as it is now; try again as long as the server cannot be reached."""
+        """Write the current state of a series; retry as long as the server cannot be reached."""
         count = series.count
         failure = await self._try(series)
         for _ in range(_TRIES_MAX - 1):
@@ -300,8 +300,8 @@ class EventRecorder:
                 _check(answer, series)
                 return
             except NotFound:
-                pass  # Events do not live long on the server: begin again.
-        # A series that is there already: an earlier try has got through after all.
+                pass  # Events expire on the server: start a new series.
+        # The series exists already: an earlier try has succeeded after all.
         with contextlib.suppress(AlreadyExists):
             body = _encode(self._body(series))
             answer = await self._dispatcher.send(Priority.EVENT, "POST", path, body, namespace=series.namespace)
@@ -329,7 +329,7 @@ class EventRecorder:
         return body
 
     def _give_up(self, series: _Series, error: ApiError) -> None:
-        """Count it; the log is told once of each kind of error, not of every Event."""
+        """Count the failure; each kind of error is logged once, not for every Event."""
         self._given_up_total += 1
         if type(error) not in self._reported:
             self._reported.add(type(error))
@@ -342,7 +342,7 @@ class EventRecorder:
 
 
 def _check(answer: bytes, series: _Series) -> None:
-    """Raises: `Malformed` where the answer is not the Event."""
+    """Raises: `Malformed` if the response is not the Event."""
     check_object(answer, _API_VERSION, _KIND, ObjectMeta(name=series.name, namespace=series.namespace))
 
 

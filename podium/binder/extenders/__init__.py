@@ -1,1 +1,1 @@
-"""HTTP extenders: asking them, in which words, over which TLS, and how many at a time."""
+"""HTTP extenders: the requests, their JSON, TLS, and how many run at a time."""

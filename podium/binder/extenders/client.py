@@ -1,10 +1,10 @@
 """Requests to one extender.
 
-Owns its connections and its deadline, and turns every way a request can fail into an `ExtenderFailed`. Never asks for a
-binding twice, and asks a question again only where the connection was closed before any answer.
+Owns the connections to the extender and the deadline, and turns every way a request can fail into an `ExtenderFailed`.
+Never sends a binding twice, and repeats another request only if the connection was closed before any response.
 
 Source: kubernetes pkg/scheduler/extender.go, v1.36.2.
-Differs: proxies named by the environment are not used; user and password of the URL stay out of messages.
+Differs: proxies from the environment are not used; user and password of the URL do not appear in messages.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ T = TypeVar("T")
 _TIMEOUT_S: Final = 5.0
 _OK: Final = 200
 _ANSWER_BYTES_MAX: Final = 16 * 1024 * 1024
-"""An answer may have so many bytes, and twice those of the question: it may send all nodes back."""
+"""The size limit of a response is this plus twice the request's size: the extender may send all nodes back."""
 _CLOSE_S_MAX: Final = 2.0
 _READ_BUFFER_BYTES: Final = 2 * 1024 * 1024
 _PIECE_BYTES_MAX: Final = 1024 * 1024
 
 
-class _TooLong(Exception):  # noqa: N818 - what the answer is
-    """An answer has more bytes than any that makes sense."""
+class _TooLong(Exception):  # noqa: N818 - named after the response
+    """A response is larger than any valid one."""
 
 
 class ExtenderClient:
-    """Asks one extender. Used as an asynchronous context manager, on the loop that asks.
+    """Sends requests to one extender. An asynchronous context manager, to be entered on the loop that sends them.
 
     Raises:
-        ConnectionConfigError: its TLS settings cannot be used.
+        ConnectionConfigError: the extender's TLS settings cannot be used.
     """
 
     def __init__(self, extender: Extender) -> None:
@@ -71,7 +71,7 @@ class ExtenderClient:
         self._session: aiohttp.ClientSession
 
     async def __aenter__(self) -> Self:
-        """Make the pool; nothing is connected yet."""
+        """Create the connection pool; connects to nothing yet."""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._tls),
             timeout=aiohttp.ClientTimeout(total=self._timeout_s),
@@ -90,22 +90,22 @@ class ExtenderClient:
             await self._session.close()
 
     async def filter(self, question: AskFilter) -> Filtered | ExtenderFailed:
-        """On which nodes the pod may run."""
+        """The nodes on which the pod may run."""
         body = filter_args(self.extender, question.pod, question.nodes)
         return await self._ask(self.extender.filter_verb, body, lambda answer: read_filtered(question, answer))
 
     async def prioritize(self, question: AskPrioritize) -> Sequence[tuple[str, int]] | ExtenderFailed:
-        """How good the nodes are."""
+        """The extender's scores of the nodes."""
         body = filter_args(self.extender, question.pod, question.nodes)
         return await self._ask(self.extender.prioritize_verb, body, lambda answer: read_scores(self.extender, answer))
 
     async def preempt(self, question: AskPreempt) -> Preemptable | ExtenderFailed:
-        """Where room may be made, and who has to go."""
+        """The nodes on which the pod may preempt, and the victims."""
         body = preemption_args(question)
         return await self._ask(self.extender.preempt_verb, body, lambda answer: read_preemptable(question, answer))
 
     async def bind(self, pod: Pod, node_name: str) -> ExtenderFailed | None:
-        """Have the pod bound to the node; a failure does not mean that it is not."""
+        """Have the pod bound to the node; after a failure the pod may be bound all the same."""
         body = binding_args(pod, node_name)
         return await self._ask(self.extender.bind_verb, body, lambda answer: read_bound(self.extender, answer))
 
@@ -126,11 +126,11 @@ class ExtenderClient:
             return self._failed(verb, f"the answer makes no sense: {error}")
 
     async def _post(self, verb: str, body: bytes) -> tuple[int, bytes]:
-        """Status and body of the answer. A question may meet a connection that the extender was just closing: again."""
+        """Status and body of the response. Unless it binds, repeated once if the connection was just being closed."""
         url = f"{self.extender.url_prefix.rstrip('/')}/{verb}"
         for is_last in (verb == self.extender.bind_verb, True):
             try:
-                # A large body goes out piece by piece, and lets others run in between.
+                # A large body is sent in pieces, so that other tasks can run in between.
                 data = BytesIO(body) if len(body) > _PIECE_BYTES_MAX else body
                 async with self._session.post(url, data=data, server_hostname=self._server_name or None) as response:
                     if response.status != _OK:

@@ -1,10 +1,10 @@
-"""The extenders of a configuration, asked: what an attempt wants to know of them, and bindings that one of them makes.
+"""The configured extenders: answers the questions of attempts, and has extenders bind pods.
 
-Owns which questions go out at the same time, what is logged of failures, and what becomes of a binding that an extender
-has not confirmed. Never decides: attempts do, from the answers.
+Owns which requests run concurrently, the logging of failures, and the handling of a binding that an extender has not
+confirmed. Never decides: attempts do, from the answers.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (prioritizeNodes, extendersBinding), v1.36.2.
-Differs: after a binding without a clear answer the pod is read again, and counts as bound where it is; at most 32
+Differs: after a binding without a clear response the pod is read again, and counts as bound if it is; at most 32
 bindings are under way at the same time.
 """
 
@@ -43,10 +43,10 @@ _BINDINGS_MAX: Final = 32
 
 
 class PodReader(Protocol):
-    """Finds out where a pod is; `ApiClient` is one."""
+    """Looks up where a pod is bound; `ApiClient` is one."""
 
     def is_bound(self, pod: Pod, node_name: str) -> Awaitable[bool]:
-        """Whether the pod is bound to the node; raises where it is gone or elsewhere."""
+        """Whether the pod is bound to the node; raises if it was deleted or is bound elsewhere."""
 
 
 class TaskCounter(Protocol):
@@ -57,10 +57,10 @@ class TaskCounter(Protocol):
 
 
 class ExtenderPool:
-    """Asks extenders. Used as an asynchronous context manager, on the loop that asks.
+    """Sends requests to extenders. An asynchronous context manager, to be entered on the loop that sends them.
 
     Raises:
-        ConnectionConfigError: the TLS settings of one cannot be used.
+        ConnectionConfigError: the TLS settings of an extender cannot be used.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class ExtenderPool:
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        """Make the connection pools."""
+        """Create the connection pools."""
         for client in self._clients.values():
             await self._stack.enter_async_context(client)
         return self
@@ -98,7 +98,7 @@ class ExtenderPool:
     # ------------------------------------------------------------ questions of an attempt
 
     async def answer(self, question: Question) -> Answer:
-        """What there is to say to the question."""
+        """Ask the extenders; returns their answer to the question."""
         if isinstance(question, AskPrioritize):
             return Scored(await self._prioritize(question))
         client = self._clients[question.extender]
@@ -108,7 +108,7 @@ class ExtenderPool:
         return answer
 
     async def _prioritize(self, question: AskPrioritize) -> Sequence[Sequence[tuple[str, int]] | ExtenderFailed]:
-        """The scores of all extenders, in their order."""
+        """The scores of all extenders, in the order of the configuration."""
         answers: dict[int, Sequence[tuple[str, int]] | ExtenderFailed] = {}
 
         async def ask(position: int, extender: Extender) -> None:
@@ -131,7 +131,7 @@ class ExtenderPool:
         return scores
 
     def _judge(self, extender: Extender, scores: Sequence[tuple[str, int]] | ExtenderFailed, pod: Pod) -> None:
-        """Say so where an extender begins to give no scores, or others than it should; it changes nothing."""
+        """Log it when an extender starts to return no scores, or invalid ones; the scores are used unchanged."""
         if isinstance(scores, ExtenderFailed):
             wrong = f"no score given by this extender: {scores.detail}"
         else:
@@ -144,7 +144,7 @@ class ExtenderPool:
             )
         if extender not in self._without_good_scores:
             self._without_good_scores.add(extender)
-            log.warning("Extender does not score as it should", extender=name_of(extender), pod=pod.key, error=wrong)
+            log.warning("Extender does not return valid scores", extender=name_of(extender), pod=pod.key, error=wrong)
 
     @staticmethod
     def _tell(failed: ExtenderFailed, pod: Pod) -> None:
@@ -158,9 +158,9 @@ class ExtenderPool:
     # ------------------------------------------------------------ bindings
 
     async def bind(self, pod: Pod, node_name: str) -> Status | None:
-        """Have the pod bound by the extender that binds such pods.
+        """Have the pod bound by the extender that is responsible for it.
 
-        Returns: Skip where no extender does, or it failed and may be ignored: a plugin is to bind it.
+        Returns: Skip if no extender is, or it failed and is ignorable: a plugin binds the pod then.
         """
         for extender in self._extenders.interested_in(pod):
             if not extender.bind_verb:
@@ -184,7 +184,7 @@ class ExtenderPool:
         started_s = self._progress_s = loop.time()
         try:
             if not self._may_bind():
-                return ExtenderFailed(client.extender, "not asked to bind: this process does not lead any more")
+                return ExtenderFailed(client.extender, "not asked to bind: this process is no longer the leader")
             return await client.bind(pod, node_name)
         finally:
             self._progress_s = loop.time()
@@ -192,9 +192,9 @@ class ExtenderPool:
             self._bindings.release()
 
     def backlog(self) -> int:
-        """How many pods wait until their binding may be asked for.
+        """How many pods wait until their binding may be requested.
 
-        Where the extenders are slow, few of them count: pods that no extender binds are not to wait for those.
+        If the extenders are slow, only few count: pods that no extender binds must not wait for those.
         """
         waiting = self._waiting_to_bind
         if not waiting:
@@ -203,11 +203,11 @@ class ExtenderPool:
         return max(0, waiting - SLOW_WAITING_MAX) if is_slow else waiting
 
     async def _after_failure(self, failed: ExtenderFailed, pod: Pod, node_name: str) -> Status | None:
-        """None where the pod is bound to the node for all that."""
+        """None if the pod is bound to the node despite the failure."""
         message = failed.message
         try:
             if await self._reader.is_bound(pod, node_name):
-                log.info("Pod is bound though the extender did not say so", pod=pod.key, node=node_name)
+                log.info("Pod is bound although the extender did not confirm it", pod=pod.key, node=node_name)
                 return None
         except ApiError as error:
             message = f"{message}; and the pod: {error.message}"

@@ -1,7 +1,7 @@
-"""The TLS set-up towards an extender.
+"""The TLS settings of connections to an extender.
 
 Source: kubernetes pkg/scheduler/extender.go (makeTransport) and client-go v0.36 transport/transport.go.
-Differs: what cannot be used ends the start with the field at fault.
+Differs: settings that cannot be used prevent the start; the error names the field.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from podium.lib.private_file import private_file
 
 
 def tls_context(extender: Extender) -> ssl.SSLContext:
-    """How the extender is verified, and who we are to it; of each pair the data goes before the file.
+    """How to verify the extender, and podium's client certificate; inline data takes precedence over a file.
 
-    `enableHTTPS` without an authority verifies nothing, as upstream has it. Without both, the system's authorities
-    count.
+    `enableHTTPS` without a CA disables verification, as upstream does. Without both, the system's CAs are used.
 
     Raises:
         ConnectionConfigError: a certificate or key cannot be used.
@@ -30,7 +29,7 @@ def tls_context(extender: Extender) -> ssl.SSLContext:
     settings = extender.tls_config or ExtenderTLSConfig()
     where = f'extender "{name_of(extender)}": tlsConfig'
     made = _with_authority(settings, where)
-    # Python 3.13 became stricter about certificates than Go is.
+    # Python 3.13 made certificate verification stricter than Go's.
     made.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if settings.insecure or (extender.enable_https and not (settings.ca_data or settings.ca_file)):
         made.check_hostname = False
@@ -62,13 +61,13 @@ def _load_certificate(made: ssl.SSLContext, settings: ExtenderTLSConfig, where: 
 
 
 def _no_password() -> str:
-    """Keeps OpenSSL from asking the terminal."""
+    """Password callback that prevents OpenSSL from prompting on the terminal."""
     raise ValueError("the key is encrypted")
 
 
 @contextmanager
 def _as_file(data: str, file: str, where: str) -> Iterator[str]:
-    """The file, or one with the data that is there as long as the block lasts: Python loads certificates from files."""
+    """The file, or a temporary one with the data until the block ends: Python loads certificates only from files."""
     if not data:
         yield file
         return

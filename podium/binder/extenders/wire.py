@@ -1,10 +1,10 @@
-"""Questions to extenders as JSON, and JSON from extenders as answers.
+"""Encodes requests to extenders as JSON and decodes their responses.
 
-Owns upstream's shapes: Go's field names, which are read in any case, as Go does; a missing field has its zero value.
-Never decides whether an answer makes sense: that is the question's business.
+Owns upstream's shapes: Go's field names, which are matched case-insensitively, as Go does; a missing field has its zero
+value. Never decides whether an answer makes sense: the question's own code does.
 
 Source: staging kube-scheduler/extender/v1/types.go and pkg/scheduler/extender.go, v1.36.2.
-Differs: of nodes that are sent back only the names are read.
+Differs: of nodes that are sent back only the names are decoded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _INT64_MAX = (1 << 63) - 1
 
 
 class WireError(ValueError):
-    """What came is not what was asked for."""
+    """The response does not have the expected shape."""
 
 
 class _Meta(Struct, frozen=True):
@@ -50,7 +50,7 @@ class _NodeList(Struct):
     items: list[_NamedNode] | None = None
 
 
-# ---------------------------------------------------------------- questions
+# ---------------------------------------------------------------- requests
 
 
 def filter_args(extender: Extender, pod: Pod, nodes: Sequence[Node]) -> bytes:
@@ -91,13 +91,13 @@ def binding_args(pod: Pod, node_name: str) -> bytes:
     )
 
 
-# ---------------------------------------------------------------- answers
+# ---------------------------------------------------------------- responses
 
 
 def read_filtered(question: AskFilter, body: bytes) -> Filtered | ExtenderFailed:
-    """The answer in an `ExtenderFilterResult`.
+    """Decode an `ExtenderFilterResult`.
 
-    Raises: `WireError` if it is none.
+    Raises: `WireError` if the body is not one.
     """
     fields = _fields(body)
     if error := _read(fields, "error", str) or "":
@@ -112,27 +112,27 @@ def read_filtered(question: AskFilter, body: bytes) -> Filtered | ExtenderFailed
 
 
 def read_scores(extender: Extender, body: bytes) -> Sequence[tuple[str, int]] | ExtenderFailed:
-    """The answer in a `HostPriorityList`.
+    """Decode a `HostPriorityList`.
 
-    Raises: `WireError` if it is none.
+    Raises: `WireError` if the body is not one.
     """
     entries = _decode(body, list[dict[str, Any]] | None) or []
     return AskPrioritize.accept(extender, [_score(entry) for entry in entries])
 
 
 def read_preemptable(question: AskPreempt, body: bytes) -> Preemptable | ExtenderFailed:
-    """The answer in an `ExtenderPreemptionResult`.
+    """Decode an `ExtenderPreemptionResult`.
 
-    Raises: `WireError` if it is none.
+    Raises: `WireError` if the body is not one.
     """
     by_node = _read(_fields(body), "nodenametometavictims", dict[str, dict[str, Raw] | None]) or {}
     return question.accept({name: _meta_victims(_lowered(each or {})) for name, each in by_node.items()})
 
 
 def read_bound(extender: Extender, body: bytes) -> ExtenderFailed | None:
-    """None where an `ExtenderBindingResult` tells of no error.
+    """Decode an `ExtenderBindingResult`; None if it reports no error.
 
-    Raises: `WireError` if it is none.
+    Raises: `WireError` if the body is not one.
     """
     error = _read(_fields(body), "error", str)
     return ExtenderFailed(extender, error) if error else None
@@ -161,7 +161,7 @@ def _lowered(fields: Mapping[str, T]) -> dict[str, T]:
 
 
 def _read(fields: Mapping[str, Raw], name: str, kind: type[T]) -> T | None:
-    """The field of that name, in lower case; None where it is missing or null."""
+    """The field with that lower-case name; None if it is missing or null."""
     content = fields.get(name)
     found: T | None = None if content is None else _decode(content, kind | None)
     return found

@@ -1,6 +1,6 @@
-"""`podium doctor`: would podium run here, and if not, what is to be done.
+"""`podium doctor`: checks whether podium would run on a cluster and, if not, advises what to do.
 
-Owns the questions and the advice. Never changes anything: reviews are the only objects it posts.
+Owns the checks and the advice. Never changes anything: access reviews are the only objects it posts.
 """
 
 from podium.daemon.doctor.checks import examine

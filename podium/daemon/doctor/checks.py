@@ -1,8 +1,8 @@
-"""The questions, in the order in which an answer makes the next one possible.
+"""The checks of `podium doctor`, ordered so that each builds on the results of those before it.
 
-Owns what is asked of the API server and what an answer means.
+Owns the requests to the API server and the interpretation of the responses.
 
-Source: the versions are those that kube-scheduler 1.36's version skew policy allows an API server to have.
+Source: the supported versions follow from kube-scheduler 1.36's version skew policy.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ async def examine(
     plugins: Mapping[str, type[Plugin]],
     clock: Clock,
 ) -> None:
-    """Ask everything, and add what was found to the report."""
+    """Run all checks and add their findings to the report."""
     if not await _reach(report, session, clock):
         return
     try:
         needed = needs(config, plugins, session, clock)
     except PluginError:
-        return  # The command has told of the plugins already, whether or not the API server can be reached.
+        return  # The command has reported the plugin error already, whether or not the API server can be reached.
     await _identity(report, session)
     await _apis(report, session, needed)
     await _rights(report, session, needed)
@@ -66,7 +66,7 @@ async def examine(
 
 
 async def _reach(report: Report, session: ApiSession, clock: Clock) -> bool:
-    """Whether the API server talks to us at all; its version and its clock."""
+    """Whether the API server responds at all; checks its version and its clock."""
     try:
         began_s = clock.now()
         stream = await session.stream("/version", deadline_s=_DEADLINE_S, idle_s_max=_DEADLINE_S)
@@ -86,7 +86,7 @@ async def _reach(report: Report, session: ApiSession, clock: Clock) -> bool:
         report.fail("api server", f"{cause}: {error}", advice)
         return False
     except (ApiError, ValueError) as error:
-        report.fail("api server", f"it does not tell its version: {error}", "is this a Kubernetes API server?")
+        report.fail("api server", f"it does not report its version: {error}", "is this a Kubernetes API server?")
         return False
     _version(report, version)
     _clock_skew(report, date, (began_s + clock.now()) / 2)
@@ -96,14 +96,14 @@ async def _reach(report: Report, session: ApiSession, clock: Clock) -> bool:
 def _git_version(answer: object) -> str:
     if isinstance(answer, dict) and isinstance(told := answer.get("gitVersion"), str):
         return told
-    raise ValueError("the answer has no gitVersion")
+    raise ValueError("the response has no gitVersion")
 
 
 def _version(report: Report, told: str) -> None:
     found = re.match(r"v?(\d+)\.(\d+)", told)
     lowest, highest = MINORS
     if found is None or int(found[1]) != 1 or not lowest <= int(found[2]) <= highest:
-        message = f"it is {told or 'of unknown version'}; podium is made for 1.{lowest} to 1.{highest}"
+        message = f"it is {told or 'of unknown version'}; podium supports 1.{lowest} to 1.{highest}"
         report.warn("api server", message, "try podium on such a cluster before relying on it")
     else:
         report.ok("api server", f"it is {told}")
@@ -113,13 +113,13 @@ def _clock_skew(report: Report, date: str | None, now_s: float) -> None:
     try:
         server_s = parsedate_to_datetime(date or "").timestamp()
     except ValueError:
-        report.warn("clock", "the API server does not tell its time", "compare the machines' clocks by hand")
+        report.warn("clock", "the API server does not report its time", "compare the machines' clocks by hand")
         return
-    # Its time is cut to whole seconds.
+    # The Date header is truncated to whole seconds.
     skew_s = now_s - (server_s + 0.5)
     if abs(skew_s) > _SKEW_S_MAX:
-        message = f"ours is {abs(skew_s):.0f} s {'ahead of' if skew_s > 0 else 'behind'} the API server's"
-        advice = "synchronise both (NTP): tokens and certificates may be refused, Events and logs mislead; "
+        message = f"the local clock is {abs(skew_s):.0f} s {'ahead of' if skew_s > 0 else 'behind'} the API server's"
+        advice = "synchronise both (NTP): tokens and certificates may be refused, Events and logs show wrong times; "
         report.warn("clock", message, advice + "leader election does not depend on it")
     else:
         report.ok("clock", "it agrees with the API server's")
@@ -133,10 +133,10 @@ async def _identity(report: Report, session: ApiSession) -> None:
         cause, advice = diagnosis_of(error)
         report.fail("credentials", f"{cause}: {error}", advice)
     except ApiError as error:
-        report.warn("credentials", f"the API server does not tell who we are: {error}", "see the rights below")
+        report.warn("credentials", f"the API server does not name podium's user: {error}", "see the rights below")
     else:
         name = answer["status"]["userInfo"].get("username", "nobody")
-        report.ok("credentials", f"the API server knows us as {name}")
+        report.ok("credentials", f"authenticated as {name}")
 
 
 # ------------------------------------------------------------ interfaces and rights
@@ -154,15 +154,15 @@ async def _apis(report: Report, session: ApiSession, needed: Needs) -> None:
             missing = True
             message = f"the API server does not serve {resource.plural} at {root}, which {', '.join(users)} reads"
             if resource.group:
-                report.warn("apis", message, "podium runs as if there were none; disable the plugin or upgrade")
+                report.warn("apis", message, "podium runs as if no such object existed; disable the plugin or upgrade")
             else:
                 report.fail("apis", message, "is this a Kubernetes API server?")
     if not missing:
-        report.ok("apis", f"all {len(needed.resources)} kinds that are watched are served")
+        report.ok("apis", f"all {len(needed.resources)} watched resources are served")
 
 
 async def _served(session: ApiSession, root: str) -> frozenset[str] | None:
-    """The resources of a group and version; None where the API server does not say."""
+    """The resources of a group and version; None if the API server does not answer."""
     try:
         answer = orjson.loads(await session.request("GET", root, deadline_s=_DEADLINE_S))
     except NotFound:
@@ -189,13 +189,13 @@ async def _rights(report: Report, session: ApiSession, needed: Needs) -> None:
     failures = [each for each in verdicts.values() if isinstance(each, ApiError)]
     if failures:
         advice = "bind podium's user to the ClusterRole system:basic-user, or ask an administrator"
-        report.fail("rights", f"the API server does not say what we may: {failures[0]}", advice)
+        report.fail("rights", f"the API server does not say what podium may do: {failures[0]}", advice)
         return
     for permission, users in needed.permissions.items():
         if not verdicts[permission]:
             report.fail("rights", f"not allowed to {permission}, which {', '.join(users)} needs", _grant(permission))
     if all(verdicts.values()):
-        report.ok("rights", f"all {len(verdicts)} verbs that are needed are allowed")
+        report.ok("rights", f"all {len(verdicts)} needed permissions are granted")
 
 
 async def _may(session: ApiSession, permission: Permission) -> bool:
@@ -218,7 +218,7 @@ async def _may(session: ApiSession, permission: Permission) -> bool:
 
 
 def _grant(permission: Permission) -> str:
-    """A rule to add."""
+    """The RBAC rule to add."""
     role = f"the Role in {permission.namespace}" if permission.namespace else "the ClusterRole"
     names = f", resourceNames: [{permission.name}]" if permission.name else ""
     rule = (
@@ -227,7 +227,7 @@ def _grant(permission: Permission) -> str:
     return f"add to {role} of podium's user: {rule} (deploy/rbac.yaml has it)"
 
 
-# ------------------------------------------------------------ others of the same name
+# ------------------------------------------------------------ other schedulers with the same lease or name
 
 
 async def _lease(report: Report, session: ApiSession, config: KubeSchedulerConfiguration, clock: Clock) -> None:
@@ -238,7 +238,7 @@ async def _lease(report: Report, session: ApiSession, config: KubeSchedulerConfi
         spec = orjson.loads(await session.request("GET", path, deadline_s=_DEADLINE_S)).get("spec") or {}
     except NotFound:
         if election.leader_elect:
-            report.ok("lease", f"{lease} is not there yet and will be made")
+            report.ok("lease", f"{lease} does not exist yet and will be created")
         return
     except ApiError as error:
         if election.leader_elect:
@@ -247,19 +247,19 @@ async def _lease(report: Report, session: ApiSession, config: KubeSchedulerConfi
     holder, age_s = spec.get("holderIdentity") or "", _age_s(spec.get("renewTime"), clock)
     is_held = bool(holder) and age_s is not None and age_s <= float(spec.get("leaseDurationSeconds") or 0) + _SKEW_S_MAX
     if not is_held:
-        report.ok("lease", f"nobody holds {lease} at the moment")
+        report.ok("lease", f"{lease} has no holder at the moment")
     elif election.leader_elect:
         advice = (
-            "nothing to do if that is a replica of podium; otherwise set leaderElection.resourceName to another one"
+            "nothing to do if that is a replica of podium; otherwise set leaderElection.resourceName to another name"
         )
-        report.warn("lease", f"{lease} is held by {holder}: podium would stand by until it ends", advice)
+        report.warn("lease", f"{lease} is held by {holder}: podium would stand by until the holder ends", advice)
     else:
-        advice = "set leaderElection.leaderElect to true, or end the other one: two would bind the same pods"
-        report.warn("lease", f"{lease} is held by {holder}, and this configuration elects no leader", advice)
+        advice = "set leaderElection.leaderElect to true, or end the other process: two would bind the same pods"
+        report.warn("lease", f"{lease} is held by {holder}, and this configuration has no leader election", advice)
 
 
 async def _others(report: Report, session: ApiSession, config: KubeSchedulerConfiguration, clock: Clock) -> None:
-    """Whether somebody binds pods under a name of ours. Where Events may not be listed, nobody can tell."""
+    """Whether another process binds pods under one of podium's scheduler names; unknown if Events cannot be listed."""
     for profile in config.profiles:
         name = profile.scheduler_name
         selector = f"reason%3DScheduled%2CreportingComponent%3D{name}"
@@ -270,7 +270,7 @@ async def _others(report: Report, session: ApiSession, config: KubeSchedulerConf
             return
         except ApiError as error:
             report.warn(
-                "others", f"Events cannot be listed: {error}", "make sure that no other scheduler has this name"
+                "others", f"Events cannot be listed: {error}", "make sure that no other scheduler uses this name"
             )
             return
         ages_s = {each.get("reportingInstance", "?"): _age_s(each.get("eventTime"), clock) for each in events}
@@ -279,11 +279,11 @@ async def _others(report: Report, session: ApiSession, config: KubeSchedulerConf
             advice = "nothing to do if that is a replica of podium with the same lease; otherwise end it or rename one"
             report.warn("others", f"{', '.join(recent)} has bound pods as {name} in the last {_RECENT_S:g} s", advice)
         else:
-            report.ok("others", f"nobody has bound pods as {name} lately")
+            report.ok("others", f"no other process has bound pods as {name} lately")
 
 
 async def _strays(report: Report, session: ApiSession, config: KubeSchedulerConfiguration, clock: Clock) -> None:
-    """Whether pods wait under a name that may be one of ours, misspelt, as far as pods may be listed."""
+    """Whether pods wait under a misspelt scheduler name, as far as pods may be listed."""
     names = {profile.scheduler_name for profile in config.profiles}
     path = f"/api/v1/pods?limit={_PODS_MAX}&fieldSelector=spec.nodeName%3D%2Cstatus.phase%3DPending"
     try:
@@ -298,7 +298,7 @@ async def _strays(report: Report, session: ApiSession, config: KubeSchedulerConf
         if meant is not None and age_s is not None and age_s >= WAITING_S_MIN:
             waiting.setdefault((name, meant), []).append(f"{metadata.get('namespace')}/{metadata.get('name')}")
     for (name, meant), keys in waiting.items():
-        advice = f"correct spec.schedulerName where these pods come from, unless a scheduler named {name} is to run"
+        advice = f"correct spec.schedulerName at the source of these pods, unless a scheduler named {name} is to run"
         message = f"{len(keys)} wait for a scheduler named {name}, such as {keys[0]}; a profile here is named {meant}"
         report.warn("pods", message, advice)
 

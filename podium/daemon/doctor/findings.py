@@ -1,4 +1,4 @@
-"""What was found: good or not, and what to do about it."""
+"""The findings of the checks: a verdict, a message, and advice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Verdict(Enum):
-    """How it is."""
+    """The verdict of a check."""
 
     OK = "ok"
     WARNING = "warning"
@@ -17,7 +17,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One answer. `advice` says what to do; there is none where nothing needs doing."""
+    """The result of one check. `advice` says what to do; it is empty if nothing needs to be done."""
 
     check: str
     verdict: Verdict
@@ -25,26 +25,26 @@ class Finding:
     advice: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """As one object of the report."""
+        """The finding as one object of the JSON report."""
         return {"check": self.check, "verdict": self.verdict.value, "message": self.message, "advice": self.advice}
 
 
 @dataclass(slots=True)
 class Report:
-    """All findings, in the order in which they were made."""
+    """All findings, in the order of the checks."""
 
     findings: list[Finding] = field(default_factory=list)
 
     def ok(self, check: str, message: str) -> None:
-        """It is as it should be."""
+        """Add a check that passed."""
         self.findings.append(Finding(check, Verdict.OK, message))
 
     def warn(self, check: str, message: str, advice: str) -> None:
-        """It works, but not as well as it could."""
+        """Add a check that found something which works, but not as well as it could."""
         self.findings.append(Finding(check, Verdict.WARNING, message, advice))
 
     def fail(self, check: str, message: str, advice: str) -> None:
-        """It does not work, or not as it is asked to."""
+        """Add a check that found something which does not work, or not as configured."""
         self.findings.append(Finding(check, Verdict.ERROR, message, advice))
 
     @property
@@ -53,5 +53,5 @@ class Report:
         return all(finding.verdict is not Verdict.ERROR for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """The whole report."""
+        """The whole report as JSON."""
         return {"ok": self.is_good, "findings": [finding.to_json() for finding in self.findings]}

@@ -1,4 +1,4 @@
-"""Which of several replicas schedules: leader election on a Lease.
+"""Leader election on a Lease: decides which of several replicas schedules.
 
 Owns the election: its rules, its requests, and the answer to "may this process still write?". Never schedules.
 """

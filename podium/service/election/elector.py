@@ -1,10 +1,10 @@
-"""Standing for election: reads and writes the Lease in time, and tells of what comes of it.
+"""Takes part in the leader election: reads and writes the Lease in time, and reports the outcome.
 
-Owns the pace (retry period, jitter, deadlines) and the election's log lines, metrics and Events. What an observation
-means is `Term`'s.
+Owns the pace (retry period, jitter, deadlines) and the election's log lines, metrics and Events. `Term` decides what an
+observation means.
 
 Source: client-go v0.36 tools/leaderelection/leaderelection.go; cmd/kube-scheduler/app/server.go, v1.36.2.
-Differs: a standby looks again as soon as the Lease it found runs out, not up to 2.2 retry periods later.
+Differs: a standby retries as soon as the observed Lease runs out, not up to 2.2 retry periods later.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Tell = Callable[[str], None]
 
 
 class LeadershipLost(Worded):
-    """Another replica may lead by now: this process must do nothing more."""
+    """Another replica may lead by now: this process must write nothing more."""
 
 
 def request_deadline_s(renew_deadline_s: float) -> float:
@@ -49,7 +49,7 @@ def request_deadline_s(renew_deadline_s: float) -> float:
 
 
 class Elector:
-    """Acquires the Lease, keeps it, gives it back."""
+    """Acquires, renews and releases the Lease."""
 
     def __init__(self, term: Term, lock: LeaseLock, clock: Clock, random: Random, metrics: Metrics, tell: Tell) -> None:
         self._term = term
@@ -64,18 +64,18 @@ class Elector:
     async def acquire(self) -> None:
         """Wait until this process leads."""
         log.info("Attempting to acquire leader lease...", lock=str(self._lock), identity=self._term.identity)
-        while not await self._try():  # noqa: ASYNC110 - it is the server that is asked again
+        while not await self._try():  # noqa: ASYNC110 - polls the server, there is no event to wait for
             await anyio.sleep(self._pause_s())
         self._metrics.set_leader(METRICS_NAME, leads=True)
         self._tell(f"{self._term.identity} became leader")
         log.info("Successfully acquired lease", lock=str(self._lock), identity=self._term.identity)
 
     async def renew(self) -> None:
-        """Renew for ever. Raises: `LeadershipLost`."""
+        """Renew the Lease until it is lost. Raises: `LeadershipLost`."""
         term = self._term
         while True:
             await anyio.sleep(min(term.timings.retry_period_s, max(term.left_s(), 0.0)))
-            # A deadline that passed while the process or the machine stood still has passed all the same.
+            # A deadline that passed while the process or the machine was suspended has passed all the same.
             if not term.expire():
                 with anyio.move_on_after(term.left_s()):
                     await self._try()
@@ -85,7 +85,7 @@ class Elector:
                 raise LeadershipLost("leaderelection lost")
 
     async def release(self) -> None:
-        """Let the next one lead at once, if this process does; nothing of ours may be under way any more."""
+        """Release the Lease if held, so that another replica leads at once; no write may still be under way."""
         if not self._term.may_write():
             return
         self._metrics.set_leader(METRICS_NAME, leads=False)
@@ -97,12 +97,12 @@ class Elector:
         self._term.give_up()
 
     def stopped(self) -> None:
-        """Tell the world, while Events can still be written, that this process is about to stop leading."""
+        """Record the Event that this process stops leading, while Events can still be written."""
         if self._term.is_holding:
             self._tell(f"{self._term.identity} stopped leading")
 
     def _pause_s(self) -> float:
-        """Until the next try: the jittered period, but no longer than the Lease that was found is good for."""
+        """The time until the next try: the jittered period, but no longer than the observed Lease is valid."""
         pause_s = self._term.timings.retry_period_s * (1.0 + self._random.random() * _JITTER)
         held_s = self._term.held_for_s()
         return min(pause_s, held_s + _PAST_EXPIRY_S) if held_s > 0.0 else pause_s
@@ -115,11 +115,11 @@ class Elector:
                 await self._lock.replace(self._term.resignation())
 
     async def _try(self) -> bool:
-        """Write the Lease as ours, if that may be done; whether it was."""
+        """Write the Lease for this process, if the rules allow it; returns whether it was written."""
         try:
             has_written = await self._write_optimistically() or await self._read_and_write()
         except ApiError as error:
-            # The session tells of a server that cannot be reached, or does not know us.
+            # The session logs that the server cannot be reached or refuses the credentials.
             tell = log.debug if isinstance(error, (Unreachable, Unauthorized)) else log.warning
             tell(_failure_to(error), lock=str(self._lock), error=str(error))
             self._term.failed()
@@ -128,7 +128,7 @@ class Elector:
         return has_written
 
     async def _write_optimistically(self) -> bool:
-        """As the leader, without reading first: nobody else should have written."""
+        """Renew without reading the Lease first: while this process leads, no other replica should have written it."""
         if not self._term.may_write():
             return False
         try:
@@ -166,20 +166,20 @@ class Elector:
 
 def _failure_to(error: ApiError) -> str:
     if isinstance(error, (Conflict, AlreadyExists)):
-        return "Somebody else has written the lease at the same time"
+        return "Another process has written the lease at the same time"
     return "Error retrieving or updating the lease"
 
 
 @contextmanager
 def ending_if_stopped_for_too_long(term: Term) -> Iterator[None]:
-    """Within the block, end the process when it is continued after a SIGSTOP in which its lease has run out.
+    """Within the block, end the process when it continues after a SIGSTOP during which its lease has run out.
 
-    At once: what it has handed to the transport is not on the wire yet, and no check before a write sees that.
+    At once: data that was handed to the transport is not sent yet, and no check before a write can stop it.
     """
 
     def on_continue(_number: int, _frame: FrameType | None) -> None:
         if term.is_holding and not term.may_write():
-            # The log may have been in the middle of a line.
+            # The signal may have interrupted the writing of a log line.
             with suppress(RuntimeError):
                 log.error("Leaderelection lost", identity=term.identity, reason="the process was stopped for too long")
             flush_log()

@@ -1,9 +1,9 @@
-"""The Lease as the API server keeps it, and reading and writing it.
+"""The Lease as the API server stores it, and how it is read and written.
 
-Owns the wire form. What else the object carries (labels, annotations, fields to come) is written back as it was read.
+Owns the wire form. All other content of the object (labels, annotations, future fields) is written back unchanged.
 
 Source: client-go v0.36 tools/leaderelection/resourcelock/leaselock.go.
-Differs: a duration with a fraction is rounded up on the wire; upstream cuts it, so that others may take over too early.
+Differs: a fractional duration is rounded up on the wire; upstream truncates it, so that others may take over too early.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KIND = "Lease"
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """Who leads; an empty holder means nobody. Times are the API's own text: they are shown and compared, never read.
+    """The election's fields of a Lease; an empty holder means none. Times are the API's text: only shown and compared.
 
     Units: `duration_s` is in seconds, whole on the wire.
     """
@@ -41,7 +41,7 @@ class LeaseRecord:
     transitions: int = 0
 
     def spec(self) -> Json:
-        """The fields of a Lease's spec that are the election's."""
+        """The election's fields of a Lease's spec, as JSON."""
         return {
             "holderIdentity": self.holder,
             "leaseDurationSeconds": math.ceil(self.duration_s),
@@ -52,10 +52,10 @@ class LeaseRecord:
 
 
 class LeaseLock:
-    """One Lease, read and written whole; what was read or written last is the version that the next write replaces.
+    """One Lease, read and written as a whole; a write replaces the version that was last read or written.
 
     Args:
-        deadline_s: for each request.
+        deadline_s: the time limit of each request.
     """
 
     def __init__(self, session: Requester, namespace: str, name: str, deadline_s: float) -> None:
@@ -71,20 +71,20 @@ class LeaseLock:
 
     @property
     def reference(self) -> ObjectReference:
-        """The object as it was seen last, for Events about it."""
+        """A reference to the version last seen, for Events about the Lease."""
         metadata = self._object.get("metadata", {})
         uid, version = metadata.get("uid", ""), metadata.get("resourceVersion", "")
         return ObjectReference(_API_VERSION, _KIND, self.name, self.namespace, uid, version)
 
     async def read(self) -> LeaseRecord:
-        """Who leads.
+        """Read the current record.
 
-        Raises: `NotFound` where there is no such Lease; any other `ApiError`.
+        Raises: `NotFound` if the Lease does not exist; any other `ApiError`.
         """
         return self._keep(await self._request("GET", f"{self._collection}/{self.name}"))
 
     async def create(self, record: LeaseRecord) -> None:
-        """Make the Lease. Raises: `AlreadyExists` and any other `ApiError`."""
+        """Create the Lease. Raises: `AlreadyExists` and any other `ApiError`."""
         metadata = {"namespace": self.namespace, "name": self.name}
         made = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": metadata, "spec": record.spec()}
         self._keep(await self._request("POST", self._collection, made), written=record)
@@ -100,7 +100,7 @@ class LeaseLock:
         return await self._session.request(method, path, content, deadline_s=self._deadline_s)
 
     def _keep(self, answer: bytes, *, written: LeaseRecord | None = None) -> LeaseRecord:
-        """Raises: `Malformed` where the answer is not this Lease, or not the one that was just written."""
+        """Raises: `Malformed` if the response is not this Lease, or not the one that was just written."""
         check_object(answer, _API_VERSION, _KIND, ObjectMeta(name=self.name, namespace=self.namespace))
         try:
             found = orjson.loads(answer)

@@ -1,15 +1,15 @@
-"""The rules of the election, without a request or a wait: what was observed comes in, what may be done comes out.
+"""The rules of the election, without I/O or waiting: observations come in, permissions to write come out.
 
-Only the local clock counts, and only for how long ago something was observed: what other machines write into the Lease
-is compared for change, never with our time, so no skew between clocks can make two leaders.
+Only the local clock counts, and only to measure how long ago something was observed: the times that other machines
+write into the Lease are compared for change, never with the local time, so clock skew cannot make two leaders.
 
-A leader has to have renewed within `renew_deadline_s` of the moment at which its last successful write *began*. Others
-may take over `duration_s` after they saw that write, which is later: the difference of the two is what a request that
-is under way at the deadline has to arrive.
+A leader must have renewed within `renew_deadline_s` of the moment at which its last successful write *began*. Other
+replicas may take over `duration_s` after they observed that write, which is later: a request that is under way at the
+deadline has the difference of the two to arrive.
 
 Source: client-go v0.36 tools/leaderelection/leaderelection.go.
 Differs: the renew deadline counts from the last success, not from the first failure after it; a leader that finds
-somebody else in the Lease has lost it at once. Upstream goes on trying, and leading, for up to a retry period longer.
+another holder in the Lease has lost it at once. Upstream keeps trying, and leading, for up to a retry period longer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STALE_AFTER_S = 20.0
 
 
 class LeaseState(Enum):
-    """What this process is to the Lease."""
+    """The state of the Lease, seen from this process."""
 
     STANDBY = "standby"
     LEADING = "leading"
@@ -36,10 +36,10 @@ class LeaseState(Enum):
 
 
 class LeaseEvent(Enum):
-    """What has happened."""
+    """What moves the Lease from one state to another."""
 
     HELD = "found held by another"
-    WRITTEN = "written as ours"
+    WRITTEN = "written by this process"
     FAILED = "not read or not written"
     EXPIRED = "renew deadline passed"
     GIVEN_UP = "given up"
@@ -71,7 +71,7 @@ _HOLDING = frozenset({LeaseState.LEADING, LeaseState.IN_DOUBT})
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """How long a lease is good for, how long its holder may fail to renew it, and how often it is tried."""
+    """How long a lease is valid, how long its holder may fail to renew it, and how often it retries."""
 
     duration_s: float = 15.0
     renew_deadline_s: float = 10.0
@@ -82,9 +82,9 @@ class Term:
     """One process's part in the election.
 
     Args:
-        clock: its monotonic reading must go on while the process or the machine is suspended.
+        clock: its monotonic reading must continue while the process or the machine is suspended.
 
-    Invariant: `may_write` is false before anybody else may take the Lease.
+    Invariant: `may_write` is false before another replica may take the Lease.
     """
 
     def __init__(self, identity: str, timings: Timings, clock: Clock) -> None:
@@ -98,39 +98,39 @@ class Term:
 
     @property
     def holder(self) -> str:
-        """Who was last seen to lead; empty for nobody."""
+        """The holder last observed; empty if there is none."""
         return "" if self._observed is None else self._observed.holder
 
     @property
     def is_holding(self) -> bool:
-        """Whether the Lease is ours as far as we know; `may_write` says whether that may still be relied on."""
+        """Whether this process held the Lease when last observed; `may_write` says whether that is still certain."""
         return self.state in _HOLDING
 
     def may_write(self) -> bool:
-        """Whether this process leads at this very moment. Cost: below 1 us; asked before each write."""
+        """Whether this process is the leader at this moment. Cost: below 1 us; checked before each write."""
         return self.is_holding and self.left_s() > 0.0
 
     def left_s(self) -> float:
-        """How long the last renewal is still good for; zero or less when its deadline has passed."""
+        """How long the last renewal is still valid; zero or less after its deadline."""
         return self._renewed_at_s + self.timings.renew_deadline_s - self._clock.monotonic()
 
     def held_for_s(self) -> float:
-        """How long the Lease that was seen is good for if nobody renews it; negative when it has run out."""
+        """How long the observed Lease is valid if it is not renewed; negative if it has run out."""
         if self._observed is None or not self._observed.holder:
             return -1.0
         return self._observed_at_s + self._observed.duration_s - self._clock.monotonic()
 
     def observe(self, record: LeaseRecord) -> bool:
-        """Take in what was read.
+        """Take in a record that was read.
 
-        Returns: whether the Lease may be written as ours now: it is ours, nobody's, or has not changed for its time.
+        Returns: whether this process may write the Lease: it holds it, or the Lease has no holder or has run out.
         """
         if record != self._observed:
             self._observed, self._observed_at_s = record, self._clock.monotonic()
         if record.holder == self.identity:
             return True
         if self.is_holding:
-            # Even a Lease that nobody holds: somebody has written it since, and we no longer know what is true.
+            # Also if the Lease has no holder now: another replica has written it since, so its history is unknown.
             self._on(LeaseEvent.HELD)
             return False
         if self.held_for_s() >= 0.0:
@@ -139,7 +139,7 @@ class Term:
         return True
 
     def claim(self) -> LeaseRecord:
-        """The record to write: a renewal where the Lease is ours, else a change of holder."""
+        """The record to write: a renewal if this process holds the Lease, else a change of holder."""
         now, known = format_micro_time(self._clock.now()), self._observed
         if known is None:
             return LeaseRecord(self.identity, self.timings.duration_s, now, now)
@@ -148,13 +148,13 @@ class Term:
         return LeaseRecord(self.identity, self.timings.duration_s, now, now, known.transitions + 1)
 
     def resignation(self) -> LeaseRecord:
-        """The record that lets the next one take over at once."""
-        assert self._observed is not None, "who holds a Lease has seen it"
+        """The record that lets another replica take over at once."""
+        assert self._observed is not None, "the holder of a Lease has observed it"
         now = format_micro_time(self._clock.now())
         return LeaseRecord("", 1.0, now, now, self._observed.transitions)
 
     def wrote(self, record: LeaseRecord, started_s: float) -> None:
-        """The server has taken our record.
+        """The server has accepted the record.
 
         Args:
             started_s: when the write began, on the clock's monotonic reading.
@@ -164,21 +164,21 @@ class Term:
         self._on(LeaseEvent.WRITTEN)
 
     def failed(self) -> None:
-        """A read or write has failed, or may have."""
+        """A read or write has failed, or its outcome is unknown."""
         self._on(LeaseEvent.FAILED)
 
     def expire(self) -> bool:
-        """Whether a Lease held by us has to be given up because it was not renewed in time; it is lost then."""
+        """Give up the Lease if it was not renewed in time; returns whether it is lost."""
         if self.is_holding and self.left_s() <= 0.0:
             self._on(LeaseEvent.EXPIRED)
         return self.state is LeaseState.LOST
 
     def give_up(self) -> None:
-        """Hold it no longer, of our own will."""
+        """Release the Lease voluntarily."""
         self._on(LeaseEvent.GIVEN_UP)
 
     def health(self) -> str | None:
-        """What is wrong: we hold the Lease but have not renewed it for far too long, and still run."""
+        """The problem, if any: this process holds the Lease but has not renewed it for far too long, and still runs."""
         if self.is_holding and self._clock.monotonic() - self._renewed_at_s > self.timings.duration_s + _STALE_AFTER_S:
             return "failed election to renew leadership"
         return None

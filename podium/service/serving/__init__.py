@@ -1,7 +1,7 @@
 """The HTTPS endpoints: health, metrics and the configuration in effect.
 
-Owns the listening socket, certificates, who may ask for what, the texts of health endpoints. Never decides whether
-anything is healthy: it is given checks, and what to show, by the daemon.
+Owns the listening socket, certificates, access control and the texts of health endpoints. Never decides whether
+anything is healthy: the daemon passes in the checks and the pages.
 """
 
 from podium.service.serving.access import Access, AccessOptions, open_access

@@ -1,10 +1,10 @@
-"""The doors put together: connections for reviews, whose certificates are believed, and the guard before the endpoints.
+"""Sets up access control: connections for reviews, trusted client CAs, and the guard in front of the endpoints.
 
 Owns the options of authentication and authorization, under kube-scheduler's names and with its defaults.
 
 Source: apiserver/pkg/server/options/authentication.go and authorization.go, v0.36.
-Differs: without a kubeconfig for either, reviews go over podium's own connection, also outside a cluster; upstream then
-lets nobody in.
+Differs: without a kubeconfig for reviews, podium's own connection is used, also outside a cluster; upstream then
+refuses every request.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OPEN_PATHS = ("/healthz", "/readyz", "/livez")
 
 @dataclass(frozen=True, slots=True)
 class AccessOptions:
-    """Who is asked about users, and how long the answers hold. An empty kubeconfig means podium's own connection."""
+    """Where users are reviewed, and how long verdicts are cached. An empty kubeconfig means podium's own connection."""
 
     authentication_kubeconfig: str = ""
     authentication_skip_lookup: bool = False
@@ -46,9 +46,9 @@ class AccessOptions:
 
 
 class Access:
-    """What stands before the endpoints.
+    """The access control in front of the endpoints.
 
-    Attributes: ``middleware``, to be run before every handler.
+    Attributes: ``middleware``, which must run before every handler.
     """
 
     def __init__(self, middleware: Middleware, tls: ServingTls, lookup: ApiSession | None) -> None:
@@ -57,7 +57,7 @@ class Access:
         self._lookup = lookup
 
     async def run(self) -> None:
-        """Keep up with the files of certificates, and with the authorities that the API server publishes if wanted."""
+        """Reload certificate files, and the CA that the API server publishes if it is used, until cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._tls.run)
             if self._lookup is not None:
@@ -66,15 +66,15 @@ class Access:
 
 @asynccontextmanager
 async def open_access(options: AccessOptions, own: Credentials, tls: ServingTls, clock: Clock) -> AsyncIterator[Access]:
-    """Make the doors for a server with that TLS set-up.
+    """Set up access control for a server with these TLS settings.
 
     Args:
         own: podium's connection.
 
     Raises:
         ConnectionConfigError: a kubeconfig cannot be used.
-        CertificateError: the file of client authorities cannot.
-        ServingError: the lookup has failed, and that is not tolerated.
+        CertificateError: the file of client CAs cannot be used.
+        ServingError: the lookup of the published CA failed, and the options do not tolerate that.
     """
     identities = await _credentials(options.authentication_kubeconfig, own, clock)
     rights = await _credentials(options.authorization_kubeconfig, own, clock)
@@ -89,7 +89,7 @@ async def open_access(options: AccessOptions, own: Credentials, tls: ServingTls,
             try:
                 await ClientAuthorities(tls).look_up(authentication)
             except (ApiError, ValueError) as error:
-                raise ServingError(f"unable to load the authority of client certificates: {error}") from error
+                raise ServingError(f"unable to load the client CA: {error}") from error
         door = guard(
             Authenticator(authentication, clock, options.authentication_token_cache_s, tls.believes),
             Authorizer(

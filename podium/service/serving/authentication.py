@@ -1,11 +1,11 @@
-"""Who asks: a client certificate or a bearer token says so, and the API server is asked what a token is worth.
+"""Authenticates requests: by a client certificate, or by a bearer token that the API server reviews.
 
-Owns the way from a request to a user. Never decides what that user may do. Tokens are kept nowhere: the cache knows
+Owns the way from a request to a user. Never decides what that user may do. Tokens are not stored: the cache identifies
 them by a keyed hash.
 
 Source: apiserver/pkg/authentication/authenticatorfactory and plugin/pkg/authenticator/token/webhook, v0.36.
-Differs: a certificate of an unknown authority is refused in the TLS handshake, not with a 401; the header of a front
-proxy is not believed (nobody aggregates a scheduler).
+Differs: a certificate of an unknown CA is refused in the TLS handshake, not with a 401; the headers of a front proxy
+are ignored (a scheduler is not behind an API aggregator).
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _LOOK_AGAIN_AFTER_FAILURE_S = 10.0
 AUTHENTICATED = "system:authenticated"
 
 
-class NotAuthenticated(Exception):  # noqa: N818 - what the answer says
-    """There are credentials, but nobody vouches for them; the text is for the log."""
+class NotAuthenticated(Exception):  # noqa: N818 - named after the response
+    """The credentials are not valid; the text is for the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody, as the API server knows them."""
+    """A user, as the API server identifies them."""
 
     name: str
     uid: str = ""
@@ -83,12 +83,12 @@ _decode = msgspec.json.Decoder(_TokenReview).decode
 
 
 class Authenticator:
-    """Tells the user of a request.
+    """Determines the user of a request.
 
     Args:
         session: where tokens are reviewed.
-        cache_s: how long a verdict about a token holds, whichever it is; failures to get one are not kept.
-        believes: whether client certificates that were verified in a TLS context still count.
+        cache_s: how long the verdict on a token is cached, whether good or bad; failed reviews are not cached.
+        believes: whether client certificates that were verified with a TLS context are still trusted.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Authenticator:
         self._hash_key = os.urandom(32)
 
     async def user_of(self, request: web.BaseRequest) -> User:
-        """Who asks; anonymous without credentials. Raises: `NotAuthenticated`."""
+        """The user of the request; anonymous without credentials. Raises: `NotAuthenticated`."""
         user = self._certified(request)
         if user is not None:
             return user
@@ -134,9 +134,9 @@ class Authenticator:
         return User(found.username, found.uid, _with_authenticated(found.groups), found.extra)
 
     def _certified(self, request: web.BaseRequest) -> User | None:
-        """The user that a client certificate names; None where there is none.
+        """The user that a client certificate names; None without a client certificate.
 
-        The handshake has verified it, or the one of the session that was resumed, which may be long ago.
+        It was verified in this connection's handshake, or in that of the resumed session, perhaps long ago.
 
         Raises: `NotAuthenticated`.
         """
@@ -148,7 +148,7 @@ class Authenticator:
         if time.time() > ssl.cert_time_to_seconds(certificate["notAfter"]):
             raise NotAuthenticated("the client certificate has expired")
         if not self._believes(tls.context):
-            raise NotAuthenticated("the authority of the client certificate is not believed any more")
+            raise NotAuthenticated("the CA of the client certificate is no longer trusted")
         return _subject(certificate)
 
 
@@ -164,13 +164,13 @@ def _with_authenticated(groups: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class ClientAuthorities:
-    """Whose client certificates are believed without a file: those of the authority that the API server publishes."""
+    """The client CAs that are trusted if no file is given: those that the API server publishes."""
 
     def __init__(self, tls: ServingTls) -> None:
         self._tls = tls
 
     async def look_up(self, session: Requester) -> None:
-        """Believe what the API server publishes. Raises: `ApiError`, `ValueError` (`ssl.SSLError` is one as well)."""
+        """Trust the CAs that the API server publishes. Raises: `ApiError`, `ValueError` (includes `ssl.SSLError`)."""
         answer = orjson.loads(await session.request("GET", _CONFIG_MAP, deadline_s=_REVIEW_S_MAX))
         data = answer.get("data") if isinstance(answer, dict) else None
         published = str((data or {}).get(_CLIENT_CA) or "")
@@ -181,7 +181,7 @@ class ClientAuthorities:
             raise ValueError(f"{_CLIENT_CA} holds no certificate: {error}") from error
 
     async def keep_looking_up(self, session: Requester) -> None:
-        """Look again and again, until cancelled: authorities are replaced from time to time."""
+        """Look them up periodically, until cancelled: CAs are rotated from time to time."""
         is_told = False
         while True:
             try:
@@ -190,6 +190,6 @@ class ClientAuthorities:
             except (ApiError, ValueError) as error:
                 pause_s = _LOOK_AGAIN_AFTER_FAILURE_S
                 if not is_told:
-                    log.warning("Client certificates are not believed: the authority is unknown", error=str(error))
+                    log.warning("Client certificates are not accepted: the CA is unknown", error=str(error))
                 is_told = True
             await anyio.sleep(pause_s)

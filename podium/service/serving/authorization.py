@@ -1,9 +1,9 @@
-"""What somebody may ask for: some paths are open to all, for the others the API server decides.
+"""Authorizes requests: some paths are open to all users, for the others the API server decides.
 
-Owns the decision and how long it holds. Never looks at credentials.
+Owns the decision and how long it is cached. Never looks at credentials.
 
 Source: apiserver/pkg/server/options/authorization.go and plugin/pkg/authorizer/webhook, v0.36.
-Differs: who asks for an open path is not asked who they are, so that probes never wait for the API server.
+Differs: requests for an open path are not authenticated, so that probes never wait for the API server.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _ANSWERS_MAX = 4096
 _REVIEW_S_MAX = 10.0
 
 
-class NotDecided(Exception):  # noqa: N818 - what has happened
-    """Nobody could say whether it is allowed."""
+class NotDecided(Exception):  # noqa: N818 - named after what happened
+    """The access review failed, so it is unknown whether the request is allowed."""
 
 
 class _Verdict(msgspec.Struct):
@@ -45,12 +45,12 @@ _decode = msgspec.json.Decoder(_AccessReview).decode
 
 
 class Authorizer:
-    """Says whether a user may use a path.
+    """Decides whether a user may access a path.
 
     Args:
         session: where access is reviewed.
-        open_paths: for everybody; one that ends in `/*` stands for all below it.
-        allowed_s, refused_s: how long the API server's word holds.
+        open_paths: paths open to all users; one that ends in `/*` includes all paths below it.
+        allowed_s, refused_s: how long the API server's verdict is cached.
     """
 
     def __init__(
@@ -64,11 +64,11 @@ class Authorizer:
         self._answers: ExpiringCache[bool] = ExpiringCache(clock, _ANSWERS_MAX)
 
     def is_open(self, path: str) -> bool:
-        """Whether everybody may use the path."""
+        """Whether all users may access the path."""
         return path in self._open or bool(self._open_below and path.startswith(self._open_below))
 
     async def allows(self, user: User, verb: str, path: str) -> bool:
-        """Whether the user may. Raises: `NotDecided`."""
+        """Whether the user may access the path. Raises: `NotDecided`."""
         if _PRIVILEGED in user.groups:
             return True
         spec: dict[str, Any] = {

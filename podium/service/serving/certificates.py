@@ -1,4 +1,4 @@
-"""The serving certificate: read from files, or made in memory when none is given.
+"""The serving certificate: read from files, or created in memory if no files are given.
 
 Source: component-base/cli/flag and apiserver/pkg/server/options/serving.go (1.36.2): the self-signed certificate is
 valid for a year and names localhost.
@@ -61,7 +61,7 @@ class KeyPair:
 def load(cert_file: str, key_file: str) -> KeyPair:
     """Read a certificate and its key, which must not be encrypted.
 
-    Raises: CertificateError for a file that cannot be read or holds something else.
+    Raises: CertificateError if a file cannot be read or holds something else.
     """
     certificate, key = _read(cert_file), _read(key_file)
     try:
@@ -78,10 +78,10 @@ def load(cert_file: str, key_file: str) -> KeyPair:
 
 
 def self_signed(bind_address: str = "", *, host_name: str | None = None) -> KeyPair:
-    """A new certificate for this host, valid for a year, that a client can trust by itself.
+    """A new self-signed certificate for this host, valid for a year.
 
     Args:
-        host_name: the machine's own by default.
+        host_name: the machine's own name by default.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     now = dt.datetime.now(dt.UTC)
@@ -106,7 +106,7 @@ def self_signed(bind_address: str = "", *, host_name: str | None = None) -> KeyP
 def _extensions(
     key: ec.EllipticCurvePublicKey, bind_address: str, host_name: str
 ) -> Iterable[tuple[x509.ExtensionType, bool]]:
-    """What strict clients want of a certificate that is trusted by itself, each with whether it is critical."""
+    """The extensions that strict clients require of a trusted self-signed certificate, each with its critical flag."""
     usage = dict.fromkeys(
         ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "crl_sign"), False
     )
@@ -126,7 +126,7 @@ def _extensions(
 
 
 def _alternative_names(bind_address: str, host_name: str) -> list[x509.GeneralName]:
-    # Certificates take only ASCII; a host called otherwise is still reachable by address.
+    # Certificates accept only ASCII names; a host with another name is still reachable by address.
     names = [name for name in ("localhost", host_name) if name.isascii()]
     addresses = [ipaddress.ip_address(address) for address in ("127.0.0.1", "::1", bind_address) if address]
     return [

@@ -1,7 +1,7 @@
-"""The door before all endpoints: nothing answers that is not open to all or allowed to who asks.
+"""The guard in front of all endpoints: a request passes if its path is open to all or its user is authorized.
 
-Owns the answers 401, 403 and 500 of the door itself. What is not served is guarded too: who may not look is not told
-what there is.
+Owns the responses 401, 403 and 500 of the guard itself. Paths that do not exist are guarded too: a user without access
+does not learn which paths exist.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REASONS = {
 
 
 def guard(authenticator: Authenticator, authorizer: Authorizer, clock: Clock) -> Middleware:
-    """The door, as a middleware."""
+    """The guard, as a middleware."""
     refusals = _Refusals(clock)
 
     @web.middleware
@@ -43,7 +43,7 @@ def guard(authenticator: Authenticator, authorizer: Authorizer, clock: Clock) ->
         except NotAuthenticated as error:
             refusals.tell(path[:_PATH_SHOWN_MAX], str(error))
             refusal = _status(HTTPStatus.UNAUTHORIZED, "Unauthorized")
-            # A certificate belongs to its connection: another one needs another connection.
+            # A client certificate belongs to its connection: other credentials need another connection.
             refusal.force_close()
             return refusal
         except NotDecided as error:
@@ -57,7 +57,7 @@ def guard(authenticator: Authenticator, authorizer: Authorizer, clock: Clock) ->
 
 
 class _Refusals:
-    """Logs refused credentials: anybody can have as many refused as they like, so one in ten seconds is shown."""
+    """Logs refused credentials, at info level only one every ten seconds: clients can cause any number of them."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -65,7 +65,7 @@ class _Refusals:
         self._untold = 0
 
     def tell(self, path: str, reason: str) -> None:
-        """A request was refused."""
+        """Log a refused request, or count it for the next log line."""
         now_s = self._clock.monotonic()
         is_shown = now_s >= self._next_s
         show = log.info if is_shown else log.debug

@@ -1,6 +1,6 @@
-"""Health endpoints: which checks they have, and what they answer.
+"""Health endpoints: their checks and their responses.
 
-Owns the texts. Reasons for failure go to the log and to who asks for one check, not into the summary that anyone sees.
+Owns the texts. The reason of a failure is logged and returned for a single check, but is not in the public summary.
 
 Source: apiserver/pkg/server/healthz/healthz.go (1.36.2).
 Differs: an asynchronous check has a deadline.
@@ -20,17 +20,17 @@ from podium.lib.log import get_logger
 log = get_logger("serving")
 
 Check = Callable[[], str | Awaitable[str | None] | None]
-"""Returns why something is not well, or raises `CheckError` with it; None if all is well."""
+"""Returns why the check fails, or raises `CheckError` with the reason; None if it passes."""
 
 _CHECK_S_MAX = 5.0
 
 
 class CheckError(Exception):
-    """Something is not well; the text says why."""
+    """A check fails; the text gives the reason."""
 
 
 def ping() -> str | None:
-    """The check that only shows that the process answers."""
+    """The check that only shows that the process responds."""
     return None
 
 
@@ -39,27 +39,27 @@ PING: Final[Mapping[str, Check]] = {"ping": ping}
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The checks of each endpoint by name, in the order in which they are shown."""
+    """The checks of each endpoint by name, in the order in which they are listed."""
 
     healthz: Mapping[str, Check] = field(default_factory=lambda: PING)
     livez: Mapping[str, Check] = field(default_factory=lambda: PING)
     readyz: Mapping[str, Check] = field(default_factory=lambda: PING)
 
     def endpoints(self) -> Mapping[str, Mapping[str, Check]]:
-        """Endpoint name → its checks."""
+        """The checks of each endpoint, by endpoint name."""
         return {"healthz": self.healthz, "livez": self.livez, "readyz": self.readyz}
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an endpoint answers."""
+    """The response of an endpoint."""
 
     is_healthy: bool
     text: str
 
 
 class Endpoint:
-    """The checks of one endpoint and how they stood when they were last run, so that only changes are logged."""
+    """The checks of one endpoint and their last results, so that only changes are logged."""
 
     def __init__(self, name: str, checks: Mapping[str, Check]) -> None:
         self._name = name
@@ -67,7 +67,7 @@ class Endpoint:
         self._failing: dict[str, str] = {}
 
     async def report(self, *, verbose: bool = False, exclude: Collection[str] = ()) -> Report:
-        """Run all checks but those excluded, and summarise."""
+        """Run all checks except the excluded ones, and summarise the results."""
         lines = []
         reasons: dict[str, str | None] = {}
         for name, check in self._checks.items():
@@ -97,7 +97,7 @@ class Endpoint:
 
 
 async def report_one(check: Check) -> Report:
-    """Run one check and answer with its reason."""
+    """Run one check; the response contains the reason."""
     reason = await _outcome(check)
     return Report(True, "ok") if reason is None else Report(False, f"internal server error: {reason}\n")
 

@@ -1,4 +1,4 @@
-"""What is logged and counted of connections and requests: malformed ones by their kind, without any of their bytes."""
+"""Logs and counts connections and requests: malformed ones by their kind, without any of their bytes."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ log = get_logger("serving")
 
 
 class RequestLog:
-    """As `lib.endpoints.RequestObserver`."""
+    """Implements `lib.endpoints.RequestObserver`."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
     def dropped(self, reason: str) -> None:
-        """Count it."""
+        """Count a connection that was closed early."""
         self._metrics.count_dropped_connection(reason)
 
     def malformed(self, remote: object, kind: str) -> None:
-        """Count it: anybody may send anything."""
+        """Count a malformed request. Logged at debug level only: any client can send as many as it likes."""
         self._metrics.count_malformed_request()
         log.debug("Malformed request", remote=remote, error=kind)
 
     def failed(self, remote: object, error: object) -> None:
-        """A mistake of ours."""
+        """Log a handler that raised an exception, which is a bug."""
         log.error("A request could not be answered", remote=remote, exc_info=error)
 
     def answered(self, request: web.BaseRequest, response: web.StreamResponse, seconds: float) -> None:
-        """A line for who wants to see every request."""
+        """Log the request at debug level."""
         log.debug(
             "Request",
             remote=request.remote,

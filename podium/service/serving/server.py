@@ -1,9 +1,9 @@
 """Serves the endpoints over HTTPS.
 
-/healthz, /livez and /readyz with `?verbose`, `?exclude=<check>` and /<endpoint>/<check>; /metrics, where DELETE starts
-the metrics again; /configz; the pages that the daemon adds, such as /debug/queue. Anything else is 404.
+/healthz, /livez and /readyz with `?verbose`, `?exclude=<check>` and /<endpoint>/<check>; /metrics, where DELETE resets
+the metrics; /configz; the pages that the daemon adds, such as /debug/queue. Anything else is 404.
 
-Who may ask for what is decided before every handler, by a middleware: see `guard`.
+A middleware authorizes each request before its handler runs: see `guard`.
 
 Source: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/secure_serving.go (1.36.2).
 Differs: pprof, flags and status pages are not served; the number of connections is limited.
@@ -39,7 +39,7 @@ Configz = Callable[[], Mapping[str, Any]]
 """The configuration in effect, as its v1 document."""
 
 Pages = Mapping[str, Handler]
-"""Path → what answers it."""
+"""The handler of each path."""
 
 _PORT_MAX = 65535
 _BODY_BYTES_MAX = 64 * 1024
@@ -52,7 +52,7 @@ class ServingError(Worded):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where the endpoints are served; port 0 means nowhere."""
+    """The address that the endpoints are served on; port 0 means that they are not served."""
 
     bind_address: str
     port: int
@@ -73,16 +73,16 @@ async def serve(
     listener: socket.socket | None = None,
     connections_max: int | None = None,
 ) -> AsyncIterator[Server]:
-    """Serve while the context is open; then let requests end, for at most 5 s.
+    """Serve while the context is open; then let running requests end, for at most 5 s.
 
     Args:
-        bind_address: an IP address; `::` takes IPv4 too.
-        port: 0 serves nothing.
-        pages: what else is served, by path; answers GET.
-        middlewares: run before each handler, the first outermost.
-        listener: a socket that is bound already, instead of address and port; closed at the end.
-        connections_max: further connections close those that are idle for longest; by default a share of the
-            descriptors that the process may have.
+        bind_address: an IP address; `::` accepts IPv4 too.
+        port: 0 disables serving.
+        pages: handlers of further pages, by path, for GET.
+        middlewares: run before each handler, the first one outermost.
+        listener: a socket that is already bound, instead of address and port; closed at the end.
+        connections_max: beyond this number, the connections that have been idle longest are closed; by default a share
+            of the file descriptors that the process may have.
 
     Raises: ServingError if the port cannot be listened on.
     """
@@ -107,7 +107,7 @@ def application(
     pages: Pages = MappingProxyType({}),
     middlewares: Sequence[Middleware] = (),
 ) -> web.Application:
-    """The endpoints, for whoever brings a server."""
+    """The endpoints as an aiohttp application, for callers with a server of their own."""
     app = web.Application(middlewares=middlewares, client_max_size=_BODY_BYTES_MAX)
     app.on_response_prepare.append(_set_headers)
     app.add_routes(_routes(health, metrics, configz, pages))
@@ -115,7 +115,7 @@ def application(
 
 
 def _routes(health: Health, metrics: Metrics, configz: Configz, pages: Pages) -> list[web.RouteDef]:
-    """Every path that is served, and by what."""
+    """The handlers of all paths."""
 
     async def show_metrics(_: web.Request) -> web.Response:
         return web.Response(body=metrics.render(), headers={"Content-Type": CONTENT_TYPE})
@@ -163,7 +163,7 @@ def _response(health: Report) -> web.Response:
 
 async def _set_headers(_: web.Request, response: web.StreamResponse) -> None:
     response.headers.update(_HEADERS)
-    # aiohttp would tell its version and Python's.
+    # Replaces aiohttp's own header, which reveals its version and Python's.
     response.headers["Server"] = "podium"
 
 

@@ -1,10 +1,10 @@
 """Answers probes from a thread while the event loop is stuck.
 
-The loop accepts no connections then, so they wait in the listening socket: this takes them from there. /livez, /healthz
-and /readyz are answered with 500, which is what the kubelet is to see; everything else with 503. Reasons go to the log,
-since anybody may ask.
+The loop accepts no connections then, so they wait in the listening socket: this thread accepts them instead. /livez,
+/healthz and /readyz get a 500, so that the kubelet notices; everything else gets a 503. The reason is only logged,
+since these paths are open to all.
 
-Differs: kube-scheduler has no such thing: its probes have threads of their own.
+Differs: kube-scheduler has no counterpart: its probes run in threads of their own.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _PROBES: Final = ("livez", "healthz", "readyz")
 
 
 class ProbeStandIn:
-    """Takes over a listening socket for a while.
+    """Accepts connections from a listening socket while the loop does not.
 
     Args:
-        tls: the set-up to be shown now.
+        tls: returns the TLS settings in use now.
     """
 
     def __init__(self, listener: socket.socket, tls: Callable[[], ssl.SSLContext]) -> None:
@@ -36,14 +36,14 @@ class ProbeStandIn:
         self._room = threading.BoundedSemaphore(_AT_ONCE_MAX)
 
     def answer_until(self, is_over: Callable[[], bool]) -> None:
-        """Answer whoever connects; returns when it is over, or nobody listens any more."""
+        """Answer requests until `is_over` returns true or the listening socket is closed."""
         while not is_over():
             try:
                 if not select.select([self._listener], [], [], _LOOK_EVERY_S)[0] or is_over():
                     continue
                 connection, _ = self._listener.accept()
             except (BlockingIOError, InterruptedError):
-                continue  # The loop was quicker.
+                continue  # The loop has accepted the connection first.
             except (OSError, ValueError):
                 return
             if not self._room.acquire(blocking=False):
@@ -63,7 +63,7 @@ class ProbeStandIn:
 
 
 def _head(connection: socket.socket) -> bytes:
-    """The head of a request, or what there is of it."""
+    """The head of a request, or as much of it as was received."""
     head = b""
     while b"\r\n\r\n" not in head and len(head) < _HEAD_BYTES_MAX:
         more = connection.recv(4096)
@@ -74,7 +74,7 @@ def _head(connection: socket.socket) -> bytes:
 
 
 def _response(head: bytes) -> bytes:
-    """The answer to a request with that head."""
+    """The response to a request with that head."""
     line = head.split(b"\r\n", 1)[0].split(b" ")
     path = line[1].split(b"?")[0].decode("latin-1") if len(line) > 1 else ""
     probe = path.split("/")[1] if path.startswith("/") else ""

@@ -1,11 +1,11 @@
-"""The server's side of TLS, which changes while it is used: its certificate, and whose client certificates it believes.
+"""The server's TLS settings, which can change at run time: its certificate, and the client CAs that it trusts.
 
-Owns the `ssl` context of the next connection. A change makes a new context: one that exists can be given further
-authorities, but none can be taken away from it.
+Owns the `ssl` context of the next connection. A change creates a new context: CAs can be added to an existing one, but
+not removed from it.
 
-Source: apiserver/pkg/server/dynamiccertificates (v0.36): files are read again when they change, and every minute.
-Differs: they are read every 5 s, changed or not; a connection whose certificate was issued by an authority that is
-believed no longer has to be made anew, where upstream looks at the certificate again in each request.
+Source: apiserver/pkg/server/dynamiccertificates (v0.36): files are reloaded when they change, and every minute.
+Differs: files are read every 5 s, changed or not; if a CA is no longer trusted, clients with its certificates have to
+reconnect, while upstream verifies the certificate again in each request.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _LOOK_EVERY_S = 5.0
 
 
 class ServingTls:
-    """How the server shows who it is.
+    """The server's current TLS settings.
 
-    Attributes: ``context``, for the next connection.
+    Attributes: ``context``, used for the next connection.
     """
 
     def __init__(self, pair: KeyPair, limits: TlsLimits = SAFE) -> None:
@@ -43,22 +43,22 @@ class ServingTls:
         self.context = self._renewed(pair, "")
 
     def show(self, pair: KeyPair) -> None:
-        """Show this certificate from the next connection on. Raises: CertificateError."""
+        """Use this certificate from the next connection on. Raises: CertificateError."""
         self.context = self._renewed(pair, self._authorities)
         self._pair = pair
 
     def trust(self, authorities: str) -> None:
-        """Believe client certificates of these authorities, PEM, and of no others. Raises: ssl.SSLError."""
+        """Trust client certificates of these CAs, as PEM, and of no others. Raises: ssl.SSLError."""
         if authorities != self._authorities:
             self.context = self._renewed(self._pair, authorities)
             self._authorities = authorities
 
     def believes(self, context: ssl.SSLContext) -> bool:
-        """Whether client certificates that were verified in that context would be verified now."""
+        """Whether client certificates that were verified with that context would pass with the current one."""
         return self._authorities_of.get(context, frozenset()) <= self._authorities_of[self.context]
 
     def follow_pair(self, cert_file: str, key_file: str) -> None:
-        """Show what these files hold whenever it changes."""
+        """Use the certificate in these files, also after they change."""
 
         def look() -> Callable[[], None]:
             pair = load(cert_file, key_file)
@@ -67,9 +67,9 @@ class ServingTls:
         self._followed.append(_Followed(f"serving certificate {cert_file}, key {key_file}", look))
 
     def follow_authorities(self, path: str) -> None:
-        """Believe the authorities in that file whenever they change.
+        """Trust the CAs in that file, also after it changes.
 
-        Raises: CertificateError for what it holds now.
+        Raises: CertificateError if the present content cannot be used.
         """
 
         def look() -> Callable[[], None]:
@@ -83,7 +83,7 @@ class ServingTls:
         self._followed.append(followed)
 
     async def run(self) -> None:
-        """Look at the files again and again, until cancelled."""
+        """Reload the files periodically, until cancelled."""
         while True:
             await anyio.sleep(_LOOK_EVERY_S)
             for followed in self._followed:
@@ -102,7 +102,7 @@ class ServingTls:
 
 
 class _Followed:
-    """Files, and what is done with what they hold; one that cannot be used leaves what was known in place."""
+    """Files whose content is applied when it changes; while it cannot be used, the previous one stays in use."""
 
     def __init__(self, called: str, look: Callable[[], Callable[[], None]]) -> None:
         self.called = called
@@ -110,21 +110,21 @@ class _Followed:
         self._complaint = ""
 
     def take(self) -> None:
-        """Read and use them. Raises: CertificateError."""
+        """Read the files and apply their content. Raises: CertificateError."""
         try:
             self._look()()
         except (CertificateError, OSError, ValueError) as error:
             raise self._named(error) from error
 
     async def look_again(self) -> None:
-        """Read them, elsewhere since a disk may hang, and use them; complain once of what is wrong with them."""
+        """Read the files in a thread, since a disk may hang, and apply their content; log each problem once."""
         try:
             found = await anyio.to_thread.run_sync(self._look)
             found()
         except (CertificateError, OSError, ValueError) as error:
             complaint = str(self._named(error))
             if complaint != self._complaint:
-                log.warning("Certificates cannot be read again, those before stay in use", error=complaint)
+                log.warning("Certificates cannot be reloaded, the previous ones stay in use", error=complaint)
             self._complaint = complaint
         else:
             self._complaint = ""
@@ -136,12 +136,12 @@ class _Followed:
 def serving_tls(
     cert_file: str = "", key_file: str = "", *, bind_address: str = "", limits: TlsLimits = SAFE
 ) -> ServingTls:
-    """The server's side of TLS: with the certificate in the files, or with a new one if none are given.
+    """The server's TLS settings: with the certificate in the files, or a new self-signed one if no files are given.
 
     Args:
-        bind_address: a new certificate is valid for it too.
+        bind_address: a new certificate is also valid for this address.
 
-    Raises: CertificateError; for one file without the other too.
+    Raises: CertificateError, also if only one of the two files is given.
     """
     if not cert_file and not key_file:
         return ServingTls(self_signed(bind_address), limits)

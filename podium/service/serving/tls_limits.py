@@ -1,7 +1,7 @@
-"""Which TLS versions and cipher suites are served, by the names of kube-scheduler's flags.
+"""Which TLS versions and cipher suites are served, configured by kube-scheduler's flags.
 
 Source: component-base/cli/flag/ciphersuites_flag.go (1.36.2)
-Differs: nothing below TLS 1.2, and no suite without forward secrecy and authenticated encryption: upstream takes them.
+Differs: nothing below TLS 1.2, and no suite without forward secrecy and authenticated encryption; upstream has both.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _OF_TLS12: Final = {
         ("CHACHA20_POLY1305", "CHACHA20-POLY1305"),
     )
 }
-# As in Go, these are always there, and naming them changes nothing.
+# As in Go, TLS 1.3 suites are always enabled, and naming them changes nothing.
 _OF_TLS13: Final = frozenset({"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"})
 SUITES: Final = (*_OF_TLS12, *sorted(_OF_TLS13))
 
 
 @dataclass(frozen=True, slots=True)
 class TlsLimits:
-    """The least version, and the names of the suites; of none, all that are good.
+    """The minimum version, and the names of the suites; an empty list means all of `SUITES`.
 
     Raises: ValueError for a name that is not among `MINIMUM` and `SUITES`.
     """
@@ -45,7 +45,7 @@ class TlsLimits:
                 raise ValueError(f"{name} is not served, only {', '.join(known)}")
 
     def apply(self, context: ssl.SSLContext) -> None:
-        """Have a server keep to it."""
+        """Apply the limits to a server's context."""
         context.minimum_version = MINIMUM[self.min_version]
         chosen = [_OF_TLS12[name] for name in self.cipher_suites or _OF_TLS12 if name in _OF_TLS12]
         if chosen:
@@ -55,4 +55,4 @@ class TlsLimits:
 
 
 SAFE: Final = TlsLimits()
-"""What is served unless more is asked for."""
+"""The default limits."""

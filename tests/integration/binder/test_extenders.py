@@ -299,12 +299,12 @@ async def test_wrong_scores_are_told_of_when_they_begin_and_count_as_upstream_co
                 await asked.answer(question)
     assert [(entry["event"], entry["extender"], entry["error"]) for entry in logs] == [
         (
-            "Extender does not score as it should",
+            "Extender does not return valid scores",
             server.url,
             'score 11 of node "n1" is not between 0 and 10; it counts as it is',
         ),
         (
-            "Extender does not score as it should",
+            "Extender does not return valid scores",
             server.url,
             "no score given by this extender: failed prioritize: code 500",
         ),
@@ -336,7 +336,7 @@ async def test_process_that_does_not_lead_any_more_asks_for_no_binding() -> None
             status = await asked.bind(pod(), "n1")
     assert server.asked == []
     assert status is not None
-    assert "this process does not lead any more" in status.message
+    assert "this process is no longer the leader" in status.message
 
 
 async def test_binding_whose_answer_is_lost_counts_where_the_pod_is_bound() -> None:

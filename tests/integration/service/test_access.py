@@ -120,7 +120,7 @@ async def test_a_client_certificate_of_the_given_authority_is_somebody(sandbox: 
 
 async def test_a_lookup_that_must_not_fail_stops_the_start(sandbox: Sandbox, tmp_path: Path) -> None:
     strict = AccessOptions(authentication_tolerate_lookup_failure=False)
-    with pytest.raises(ServingError, match="unable to load the authority of client certificates: 404"):
+    with pytest.raises(ServingError, match="unable to load the client CA: 404"):
         async with served(sandbox, tmp_path, strict):
             pass
     skipping = AccessOptions(authentication_tolerate_lookup_failure=False, authentication_skip_lookup=True)

@@ -45,9 +45,9 @@ def test_what_a_plugin_has_to_say_of_a_pod_becomes_an_event() -> None:
 )
 def test_an_event_that_cannot_be_written_is_refused_where_it_is_made(junk: Any, field: str) -> None:
     recorder = Recorder([])
-    with pytest.raises(TypeError, match=rf"^record: {field} is not a text"):
+    with pytest.raises(TypeError, match=rf"^record: {field} is not a string"):
         handle(recorder, None).record(pod("web-1"), *junk)
-    with pytest.raises(TypeError, match=r"^record: action is not a text"):
+    with pytest.raises(TypeError, match=r"^record: action is not a string"):
         handle(recorder, None).record(pod("web-1"), "Reason", "note", action=3)  # type: ignore[arg-type]
     handle(recorder, None).record(pod("web-1"), "\ud800", "\ud800")
     assert [(event.reason, event.note) for event in recorder.events] == [("?", "?")]

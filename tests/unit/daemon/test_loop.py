@@ -809,7 +809,7 @@ async def test_whatever_fails_along_the_way_every_pod_is_bound_once_in_the_end()
         async with world.running():
             await anyio.sleep(7200.0)
     assert sorted(bound) == names
-    assert not [each for each in logs if each["event"] == "Pod went astray in the queue"]
+    assert not [each for each in logs if each["event"] == "Pod is in an unexpected queue state"]
     queued = world.queue.statistics()
     assert (queued.in_flight, queued.in_flight_events, queued.active, queued.unschedulable) == (0, 0, 0, 0)
     assert world.cache.statistics() == {"nodes": 1, "pods": 150, "assumed_pods": 0}
@@ -848,7 +848,7 @@ async def test_a_binding_that_fails_after_the_stop_ends_it_all_the_same() -> Non
             pass
     assert world.loop.bindings == 0
     assert world.conditions == [("SchedulerError", 'running Bind plugin "DefaultBinder": no')]
-    assert not [each for each in logs if each["event"] == "Pod went astray in the queue"]
+    assert not [each for each in logs if each["event"] == "Pod is in an unexpected queue state"]
 
 
 async def test_pods_that_wait_at_permit_are_let_go_at_the_stop_without_a_word() -> None:

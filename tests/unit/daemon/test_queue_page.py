@@ -161,7 +161,7 @@ async def test_a_leader_with_a_hostile_name_moves_no_cursor() -> None:
 
 async def test_a_standby_that_knows_no_leader_says_so() -> None:
     async with asking(mixed(), lambda: "") as client, client.get("/debug/queue?output=table") as answer:
-        assert (await answer.text()).startswith("This replica stands by, and nobody is known to lead.\n")
+        assert (await answer.text()).startswith("This replica stands by; the leader is not known.\n")
 
 
 async def test_the_table_of_one_pod_has_its_story() -> None:

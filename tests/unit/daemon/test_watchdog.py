@@ -69,7 +69,7 @@ def test_a_stuck_loop_is_told_once_with_its_stack_and_again_when_it_goes_on() ->
     async def main() -> None:
         with capture_logs() as logs, watched(Ended(), metrics):
             block_until(lambda: said(logs, "The event loop is stuck"))
-            await until(lambda: said(logs, "The event loop goes on"))
+            await until(lambda: said(logs, "The event loop responds again"))
             (line,) = said(logs, "The event loop is stuck")
             assert "block_until" in line["stack"]
             assert line["plugin"] == ""
@@ -102,7 +102,7 @@ def test_a_stuck_process_that_is_told_to_stop_ends_with_1_after_its_time_and_say
         with capture_logs() as logs, watched(ended, Metrics(), stop_s_max=SOON_S) as dog:
             dog.told_to_stop()
             block_until(lambda: ended.status is not None)
-            assert said(logs, "Told to stop, and still running: exiting")
+            assert said(logs, "Still running after the stop deadline: exiting")
 
     asyncio.run(main())
     assert ended.status == 1

@@ -27,8 +27,8 @@ class OddError(Exception):
         (SystemExit(3), "SystemExit: 3"),
         (Sentence("the file is gone"), "the file is gone"),
         (Sentence(), "Sentence"),
-        (MuteError(), "MuteError, and its text cannot be had: SystemExit"),
-        (OddError(), "OddError, and its text cannot be had: TypeError"),
+        (MuteError(), "MuteError, and its text cannot be read: SystemExit"),
+        (OddError(), "OddError, and its text cannot be read: TypeError"),
     ],
 )
 def test_an_exception_is_told_with_its_type_unless_its_text_is_a_sentence(error: BaseException, words: str) -> None:

@@ -426,7 +426,7 @@ def test_the_queue_does_what_the_model_does(seed: int) -> None:
     with capture_logs() as logs:
         simulation.run(STEPS)
     # Hints of Flaky, and pods that come back when they are no longer in flight.
-    assert {each["event"] for each in logs} == {"Plugin failed", "Pod went astray in the queue"}
+    assert {each["event"] for each in logs} == {"Plugin failed", "Pod is in an unexpected queue state"}
     shown = {
         (sample.labels["queue"], sample.labels["event"]): sample.value
         for family in text_string_to_metric_families(simulation.metrics.render().decode())

@@ -117,7 +117,7 @@ async def test_all_is_well() -> None:
     [
         (Unauthorized("no"), "credentials", "does not accept our credentials"),
         (Unreachable("no route"), "api server", "it cannot be reached: no route"),
-        (ServerError("broken"), "api server", "does not tell its version"),
+        (ServerError("broken"), "api server", "does not report its version"),
     ],
 )
 async def test_without_an_answer_there_is_one_finding(failure: ApiError, check: str, words: str) -> None:
@@ -135,7 +135,7 @@ async def test_what_is_no_api_server_is_asked_no_more(version: Any) -> None:
     server.version = version
     [(check, verdict, message)] = await not_ok(server)
     assert (check, verdict) == ("api server", Verdict.ERROR)
-    assert "does not tell its version: the answer has no gitVersion" in message
+    assert "does not report its version: the response has no gitVersion" in message
     assert server.asked == ["/version"]
 
 
@@ -152,10 +152,12 @@ async def test_other_versions_are_warned_about(version: str) -> None:
     server.version = {"gitVersion": version}
     [(check, verdict, message)] = await not_ok(server)
     assert (check, verdict) == ("api server", Verdict.WARNING)
-    assert "podium is made for 1.33 to 1.36" in message
+    assert "podium supports 1.33 to 1.36" in message
 
 
-@pytest.mark.parametrize(("ahead_s", "words"), [(60.0, "ours is 60 s behind"), (-90.0, "ours is 90 s ahead of")])
+@pytest.mark.parametrize(
+    ("ahead_s", "words"), [(60.0, "local clock is 60 s behind"), (-90.0, "local clock is 90 s ahead of")]
+)
 async def test_clocks_that_disagree_are_warned_about(ahead_s: float, words: str) -> None:
     server = Server()
     server.ahead_s = ahead_s
@@ -208,9 +210,9 @@ async def test_a_lease_that_is_held_means_standing_by_or_a_conflict() -> None:
     server.lease = held(server, 3.0)
     [(check, verdict, message)] = await not_ok(server)
     assert (check, verdict) == ("lease", Verdict.WARNING)
-    assert message == "kube-system/podium is held by other_1: podium would stand by until it ends"
+    assert message == "kube-system/podium is held by other_1: podium would stand by until the holder ends"
     [(_, _, message)] = await not_ok(server, leader_elect=False)
-    assert message == "kube-system/podium is held by other_1, and this configuration elects no leader"
+    assert message == "kube-system/podium is held by other_1, and this configuration has no leader election"
 
 
 async def test_a_lease_that_ran_out_is_nobodys() -> None:
