@@ -1,7 +1,7 @@
 """The Common Expression Language of Kubernetes device selectors, as kube-scheduler evaluates it.
 
-Pure and safe for threads: no I/O (but time zones by name), no clock. Any text gives a `Selector` or a `CompileError`,
-whatever its length and nesting; any evaluation ends.
+Pure and thread-safe: no clock, and no I/O except for reading time zones by name. Every text gives a `Selector` or a
+`CompileError`, whatever its length and nesting. Every evaluation terminates.
 """
 
 from podium.cel.devices import BoundDevice

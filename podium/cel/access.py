@@ -1,6 +1,6 @@
 """Fields, keys and indexes: `a.b`, `a[b]`, `a.?b`, `a[?b]` and `has(a.b)`.
 
-Once a value is optional, so is everything below it, and what is missing is absent instead of an error.
+Once a value is optional, so is everything selected from it, and a missing field is absent instead of an error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from podium.cel.values import NONE, NativeMap, Opaque, Optional, UInt, has_key, 
 
 
 class DomainMap(NativeMap):
-    """The attributes or capacities of a device by domain. Any domain may be asked for; unknown ones are empty."""
+    """The attributes or capacities of a device by domain. An unknown domain is an empty map, not an error."""
 
     __slots__ = ()
 
@@ -23,7 +23,7 @@ class DomainMap(NativeMap):
 def select(held: Any, key: Any) -> Any:
     """The value under a key, wrapped if `held` is optional.
 
-    Raises: EvaluationError: there is none, or `held` has no values under keys.
+    Raises: EvaluationError: the key is missing, or `held` is not a map or list.
     """
     if type(held) is Optional:
         return select_optional(held, key)
@@ -34,9 +34,9 @@ def select(held: Any, key: Any) -> Any:
 
 
 def select_optional(held: Any, key: Any) -> Optional:
-    """The value under a key as an optional value, absent if there is none.
+    """The value under a key as an optional value, absent if the key is missing.
 
-    Raises: EvaluationError: the key is of a type that the list cannot have.
+    Raises: EvaluationError: the type of the key is not valid for a list.
     """
     if type(held) is Optional:
         if not held.present:
@@ -47,7 +47,7 @@ def select_optional(held: Any, key: Any) -> Optional:
 
 
 def is_present(held: Any, key: str) -> bool:
-    """Whether there is a value under a key."""
+    """Whether a map has the key, or an optional contains such a map."""
     if type(held) is Optional:
         return bool(held.present) and is_present(held.value, key)
     if type(held) is list:
@@ -75,10 +75,10 @@ def _index(key: Any) -> int:
 
 
 class Unreadable(Opaque):
-    """What upstream makes of an optional quantity, version, address or URL that is read from a variable.
+    """The form of an optional quantity, version, address or URL that upstream has read from a variable.
 
-    It is present, but every use of it is an error: upstream takes such values apart there and cannot put them
-    together again.
+    It is present, but every use of it is an error: upstream converts such values there to a form that it cannot
+    convert back.
     """
 
     __slots__ = ()
@@ -88,7 +88,7 @@ _UNREADABLE = Optional(Unreadable())
 
 
 def as_read(value: Any) -> Any:
-    """A value as it comes out of a variable or a choice."""
+    """The value in the form that it has after being read from a variable or a conditional."""
     if type(value) is not Optional or not value.present:
         return value
     held = value.value
@@ -100,9 +100,9 @@ def as_read(value: Any) -> Any:
 
 
 def read_value(held: Optional) -> Any:
-    """The value of an optional that is present.
+    """The value of a present optional.
 
-    Raises: EvaluationError: it has been read from a variable that cannot hold it.
+    Raises: EvaluationError: it was read from a variable, and upstream cannot convert it back.
     """
     if type(held.value) is Unreadable:
         raise EvaluationError("unsupported conversion of an optional value")

@@ -1,4 +1,4 @@
-"""Finds the type of every part of an expression, and the overloads that its calls may run.
+"""Determine the type of every subexpression, and the overloads that its calls may run.
 
 Source: the type checker of cel-go 0.26.0.
 """
@@ -46,7 +46,7 @@ class Checker:
     """Checks one expression, in place.
 
     Args:
-        text: the expression, for the places of errors.
+        text: the expression, for the positions of errors.
     """
 
     def __init__(self, text: str) -> None:
@@ -54,15 +54,15 @@ class Checker:
         self._types = Substitutions()
 
     def check(self, root: Expr) -> Type:
-        """The type of the expression.
+        """Determine the type of the expression.
 
-        Raises: CompileError: the first thing that is wrong with its types.
+        Raises: CompileError: the first type error.
         """
         self._check(root, VARIABLES)
         return root.type
 
     def resolved(self, node: Expr) -> Type:
-        """The final type of a part: variables that stand for nothing are dyn."""
+        """The final type of a subexpression. Unbound type variables become dyn."""
         return self._types.resolve(node.type, unbound=DYN)
 
     def _fail(self, node: Expr, problem: str) -> CompileError:
@@ -133,7 +133,7 @@ class Checker:
         return self._types.resolve(self._field_type(node, operand, field.value, optional=True))
 
     def _function_of(self, node: Call, scope: Scope) -> Function | None:
-        """The function that is called. Of `a.b(c)` that is `a.b` if there is such a function, else the member `b`."""
+        """The called function. For `a.b(c)` it is the function `a.b` if that exists, else the member function `b`."""
         if node.target is None:
             return FUNCTIONS.get(node.function.removeprefix("."))
         prefix = qualified_name(node.target)

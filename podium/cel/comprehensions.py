@@ -1,4 +1,4 @@
-"""Loops. Each macro has a form of its own: running the general form step by step would copy the result every time."""
+"""Loops. Each macro has its own implementation, since the general form would copy the result in every step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ALL_COSTS, _EXISTS_COSTS = (2, 1), (3, 1)
 
 
 class _Failure:
-    """A bound value that could not be computed; it is not computed again."""
+    """The error of a bound value, kept so that the value is not computed again."""
 
     __slots__ = ("error",)
 
@@ -25,7 +25,7 @@ _UNSET = object()
 
 
 def elements(held: Any) -> Iterable[Any]:
-    """What a loop with one variable runs over: the elements of a list, the keys of a map.
+    """The values that a loop with one variable iterates over: the elements of a list or the keys of a map.
 
     Raises: EvaluationError.
     """
@@ -37,7 +37,7 @@ def elements(held: Any) -> Iterable[Any]:
 
 
 def pairs(held: Any) -> Iterable[tuple[Any, Any]]:
-    """What a loop with two variables runs over: indexes and elements, or keys and values.
+    """The pairs that a loop with two variables iterates over: indexes and elements, or keys and values.
 
     Raises: EvaluationError.
     """
@@ -49,7 +49,7 @@ def pairs(held: Any) -> Iterable[tuple[Any, Any]]:
 
 
 class Loop:
-    """What all loops share: what they run over and the variables they set."""
+    """The common part of all loops: the range and the iteration variables."""
 
     __slots__ = ("first", "iterated", "second", "tracked")
 
@@ -60,7 +60,7 @@ class Loop:
         self.tracked = tracked
 
     def each(self, frame: Frame) -> Iterator[None]:
-        """Set the variables, one turn after the other."""
+        """Iterate over the range and set the variables."""
         held = self.iterated(frame)
         first, second = self.first, self.second
         if second is None:
@@ -73,7 +73,7 @@ class Loop:
 
 
 def quantifier(loop: Loop, predicate: Run, deciding: bool) -> Run:
-    """`exists` (deciding: True) or `all` (False): the first deciding turn ends it, and absorbs errors before it."""
+    """`exists` (deciding: True) or `all` (False): the first deciding iteration ends it and absorbs earlier errors."""
     per_check, per_turn = _EXISTS_COSTS if deciding else _ALL_COSTS
 
     def run(frame: Frame) -> Any:
@@ -103,12 +103,12 @@ def quantifier(loop: Loop, predicate: Run, deciding: bool) -> Run:
 
 
 def _charge_exit(frame: Frame, turns: Iterator[None], per_check: int) -> None:
-    """Upstream finds out that the loop is over at the start of the next turn, if there is one."""
+    """Charge for the check that ends the loop: upstream does it at the start of the next iteration, if there is one."""
     charge(frame, 1 + (per_check if any(True for _ in turns) else 0))
 
 
 def exactly_one(loop: Loop, predicate: Run) -> Run:
-    """`exists_one`."""
+    """`exists_one`: whether the predicate holds for exactly one element."""
 
     def run(frame: Frame) -> bool:
         count = 0
@@ -139,7 +139,7 @@ def collected(loop: Loop, predicate: Run | None, element: Run, cost: int) -> Run
 
 
 def inserted_entries(loop: Loop, predicate: Run | None, key: Run, value: Run) -> Run:
-    """`transformMap`: a new map, each turn adding a value under a key."""
+    """`transformMap`: a new map. Each iteration adds a value under a key."""
 
     def run(frame: Frame) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
@@ -154,7 +154,7 @@ def inserted_entries(loop: Loop, predicate: Run | None, key: Run, value: Run) ->
 
 
 def inserted_maps(loop: Loop, predicate: Run | None, entries: Run) -> Run:
-    """`transformMapEntry`: a new map, each turn adding the entries of another one."""
+    """`transformMapEntry`: a new map. Each iteration adds the entries of another map."""
 
     def run(frame: Frame) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
@@ -170,7 +170,7 @@ def inserted_maps(loop: Loop, predicate: Run | None, entries: Run) -> Run:
 
 
 def _chosen(loop: Loop, predicate: Run | None, frame: Frame) -> Iterable[None]:
-    """The turns of a loop for which its predicate holds."""
+    """The iterations of a loop for which its predicate holds."""
     for _ in loop.each(frame):
         if loop.tracked:
             charge(frame, 2)
@@ -185,7 +185,7 @@ def _insert(found: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def bound(slot: int, result: Run) -> Run:
-    """`cel.bind`: an expression in which a name has a value, computed when it is first read."""
+    """`cel.bind`: an expression with a bound name, whose value is computed on its first read."""
 
     def run(frame: Frame) -> Any:
         frame[slot] = _UNSET
@@ -195,7 +195,7 @@ def bound(slot: int, result: Run) -> Run:
 
 
 def bound_name(slot: int, value: Run) -> Run:
-    """The name of a `cel.bind`."""
+    """A read of a name that `cel.bind` has bound."""
 
     def run(frame: Frame) -> Any:
         held = frame[slot]
@@ -214,7 +214,7 @@ def bound_name(slot: int, value: Run) -> Run:
 
 
 def repeated_name(slot: int, value: Run) -> Run:
-    """The name of what `optMap` was called on: computed once, and charged for whenever it is read."""
+    """A read of the target of `optMap`. It is computed once, and charged for on every read."""
 
     def run(frame: Frame) -> Any:
         if frame[slot] is _UNSET:

@@ -1,4 +1,4 @@
-"""A device as expressions see it."""
+"""The variable `device` of selectors."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from podium.cel.values import NativeMap
 from podium.objects.devices import Device, DeviceAttribute, DeviceCapacity
 
 _TEXT_MAX, _NAMES_MAX = 128, 200
-"""The API allows less. Where a device has more, the costs of all expressions are counted."""
+"""The API allows less than this. For a device with more, costs are counted in every expression."""
 
 
 class BoundDevice:
-    """A device whose attributes and capacities have been read once. Immutable, and good for any number of selectors.
+    """A device with parsed attributes and capacities. It is immutable and can be used with any number of selectors.
 
     Args:
-        driver: the driver of the device's slice.
-    Raises: EvaluationError: an attribute has no value, or a version or quantity that cannot be read.
+        driver: the driver of the device's ResourceSlice.
+    Raises: EvaluationError: an attribute has no value, or a version or quantity cannot be parsed.
     """
 
     __slots__ = ("is_small", "variables")

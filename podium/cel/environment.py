@@ -1,7 +1,7 @@
-"""What a device selector can name: the variable, its fields, the types and the functions.
+"""The environment of device selectors: the variable, its fields, the types and the functions.
 
 Source: k8s.io/dynamic-resource-allocation/cel and k8s.io/apiserver/pkg/cel/environment v0.36.2, for stored
-expressions, with the feature gates as they are by default.
+expressions, with the default feature gates.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ TYPE_NAMES: Final[Mapping[str, Type]] = MappingProxyType(
 
 
 def _control(name: str, signature: str) -> Overload:
-    """A function that the planner turns into something else than a call."""
+    """A function that the planner compiles to something other than a call."""
     return Overload(name, signature, lambda *_values: None)
 
 

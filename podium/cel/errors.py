@@ -1,10 +1,10 @@
-"""What goes wrong with an expression: before it runs, while it runs, and because it runs too long."""
+"""The errors of an expression: at compilation, at evaluation, and when it exceeds its cost limit."""
 
 from __future__ import annotations
 
 
 class CompileError(Exception):
-    """The expression cannot be run on any device. The message is one line and says where."""
+    """The expression is not valid. The message is one line and names the position."""
 
 
 class EvaluationError(Exception):
@@ -12,7 +12,7 @@ class EvaluationError(Exception):
 
 
 class CostLimitError(Exception):
-    """The evaluation was cancelled because it costs too much. Nothing absorbs it; it never leaves this package."""
+    """The evaluation exceeded the cost limit. Nothing absorbs this error, and it never leaves this package."""
 
 
 def no_such_overload(function: str) -> EvaluationError:

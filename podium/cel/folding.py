@@ -1,6 +1,5 @@
-"""Evaluates the constant parts of an expression before it runs: literals of lists and maps, names of types, and
-conversions such as `duration("1h")`. A conversion that fails makes the whole expression fail, even where it would
-never run.
+"""Evaluate the constant parts of an expression at compile time: list and map literals, type names, and conversions
+such as `duration("1h")`. If a conversion fails, the whole expression fails, even if it would never run that part.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an expression runs in: the device, the cost so far and its limit, and a place for each variable."""
+"""The frame of an evaluation: the device, the cost so far and its limit, and a slot for each variable."""
 
 from __future__ import annotations
 

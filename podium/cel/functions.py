@@ -1,4 +1,4 @@
-"""Functions and their overloads: how they are written down, and which overload runs for which values."""
+"""Functions and their overloads: their signatures, and the choice of the overload for the given values."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from podium.cel.values import UInt, size_of, type_of
 
 Implementation: TypeAlias = Callable[..., Any]
 Matcher: TypeAlias = Callable[[Any], bool] | None
-"""Whether a value is of a type; None if all are."""
+"""Whether a value has a type; None if every value has it."""
 CallCost: TypeAlias = Callable[[tuple[Any, ...], Any], int]
-"""What a call costs, given its arguments and its result."""
+"""The cost of a call, given its arguments and its result."""
 
 _CLASSES = {"bool": bool, "int": int, "uint": UInt, "double": float, "string": str, "bytes": bytes}
 _ANY_LIST = read_type("list(dyn)")
@@ -22,7 +22,7 @@ _SIGNATURE = re.compile(r"(?:(?P<target>[\w(), ]+?)\.)?(?P<name>[^\s(]+)\((?P<ar
 
 
 def unit_cost(_arguments: tuple[Any, ...], _result: Any) -> int:
-    """The cost of a call that takes the same time whatever its arguments are."""
+    """The cost of a call that takes constant time."""
     return 1
 
 
@@ -32,11 +32,11 @@ class Overload:
     Args:
         id: upstream's name of the overload.
         signature: `target.name(argument, argument) -> result`, or without a target. `a::b` is the function `a.b`.
-        run: takes the values of the target and the arguments; raises EvaluationError.
-        cost: what a call costs.
-        postpaid: the cost depends on the result. Other calls are charged for before they run, so that none runs that
-            costs too much.
-        loose: at run time any list will do where the signature says list of something.
+        run: the implementation; takes the target and the arguments, and raises EvaluationError.
+        cost: the cost of a call.
+        postpaid: whether the cost depends on the result. Other calls are charged before they run, so that no call
+            beyond the limit runs.
+        loose: whether at run time any list is accepted for a typed list of the signature.
     """
 
     __slots__ = ("arguments", "cost", "id", "is_member", "matchers", "name", "postpaid", "result", "run")
@@ -72,21 +72,21 @@ class Overload:
 
 
 class Function:
-    """All overloads of one name, in the order in which they are tried."""
+    """All overloads of one name, in the order of selection."""
 
     __slots__ = ("by_id", "by_value", "name", "overloads")
 
     def __init__(self, name: str, overloads: Iterable[Overload]) -> None:
         self.name = name
         self.overloads = tuple(overloads)
-        # Operators go by their values alone, whatever the checker has found.
+        # Operators choose the overload by the values alone and ignore the checker's result.
         self.by_value = name[0] in "_@!-" or name == "size"
         self.by_id = {each.id: each for each in self.overloads}
 
     def for_values(self, values: tuple[Any, ...]) -> Overload:
         """The first overload that is defined for these values.
 
-        Raises: EvaluationError: none is.
+        Raises: EvaluationError: no overload is defined for them.
         """
         for overload in self.overloads:
             if overload.accepts(values):
@@ -103,7 +103,7 @@ def table(overloads: Iterable[Overload]) -> dict[str, Function]:
 
 
 def _split(arguments: str) -> list[str]:
-    """The arguments of a signature: commas within parentheses belong to a type."""
+    """Split the arguments of a signature. Commas within parentheses belong to a type."""
     parts, depth, start = [], 0, 0
     for i, character in enumerate(arguments):
         depth += (character == "(") - (character == ")")
@@ -114,7 +114,7 @@ def _split(arguments: str) -> list[str]:
 
 
 def _matcher(expected: Type) -> Matcher:
-    """Whether a value is of a type; None where all are. Lists and maps are judged by their first element."""
+    """A function that tests values for a type; None if all match. Lists and maps are tested by their first element."""
     if expected.kind in ("dyn", "parameter"):
         return None
     name = expected.name
@@ -134,11 +134,11 @@ def _matcher(expected: Type) -> Matcher:
 
 
 def per_size(factor: float, *which: int) -> CallCost:
-    """The cost of a call that walks through some of its arguments.
+    """The cost of a call that is linear in the size of some arguments.
 
     Args:
-        factor: what a character or an element costs.
-        which: the arguments that are walked through.
+        factor: the cost of a character or an element.
+        which: the indexes of these arguments.
     """
     (first, *others) = which
 

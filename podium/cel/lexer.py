@@ -1,4 +1,4 @@
-"""The tokens of an expression. One regular expression, and no look back: the time is linear in the text."""
+"""The lexer. It uses one regular expression without backtracking, so its time is linear in the text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ END = "end of the expression"
 
 
 class Token(NamedTuple):
-    """A token. `kind` is the symbol or keyword itself, or what it is an instance of."""
+    """A token. `kind` is the symbol or keyword itself, or the class of the token, such as name or string."""
 
     kind: str
     text: str
@@ -38,7 +38,7 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens of an expression, and one for its end.
+    """Split an expression into tokens, followed by one for its end.
 
     Raises: CompileError.
     """

@@ -1,4 +1,4 @@
-"""What is wrong with an expression beyond its types: literals of mixed types, and constants that cannot be read.
+"""Check an expression beyond its types: literals of mixed types, and constants that cannot be parsed.
 
 Source: the validators that Kubernetes' environments use, and those of the strings extension of cel-go 0.26.0.
 """
@@ -19,7 +19,7 @@ _READERS: dict[str, Callable[[str], object]] = {"duration": times.parse_duration
 
 
 def check_literals(root: Expr, checker: Checker, text: str) -> None:
-    """Check a whole expression, after its types.
+    """Check a whole expression after type checking.
 
     Raises: CompileError.
     """
@@ -53,7 +53,7 @@ def _check_call(node: Call, checker: Checker) -> None:
     if node.function in _READERS and len(values) == 1 and isinstance(constants[0], str):
         _READERS[node.function](constants[0])
     elif node.function == "matches" and node.target is None and isinstance(constants[0], str):
-        # Upstream takes the text for the pattern here, and the pattern for the pattern later on.
+        # Here upstream checks the first argument, the text, as if it were the pattern. The pattern is checked later.
         regexes.pattern(constants[0])
     if node.function in regexes.PATTERN_ARGUMENT and len(values) > 1 and isinstance(constants[1], str):
         regexes.pattern(constants[1])
@@ -89,7 +89,7 @@ def _check_format(template: str, arguments: list[Expr], checker: Checker) -> Non
 
 
 def _refused(verb: str, argument: Expr, checker: Checker) -> Type | None:
-    """The type that a verb cannot stand for; %s looks into literals."""
+    """The argument's type if the verb does not accept it, else None. For %s also the elements of literals count."""
     found = checker.resolved(argument)
     if not takes(verb, found):
         return found

@@ -1,4 +1,4 @@
-"""What the text of a literal stands for."""
+"""Parse the text of literals."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _INT_DIGITS_MAX = 20
 
 
 class LiteralError(Exception):
-    """The literal stands for no value."""
+    """The literal is not valid."""
 
 
 def read_int(text: str) -> int:
-    """The value of `12` or `-0x1F`.
+    """Parse a literal such as `12` or `-0x1F`.
 
     Raises: LiteralError.
     """
@@ -28,7 +28,7 @@ def read_int(text: str) -> int:
 
 
 def read_uint(text: str) -> UInt:
-    """The value of `12u`.
+    """Parse a literal such as `12u`.
 
     Raises: LiteralError.
     """
@@ -45,7 +45,7 @@ def _integer(text: str) -> int:
 
 
 def read_float(text: str) -> float:
-    """The value of `1.5e3`.
+    """Parse a literal such as `1.5e3`.
 
     Raises: LiteralError.
     """
@@ -56,7 +56,7 @@ def read_float(text: str) -> float:
 
 
 def read_string(text: str) -> str:
-    """The value of a string literal, whatever its quotes.
+    """Parse a string literal with any kind of quotes.
 
     Raises: LiteralError.
     """
@@ -65,7 +65,7 @@ def read_string(text: str) -> str:
 
 
 def read_bytes(text: str) -> bytes:
-    """The value of a bytes literal: UTF-8, except that octal and hex escapes are single bytes.
+    """Parse a bytes literal. The result is UTF-8, except that octal and hex escapes are single bytes.
 
     Raises: LiteralError.
     """

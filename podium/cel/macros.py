@@ -1,4 +1,4 @@
-"""Macros: calls that stand for other expressions, replaced as the text is read.
+"""Macros: calls that the parser replaces by other expressions.
 
 Source: the macros of cel-go 0.26.0 and of its extensions for bindings, lists and two-variable comprehensions.
 """
@@ -27,7 +27,7 @@ _OLD_ACCUMULATOR = "__result__"
 
 
 class MacroError(Exception):
-    """The arguments of a macro are of the wrong form."""
+    """The arguments of a macro have the wrong form."""
 
     def __init__(self, position: int, problem: str) -> None:
         super().__init__(problem)
@@ -38,7 +38,7 @@ Macro: TypeAlias = Callable[[Call], Expr | None]
 
 
 def expanded(call: Call) -> Expr:
-    """What a call stands for: itself, unless it is a macro.
+    """The expansion of a call. A call that is not a macro is returned unchanged.
 
     Raises: MacroError.
     """
@@ -156,7 +156,7 @@ def _transform_map_entry(call: Call) -> Expr:
 
 
 def _binding(call: Call, name: str, value: Expr, result: Expr) -> Comprehension:
-    """A loop over nothing: its accumulator is the bound name."""
+    """A loop over an empty list whose accumulator is the bound name."""
     nothing = ListLiteral(call.position, [], frozenset())
     false = Literal(call.position, False)
     return Comprehension(call.position, nothing, UNUSED, None, name, value, false, Ident(call.position, name), result)
@@ -180,7 +180,7 @@ def _optional_flat_map(call: Call) -> Expr:
 
 
 def _on_value(call: Call, wrapped: Callable[[Expr], Expr]) -> Expr:
-    """The target is bound to a name. Upstream repeats it, so that a chain of n calls is 2^n expressions long."""
+    """Bind the target to a name. Upstream repeats the target, so that a chain of n calls gives 2^n expressions."""
     name, body = call.arguments
     if not isinstance(name, Ident):
         raise MacroError(name.position, f"{call.function}() variable name must be a simple identifier")
@@ -225,4 +225,4 @@ _MACROS: dict[tuple[str, int, bool], Macro] = {
     ("optFlatMap", 2, True): _optional_flat_map,
     ("sortBy", 2, True): _sort_by,
 }
-"""By name, number of arguments, and whether there is a target."""
+"""The macros by name, number of arguments, and whether the call has a target."""

@@ -1,4 +1,4 @@
-"""Operators that are more than calls (logic, choice, equality), literals, and calls."""
+"""Compile operators that are not plain calls (logic, conditional, equality), literals, and calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MEMBERS = frozenset({str, int, UInt, bool, float})
 
 
 def logical(terms: list[Run], deciding: bool) -> Run:
-    """`||` (deciding: True) or `&&` (False): a deciding term absorbs the errors of all others."""
+    """`||` (deciding: True) or `&&` (False). A deciding term absorbs the errors of all other terms."""
     if len(terms) == 2:
         return _logical_pair(terms[0], terms[1], deciding)
     name = _name_of(deciding)
@@ -68,7 +68,7 @@ def _name_of(deciding: bool) -> str:
 
 
 def conditional(condition: Run, when_true: Run, when_false: Run) -> Run:
-    """`condition ? when_true : when_false`."""
+    """Compile `condition ? when_true : when_false`."""
 
     def run(frame: Frame) -> Any:
         value = condition(frame)
@@ -82,7 +82,7 @@ def conditional(condition: Run, when_true: Run, when_false: Run) -> Run:
 
 
 def equal(left: Run, right: Run, constant: Any, *, tracked: bool) -> Run:
-    """`left == right`. `constant` is the value of the right side if it is known."""
+    """Compile `left == right`. `constant` is the value of the right side if it is a constant."""
 
     def run(frame: Frame) -> bool:
         found = equals(left(frame), right(frame))
@@ -114,7 +114,7 @@ def equal(left: Run, right: Run, constant: Any, *, tracked: bool) -> Run:
 
 
 def not_equal(left: Run, right: Run, *, tracked: bool) -> Run:
-    """`left != right`: true where equality is not defined."""
+    """Compile `left != right`, which is true if equality is not defined."""
 
     def run(frame: Frame) -> bool:
         values = (left(frame), right(frame))
@@ -126,7 +126,7 @@ def not_equal(left: Run, right: Run, *, tracked: bool) -> Run:
 
 
 def optional_or(held: Run, other: Run, *, unwrap: bool) -> Run:
-    """`held.or(other)` or, if it unwraps, `held.orValue(other)`: the other is evaluated only if it is needed."""
+    """`held.or(other)` or, with `unwrap`, `held.orValue(other)`. `other` is evaluated only if needed."""
 
     def run(frame: Frame) -> Any:
         value = held(frame)
@@ -140,12 +140,12 @@ def optional_or(held: Run, other: Run, *, unwrap: bool) -> Run:
 
 
 def call(function: Function, ids: list[str], arguments: list[Run], known: list[bool], *, tracked: bool) -> Run:
-    """A call.
+    """Compile a call.
 
     Args:
-        ids: the overloads that the types leave open.
-        known: for each argument whether its type leaves no doubt about its value.
-        tracked: the cost of the call counts.
+        ids: the overloads that are possible for the types.
+        known: for each argument whether every value of its static type has exactly that type at run time.
+        tracked: whether costs are counted.
     """
     overload = function.by_id[ids[0]] if len(ids) == 1 and (all(known) or not function.by_value) else None
     if tracked:
@@ -168,7 +168,7 @@ def _plain_call(run: Callable[..., Any], arguments: list[Run]) -> Run:
 
 
 def _matched_call(overload: Overload, arguments: list[Run], matchers: list[Matcher]) -> Run:
-    """A call with one or two arguments, of which only those with a matcher are looked at."""
+    """A call with one or two arguments. Only the arguments that have a matcher are tested."""
     first, *others = arguments
     match_first, *other_matchers = matchers
     run, name = overload.run, overload.name
@@ -224,7 +224,7 @@ def _tracked_call(function: Function, overload: Overload | None, arguments: list
 
 
 def is_member(value: Run, members: list[Any]) -> Run | None:
-    """`value in [1, 2]` for constants of a simple type, which costs nothing; None for other constants."""
+    """`value in [1, 2]` for constants of a simple type, which has no cost; None for other constants."""
     if any(type(each) not in _MEMBERS for each in members):
         return None
     wanted = frozenset(each for each in members if type(each) is str)
@@ -240,7 +240,7 @@ def is_member(value: Run, members: list[Any]) -> Run | None:
 
 
 def list_literal(elements: list[Run], optional: frozenset[int]) -> Run:
-    """`[a, ?b]`."""
+    """Compile a list literal such as `[a, ?b]`."""
     if not optional:
         return lambda frame: [each(frame) for each in elements]
 
@@ -266,7 +266,7 @@ def _optional(value: Any) -> Optional:
 
 
 def map_literal(entries: list[tuple[Run, Run, bool]]) -> Run:
-    """`{key: value, ?key: value}`."""
+    """Compile a map literal such as `{key: value, ?key: value}`."""
 
     def run(frame: Frame) -> dict[Any, Any]:
         found: dict[Any, Any] = {}

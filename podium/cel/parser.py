@@ -1,7 +1,7 @@
-"""Reads the text of an expression into its syntax tree. Macros are expanded on the way.
+"""Parse an expression to its syntax tree, with macros expanded.
 
-Differs: upstream counts the depth of each rule of its grammar; here the limit is on nested expressions and on the
-chain of operators and members, which differs for expressions more than 100 levels deep.
+Differs: upstream limits the depth of each grammar rule. podium limits nested expressions and chains of operators and
+members, which differs for expressions more than 100 levels deep.
 Source: the grammar of cel-go 0.26.0.
 """
 
@@ -37,7 +37,7 @@ _READERS: dict[str, Callable[[str], object]] = {
 
 
 def parse(text: str) -> Expr:
-    """The syntax tree of an expression.
+    """Parse an expression.
 
     Raises: CompileError.
     """
@@ -58,7 +58,7 @@ class _Parser:
         self._negative = False
 
     def expression(self) -> Expr:
-        """`a ? b : c` and everything that binds tighter."""
+        """Parse `a ? b : c` and everything that binds tighter."""
         self._enter()
         tree = self._binary(1)
         if self._peek().kind == "?":
@@ -70,9 +70,9 @@ class _Parser:
         return tree
 
     def expect(self, kind: str) -> Token:
-        """The next token.
+        """Consume the next token.
 
-        Raises: CompileError: it is another one.
+        Raises: CompileError: the token has another kind.
         """
         token = self._take()
         if token.kind != kind:
@@ -102,7 +102,7 @@ class _Parser:
         return True
 
     def _binary(self, lowest: int) -> Expr:
-        """Operators that bind at least as tightly as `lowest`, all of them from left to right."""
+        """Parse operators that bind at least as tightly as `lowest`. All are left-associative."""
         tree = self._operand()
         chained = 0
         while True:
@@ -122,7 +122,7 @@ class _Parser:
             tree = Call(token.position, name, None, [tree, right])
 
     def _logical(self, token: Token, left: Expr, right: Expr, *, continued: bool) -> Expr:
-        """`a && b && c` is one call, so that its length is not its depth."""
+        """Make `a && b && c` one call, so that long chains do not nest."""
         if continued and isinstance(left, Call):
             left.arguments.append(right)
             return left
@@ -139,7 +139,7 @@ class _Parser:
             raise self._fail(token.position, f"max recursion depth exceeded: {DEPTH_MAX}")
 
     def _operand(self) -> Expr:
-        """An expression without operators. Parentheses are read here: each costs few levels of Python's stack."""
+        """Parse an expression without operators. Parentheses are parsed here, to save levels of Python's stack."""
         token = self._peek()
         if token.kind in ("!", "-"):
             return self._signed(token)
@@ -158,7 +158,7 @@ class _Parser:
         return tree
 
     def _signed(self, sign: Token) -> Expr:
-        """`!!a` and `--1`: pairs of signs cancel out, and the last minus belongs to the number."""
+        """Parse `!!a` and `--1`: pairs of signs cancel out, and the last minus belongs to the number."""
         count = 0
         while self._accept(sign.kind):
             count += 1
@@ -236,7 +236,7 @@ class _Parser:
         return Ident(token.position, dot + name.text)
 
     def _is_message(self) -> bool:
-        """Whether a name goes on as `.b.c{`."""
+        """Whether a name is the start of a message literal, such as `a.b.c{`."""
         ahead = self._next
         while self._tokens[ahead].kind == "." and self._tokens[ahead + 1].kind == "name":
             ahead += 2

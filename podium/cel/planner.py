@@ -1,7 +1,7 @@
-"""Turns a checked syntax tree into closures.
+"""Compile a checked syntax tree to closures.
 
-A planner tracks costs or does not; without, an expression runs about twice as fast.
-Source: what costs how much is cel-go 0.26.0's cost tracker as Kubernetes configures it.
+A planner either tracks costs or does not. Without tracking, an expression runs about twice as fast.
+Source: the costs are those of cel-go 0.26.0's cost tracker as Kubernetes configures it.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _DEVICE_PATH_MAX = 3
 
 
 class Planner:
-    """Plans one expression.
+    """Compiles one expression.
 
     Args:
-        tracked: the closures count costs.
-        distrusts: values may be of other types than the checker has found.
+        tracked: whether the closures count costs.
+        distrusts: whether values may have other types than the checker determined.
     """
 
     def __init__(self, *, tracked: bool, distrusts: bool) -> None:
@@ -53,7 +53,7 @@ class Planner:
         self.slots = FIRST_SLOT
 
     def plan(self, node: Expr) -> Run:
-        """The expression as a closure."""
+        """Compile the expression to a closure."""
         match node:
             case Literal(value=value):
                 return lambda _frame: value
@@ -115,7 +115,7 @@ class Planner:
         return operators.call(FUNCTIONS[node.function], node.overloads, arguments, known, tracked=self._tracked)
 
     def _constant(self, node: Call) -> Run | None:
-        """A call that always gives the same, made once: `quantity("1Gi")`. One that fails is made where it stands."""
+        """Evaluate a constant call such as `quantity("1Gi")` once, at compile time. A failing call stays in place."""
         if self._tracked or node.function not in _CONSTRUCTORS or node.target is not None:
             return None
         values = tuple(each.value for each in node.arguments if isinstance(each, Literal))
@@ -145,7 +145,7 @@ class Planner:
         return run
 
     def _special(self, node: Call) -> Run | None:
-        """Calls that do not evaluate all of their arguments, or not in the way of others."""
+        """Compile calls that do not evaluate all of their arguments, or evaluate them in a special way."""
         name = node.function
         if name in ("_&&_", "_||_"):
             return operators.logical([self.plan(each) for each in node.arguments], name == "_||_")
@@ -162,7 +162,7 @@ class Planner:
         return None
 
     def _branch(self, node: Expr) -> Run:
-        """A branch of a choice. A name there is not charged for itself."""
+        """Compile a branch of a conditional. Reading a name there has no cost."""
         run = self.plan(node)
         return self._charged(run, -1) if _is_attribute(node) and not _is_choice(node) else run
 
@@ -193,7 +193,7 @@ class Planner:
         return self._charged_if_present(self._charged(run, cost), node.type)
 
     def _charged_if_present(self, run: Run, of_type: Type) -> Run:
-        """A step into a value is charged for, unless it is optional and there is nothing."""
+        """Charge for a selection, unless it is optional and the value is absent."""
         if not self._tracked or not is_optional(of_type):
             return self._charged(run, 1)
 
@@ -236,7 +236,7 @@ class Planner:
         return comprehensions.bound(slot, self.plan(node.result))
 
     def _loop(self, node: Comprehension, loop: comprehensions.Loop) -> Run:
-        """The loop of a macro, recognized by how it computes its accumulator."""
+        """Compile the loop of a macro, recognized by its accumulator step."""
         step = node.step
         assert isinstance(step, Call)
         if step.function in ("_&&_", "_||_"):
@@ -259,7 +259,7 @@ class Planner:
         return self._charged(comprehensions.collected(loop, test, element, cost), 1)
 
     def _element(self, appended: Expr) -> tuple[Run, int]:
-        """What a turn appends to a list, and what appending costs."""
+        """The value that an iteration appends to a list, and the cost of appending it."""
         if isinstance(appended, ListLiteral):
             return self.plan(appended.elements[0]), _LIST_COST + 2
         assert isinstance(appended, Literal)
@@ -283,7 +283,7 @@ def _selection(operand: Run, field: str) -> Run:
 
 
 def _is_attribute(node: Expr) -> bool:
-    """Whether it is a name, or a part of something: those are charged for as one."""
+    """Whether the expression is a name or a selection. A chain of these is charged once."""
     match node:
         case Ident():
             return True
@@ -299,7 +299,7 @@ def _is_choice(node: Expr) -> bool:
 
 
 def _is_known(found: Type) -> bool:
-    """Whether all values of the type are of that very type."""
+    """Whether every value of this static type has exactly this type at run time."""
     return found.kind not in _DYNAMIC and all(map(_is_known, found.parameters))
 
 

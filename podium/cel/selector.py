@@ -1,7 +1,7 @@
-"""Device selectors: compiling an expression once, and asking it about devices.
+"""Device selectors: compile an expression once, and evaluate it for devices.
 
-Differs: an expression compiles in any number of threads at once; upstream lets one thread wait for the other. What a
-single value may hold is bounded, see `values.SIZE_MAX`; upstream allocates what an expression asks for.
+Differs: several threads may compile the same expression at once; upstream lets them wait for one another. The size of
+a value is limited by `values.SIZE_MAX`; upstream has no limit.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ class Selector:
             raise CompileError("the expression nests too deeply") from None
 
     def _plan(self, *, tracked: bool) -> tuple[Run, int]:
-        """The expression as a closure that counts costs or does not, and the size of its frames."""
+        """Compile the expression to a closure, with or without costs. Also returns the size of its frames."""
         found = self._planned.get(tracked)
         if found is None:
             found = self._planned[tracked] = _planned(self._tree, tracked=tracked)
         return found
 
     def matches(self, device: BoundDevice) -> bool:
-        """Whether the selector chooses a device.
+        """Whether the selector selects a device.
 
-        Raises: EvaluationError: the expression has no value for it, one that is no bool, or costs too much.
+        Raises: EvaluationError: the expression fails, gives a value other than a bool, or exceeds the cost limit.
         """
         if self._dear or not device.is_small:
             return self.evaluate(device)[0]
         return self._run(device, 0, tracked=False)[0]
 
     def evaluate(self, device: BoundDevice, cost_limit: int = COST_LIMIT) -> tuple[bool, int]:
-        """Whether the selector chooses a device, and what that has cost.
+        """Whether the selector selects a device, and the cost of the evaluation.
 
         Raises: EvaluationError.
         """
@@ -86,16 +86,16 @@ class Selector:
 
 @functools.lru_cache(maxsize=_CACHED_MAX)
 def compile_selector(text: str) -> Selector:
-    """The selector that a text stands for, compiled once.
+    """Compile a selector. Results are cached.
 
-    Raises: CompileError: it is not remembered.
+    Raises: CompileError: errors are not cached.
     """
     return Selector(text)
 
 
 def _compiled(text: str) -> Expr:
     if not text.isascii():
-        # What is no character in JSON (half of a pair of surrogates) is the replacement character to upstream.
+        # Upstream's JSON decoder replaces lone surrogates by the replacement character.
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     try:
         tree = parse(text)
@@ -119,9 +119,9 @@ def _planned(tree: Expr, *, tracked: bool) -> tuple[Run, int]:
 
 
 def _may_lie(node: Expr) -> bool:
-    """Whether the value may be of another type than the checker has found.
+    """Whether the value may have another type than the checker determined.
 
-    `dyn(1).orValue("a")` is 1, and an optional of an optional loses one of them when it is read from a variable.
+    `dyn(1).orValue("a")` is 1, and an optional of an optional loses one level when it is read from a variable.
     """
     if is_optional(node.type) and is_optional(node.type.parameters[0]):
         return True
@@ -131,13 +131,13 @@ def _may_lie(node: Expr) -> bool:
 
 
 def _may_be_dear(tree: Expr) -> bool:
-    """Whether an evaluation may reach the cost limit with a device as the API allows it."""
+    """Whether an evaluation may reach the cost limit with a device of the size that the API allows."""
     nodes = walk(tree)
     return sum(map(_weight, nodes)) > _WEIGHT_MAX or any(map(_repeats_or_grows, nodes))
 
 
 def _weight(node: Expr) -> int:
-    """How much there is to look at in a part of the expression: 1, and more for large constants."""
+    """The weight of a node in the cost estimate: 1, and more for large constants."""
     if not isinstance(node, Literal):
         return 1
     return 1 + (len(node.value) // _TEXT_WEIGHT if isinstance(node.value, (str, bytes)) else _held(node.value))

@@ -11,12 +11,12 @@ ACCUMULATOR = "@result"
 UNUSED = "#unused"
 """The iteration variable of a loop that only binds its accumulator."""
 TARGET = "@target"
-"""What `optMap` was called on. No expression can name any of these."""
+"""The target of `optMap`. No expression can contain any of these names."""
 
 
 @dataclass(slots=True)
 class Node:
-    """What all expressions have. `position` counts code points from the start of the text."""
+    """The base of all nodes. `position` counts code points from the start of the text."""
 
     position: int
     type: Type = field(default=ERROR, init=False)
@@ -31,7 +31,7 @@ class Literal(Node):
 
 @dataclass(slots=True)
 class Ident(Node):
-    """A name. `constant` is set by the checker where the name stands for a type."""
+    """A name. The checker sets `constant` if the name denotes a type."""
 
     name: str
     constant: Any = field(default=None, init=False)
@@ -49,7 +49,7 @@ class Select(Node):
 
 @dataclass(slots=True)
 class Call(Node):
-    """A function call; operators are functions. `overloads` are the ids that may apply."""
+    """A function call; operators are functions. `overloads` are the ids of the possible overloads."""
 
     function: str
     target: Expr | None
@@ -90,9 +90,9 @@ class MessageLiteral(Node):
 
 @dataclass(slots=True)
 class Comprehension(Node):
-    """A loop: what the macros `all`, `exists`, `map`, `filter` and others stand for.
+    """A loop, the expansion of the macros `all`, `exists`, `map`, `filter` and others.
 
-    While `condition` holds, `step` gives the next value of the accumulator, which `result` reads in the end.
+    While `condition` holds, `step` computes the next value of the accumulator. At the end `result` reads it.
     """
 
     iterated: Expr

@@ -1,4 +1,4 @@
-"""The types of CEL as values, and how they are written."""
+"""CEL types as values, and their notation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Type(NamedTuple):
-    """A type. Equal types are equal tuples; `kind` says which rules of the checker apply."""
+    """A type. Equal types are equal tuples. `kind` selects the rules of the checker."""
 
     kind: str
     name: str
@@ -40,12 +40,12 @@ AUTHORIZER, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK, DECISION = (
 
 
 def list_of(element: Type) -> Type:
-    """The type of lists."""
+    """The type of lists of an element type."""
     return Type("list", "list", (element,))
 
 
 def map_of(key: Type, value: Type) -> Type:
-    """The type of maps."""
+    """The type of maps with these types of keys and values."""
     return Type("map", "map", (key, value))
 
 
@@ -65,7 +65,7 @@ def parameter(name: str) -> Type:
 
 
 def is_optional(candidate: Type) -> bool:
-    """Whether it is the type of values that may be absent."""
+    """Whether this is an optional type."""
     return candidate.kind == "opaque" and candidate.name == "optional_type"
 
 
@@ -80,7 +80,7 @@ _TOKEN = re.compile(r"\w+|[(),]")
 
 @functools.cache
 def read_type(text: str) -> Type:
-    """A type as signatures write it: `map(K, list(int))`. A single capital letter is a type variable."""
+    """Parse a type of a signature, such as `map(K, list(int))`. A single capital letter is a type variable."""
     tokens = _TOKEN.findall(text)
     found = _read(tokens)
     assert not tokens, f"{text}: not a type"

@@ -1,4 +1,4 @@
-"""Which types may stand where others are expected, and what type variables stand for."""
+"""Assignability of types, and the substitutions of type variables."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _PARAMETRIC = frozenset({"opaque", "list", "map"})
 
 
 def is_dynamic(candidate: Type) -> bool:
-    """Whether values of any type may be behind it."""
+    """Whether values of this static type may have any type at run time."""
     return candidate.kind in _DYNAMIC
 
 
 class Substitutions:
-    """What each type variable stands for. Failed attempts leave no trace.
+    """The bindings of type variables. A failed attempt changes no binding.
 
-    Cost: an attempt costs as much as the types are large, however many variables there are.
+    Cost: linear in the size of the types, independent of the number of variables.
     """
 
     def __init__(self) -> None:
@@ -32,11 +32,11 @@ class Substitutions:
         return Type("parameter", f"_var{self._variables}")
 
     def assignable(self, left: Type, right: Type) -> bool:
-        """Whether the types agree; if they do, their variables are bound so that they do."""
+        """Whether the types are compatible. If so, their type variables are bound accordingly."""
         return self.all_assignable((left,), (right,))
 
     def all_assignable(self, left: tuple[Type, ...], right: tuple[Type, ...]) -> bool:
-        """Whether the types agree one by one."""
+        """Whether the types are compatible pair by pair."""
         self._journal.clear()
         if self._all(left, right):
             return True
@@ -48,7 +48,7 @@ class Substitutions:
         return False
 
     def resolve(self, target: Type, *, unbound: Type | None = None) -> Type:
-        """The type with its variables replaced; those that stand for nothing by `unbound`, if that is given."""
+        """The type with its variables replaced. Unbound variables are replaced by `unbound`, if given."""
         bound = self._bound.get(target)
         if bound is not None:
             return self.resolve(bound, unbound=unbound)
@@ -59,7 +59,7 @@ class Substitutions:
         return target._replace(parameters=tuple(self.resolve(each, unbound=unbound) for each in target.parameters))
 
     def instantiated(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
-        """The types of a signature with new variables for its own."""
+        """The types of a signature with fresh type variables."""
         names: dict[Type, Type] = {}
         return tuple(self._renamed(each, names) for each in types)
 
@@ -94,7 +94,7 @@ class Substitutions:
         return left == right
 
     def _substitutes(self, candidate: Type, variable: Type) -> tuple[bool, bool]:
-        """Whether the variable can stand for the candidate, and whether it stood for something before."""
+        """Whether the variable can be bound to the candidate, and whether it was bound before."""
         if candidate == variable:
             return True, True
         bound = self._bound.get(variable)
@@ -127,7 +127,7 @@ class Substitutions:
 
 
 def most_general(left: Type, right: Type) -> Type:
-    """Of two types that agree the one that says less."""
+    """The more general of two compatible types."""
     return left if _less_specific(left, right) else right
 
 
@@ -148,5 +148,5 @@ def _less_specific(left: Type, right: Type) -> bool:
 
 
 def unwrapped(candidate: Type) -> tuple[Type, bool]:
-    """The type behind an optional one, and whether it is optional."""
+    """The value type of an optional type, and whether the type is optional."""
     return (candidate.parameters[0], True) if is_optional(candidate) else (candidate, False)

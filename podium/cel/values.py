@@ -1,7 +1,7 @@
-"""The values of CEL, and when two of them are equal.
+"""CEL values and their equality.
 
-bool, int, float, str, bytes, None, list and dict are themselves; a dict keeps its bool keys as `BoolKey`. Whoever
-holds a value must not change it.
+bool, int, float, str, bytes, None, list and dict represent themselves. A dict stores bool keys as `BoolKey`. Values
+are shared and must not be changed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class UInt(int):
 
 
 class BoolKey:
-    """A bool as the key of a dict, where True and 1 would be one key."""
+    """A bool as the key of a dict, since True and 1 would be the same key."""
 
     __slots__ = ("value",)
 
@@ -52,7 +52,7 @@ TRUE_KEY, FALSE_KEY = BoolKey(True), BoolKey(False)
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """A moment, in nanoseconds since 1970. The offset from UTC shows only when it is written."""
+    """A time in nanoseconds since 1970. The offset from UTC matters only for formatting."""
 
     ns: int
     offset_s: int = field(default=0, compare=False)
@@ -61,7 +61,7 @@ class Timestamp:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A length of time."""
+    """A duration in nanoseconds."""
 
     ns: int
     TYPE: ClassVar[Type] = DURATION
@@ -69,7 +69,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class TypeValue:
-    """A type as a value: what `type(x)` gives."""
+    """A type as a value, the result of `type(x)`."""
 
     named: Type
     TYPE: ClassVar[Type] = TYPE
@@ -90,20 +90,20 @@ NONE = Optional(None, present=False)
 
 
 class NativeMap(dict[Any, Any]):
-    """A map of the device, not of the expression. Its keys are strings; no other key is in it, whatever its type."""
+    """A map of the device, not of the expression. Its keys are strings, and keys of other types are never found."""
 
     __slots__ = ()
 
 
 class Opaque:
-    """A value of one of Kubernetes' own types. Compared with any other type on its right, it is an error."""
+    """A value of one of Kubernetes' own types. Comparing it with another type on the right side is an error."""
 
     __slots__ = ()
     TYPE: ClassVar[Type]
     IS_HASHABLE: ClassVar[bool] = True
-    """Whether upstream can look it up in a map."""
+    """Whether upstream can use it as a map key."""
     IS_NATIVE: ClassVar[bool] = False
-    """Whether an optional value of the type survives being read from a variable upstream."""
+    """Whether upstream can read an optional value of this type from a variable."""
 
     def equals(self, other: Any) -> bool:
         """Whether a value of the same class is equal to this one."""
@@ -118,7 +118,7 @@ _MAP_TYPE = read_type("map(dyn, dyn)")
 
 
 def type_of(value: Any) -> Type:
-    """The type of a value; of lists, maps and optionals without what they hold."""
+    """The type of a value. For lists, maps and optionals without the types of their content."""
     found = _TYPES.get(type(value))
     if found is not None:
         return found
@@ -131,7 +131,7 @@ def type_name(value: Any) -> str:
 
 
 def equals(left: Any, right: Any) -> bool | None:
-    """Whether two values are equal; None if their types do not define it. Values of other types differ."""
+    """Whether two values are equal; None if their types do not define equality. Values of different types differ."""
     kind = type(left)
     if kind is str or kind is bool or kind is bytes or kind is Timestamp or kind is Duration:
         return type(right) is kind and bool(left == right)
@@ -153,7 +153,7 @@ def equals(left: Any, right: Any) -> bool | None:
 
 
 def equal_numbers(left: float, right: Any) -> bool:
-    """Whether a number equals a value. Integers are compared with doubles as doubles."""
+    """Whether a number equals a value. Integers and doubles are compared as doubles."""
     if type(right) is float:
         return bool(right == left) if type(left) is float else float(left) == right
     if type(right) is int or type(right) is UInt:
@@ -178,7 +178,7 @@ def _equal_optionals(left: Optional, right: Any) -> bool | None:
 
 
 def key_of(value: Any) -> Any:
-    """A value as the key of a dict; None if it cannot be one."""
+    """The dict key for a value; None if it cannot be a key."""
     kind = type(value)
     if kind is str or kind is int or kind is UInt:
         return value
@@ -190,7 +190,7 @@ def key_of(value: Any) -> Any:
 def has_key(held: dict[Any, Any], value: Any) -> bool:
     """Whether a map has a key.
 
-    Raises: EvaluationError: upstream cannot look for values of this type.
+    Raises: EvaluationError: upstream cannot look up values of this type.
     """
     place = key_of(value)
     if place is not None:
@@ -201,7 +201,7 @@ def has_key(held: dict[Any, Any], value: Any) -> bool:
 
 
 def assert_hashable(value: Any) -> None:
-    """Refuse what upstream cannot look up in a map or a set.
+    """Refuse a value that upstream cannot look up in a map or a set.
 
     Raises: EvaluationError.
     """
@@ -210,12 +210,12 @@ def assert_hashable(value: Any) -> None:
 
 
 def from_key(key: Any) -> Any:
-    """The value that the key of a dict stands for."""
+    """The value for a dict key."""
     return key.value if type(key) is BoolKey else key
 
 
 def is_zero(value: Any) -> bool:
-    """Whether it is the value of its type that `optional.ofNonZeroValue` takes for absent."""
+    """Whether this is the zero value of its type, which `optional.ofNonZeroValue` makes absent."""
     kind = type(value)
     if kind is Timestamp:
         return bool(value.ns == YEAR_ONE_S * NANOSECONDS)
@@ -227,7 +227,7 @@ def is_zero(value: Any) -> bool:
 
 
 def size_of(value: Any) -> int:
-    """What the cost of functions goes by: the length of what has one, 1 otherwise."""
+    """The size of a value for the cost of functions: its length if it has one, else 1."""
     if isinstance(value, (str, bytes, list, dict)):
         return len(value)
     if type(value) is Optional and value.present:
@@ -236,7 +236,7 @@ def size_of(value: Any) -> int:
 
 
 def int64(number: int) -> int:
-    """The number, if it is an int.
+    """Check that a number is in the range of int.
 
     Raises: EvaluationError.
     """
@@ -246,7 +246,7 @@ def int64(number: int) -> int:
 
 
 def uint64(number: int) -> UInt:
-    """The number as a uint.
+    """Convert a number to uint.
 
     Raises: EvaluationError.
     """
@@ -259,7 +259,7 @@ YEAR_ONE_S, YEAR_9999_S = -62135596800, 253402300799
 
 
 def timestamp(ns: int, offset_s: int = 0) -> Timestamp:
-    """A moment of the years 1 to 9999.
+    """Create a timestamp of the years 1 to 9999.
 
     Raises: EvaluationError.
     """
@@ -269,7 +269,7 @@ def timestamp(ns: int, offset_s: int = 0) -> Timestamp:
 
 
 def duration(ns: int) -> Duration:
-    """A length of time of at most 2^63 nanoseconds.
+    """Create a duration of at most 2^63 nanoseconds.
 
     Raises: EvaluationError.
     """
@@ -289,9 +289,9 @@ def double_to_int(number: float) -> int:
 
 
 def bounded(value: Any) -> Any:
-    """A string or list that an expression has built.
+    """Check the size of a string or list that an expression has built.
 
-    Raises: EvaluationError: it is larger than any that may be looked at.
+    Raises: EvaluationError: the value is larger than `SIZE_MAX`.
     """
     if len(value) > SIZE_MAX:
         raise EvaluationError(f"a value of size {len(value)} is larger than the limit of {SIZE_MAX}")

@@ -16,7 +16,7 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (
         "--authentication-kubeconfig",
         "authentication_kubeconfig",
-        {"default": "", "help": "Credentials to review tokens with; by default podium's own."},
+        {"default": "", "help": "The kubeconfig for TokenReviews. By default podium's own credentials."},
     ),
     (
         "--authentication-skip-lookup",
@@ -26,7 +26,7 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
             "is_flag": False,
             "flag_value": True,
             "default": False,
-            "help": "Do not look up, in the API server, whose client certificates are believed.",
+            "help": "Do not read the client certificate authorities from the API server.",
         },
     ),
     (
@@ -37,23 +37,23 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
             "is_flag": False,
             "flag_value": True,
             "default": True,
-            "help": "Start though that lookup fails. [true]",
+            "help": "Do not fail if that lookup fails. [true]",
         },
     ),
     (
         "--authentication-token-webhook-cache-ttl",
         "authentication_token_cache_s",
-        {"default": "10s", "callback": duration, "help": "How long a verdict about a token holds. [10s]"},
+        {"default": "10s", "callback": duration, "help": "How long the result of a TokenReview is cached. [10s]"},
     ),
     (
         "--client-ca-file",
         "client_ca_file",
-        {"default": "", "help": "Whose client certificates are believed, instead of that lookup."},
+        {"default": "", "help": "The file of client certificate authorities, instead of that lookup."},
     ),
     (
         "--authorization-kubeconfig",
         "authorization_kubeconfig",
-        {"default": "", "help": "Credentials to review access with; by default podium's own."},
+        {"default": "", "help": "The kubeconfig for SubjectAccessReviews. By default podium's own credentials."},
     ),
     (
         "--authorization-always-allow-paths",
@@ -61,32 +61,32 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         {
             "default": "/healthz,/readyz,/livez",
             "callback": lambda _, __, text: tuple(filter(None, text.split(","))),
-            "help": "Paths for everybody, with commas. [/healthz,/readyz,/livez]",
+            "help": "Paths that need no authorization, comma-separated. [/healthz,/readyz,/livez]",
         },
     ),
     (
         "--authorization-webhook-cache-authorized-ttl",
         "authorized_cache_s",
-        {"default": "10s", "callback": duration, "help": "How long a permission holds. [10s]"},
+        {"default": "10s", "callback": duration, "help": "How long an allowed request is cached. [10s]"},
     ),
     (
         "--authorization-webhook-cache-unauthorized-ttl",
         "unauthorized_cache_s",
-        {"default": "10s", "callback": duration, "help": "How long a refusal holds. [10s]"},
+        {"default": "10s", "callback": duration, "help": "How long a denied request is cached. [10s]"},
     ),
 )
 _FIELDS = tuple(field for _, field, _ in _OPTIONS)
 
 
 def door_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a command that serves endpoints."""
+    """Add the options of authentication and authorization to a command that serves endpoints."""
     for flag, field, settings in reversed(_OPTIONS):
         command = click.option(flag, field, **settings)(command)
     return command
 
 
 def take_doors(given: dict[str, Any]) -> AccessOptions:
-    """Take these options out of what was given."""
+    """Remove these options from the command's parameters and return them as a value."""
     from podium.service.serving import AccessOptions
 
     return AccessOptions(**{field: given.pop(field) for field in _FIELDS})

@@ -1,4 +1,4 @@
-"""The option `--requests`: what a replica takes, as NAME=AMOUNT with commas."""
+"""The option `--requests`: the requests of a replica, as comma-separated NAME=AMOUNT."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _HUGE_PAGES: Final = re.compile(r"hugepages-[0-9]+[KMGTPE]i")
 
 
 def amounts_of(text: str) -> dict[str, str]:
-    """The amounts by resource.
+    """Parse the amounts, by resource.
 
     Raises:
-        FieldError: a resource is none that containers can ask for, is named twice, or its amount is no amount.
+        FieldError: containers cannot request a resource, a resource is named twice, or an amount is not valid.
     """
     amounts: dict[str, str] = {}
     for part in text.split(","):

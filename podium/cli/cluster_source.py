@@ -1,4 +1,4 @@
-"""Where the objects of a question come from: files, or an API server. Read here, judged elsewhere."""
+"""Read the objects of a question from files or from an API server. This module decides nothing about them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _PAGE = 500
 
 
 def objects_in(names: Sequence[str]) -> list[Found]:
-    """The objects in files.
+    """Read the objects in files.
 
     Raises:
         click.ClickException: a file cannot be read.
-        ManifestError: what is in it cannot.
+        ManifestError: the content of a file cannot be parsed.
     """
     return [each for name in names for each in read_objects(files.content(name), name)]
 
@@ -35,10 +35,10 @@ def objects_in(names: Sequence[str]) -> list[Found]:
 def objects_of_cluster(
     kubeconfig: str | None, context: str | None, resources: Sequence[ResourceType[Any]]
 ) -> list[Found]:
-    """The objects of a running cluster, as it has them now.
+    """List the objects of a running cluster.
 
     Raises:
-        click.ClickException: the cluster cannot be reached, or refuses.
+        click.ClickException: the cluster cannot be reached, or denies the request.
     """
 
     async def fetch() -> list[Found]:
@@ -81,7 +81,7 @@ async def _listed(session: ApiSession, resource: ResourceType[Any]) -> list[Mani
 
 
 def warn_of_missing(kinds: Collection[str]) -> None:
-    """Say on standard error which kinds the answer depends on that the files have nothing of."""
+    """Warn on standard error about kinds that the answer depends on and that the files do not contain."""
     if not kinds:
         return
     plural = ",".join(sorted(kinds))

@@ -36,7 +36,7 @@ from podium.config import effective as as_effective
 
 @click.group()
 def command() -> None:
-    """Check configuration files, show what they amount to, or show the defaults."""
+    """Check configuration files, show their effective form, or show the defaults."""
 
 
 @command.command()
@@ -45,7 +45,7 @@ def command() -> None:
 @feature_gates_option
 @output_option()
 def check(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...], output: str) -> None:
-    """Say whether FILE is a configuration that podium can run; exit 1 and every error where it is not."""
+    """Check whether podium can run with FILE. If not, print every error and exit with 1."""
     if output != TEXT:
         verdict = _verdict(file, plugins, feature_gates)
         print_value(verdict, output)
@@ -62,7 +62,7 @@ def check(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...], 
 
 
 def _verdict(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) -> dict[str, Any]:
-    """What `check` says, for programs."""
+    """The result of `check` for programs."""
     try:
         good = usable(file, plugins, feature_gates)
     except BadConfiguration as refused:
@@ -79,7 +79,7 @@ def _verdict(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...
 
 
 def _described(extender: Extender) -> str:
-    """What the extender is asked, without what may be secret in its URL."""
+    """What the extender is called for. Parts of its URL that may be secret are left out."""
     from podium.framework.cycle.extenders import name_of
 
     verbs = {
@@ -103,8 +103,8 @@ def _described(extender: Extender) -> str:
 def effective(files: tuple[Path, ...], output: str, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) -> None:
     """Print each FILE as podium understands it: defaults filled in, plugins merged, in kube-scheduler's shape.
 
-    As yaml, the errors of refused files go to standard error and the exit status is 1. As json, every file has a line
-    of its own: {"file", "ok", "errors", "effective"}. Text is the same as yaml.
+    With yaml, the errors of invalid files go to standard error and the exit status is 1. With json, each file gets one
+    line: {"file", "ok", "errors", "effective"}. Text is the same as yaml.
     """
     gates, registry = gates_of(feature_gates), registry_of(found_plugins(plugins))
     read = [_Read.of(file, registry, gates) for file in files]
@@ -119,7 +119,7 @@ def effective(files: tuple[Path, ...], output: str, plugins: tuple[str, ...], fe
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A file: its configuration, or its errors, bare and as lines that name the file."""
+    """One file: its configuration, or its errors, both plain and as lines that name the file."""
 
     file: Path
     config: KubeSchedulerConfiguration | None
@@ -143,7 +143,7 @@ class _Read:
 @command.command()
 @output_option(YAML)
 def defaults(output: str) -> None:
-    """Print the configuration that podium runs with when it is given none. Text is the same as yaml."""
+    """Print the configuration that podium runs with by default. Text is the same as yaml."""
     config = default_configuration()
     if output == JSON:
         print_value(as_effective(config), output)

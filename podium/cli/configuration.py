@@ -1,4 +1,4 @@
-"""The configuration of a command: file and plugins, read together; every error shown with its field, every warning."""
+"""Read a command's configuration file together with its plugins, and show every error and warning with its field."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NOTHING_SAID = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
 
 
 class BadConfiguration(click.ClickException):
-    """The file or a plugin cannot be used; shows every reason, one a line."""
+    """The file or a plugin cannot be used. Every reason is shown on a line of its own."""
 
     exit_code = EXIT_BAD_CONFIGURATION
 
@@ -46,14 +46,14 @@ class BadConfiguration(click.ClickException):
         super().__init__("\n".join(lines))
 
     def show(self, file: object = None) -> None:
-        """Print the reasons as they are."""
+        """Print the reasons without a prefix."""
         del file
         click.echo(self.message, err=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """A configuration that podium can run, the plugins there are by name, and what to warn about."""
+    """A configuration that podium can run, the available plugins by name, and the warnings."""
 
     config: KubeSchedulerConfiguration
     plugins: Mapping[str, type[Plugin]]
@@ -61,43 +61,43 @@ class Usable:
 
 
 def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option `--plugin` of every command that schedules."""
+    """Add the option `--plugin` to a command that schedules."""
     option = click.option(
         "--plugin",
         "plugins",
         multiple=True,
         metavar="REFERENCE",
-        help="A plugin of yours, module:Class or path/file.py:Class; the configuration enables it. Repeatable.",
+        help="A custom plugin, module:Class or path/file.py:Class. The configuration enables it. Repeatable.",
     )
     return option(command)
 
 
 def feature_gates_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option `--feature-gates` of every command that reads a configuration to run it, or to show it."""
+    """Add the option `--feature-gates` to a command that runs or shows a configuration."""
     option = click.option(
         "--feature-gates",
         "feature_gates",
         multiple=True,
         metavar="NAME=BOOL,...",
-        help="Features to switch on or off, as kube-scheduler names them. Repeatable.",
+        help="Feature gates to turn on or off, by kube-scheduler's names. Repeatable.",
     )
     return option(command)
 
 
 def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options `--kubeconfig` and `--master` of every command that stands where the scheduler runs."""
-    master = click.option("--master", help="The API server's address, in place of the kubeconfig's.")
+    """Add the options `--kubeconfig` and `--master` to a command that connects as the scheduler does."""
+    master = click.option("--master", help="The address of the API server; overrides the kubeconfig.")
     kubeconfig = click.option(
-        "--kubeconfig", help="Credentials for the API server; by default those of the pod podium runs in."
+        "--kubeconfig", help="The kubeconfig for the API server. By default the service account of podium's pod."
     )
     return kubeconfig(master(command))
 
 
 def gates_of(values: Sequence[str]) -> ConfigGates:
-    """What `--feature-gates` asks for.
+    """Parse `--feature-gates`.
 
     Raises:
-        BadConfiguration: a gate is unknown, locked, or not to be had.
+        BadConfiguration: a gate is unknown, is locked, or is not supported.
     """
     try:
         return parse_feature_gates(values)
@@ -109,7 +109,7 @@ def read(path: Path, registry: PluginRegistry = IN_TREE_PLUGINS, gates: ConfigGa
     """Load and validate a file.
 
     Raises:
-        BadConfiguration: it cannot be read, or it is not valid.
+        BadConfiguration: the file cannot be read, or is not valid.
     """
     try:
         return load_file(path, registry, gates)
@@ -127,15 +127,15 @@ def usable(
     to_run: bool = True,
     change: Change = lambda config: config,
 ) -> Usable:
-    """Read a configuration, or take the defaults, together with the plugins it may enable.
+    """Read a configuration, or take the defaults, together with the plugins that it may enable.
 
     Args:
-        feature_gates: as given to `--feature-gates`.
-        to_run: a daemon is to run with it; otherwise only what bears on decisions counts.
-        change: what the command line has to say about what was read.
+        feature_gates: the values of `--feature-gates`.
+        to_run: whether a daemon will run with it. If not, only fields that influence decisions are checked.
+        change: applies command-line options to the configuration that was read.
 
     Raises:
-        BadConfiguration: a plugin or feature cannot be had, the file is not valid, or asks for what podium cannot do.
+        BadConfiguration: a plugin or feature is not available, or the file is not valid or not supported by podium.
     """
     gates = gates_of(feature_gates)
     plugins = found_plugins(references)
@@ -154,9 +154,9 @@ def usable(
 
 
 def not_constructed(good: Usable) -> tuple[str, ...]:
-    """Why plugins cannot be constructed with the args that the configuration gives them, a line for each.
+    """Construct every plugin with its configured args, and return one line for each failure.
 
-    Nothing else runs them before a daemon does: an unknown field, or a constructor that fails, would show only then.
+    Without this, an unknown field or a failing constructor would show only when a daemon starts.
     """
     from podium.cluster import Snapshot
     from podium.framework.contract.status import PluginError
@@ -175,10 +175,10 @@ def not_constructed(good: Usable) -> tuple[str, ...]:
 
 
 def found_plugins(references: Sequence[str]) -> Mapping[str, type[Plugin]]:
-    """The plugins there are, in-tree and others, by name.
+    """Find all in-tree and custom plugins, by name.
 
     Raises:
-        BadConfiguration: one cannot be had.
+        BadConfiguration: a plugin cannot be loaded.
     """
     try:
         return discover(references)
@@ -187,5 +187,5 @@ def found_plugins(references: Sequence[str]) -> Mapping[str, type[Plugin]]:
 
 
 def registry_of(plugins: Mapping[str, type[Plugin]]) -> PluginRegistry:
-    """What the configuration has to know of the plugins: the extension points of each."""
+    """The extension points of each plugin, for validating the configuration."""
     return {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in plugins.items()}}

@@ -1,4 +1,4 @@
-"""`podium demo`: the scheduler at work on an embedded API server, and what it did."""
+"""`podium demo`: run the scheduler against an embedded API server and show the result."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ _EXIT_INTERRUPTED = 130
 
 
 @click.command()
-@click.option("--nodes", default=50, show_default=True, help="How many nodes, at least 5.")
-@click.option("--pods", default=500, show_default=True, help="How many pods that fit, at most 10 per node.")
+@click.option("--nodes", default=50, show_default=True, help="The number of nodes, at least 5.")
+@click.option("--pods", default=500, show_default=True, help="The number of pods that fit, at most 10 per node.")
 @output_option()
-@click.option("--seed", default=0, show_default=True, help="Which nodes and pods: the same number, the same cluster.")
+@click.option("--seed", default=0, show_default=True, help="The same seed gives the same nodes and pods.")
 @click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), default=120.0, show_default=True)
 @click.option("--config", type=click.Path(path_type=Path), help="Schedule with this configuration's first profile.")
 @plugin_option
 def command(
     nodes: int, pods: int, output: str, seed: int, timeout_s: float, config: Path | None, plugins: tuple[str, ...]
 ) -> None:
-    """Schedule pods on the nodes of an embedded API server, and show how it went.
+    """Schedule pods on the nodes of an embedded API server, and show the result.
 
-    The API server runs in a process of its own; the pods, and three more that fit on no node, are created before the
-    scheduler starts. The time is taken from the moment when the scheduler has seen all of them to the moment when the
-    API server reports the last binding. Limits on requests in the configuration are lifted.
+    The API server runs in a separate process. The pods, and three more that fit on no node, are created before the
+    scheduler starts. The measured time begins when the scheduler has seen all pods and ends when the API server
+    reports the last binding. Request rate limits in the configuration are ignored.
 
-    Exits 0 if every pod that can fit is bound and the three others are reported unschedulable. With --output json or
-    yaml, standard output has nothing but that.
+    Exits with 0 if every pod that can fit is bound and the three others are reported unschedulable. With --output json
+    or yaml, standard output contains only that document.
     """
     _check_sizes(nodes, pods)
     from podium.cli.demo_run import Plan
@@ -115,16 +115,16 @@ def _show(outcome: Outcome, console: Console) -> None:
     from podium.cli.demo_summary import lines
 
     console.print()
-    # Of where the page goes: the console would take any terminal it can find, such as that of the input.
+    # The width of standard output: the console would use any terminal it finds, such as that of standard input.
     width = get_terminal_size().columns
     for line in lines(outcome, width, ascii_only=console.options.ascii_only):
         console.print(line, soft_wrap=True)
 
 
 def _log_warnings_only(console: Console) -> None:
-    """Keep the daemon's everyday lines off the page; print the others above the progress, not through it.
+    """Hide the daemon's info lines, and print warnings above the progress display.
 
-    Where the page goes to a file it is left to itself, and warnings go to standard error.
+    If standard output is a file, warnings go to standard error instead.
     """
     shown = console if console.is_terminal else Console(stderr=True, highlight=False)
     configure_logging(form="console", stream=cast(BinaryIO, _Lines(shown)))
@@ -132,7 +132,7 @@ def _log_warnings_only(console: Console) -> None:
 
 
 class _Lines:
-    """A stream of bytes that ends up on a console."""
+    """A byte stream that writes to a console."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -143,8 +143,8 @@ class _Lines:
         return len(line)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: `write` does not buffer."""
 
     def isatty(self) -> bool:
-        """No colours of the log's own."""
+        """Return False, so that the log adds no colours."""
         return False

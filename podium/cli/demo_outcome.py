@@ -1,4 +1,4 @@
-"""What came of a demo, read off the API server's own objects: values only, nothing is printed here."""
+"""The result of a demo, computed from the API server's objects. This module prints nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 @dataclass(frozen=True, slots=True)
 class NodeUse:
-    """How full one node is: the pods' requests as shares of its allocatable, 1.0 for all of it."""
+    """How full one node is: the pods' requests as fractions of its allocatable resources, from 0 to 1."""
 
     name: str
     zone: str
@@ -28,11 +28,11 @@ class NodeUse:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the API server says at the end.
+    """The state in the API server at the end.
 
-    Attributes: ``pods``, how many were made that can fit; ``bound``, how many of those have a node; ``unbound``, the
-    names of the others; ``unschedulable``, name and reason of each pod reported so; ``misjudged``, the names of the
-    pods that cannot fit and have a node, or no word that they do not fit.
+    Attributes: ``pods``, how many pods were created that can fit; ``bound``, how many of them have a node;
+    ``unbound``, the names of the others; ``unschedulable``, name and reason of each pod reported unschedulable;
+    ``misjudged``, the names of the pods that cannot fit and have a node or were not reported unschedulable.
     """
 
     nodes: tuple[NodeUse, ...]
@@ -45,12 +45,12 @@ class Outcome:
 
     @property
     def is_success(self) -> bool:
-        """Whether every pod that can fit is bound, and each that cannot is reported unschedulable."""
+        """Whether every pod that can fit is bound, and every other pod is reported unschedulable."""
         return not self.unbound and not self.misjudged
 
     @property
     def pods_per_s(self) -> float:
-        """Bound pods by duration."""
+        """The number of bound pods per second."""
         return self.bound / self.duration_s if self.duration_s else 0.0
 
     def summary(self) -> dict[str, int | float]:
@@ -66,7 +66,7 @@ class Outcome:
 
 
 def judge(nodes: Sequence[Node], pods: Sequence[Pod], unplaceable: Collection[str], duration_s: float) -> Outcome:
-    """Count and compare.
+    """Compare the pods with what was expected of them.
 
     Args:
         unplaceable: the names of the pods that fit on no node.
@@ -90,7 +90,7 @@ def judge(nodes: Sequence[Node], pods: Sequence[Pod], unplaceable: Collection[st
 
 
 def why_unschedulable(pod: Pod) -> str | None:
-    """The message of the pod's condition, None where it is bound or has not been reported as unschedulable."""
+    """The message of the pod's PodScheduled condition. None if the pod is bound or not reported unschedulable."""
     condition = pod.status.condition("PodScheduled")
     if pod.node_name or condition is None or condition.reason != "Unschedulable":
         return None
@@ -98,7 +98,7 @@ def why_unschedulable(pod: Pod) -> str | None:
 
 
 def pods_per_zone(nodes: Sequence[NodeUse]) -> list[tuple[str, int, int]]:
-    """Zone, its nodes and the pods on them, by zone."""
+    """For each zone its name, its number of nodes and its number of pods, sorted by name."""
     sizes = Counter(node.zone for node in nodes)
     pods: Counter[str] = Counter()
     for node in nodes:

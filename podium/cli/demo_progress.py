@@ -1,4 +1,4 @@
-"""How far the demo has come: a live bar on a terminal, a plain line every second anywhere else."""
+"""The progress of the demo: a live bar on a terminal, otherwise a plain line every second."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Rate(ProgressColumn):
     """Steps per second since the stage began."""
 
     def render(self, task: Task) -> Text:
-        """The rate, once there is one."""
+        """Show the rate once it is known."""
         elapsed_s = task.finished_time if task.finished else task.elapsed
         if not elapsed_s or not task.completed or task.total == 1:
             return Text("")
@@ -26,7 +26,7 @@ class _Rate(ProgressColumn):
 
 
 class LiveProgress:
-    """One bar per stage, redrawn on the loop a few times a second; no thread takes time from what is measured."""
+    """One bar per stage. The event loop redraws it, since a thread would take time from the measured scheduler."""
 
     def __init__(self, console: Console) -> None:
         columns = (
@@ -50,12 +50,12 @@ class LiveProgress:
         self._bars.stop()
 
     def begin(self, what: str, total: int) -> None:
-        """Add a bar."""
+        """Add a bar for a new stage."""
         self._stage, self._total = self._bars.add_task(what, total=total), total
         self._bars.refresh()
 
     def advance(self, done: int) -> None:
-        """Move the newest bar."""
+        """Advance the newest bar."""
         assert self._stage is not None
         self._bars.update(self._stage, completed=done)
         now_s = time.monotonic()
@@ -82,12 +82,12 @@ class PlainProgress:
         pass
 
     def begin(self, what: str, total: int) -> None:
-        """Say what begins."""
+        """Print that a stage begins."""
         self._what, self._total, self._written_s = what, total, time.monotonic()
         self._console.print(what if total == 1 else f"{what}: 0/{total}")
 
     def advance(self, done: int) -> None:
-        """Say how far it is, if that was not said a moment ago."""
+        """Print the progress, at most once a second."""
         now_s = time.monotonic()
         if self._total > 1 and (done == self._total or now_s - self._written_s >= _LINE_S):
             self._written_s = now_s

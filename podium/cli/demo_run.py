@@ -1,6 +1,6 @@
-"""One run of the demo: an API server, pods made on it, the scheduler at work on them, and what came of it.
+"""One run of the demo: start an API server, create pods, run the scheduler, and collect the result.
 
-Everything goes over HTTP; what is counted is what the API server says, not what the scheduler believes.
+Everything goes over HTTP. The counts come from the API server, not from the scheduler.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _POD_COLLECTION = "/api/v1/namespaces/default/pods"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run. The pods ask for the configuration's first profile."""
+    """What to run. The pods use the configuration's first profile."""
 
     nodes: int
     pods: int
@@ -48,26 +48,26 @@ class Plan:
 
 
 class Progress(Protocol):
-    """Who is told how far the run has come."""
+    """The display of the run's progress."""
 
     def begin(self, what: str, total: int) -> None:
-        """A new stage, of so many steps."""
+        """Begin a stage with this number of steps."""
 
     def advance(self, done: int) -> None:
-        """So many of the stage's steps are done."""
+        """Report how many of the stage's steps are done."""
 
 
 class StoppedEarlyError(Exception):
-    """The scheduler was asked to stop before it was done."""
+    """The scheduler received a signal before all pods were decided on."""
 
 
 async def run(plan: Plan, progress: Progress) -> Outcome:
     """Run the demo.
 
     Raises:
-        StoppedEarlyError: by SIGINT or SIGTERM, while scheduling.
-        ServerError: the API server did not start, or has ended.
-        ExceptionGroup: of what `App.run` raises.
+        StoppedEarlyError: SIGINT or SIGTERM arrived while scheduling.
+        ServerError: the API server did not start, or ended.
+        ExceptionGroup: holds the exceptions of `App.run`.
     """
     clock = SystemClock()
     progress.begin("starting an API server", 1)
@@ -94,7 +94,7 @@ async def run(plan: Plan, progress: Progress) -> Outcome:
 
 
 def _unhindered(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
-    """No limit on requests, so that the demo shows podium's speed, and nobody to compete with for the lead."""
+    """Remove rate limits, so that the demo shows podium's speed, and leader election: there is only one replica."""
     return replace(
         config,
         client_connection=replace(config.client_connection, qps=-1.0),
@@ -120,7 +120,7 @@ async def _create(pods: list[dict[str, Any]], session: ApiSession, progress: Pro
 async def _schedule(
     app: App, watcher: Watcher, session: ApiSession, process: anyio.abc.Process, timeout_s: float
 ) -> None:
-    """Let the scheduler work until every pod is bound or reported, or the time is over."""
+    """Run the scheduler until every pod is bound or reported unschedulable, or the timeout expires."""
     informers = InformerSet(session, clock=watcher.clock, random=Random())
     informers.informer(PODS).add_handler(watcher)
 
@@ -148,11 +148,11 @@ async def _schedule(
 
 @dataclass(slots=True)
 class Watcher:
-    """Counts pods as the API server reports them bound or unschedulable, and reads the clock.
+    """Counts the pods that the API server reports bound or unschedulable, and measures the time.
 
     Args:
         unplaceable: the names of the pods that fit nowhere.
-        pods: how many there are beside them.
+        pods: the number of all other pods.
     """
 
     unplaceable: frozenset[str]
@@ -168,36 +168,36 @@ class Watcher:
 
     @property
     def duration_s(self) -> float:
-        """From the start to the last binding of a pod that can fit, or to the stop where one is missing."""
+        """The time from the start to the last binding of a pod that can fit, or to the stop if a binding is missing."""
         if self._started_s is None or self._ended_s is None:
             return 0.0
         return self._ended_s - self._started_s
 
     def start(self) -> None:
-        """The scheduler has seen the pods and begins."""
+        """Start the clock: the scheduler has seen the pods and begins."""
         self._started_s = self.clock.monotonic()
         self.progress.begin("binding pods", self.pods)
 
     def stop(self) -> None:
-        """All is done, or the time is over: the scheduler may end."""
+        """Stop the clock and let the scheduler end."""
         self.is_stopped = True
         if self._ended_s is None:
             self._ended_s = self.clock.monotonic()
 
     def on_add(self, new: Pod, /) -> None:
-        """Nothing is bound yet when the watch begins."""
+        """Do nothing: no pod is bound yet when the watch begins."""
         self._look_at(new)
 
     def on_update(self, old: Pod, new: Pod, /) -> None:
-        """A pod was bound, came to run, or was found not to fit."""
+        """Count a pod that was bound or reported unschedulable."""
         del old
         self._look_at(new)
 
     def on_delete(self, old: Pod, /) -> None:
-        """Nobody deletes a pod in the demo."""
+        """Do nothing: the demo deletes no pods."""
 
     def on_broken(self, broken: BrokenObject, /) -> None:
-        """The demo makes no such pods."""
+        """Do nothing: the demo creates no unreadable pods."""
 
     def _look_at(self, pod: Pod) -> None:
         name = pod.metadata.name

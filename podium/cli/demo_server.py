@@ -1,6 +1,6 @@
-"""The demo's API server: a sandbox in a process of its own, so that it and the scheduler do not share one loop.
+"""The demo's API server: a sandbox in a separate process, so that it does not share the scheduler's event loop.
 
-It ends when its standard input does, which happens even when the demo is killed outright.
+The process ends when its standard input is closed. The kernel closes it even if the demo is killed with SIGKILL.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _STOP_S_MAX = 5.0
 
 
 class ServerError(Exception):
-    """The sandbox's process did not come up, or has ended."""
+    """The sandbox's process did not start, or ended."""
 
 
 @asynccontextmanager
 async def server_process(nodes: int, seed: int) -> AsyncIterator[tuple[Path, anyio.abc.Process]]:
-    """A sandbox with so many nodes, for as long as the block lasts: its kubeconfig and its process.
+    """Run a sandbox with this number of nodes during the block; yields its kubeconfig and its process.
 
     Raises:
-        ServerError: it does not come up.
+        ServerError: the process does not start.
     """
-    # A session of its own: Ctrl-C is for the demo, which still needs the server to finish what is under way.
+    # A new session, so that Ctrl-C reaches only the demo, which needs the server until its bindings are finished.
     process = await anyio.open_process(
         [sys.executable, "-m", "podium.cli.demo_server", f"--nodes={nodes}", f"--seed={seed}"],
         stdin=PIPE,
@@ -73,7 +73,7 @@ async def _end(process: anyio.abc.Process) -> None:
 async def _serve(nodes: int, seed: int) -> None:
     from podium.sandbox import Sandbox, serve
 
-    # Made here and not by the demo, so that it goes away however the demo ends.
+    # Created here and not by the demo, so that it is deleted however the demo ends.
     with TemporaryDirectory(prefix="podium-demo-") as directory:
         kubeconfig = Path(directory) / "kubeconfig"
 
@@ -83,13 +83,13 @@ async def _serve(nodes: int, seed: int) -> None:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(partial(serve, 0, nodes, kubeconfig, seed=seed, started=tell))
-            # Nothing is ever written to it, so it becomes readable when it ends.
+            # Nothing is ever written to standard input, so it becomes readable only at its end.
             await anyio.wait_readable(sys.stdin)
             tasks.cancel_scope.cancel()
 
 
 def main() -> None:
-    """Tell where the kubeconfig is, and serve until standard input ends."""
+    """Print the path of the kubeconfig, and serve until standard input ends."""
     parser = argparse.ArgumentParser(prog="podium.cli.demo_server")
     parser.add_argument("--nodes", type=int, required=True)
     parser.add_argument("--seed", type=int, required=True)

@@ -1,4 +1,4 @@
-"""The demo's last page: where the pods went, how full the nodes are, and why some pods have none."""
+"""The summary of a demo: where the pods were bound, how full the nodes are, and why some pods have no node."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _NUMBER_WIDTH = 8
 
 
 def lines(outcome: Outcome, width: int, *, ascii_only: bool = False) -> Iterator[Text]:
-    """The summary, line by line; none is longer than the width, or 60 where that is less.
+    """The lines of the summary. None is longer than the width, or than 60 if the width is less.
 
     Args:
-        ascii_only: the output takes no block characters.
+        ascii_only: the output cannot show block characters.
     """
     width = min(max(width, _WIDTH_MIN), _WIDTH_MAX)
     page = _Page(width, ascii_only=ascii_only)
@@ -39,9 +39,9 @@ def lines(outcome: Outcome, width: int, *, ascii_only: bool = False) -> Iterator
 
 
 def failure(outcome: Outcome, timeout_s: float) -> str:
-    """What went wrong, naming the pods.
+    """A sentence that says what went wrong and names the pods.
 
-    A pod that cannot fit and is bound is the work of a configuration that leaves out the plugin which would say so.
+    A pod that cannot fit is bound only if the configuration disables the plugin that would reject it.
     """
     parts = []
     if outcome.unbound:
@@ -55,7 +55,7 @@ def failure(outcome: Outcome, timeout_s: float) -> str:
 
 
 def bar(share: float, width: int, *, ascii_only: bool = False) -> str:
-    """A bar for a share of 0 to 1, exact to an eighth of a character; padded to the width."""
+    """A bar for a fraction from 0 to 1, exact to an eighth of a character and padded to the width."""
     eighths = round(min(max(share, 0.0), 1.0) * width * 8)
     if share > 0:
         eighths = max(eighths, 1)
@@ -107,7 +107,7 @@ class _Page:
 
     def extremes(self, nodes: Sequence[NodeUse]) -> Iterator[Text]:
         by_cpu = sorted(nodes, key=lambda node: (-node.cpu, -node.memory, node.name))
-        # No node twice where there are few of them.
+        # If there are few nodes, do not list one twice.
         emptiest = by_cpu[_EXTREMES:][-_EXTREMES:]
         yield from self._heading("Fullest and emptiest nodes")
         yield self._two_bars(" " * _NODE_WIDTH, _TITLES)
@@ -132,7 +132,7 @@ class _Page:
         yield Text(text, "bold")
 
     def _two_bars(self, label: str, cells: Sequence[tuple[str, float]]) -> Text:
-        """One row: the label, and for cpu and for memory a number and a bar, or a title over the bars."""
+        """One row with the label, and for cpu and memory a number with a bar, or the title of the column."""
         room = (self._width - len(label)) // 2 - _NUMBER_WIDTH
         row = Text(label)
         for (text, share), colour in zip(cells, (_CPU, _MEMORY), strict=True):
@@ -147,7 +147,7 @@ class _Page:
 
 
 def _why(message: str) -> str:
-    """The message without its end on preemption: these pods fit on no node even if it is empty."""
+    """The message without its part on preemption, which cannot help: these pods do not fit even on an empty node."""
     return _AFTER_FILTERS.sub("", message)
 
 

@@ -1,4 +1,4 @@
-"""`podium doctor`: whether podium would run with this configuration on this cluster, and what to do if not."""
+"""`podium doctor`: check whether podium can run with this configuration on this cluster, and advise if not."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def command(
     output: str,
     **leader_election: Any,
 ) -> None:
-    """Check credentials, rights, versions, configuration and clocks, and say what to do.
+    """Check credentials, permissions, versions, configuration and clocks, and advise what to do.
 
-    Exits with 0 if podium would run, warnings or not, and with 1 if it would not. Changes nothing.
+    Exits with 0 if podium can run, even with warnings, and with 1 if it cannot. Changes nothing.
     """
     from podium.daemon.doctor import Report
 
@@ -58,13 +58,13 @@ def command(
         good = usable(config, plugins, feature_gates, change=lambda found: with_options(found, leader_election))
     except BadConfiguration as error:
         for line in error.message.splitlines():
-            report.fail("configuration", line, "correct the field; `podium config check` shows them all too")
+            report.fail("configuration", line, "correct the field; `podium config check` lists these errors too")
     else:
         for warning in good.warnings:
-            report.warn("configuration", warning, "leave the field out, or live with it")
+            report.warn("configuration", warning, "remove the field, or accept this behaviour")
         problems = not_constructed(good)
         for problem in problems:
-            report.fail("plugins", problem, "correct the plugin or its args, or take it out of the configuration")
+            report.fail("plugins", problem, "correct the plugin or its args, or remove it from the configuration")
         if not problems:
             report.ok("configuration", ", ".join(profile.scheduler_name for profile in good.config.profiles))
         event_loop.run(partial(_examine, report, good, kubeconfig, master))

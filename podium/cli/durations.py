@@ -1,4 +1,4 @@
-"""Durations on the command line, as Go writes them."""
+"""Durations on the command line, in Go's format."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from podium.config import parse_duration
 
 
 def duration(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
-    """Seconds, from text such as 15s or 1m30s; the callback of an option. Raises: click.BadParameter."""
+    """Option callback that converts a text such as 15s or 1m30s to seconds. Raises: click.BadParameter."""
     if text is None:
         return None
     try:

@@ -1,7 +1,7 @@
-"""How a command ends that cannot go on: with one line on standard error and exit status 1, never with a traceback.
+"""End a command that cannot continue with one line on standard error and exit status 1, never with a traceback.
 
-Owns the causes that any command may meet: an input that is too much for the memory or the stack, an output that takes
-no more. A reader that closed its end of a pipe is no fault: the command ends without a word, with 1, too.
+Owns the causes that any command may meet: an input that exceeds the memory or the stack, and an output that cannot be
+written. If the reader of a pipe has closed it, the command ends with 1 as well, but prints nothing.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Final, TextIO
 EXIT_FAILED: Final = 1
 
 _OF_OUTPUT: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EPIPE})
-"""What writing to standard output may meet. Files have names, and their errors are reported where they are read."""
+"""Errors of writing to standard output. Errors of named files are reported where the files are opened."""
 
 
 @contextlib.contextmanager
 def in_one_line() -> Iterator[None]:
-    """Run a command; everything it has printed is out at the end, or the exit status says that it is not."""
+    """Run a command and flush its output. If the output cannot be written, the exit status is 1."""
     try:
         try:
             yield
@@ -52,7 +52,7 @@ def _fail(reason: str) -> None:
 
 
 def _give_up(stream: TextIO | None) -> None:
-    """What is still to be written to a stream that fails goes nowhere, or the interpreter would complain at its end."""
+    """Discard what a failing stream still buffers. Otherwise the interpreter prints an error when it exits."""
     try:
         _flush(stream)
     except OSError:

@@ -1,4 +1,4 @@
-"""`podium estimate`: how many replicas has a cluster room for, and what limits them?"""
+"""`podium estimate`: how many replicas fit into a cluster, and what limits them?"""
 
 from __future__ import annotations
 
@@ -31,20 +31,24 @@ _GATE_NAMES = {
 
 
 @click.command()
-@click.option("-f", "--cluster", "clusters", multiple=True, metavar="FILE", help="Objects of a cluster. Repeatable.")
-@click.option("--kubeconfig", help="Ask a running cluster; by default with the usual kubeconfig.")
+@click.option(
+    "-f", "--cluster", "clusters", multiple=True, metavar="FILE", help="The objects of a cluster. Repeatable."
+)
+@click.option("--kubeconfig", help="The kubeconfig of a running cluster. By default the same as kubectl's.")
 @click.option("--context", help="The context of the kubeconfig.")
-@click.option("--cases", metavar="FILE", help="Answer recorded cases, one JSON object a line.")
-@click.option("--workload", metavar="FILE", help="A pod, or something with a pod template: what replicas need.")
-@click.option("--requests", metavar="NAME=AMOUNT,...", help="What a replica requests, such as cpu=500m,memory=1Gi.")
-@click.option("-n", "--namespace", default="default", show_default=True, help="Whose quotas bound --requests.")
-@click.option("--cluster-object", metavar="FILE", help="Karmada's Cluster: answer as its general estimator, too.")
+@click.option("--cases", metavar="FILE", help="Answer recorded cases, one JSON object per line.")
+@click.option("--workload", metavar="FILE", help="A pod, or a workload with a pod template, that defines a replica.")
+@click.option("--requests", metavar="NAME=AMOUNT,...", help="The requests of a replica, such as cpu=500m,memory=1Gi.")
+@click.option(
+    "-n", "--namespace", default="default", show_default=True, help="The namespace of --requests, for quotas."
+)
+@click.option("--cluster-object", metavar="FILE", help="A Karmada Cluster object; adds the general estimate.")
 @click.option(
     "--models-semantics",
     type=click.Choice(["current", "v1.17", "v1.11"]),
     default="current",
     show_default=True,
-    help="The last Karmada release whose reading of resource models counts.",
+    help="Interpret resource models as Karmada did up to this release.",
 )
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="ResourceQuotaEstimate.")
 @click.option(
@@ -52,10 +56,10 @@ _GATE_NAMES = {
     type=click.Choice(["parity", "accurate"]),
     default="parity",
     show_default=True,
-    help="Karmada's own number, or what podium would bind.",
+    help="Karmada's own number, or the number that podium would bind.",
 )
-@click.option("--explain", is_flag=True, help="Show for each node how many fit, and what limits them.")
-@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if none fits.")
+@click.option("--explain", is_flag=True, help="Show for each node how many replicas fit and what limits them.")
+@click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if no replica fits.")
 @output_option()
 def command(
     clusters: tuple[str, ...],
@@ -73,20 +77,20 @@ def command(
     tells_by_status: bool,
     output: str,
 ) -> None:
-    """Say how many replicas a cluster has room for, as Karmada's replica estimators do.
+    """Estimate how many replicas fit into a cluster, as Karmada's replica estimators do.
 
     \b
     podium estimate --workload deployment.yaml --explain
     kubectl get nodes,pods,quota -A -o yaml | podium estimate -f - --requests cpu=500m,memory=1Gi
 
-    Without --workload and --requests a replica takes no more than a pod's place.
+    Without --workload and --requests a replica takes only a pod slot.
 
-    In accurate mode the scheduler's own filters count, pods that wait take their place first, and nobody is preempted.
+    In accurate mode the scheduler's filters decide. Pending pods are placed first, and no pod is preempted.
 
     \b
     podium estimate --cases FILE
 
-    answers recorded cases: a member cluster's objects, and a question in the shapes of work.karmada.io.
+    This answers recorded cases: the objects of a member cluster, and a question in the types of work.karmada.io.
     """  # noqa: D301
     click.get_current_context().with_resource(ending_at_once())
     from podium.engine.errors import ClusterError
@@ -128,7 +132,7 @@ def command(
 
 
 def gates_of(text: str) -> Gates:
-    """What `--feature-gates` asks for, of the gates that Karmada's estimator server has.
+    """Parse `--feature-gates`, which takes the gates of Karmada's estimator server.
 
     Raises:
         click.UsageError: a gate is unknown, or neither true nor false.
@@ -147,7 +151,7 @@ def gates_of(text: str) -> Gates:
 
 
 def _question(workload: str | None, requests: str | None, namespace: str) -> tuple[ReplicaRequirements | None, Pod]:
-    """What a replica needs, and a pod such as it would be."""
+    """The requirements of a replica, and a pod that the replica would be."""
     from podium.cli.estimate_source import workload_in
     from podium.estimator.accurate import replica_of
     from podium.estimator.requirements import ReplicaRequirements
@@ -170,7 +174,7 @@ def _question(workload: str | None, requests: str | None, namespace: str) -> tup
 
 
 def _kinds(mode: str, gates: Gates) -> Sequence[ResourceType[Any]]:
-    """What has to be read of a running cluster."""
+    """The kinds to list in a running cluster."""
     from podium.estimator.quota import RESOURCE_QUOTAS
     from podium.objects import resource_types
 
@@ -234,7 +238,7 @@ def _general(
     models_semantics: str,
     replicas: int,
 ) -> dict[str, Any]:
-    """The general estimate, what Karmada makes of both, and the grades of the nodes as they are now."""
+    """The general estimate, Karmada's combination of both estimates, and the present grades of the nodes."""
     from podium.cli.estimate_source import member_of
     from podium.estimator.general import ModelsSemantics, general_replicas
     from podium.estimator.grades import default_models, fault_of, grade_nodes
@@ -272,7 +276,7 @@ def _cluster_in(name: str) -> Cluster:
         cluster = msgspec.convert(found[0], Cluster)
     except msgspec.ValidationError as error:
         raise EstimateError(f"{name}: {error}") from error
-    # As Karmada's API server has it, whose webhook does this before it looks for faults.
+    # Karmada's webhook standardises the models before it validates them.
     models = standardised(cluster.spec.resource_models)
     return msgspec.structs.replace(cluster, spec=msgspec.structs.replace(cluster.spec, resource_models=models))
 

@@ -1,4 +1,4 @@
-"""The objects of an estimate, from manifests or recorded cases, as the estimator wants them."""
+"""Convert manifests and recorded cases to the objects that the estimator takes."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _KINDS: Mapping[tuple[str, str], ResourceType[Any]] = {(each.group, each.kind): 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A pod such as the workload makes, and the name of its priority class."""
+    """A pod made from the workload's template, and the name of its priority class."""
 
     pod: Pod
     priority_class_name: str
 
 
 def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", *, is_accurate: bool = False) -> MemberCluster:
-    """The member cluster of these objects.
+    """Build a member cluster from these objects.
 
     Args:
-        is_accurate: whether replicas can be tried out on it.
+        is_accurate: whether the cluster must support accurate estimates.
 
     Raises:
-        ManifestError: one cannot be read.
+        ManifestError: an object cannot be read.
     """
     found = []
     for manifest in manifests:
@@ -62,16 +62,16 @@ def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", *, is_accu
 
 
 def admitted(found: Iterable[Found]) -> list[Manifest]:
-    """The objects, their gaps filled as an API server does."""
+    """The objects with the defaults that an API server fills in."""
     manifests = [each.manifest for each in found]
     admission = Admission(manifests)
     return [admission.admit(each, resource) if (resource := resource_of(each)) else each for each in manifests]
 
 
 def cluster_for(store: ObjectStore, replica: Pod) -> tuple[Cluster, list[Pod]]:
-    """The cluster as the scheduler sees it, and the pods that wait in it.
+    """The cluster as the scheduler sees it, and its pending pods.
 
-    Whatever scheduler the replica and the waiting pods name, podium's defaults decide on them.
+    podium's default profile decides on the replica and the pending pods, whatever scheduler they name.
 
     Raises:
         ClusterError: an object cannot be read.
@@ -86,10 +86,10 @@ def cluster_for(store: ObjectStore, replica: Pod) -> tuple[Cluster, list[Pod]]:
 
 
 def workload_in(name: str) -> Workload:
-    """The workload in a file: a pod, or something with a pod template.
+    """Read the workload in a file: a pod, or an object with a pod template.
 
     Raises:
-        ManifestError: there is no such thing in it, or more than one.
+        ManifestError: the file contains no workload, or more than one.
     """
     asked, others = asked_pod(list(read_objects(files.content(name), name)), name)
     metadata = {**(asked.manifest.get("metadata") or {}), "ownerReferences": []}

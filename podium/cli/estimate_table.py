@@ -1,4 +1,4 @@
-"""An estimate as a person reads it: a line for each node where that was asked for, then the number."""
+"""An estimate as text for people: a line for each node if requested, then the number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDTH_PIPED = 200
 
 
 def print_answer(answer: Mapping[str, Any]) -> None:
-    """Print to standard output; what is piped is not cut to the width of a terminal."""
+    """Print to standard output. Output to a pipe is not cut to the width of a terminal."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=_WIDTH_PIPED)
@@ -25,8 +25,8 @@ def print_answer(answer: Mapping[str, Any]) -> None:
     console.print(Text.assemble((f"{answer['replicas']:,}", "bold green"), " replicas fit"))
     if "general_replicas" in answer:
         for count, whose in (
-            (answer["general_replicas"], "by the Cluster's summary and models"),
-            (answer["merged_replicas"], "is what Karmada goes by"),
+            (answer["general_replicas"], "fit by the Cluster's summary and models"),
+            (answer["merged_replicas"], "is the number that Karmada uses"),
         ):
             console.print(Text.assemble((f"{count:,}", "bold"), f" {whose}"))
     if "allocatable_modelings" in answer:
@@ -36,7 +36,7 @@ def print_answer(answer: Mapping[str, Any]) -> None:
 
 
 def _nodes(nodes: list[Mapping[str, Any]]) -> Table:
-    """The nodes that take most first."""
+    """A table of the nodes, sorted by the number of replicas they take, descending."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("NODE", overflow="fold")
     table.add_column("REPLICAS", justify="right")

@@ -1,4 +1,4 @@
-"""`podium estimator serve`: the replica estimator that Karmada's scheduler asks."""
+"""`podium estimator serve`: the replica estimator that Karmada's scheduler calls."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 _PORT_MAX = 65535
-_FEW_REQUESTS = "a member is asked for one list and one watch of each kind, at once"
+_FEW_REQUESTS = "a member gets only one list and one watch request for each kind"
 _WITHOUT_EFFECT = {
     "kube_api_qps": _FEW_REQUESTS,
     "kube_api_burst": _FEW_REQUESTS,
-    "parallelism": "an estimate is one pass over columns, and members are answered in turn",
+    "parallelism": "an estimate is one pass over arrays, and requests are answered one after the other",
 }
 
 
@@ -32,7 +32,7 @@ def _without_effect(name: str) -> str:
 
 
 def _address(_: click.Context, parameter: click.Parameter, text: str) -> tuple[str, int] | None:
-    """Host and port; None for nowhere."""
+    """Option callback that splits an address into host and port; None for an empty address."""
     if not text:
         return None
     host, colon, port = text.rpartition(":")
@@ -43,27 +43,27 @@ def _address(_: click.Context, parameter: click.Parameter, text: str) -> tuple[s
 
 @click.group()
 def command() -> None:
-    """Serve replica estimates to Karmada, for many member clusters at once."""
+    """Serve replica estimates of many member clusters to Karmada."""
 
 
 @command.command()
-@click.option("--kubeconfig", metavar="FILE", help="A member, or with its contexts many.")
-@click.option("--context", "contexts", multiple=True, help="A context that is a member of that name. Repeatable.")
-@click.option("--kubeconfig-dir", metavar="DIR", help="A folder of kubeconfigs, each a member of its name; followed.")
-@click.option("--cluster-name", help="The name of the only member, in place of its context's.")
-@click.option("--master", help="The API server's address, in place of the kubeconfig's.")
-@click.option("--cases", metavar="FILE", help="Recorded cases as members, to try it out.")
-@click.option("--bind-address", default="0.0.0.0", show_default=True, help="Where gRPC listens.")
+@click.option("--kubeconfig", metavar="FILE", help="A kubeconfig; each of its contexts is a member.")
+@click.option("--context", "contexts", multiple=True, help="Use only this context as a member. Repeatable.")
+@click.option("--kubeconfig-dir", metavar="DIR", help="A directory with one kubeconfig per member; changes apply.")
+@click.option("--cluster-name", help="The name of the only member; overrides its context's name.")
+@click.option("--master", help="The address of the API server; overrides the kubeconfig.")
+@click.option("--cases", metavar="FILE", help="Serve recorded cases as members, for trials.")
+@click.option("--bind-address", default="0.0.0.0", show_default=True, help="The IP address for gRPC.")
 @click.option("--server-port", type=click.IntRange(0, _PORT_MAX), default=10352, show_default=True, help="Its port.")
-@click.option("--grpc-auth-cert-file", default="", help="Its certificate; without it, plain text.")
-@click.option("--grpc-auth-key-file", default="", help="The key of that certificate.")
-@click.option("--grpc-client-ca-file", default="", help="The CA that clients must have a certificate of.")
-@click.option("--insecure-skip-grpc-client-verify", is_flag=True, help="Ask clients for no certificate all the same.")
+@click.option("--grpc-auth-cert-file", default="", help="The gRPC certificate. Without it, plain text.")
+@click.option("--grpc-auth-key-file", default="", help="The private key of that certificate.")
+@click.option("--grpc-client-ca-file", default="", help="The CA of the client certificates.")
+@click.option("--insecure-skip-grpc-client-verify", is_flag=True, help="Do not require client certificates.")
 @click.option(
-    "--health-probe-bind-address", default=":10351", show_default=True, callback=_address, help='"" for nowhere.'
+    "--health-probe-bind-address", default=":10351", show_default=True, callback=_address, help='"" disables it.'
 )
-@click.option("--metrics-bind-address", default=":8080", show_default=True, callback=_address, help='"" for nowhere.')
-@click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="Karmada's gates of its estimator.")
+@click.option("--metrics-bind-address", default=":8080", show_default=True, callback=_address, help='"" disables it.')
+@click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="Feature gates of Karmada's estimator.")
 @click.option("--kube-api-qps", type=float, help=_without_effect("kube_api_qps"))
 @click.option("--kube-api-burst", type=int, help=_without_effect("kube_api_burst"))
 @click.option("--parallelism", type=int, help=_without_effect("parallelism"))
@@ -72,14 +72,14 @@ def command() -> None:
     type=click.Choice(["last-known", "error", "max"]),
     default="last-known",
     show_default=True,
-    help="What to answer for a member that is not synced or cannot be reached.",
+    help="The answer for a member that is not synced or cannot be reached.",
 )
 @click.option(
     "--mode",
     type=click.Choice(["parity", "accurate"]),
     default="parity",
     show_default=True,
-    help="Karmada's own number, or what podium would bind in the member.",
+    help="Karmada's own number, or the number that podium would bind in the member.",
 )
 @logging_options
 def serve(
@@ -106,12 +106,12 @@ def serve(
 ) -> None:
     """Serve estimates until SIGTERM or SIGINT.
 
-    A member is what a context of --kubeconfig leads to, a file of --kubeconfig-dir, or with --cluster-name the one
-    cluster that the usual kubeconfig or the pod's service account leads to.
+    A member is a context of --kubeconfig or a file in --kubeconfig-dir. With --cluster-name it is the one cluster of
+    the usual kubeconfig or of the pod's service account.
 
-    In accurate mode the number of replicas is found by trying them out with the scheduler's own filters, after the pods
-    that wait in the member; the workload that Karmada names is looked up there for its pod template. Sets of components
-    and unschedulable replicas are answered as in parity mode.
+    In accurate mode the server finds the number of replicas in a dry run with the scheduler's filters, after it has
+    placed the member's pending pods. It looks up the workload that Karmada names to get its pod template. Component
+    sets and unschedulable replicas are answered as in parity mode.
     """
     from podium.estimator.server.tls13 import keep_quiet, refuse_tls12
 
@@ -156,7 +156,7 @@ def serve(
 
 
 def _warn_of_flags(**given: float | None) -> None:
-    """Say which of those that were given have no effect."""
+    """Log each given flag that has no effect."""
     for name, value in given.items():
         if value is not None:
             flag = f"--{name.replace('_', '-')}"
@@ -164,7 +164,7 @@ def _warn_of_flags(**given: float | None) -> None:
 
 
 def _tls(certificate: str, key: str, client_ca: str, *, skip: bool) -> TlsFiles | None:
-    """The files of TLS; None, as upstream, where certificate or key is missing."""
+    """The TLS files. None, as upstream, if the certificate or the key is missing."""
     if not certificate or not key:
         return None
     from podium.estimator.server.tls import TlsFiles
@@ -206,12 +206,12 @@ def _sources(
 
 
 def _folder(directory: str | None) -> Path | None:
-    """The folder, which has to be there; what is in it may come and go."""
+    """The directory of kubeconfigs. It must exist at the start, but its files may come and go."""
     if directory is None:
         return None
     with files.reported(directory):
         if not any(Path(directory).iterdir()):
-            get_logger("estimator").warning("No kubeconfigs yet", folder=directory)
+            get_logger("estimator").warning("The directory has no kubeconfigs yet", folder=directory)
     return Path(directory)
 
 

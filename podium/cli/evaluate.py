@@ -1,4 +1,4 @@
-"""`podium evaluate`: where would a pod go, and why? Asked without a scheduler."""
+"""`podium evaluate`: where would a pod be scheduled, and why? No scheduler needs to run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_valu
 
 @click.command()
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIOS]...")
-@click.option("-f", "--cluster", "clusters", multiple=True, metavar="FILE", help="Objects of a cluster. Repeatable.")
-@click.option("--kubeconfig", help="Ask a running cluster; without -f, by default with the usual kubeconfig.")
+@click.option(
+    "-f", "--cluster", "clusters", multiple=True, metavar="FILE", help="The objects of a cluster. Repeatable."
+)
+@click.option("--kubeconfig", help="The kubeconfig of a running cluster. By default, without -f, kubectl's.")
 @click.option("--context", help="The context of the kubeconfig.")
-@click.option("--pod", "pod_file", metavar="FILE", help="The pod, or the workload with a pod template, to place.")
+@click.option("--pod", "pod_file", metavar="FILE", help="The pod, or the workload with a pod template, to schedule.")
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
 @click.option(
@@ -39,20 +41,20 @@ def command(
     tells_by_status: bool,
     output: str,
 ) -> None:
-    """Say where a pod would go, and why. Changes nothing in any cluster.
+    """Show where a pod would be scheduled, and why. Changes nothing in any cluster.
 
     \b
     podium evaluate --pod pod.yaml
     podium evaluate --kubeconfig FILE --context NAME --pod deployment.yaml
     podium evaluate -f cluster.yaml --pod pod.yaml
 
-    asks a running cluster, or one in files: YAML documents, JSON, or what `kubectl get -o yaml` prints; - is standard
-    input. Every node is judged, and every one that fits is scored.
+    These read a running cluster, or one from files: YAML documents, JSON, or the output of `kubectl get -o yaml`;
+    - is standard input. Every node is filtered, and every feasible node is scored.
 
     \b
     podium evaluate scenarios.jsonl.gz
 
-    answers recorded scenarios: one JSON object a line, with the objects, the configuration and the pod.
+    This answers recorded scenarios: one JSON object per line, with the objects, the configuration and the pod.
     """  # noqa: D301
     click.get_current_context().with_resource(ending_at_once())
     is_live = kubeconfig is not None or context is not None
@@ -86,10 +88,10 @@ def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
 
 
 def _scenarios_in(name: str) -> Iterable[tuple[int, bytes]]:
-    """The lines of a file of scenarios.
+    """Read the lines of a file of scenarios.
 
     Raises:
-        click.ClickException: it holds Kubernetes objects instead.
+        click.ClickException: the file contains Kubernetes objects instead.
     """
     lines = files.lines(name)
     first = next(lines, None)
@@ -112,7 +114,7 @@ def _scenarios_in(name: str) -> Iterable[tuple[int, bytes]]:
 
 
 def _kinds_in(text: bytes, name: str) -> list[str]:
-    """The kind of each object in a file; none where it holds something else."""
+    """The kind of each object in a file. Empty if the file does not contain Kubernetes objects."""
     from podium.engine.errors import ManifestError
     from podium.engine.files import read_objects
 
@@ -131,7 +133,7 @@ def _answer_pod(
     *,
     any_scheduler: bool,
 ) -> bool:
-    """Print the answer, and return whether there is a node."""
+    """Print the answer, and return whether the pod fits on a node."""
     from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_missing
     from podium.cli.evaluate_table import print_table
     from podium.engine.errors import ClusterError

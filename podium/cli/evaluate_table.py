@@ -1,4 +1,4 @@
-"""The answer about one pod as a person reads it: nodes that fit with their scores, the others with their reasons."""
+"""The answer about one pod as text for people: feasible nodes with their scores, the others with the reasons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def print_table(answer: PodAnswer) -> None:
-    """Print to standard output; what is piped is not cut to the width of a terminal."""
+    """Print to standard output. Output to a pipe is not cut to the width of a terminal."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=_WIDTH_PIPED)
@@ -33,7 +33,7 @@ def print_table(answer: PodAnswer) -> None:
 
 
 def verdict(answer: PodAnswer) -> Text:
-    """One sentence: the node that the pod would go to, or why there is none."""
+    """One sentence that names the node that the pod would be bound to, or the reason why none fits."""
     found, name = answer.evaluation.found, plain(answer.pod.key, "bold")
     if found.scores is not None:
         total = int(found.scores.total.max())
@@ -52,7 +52,7 @@ def verdict(answer: PodAnswer) -> Text:
 
 
 def _fitting(answer: PodAnswer, scores: Scores) -> Table:
-    """The nodes that fit, the best first."""
+    """The feasible nodes, the best first."""
     table = _table("NODE", "TOTAL", *("\n".join(_WORDS.split(name)) for name in scores.plugins), numbers=True)
     found, snapshot = answer.evaluation.found, answer.evaluation.snapshot
     rows = found.judged.rows.tolist()
@@ -66,7 +66,7 @@ def _fitting(answer: PodAnswer, scores: Scores) -> Table:
 
 
 def _rejected(answer: PodAnswer) -> Table:
-    """The nodes that a plugin has rejected, in order of their names."""
+    """The nodes that a plugin rejected, sorted by name."""
     table = _table("NODE", "DOES NOT FIT", "WHY")
     found, snapshot = answer.evaluation.found, answer.evaluation.snapshot
     statuses = {snapshot.name(row): status for row, status in found.diagnosis.statuses().items()}

@@ -1,4 +1,4 @@
-"""Which event loop the commands run on, nothing else knows, and the errors that come out of it."""
+"""Choose the event loop of the commands and handle its errors. No other module knows which loop it is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TRANSPORT_CLOSED: Final = "the handler is closed"
 
 
 def run(main: Callable[[], Awaitable[T]]) -> T:
-    """Run on uvloop where there is one, with as many descriptors as the system allows."""
+    """Run on uvloop if it is installed, with the highest limit of file descriptors that the system allows."""
     raise_limit()
     try:
         import uvloop  # noqa: F401
@@ -34,9 +34,9 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
 
 
 def _handle_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log what was raised in a callback, as the loop does by itself, but for what only uvloop does wrong.
+    """Log exceptions of callbacks as the loop does by default, except for a known defect of uvloop.
 
-    It may answer TLS on a transport that it has just closed; whoever uses the connection is told that it is lost.
+    uvloop may write TLS data to a transport that it has just closed. The user of the connection still gets its error.
     """
     error = context.get("exception")
     if isinstance(error, RuntimeError) and str(error).endswith(_TRANSPORT_CLOSED):
@@ -46,7 +46,7 @@ def _handle_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> N
 
 
 def messages(error: BaseException) -> list[str]:
-    """What each error says that task groups have put together, at any depth."""
+    """The messages of all errors in nested exception groups."""
     if isinstance(error, BaseExceptionGroup):
         return [message for each in error.exceptions for message in messages(each)]
     return [words_of(error)]

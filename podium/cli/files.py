@@ -1,4 +1,4 @@
-"""Files that commands are given: standard input for `-`, unpacked where they are packed."""
+"""Read the files that commands take. `-` is standard input, and compressed files are unpacked."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import click
 from podium.lib.bounded_read import read_all, too_large
 
 BYTES_MAX: Final = 1024**3
-"""Of a whole file, unpacked, or of a line of one; the dump of the largest clusters is half of that."""
+"""Limit of an unpacked file, or of one of its lines. A dump of the largest clusters has half this size."""
 
 _GZIP = b"\x1f\x8b"
 
 
 def content(name: str) -> bytes:
-    """All of a file.
+    """Read a whole file.
 
     Raises:
         click.ClickException: it cannot be read.
@@ -31,13 +31,13 @@ def content(name: str) -> bytes:
 
 
 def demand_one_stdin(names: Iterable[str | None]) -> None:
-    """Standard input can be read once. Raises: click.UsageError."""
+    """Refuse `-` that occurs twice, since standard input can be read only once. Raises: click.UsageError."""
     if sum(name == "-" for name in names) > 1:
         raise click.UsageError("standard input (-) can be read only once")
 
 
 def lines(name: str) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file that are not blank, each with its number.
+    """Read the lines of a file that are not blank, each with its number.
 
     Raises:
         click.ClickException: it cannot be read.
@@ -54,7 +54,7 @@ def lines(name: str) -> Iterator[tuple[int, bytes]]:
 
 @contextmanager
 def reported(name: str) -> Iterator[None]:
-    """Errors of reading the file, as errors of the command."""
+    """Turn errors of reading the file into errors of the command."""
     try:
         yield
     except (OSError, EOFError, zlib.error) as error:
@@ -63,7 +63,7 @@ def reported(name: str) -> Iterator[None]:
 
 @contextmanager
 def opened(name: str) -> Iterator[BinaryIO]:
-    """The file, or standard input for `-`; unpacked if it is packed."""
+    """Open the file, or standard input for `-`. A compressed file is unpacked."""
     with ExitStack() as stack:
         raw = sys.stdin.buffer if name == "-" else stack.enter_context(FileIO(name))
         file = BufferedReader(cast("RawIOBase", raw))

@@ -1,4 +1,4 @@
-"""Control-C in commands that run plugins and keep nothing that would have to be put away."""
+"""Control-C in commands that run plugins and need no clean-up."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 def ending_at_once() -> Iterator[None]:
     """Let the system end the process at SIGINT.
 
-    As a KeyboardInterrupt it would come up inside a plugin and count as the plugin's failure; and a plugin that never
-    returns would not be interrupted at all.
+    Python would raise KeyboardInterrupt inside a plugin, where it counts as the plugin's failure, and native code that
+    never returns could not be interrupted at all.
     """
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:

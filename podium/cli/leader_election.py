@@ -1,4 +1,4 @@
-"""The options `--leader-elect...`, which have the last word over the configuration file."""
+"""The options `--leader-elect...`, which override the configuration file."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _PREFIX = "--leader-elect"
 
 
 _FIELDS = {
-    "lease_duration_s": ("lease-duration", "How long others wait for a leader that does not renew. [15s]"),
+    "lease_duration_s": ("lease-duration", "How long other replicas wait for a leader that does not renew. [15s]"),
     "renew_deadline_s": ("renew-deadline", "How long a leader tries to renew before it gives up. [10s]"),
-    "retry_period_s": ("retry-period", "The time between two tries to acquire or renew. [2s]"),
-    "resource_lock": ("resource-lock", "The kind of object; only leases. [leases]"),
+    "retry_period_s": ("retry-period", "The time between two attempts to acquire or renew. [2s]"),
+    "resource_lock": ("resource-lock", "The kind of lock object; only leases. [leases]"),
     "resource_name": ("resource-name", "The Lease's name. [kube-scheduler]"),
     "resource_namespace": ("resource-namespace", "The Lease's namespace. [kube-system]"),
 }
 
 
 def leader_election_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a command that runs the daemon."""
+    """Add the options `--leader-elect...` to a command that runs the daemon."""
     for field, (flag, text) in reversed(_FIELDS.items()):
         callback = duration if field.endswith("_s") else None
         command = click.option(f"{_PREFIX}-{flag}", field, callback=callback, help=text)(command)
@@ -35,11 +35,11 @@ def leader_election_options(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.BOOL,
         is_flag=False,
         flag_value=True,
-        help="Whether one of several replicas is to lead, and the others to stand by. [true]",
+        help="Elect a leader among the replicas; the others stand by. [true]",
     )(command)
 
 
 def with_options(config: KubeSchedulerConfiguration, given: dict[str, Any]) -> KubeSchedulerConfiguration:
-    """The configuration with what was given on the command line; None is not given."""
+    """Apply the options of the command line to the configuration. An option that is None was not given."""
     changed = {field: value for field, value in given.items() if value is not None}
     return replace(config, leader_election=replace(config.leader_election, **changed))

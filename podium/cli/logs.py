@@ -1,4 +1,4 @@
-"""The options `--logging-format` and `-v` of every command that serves: how it logs, and how much."""
+"""The options `--logging-format` and `-v` of every command that serves: log format and verbosity."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from podium.telemetry.logging import Form
 log = get_logger("cli")
 
 _TOLD_ELSEWHERE = (click.exceptions.Exit, click.Abort, MemoryError, RecursionError, OSError)
-"""What is no error, and what `endings` says in one line."""
+"""Exceptions that are not errors, or that `endings` reports in one line."""
 _FORMS: dict[str | None, Form | None] = {"json": "json", "text": "console", None: None}
 
 
 def logging_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Set logging up as these options say, before the command begins; it does not see them.
+    """Set up logging from these options before the command begins. The command does not receive them.
 
-    Where the log is JSON, what ends the command is a line of it.
+    If the log is JSON, the error that ends the command is written as a log line.
     """
 
     @click.option("--logging-format", type=click.Choice(["json", "text"]), help="By default text on a terminal.")
@@ -40,13 +40,13 @@ def logging_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 flush_log()
                 raise SystemExit(error.exit_code) from error
             if not flush_log():
-                # The error goes to the same stream, and would wait for ever for whoever does not read it.
+                # click would write the error to the same stream, and block for ever if its reader has stopped.
                 raise SystemExit(error.exit_code) from error
             raise
         except _TOLD_ELSEWHERE:
             raise
         except Exception as error:
-            # The interpreter would write to the stream itself, before lines that wait, and wait for its reader.
+            # The interpreter would write to the stream itself: before the queued lines, and blocking on its reader.
             log.critical("Unexpected error, exiting", exc_info=error)
             flush_log()
             raise SystemExit(EXIT_FAILED) from error

@@ -1,4 +1,4 @@
-"""`podium`: one command for each thing podium does; heavy parts are imported by the command that needs them."""
+"""`podium` and its subcommands. A heavy module is imported by the command that needs it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from podium.lib import garbage
 
 
 class _Commands(click.Group):
-    """Subcommands, imported when they are asked for: `podium config check` need not load an HTTP stack."""
+    """A group whose subcommands are imported on use, so that `podium config check` does not load an HTTP stack."""
 
     _MODULES = ("config", "demo", "doctor", "estimate", "estimator", "evaluate", "run", "sandbox")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every command's name."""
+        """The names of all commands."""
         del ctx
         return list(self._MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name."""
+        """Import and return the command of that name."""
         del ctx
         if cmd_name not in self._MODULES:
             return None
@@ -32,19 +32,19 @@ class _Commands(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what an error quotes from outside is shown as it is, not obeyed by the terminal."""
+        """Run a command. Control characters in errors are escaped, so that the terminal does not obey them."""
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
             from podium.telemetry.log_text import printable, without_user_info
 
             shown = "\n".join(printable(without_user_info(line)) for line in error.message.split("\n"))
-            # Final for type checkers only; an error of another class would be shown otherwise.
+            # `message` is final only for type checkers. An exception of another class would be shown in another format.
             vars(error)["message"] = shown
             raise
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """As click's, and what ends any command unforeseen ends it in one line."""
+        """Like click's `main`, but an unexpected end of a command is reported in one line."""
         streams.reopen_closed()
         streams.write_any_text()
         with endings.in_one_line():

@@ -1,4 +1,4 @@
-"""Text from outside on a terminal: names and reasons are shown as they are, and neither as markup nor as commands."""
+"""Show untrusted text on a terminal: names and reasons act neither as markup nor as terminal commands."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from podium.telemetry.log_text import printable
 
 
 def plain(text: str, style: str = "") -> Text:
-    """The text for a table's cell or a line; line breaks and control characters are escaped."""
+    """The text for a cell or a line, with line breaks and control characters escaped."""
     return Text(printable(text), style)

@@ -1,4 +1,4 @@
-"""`podium run`: the scheduler."""
+"""`podium run`: run the scheduler."""
 
 from __future__ import annotations
 
@@ -51,29 +51,29 @@ def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[st
     default="0.0.0.0",
     show_default=True,
     callback=_address,
-    help="The IP that the endpoints listen on.",
+    help="The IP address that the endpoints listen on.",
 )
 @click.option(
     "--secure-port",
     type=click.IntRange(0, 65535),
     default=10259,
     show_default=True,
-    help="Their HTTPS port; 0 serves nothing.",
+    help="The HTTPS port of the endpoints; 0 disables them.",
 )
-@click.option("--tls-cert-file", default="", help="Their certificate; without it, one is made.")
-@click.option("--tls-private-key-file", default="", help="The key of that certificate.")
+@click.option("--tls-cert-file", default="", help="The serving certificate. Without it, podium creates one.")
+@click.option("--tls-private-key-file", default="", help="The private key of that certificate.")
 @click.option(
     "--tls-min-version",
     type=click.Choice(["VersionTLS12", "VersionTLS13"]),
     default="VersionTLS12",
     show_default=True,
-    help="The least version of TLS.",
+    help="The minimum TLS version.",
 )
 @click.option(
     "--tls-cipher-suites",
     default="",
     callback=_suites,
-    help="Those of TLS 1.2, by Go's names, with commas; by default all with forward secrecy.",
+    help="Cipher suites for TLS 1.2, by Go's names, comma-separated. By default all with forward secrecy.",
 )
 @click.option(
     "--pod-max-in-unschedulable-pods-duration",
@@ -81,20 +81,20 @@ def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[st
     default="5m",
     show_default=True,
     callback=duration,
-    help="How long until a pod is tried again though nothing has happened.",
+    help="How long a pod stays unschedulable before it is retried without an event.",
 )
 @click.option(
     "--preempt-pods-of-other-schedulers",
     "preempts_pods_of_others",
     is_flag=True,
-    help="Let pods of podium's preempt those of lower priority that other schedulers have bound.",
+    help="Allow preempting lower-priority pods bound by other schedulers.",
 )
 @click.option(
     "--avoid-conflicts",
     "avoids_conflicts",
     is_flag=True,
-    help="Keep out of the way of other schedulers on the same nodes: choose among nearly equal nodes by chance, and "
-    "look at the node once more before binding.",
+    help="Avoid conflicts with other schedulers on the same nodes: choose randomly among nearly equal nodes, and check "
+    "the node again before binding.",
 )
 @door_options
 @leader_election_options
@@ -116,8 +116,8 @@ def command(
     avoids_conflicts: bool,
     **others: Any,
 ) -> None:
-    """Schedule pods until SIGTERM or SIGINT. SIGUSR2 has the cache and the queue written to the log."""
-    # Until there is something to dump the signal would end the process.
+    """Schedule pods until SIGTERM or SIGINT. SIGUSR2 writes the cache and the queue to the log."""
+    # The default action of the signal ends the process. Ignore it until there is something to dump.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     with garbage.off_while_loading():
         from podium.client.credentials import ConnectionConfigError
@@ -152,7 +152,7 @@ def command(
         try:
             event_loop.run(App(good.config, options, is_watched=True).run)
         except SystemExit as error:
-            # Nothing of podium's exits, but a task that a plugin has started may: that is no orderly end.
+            # podium itself never raises SystemExit, but a task started by a plugin may. That is not an orderly end.
             raise PartFailed(f"a task of a plugin has ended the event loop: {words_of(error)}") from error
     except* ends as group:
         raise click.ClickException("\n".join(event_loop.messages(group))) from None

@@ -1,4 +1,4 @@
-"""`podium sandbox`: the embedded API server on its own."""
+"""`podium sandbox`: run the embedded API server on its own."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from podium.cli import event_loop
 
 
 @click.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port on 127.0.0.1; 0 takes a free one.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Where to listen on 127.0.0.1; by default a free port."
+    "--nodes", type=click.IntRange(min=0), default=0, show_default=True, help="The number of nodes at the start."
 )
-@click.option("--nodes", type=click.IntRange(min=0), default=0, show_default=True, help="Nodes to begin with.")
 @click.option("--write-kubeconfig", type=click.Path(path_type=Path), help="Write a kubeconfig for it to this file.")
 @click.option("--seed", default=0, show_default=True, help="Which nodes.")
 def command(port: int, nodes: int, write_kubeconfig: Path | None, seed: int) -> None:
-    """Serve a Kubernetes API from memory, for trying things out; stop it with Ctrl-C."""
+    """Serve a Kubernetes API from memory, for trials. Ctrl-C stops it."""
     from podium.sandbox import Sandbox, serve
 
     def tell(sandbox: Sandbox) -> None:

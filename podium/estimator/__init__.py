@@ -1,4 +1,4 @@
-"""How many replicas a member cluster has room for: Karmada's replica estimates, from podium's columns.
+"""Karmada's replica estimates: how many replicas fit into a member cluster, computed from podium's columns.
 
 Owns the estimates: pure functions of a snapshot and a request. Never reads a clock, never talks to an API server.
 """

@@ -1,11 +1,11 @@
-"""How many replicas podium itself would bind: the scheduler's own filters, with what waits in the queue placed first.
+"""Accurate estimates: how many replicas podium would bind, by a dry run of its filters after all pending pods.
 
-Owns trying replicas out on a cluster and leaving it as it was. Where replicas do not mind each other the count is read
-off the columns; where they do (affinity, spreading, host ports, volumes, devices) they are placed one by one, as the
-scheduler would.
+Owns the dry run of replicas on a cluster, which is unchanged afterwards. If replicas do not affect each other, the
+count is computed from the columns. If they do (affinity, spreading, host ports, volumes, devices), they are placed one
+by one, as the scheduler would place them.
 
-Cost: one pass over the nodes for replicas that do not mind each other, else one scheduling attempt for each.
-Differs: Karmada has no such estimate. Nobody is preempted for a replica.
+Cost: one pass over the nodes for replicas that do not affect each other, else one scheduling attempt for each.
+Differs: Karmada has no such estimate. Replicas preempt no pods.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
 
 PLACED_MAX: Final = 10_000
-"""How many replicas are placed one by one; a larger answer than this is never given for those."""
+"""The maximum number of replicas that are placed one by one, and so the largest answer in that case."""
 
 EstimateSteps: TypeAlias = Generator[None, None, int]
-"""An estimate under way; its value is the number."""
+"""A running estimate. Its return value is the number of replicas."""
 
 
 def without_preemption(profile: Profile) -> Profile:
-    """The profile as it tries replicas out: nobody makes room for one that does not fit.
+    """The profile for dry runs, without DefaultPreemption: replicas preempt no pods.
 
-    Planning that would cost more than a hundred attempts.
+    Planning a preemption would cost more than a hundred attempts.
     """
     everywhere = profile.plugins.multi_point
     enabled = tuple(plugin for plugin in everywhere.enabled if plugin.name != DefaultPreemption.__name__)
@@ -61,16 +61,16 @@ def without_preemption(profile: Profile) -> Profile:
 def accurate_replicas(
     engine: Engine, framework: Framework, replica: Pod, waiting: Iterable[Pod] = (), most: int = PLACED_MAX
 ) -> int:
-    """How many pods like the replica would be bound, after those that wait already.
+    """How many pods like the replica would be bound after the pending pods.
 
     Args:
-        engine: it does not change during the estimate but by this, and is as it was after it.
-        framework: the profile that decides, for every pod.
-        waiting: pods without a node; the scheduler tries them first, by priority and age.
-        most: where to stop when replicas are placed one by one.
+        engine: nothing else may change it during the estimate. It is unchanged afterwards.
+        framework: the profile that decides on every pod.
+        waiting: pending pods. The scheduler tries them first, by priority and age.
+        most: the maximum number of replicas to place one by one.
 
     Raises:
-        EstimateError: an attempt failed for another reason than that the pod does not fit.
+        EstimateError: an attempt failed with an error, not because the pod does not fit.
     """
     steps = replicas_in_steps(engine, framework, replica, waiting, most)
     while True:
@@ -88,12 +88,12 @@ def replicas_in_steps(
     most: int = PLACED_MAX,
     is_over: Callable[[], bool] = lambda: False,
 ) -> EstimateSteps:
-    """As `accurate_replicas`, one attempt at a time: whoever asks may do other things in between.
+    """Like `accurate_replicas`, but one attempt at a time, so that the caller can do other work in between.
 
-    Between two steps the cluster may change as it likes. To be run to its end, or closed.
+    The cluster may change between two steps. Run the generator to its end, or close it.
 
     Args:
-        is_over: whether to stop; the answer is then what has been placed so far.
+        is_over: whether to stop early. The answer is then the number of replicas placed so far.
     """
     trial = _Trial(engine, framework)
     try:
@@ -129,7 +129,7 @@ def _counted(
 
 
 def replica_of(requirements: ReplicaRequirements | None, name: str = "replica") -> Pod:
-    """A pod that needs what the requirements say, for a workload of which nothing else is known."""
+    """A pod with these requirements, for a workload of which nothing else is known."""
     needed = requirements or ReplicaRequirements()
     claim = needed.node_claim
     affinity = claim.hard_node_affinity if claim is not None else None
@@ -148,7 +148,7 @@ def _turn(pod: Pod) -> tuple[int, str, str]:
 
 @once_per_spec
 def _is_alone(spec: PodSpec) -> bool:
-    """Whether a replica takes nothing but amounts, so that no replica bars another from a node with room."""
+    """Whether a replica uses only resource amounts, so that one replica excludes another only by using them up."""
     affinity = spec.affinity
     terms = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
     containers = (*spec.containers, *spec.init_containers)
@@ -163,32 +163,32 @@ def _is_alone(spec: PodSpec) -> bool:
 
 
 class _Trial:
-    """Pods placed for the time of one estimate."""
+    """The pods placed during one estimate."""
 
     def __init__(self, engine: Engine, framework: Framework) -> None:
-        # Each estimate begins its searches at the first node, so that the same question has the same answer.
+        # Each estimate starts its searches at the first node, so that the same question has the same answer.
         self._engine = replace(engine, rotation=Rotation())
         self._framework = framework
         self._placed: list[Placed] = []
         self._hopeless: set[tuple[str, int, tuple[tuple[str, str], ...]]] = set()
 
     def has_no_nodes(self) -> bool:
-        """Whether there is nothing to place anything on."""
+        """Whether the cluster has no nodes."""
         return not len(self._engine.cache.snapshot())
 
     def is_gated(self, pod: Pod) -> bool:
-        """Whether the queue would hold the pod back."""
+        """Whether a PreEnqueue plugin would gate the pod."""
         statuses = (plugin.pre_enqueue(pod) for plugin in self._framework.pre_enqueue)
         return any(status is not None and status.code is not Code.SUCCESS for status in statuses)
 
     def is_without_surprises(self) -> bool:
-        """Whether nothing but podium's own plugins decides, and no room is promised to anyone."""
+        """Whether only in-tree plugins decide, none at Permit, and no pod is nominated: then the columns suffice."""
         framework = self._framework
         plugins = framework.plugins.keys()
         return plugins <= IN_TREE.keys() and not framework.permit and not self._engine.nominator.node_names()
 
     def count(self, replica: Pod) -> int:
-        """How often the replica goes onto the nodes that take it at all."""
+        """How many replicas fit on the nodes that pass the filters."""
         snapshot = self._engine.cache.snapshot()
         diagnosis = Diagnosis(table_size=len(snapshot.nodes))
         rows = judge_all(self._framework, CycleState(), replica, snapshot, self._engine.nominator, diagnosis).rows
@@ -200,13 +200,13 @@ class _Trial:
         return int(counts.sum())
 
     def place_unless_hopeless(self, pod: Pod) -> None:
-        """One attempt, unless one just like it has failed and nothing has been placed since."""
+        """Attempt to place a pod, unless an equal pod has failed and nothing has been placed since."""
         alike = (pod.metadata.namespace, id(pod.spec), tuple(sorted(pod.metadata.labels.items())))
         if alike not in self._hopeless and not self.place(pod) and not pod.status.nominated_node_name:
             self._hopeless.add(alike)
 
     def place(self, pod: Pod) -> bool:
-        """One attempt; whether the pod found a node."""
+        """Attempt to place a pod, and return whether it got a node."""
         if self.is_gated(pod):
             return False
         state = CycleState()
@@ -224,7 +224,7 @@ class _Trial:
         return True
 
     def take_back_last(self) -> bool:
-        """Take back what was placed last; whether there was anything."""
+        """Remove the pod that was placed last, and return whether there was one."""
         if not self._placed:
             return False
         self._engine.take_back(self._placed.pop())
@@ -232,7 +232,7 @@ class _Trial:
         return True
 
     def undo(self) -> None:
-        """Leave the cluster as it was."""
+        """Remove all placed pods from the cluster."""
         while self.take_back_last():
             pass
 

@@ -1,9 +1,9 @@
-"""Amounts of resources as the estimator counts them: whole units, rounded up one by one.
+"""Amounts of resources as the estimator counts them: in whole units, each amount rounded up.
 
-Owns what a replica demands and what a running pod takes away from its node, by the simpler rules of Karmada. Never
-compares.
+Owns what a replica demands and what a running pod uses on its node, by Karmada's rules, which are simpler than the
+scheduler's. Never compares amounts.
 
-Units: cpu in thousandths of a core, everything else as counted by its quantity.
+Units: cpu in millicores, everything else in the unit of its quantity.
 Source: karmada pkg/util/resource.go, v1.18.
 """
 
@@ -20,14 +20,14 @@ from podium.objects.resource_names import CPU, is_counted_resource
 
 
 class Demand(NamedTuple):
-    """An amount of one resource, more than 0."""
+    """A positive amount of one resource."""
 
     resource: str
     amount: int
 
 
 def exact(raw: RawQuantity, path: str) -> Quantity:
-    """The number that a quantity stands for.
+    """Parse a quantity.
 
     Raises:
         FieldError: it cannot be read.
@@ -51,7 +51,7 @@ def whole_units(resource: str, raw: RawQuantity, path: str) -> int:
 
 
 def counted(amounts: ResourceList, path: str) -> dict[str, int]:
-    """The amounts of those resources that are held against nodes. The number of pods is none of them.
+    """The amounts of the resources that are compared with nodes. The resource `pods` is left out.
 
     Raises:
         FieldError: one cannot be read.
@@ -62,7 +62,7 @@ def counted(amounts: ResourceList, path: str) -> dict[str, int]:
 
 
 def demands(request: ResourceList) -> tuple[Demand, ...]:
-    """What each replica takes of the resources that are held against nodes.
+    """What each replica requests of the resources that are compared with nodes.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -89,7 +89,7 @@ def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
 
 
 def upstream_pod_usage(pod: Pod) -> PodUsage:
-    """What upstream takes a running pod to take up: sidecars count as init containers do, pod level not at all.
+    """A running pod's usage as upstream counts it: sidecars count like init containers, pod-level resources do not.
 
     Raises:
         FieldError: an amount of the pod cannot be read.

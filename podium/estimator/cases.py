@@ -1,7 +1,7 @@
-"""Recorded questions to a member cluster, one JSON object each, and their answers.
+"""Recorded questions about a member cluster, each one JSON object, and their answers.
 
-A question holds the member's objects, Karmada's Cluster object for it, and one of: requirements, components, or a
-workload with a threshold; none of these asks for replicas without requirements.
+A question contains the member's objects, its Karmada Cluster object, and one of: requirements, components, or a
+workload with a threshold. Without these it asks for replicas that have no requirements.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEFAULT_NAMESPACE = "default"
 
 
 class EstimateCase(Struct):
-    """One question. `objects` are left to the reader of manifests."""
+    """One question. The reader of manifests parses its `objects`."""
 
     id: str = ""
     objects: list[Any] = []
@@ -34,7 +34,7 @@ class EstimateCase(Struct):
 
 
 def read_case(line: bytes) -> EstimateCase:
-    """The question.
+    """Parse a line as a question.
 
     Raises:
         EstimateError: it cannot be read.
@@ -46,10 +46,10 @@ def read_case(line: bytes) -> EstimateCase:
 
 
 def answer_case(case: EstimateCase, member: MemberCluster, now_s: float) -> dict[str, Any]:
-    """The answers of both estimators; `error` where there is none.
+    """The answers of both estimators, or an `error`.
 
     Args:
-        member: the cluster of the case's objects.
+        member: the cluster built from the case's objects.
     """
     try:
         if case.workload is not None:

@@ -1,7 +1,7 @@
-"""Which nodes a replica may run on, by row.
+"""Node claims: which nodes a replica may run on, by row.
 
-Owns compiled node claims: selector, required affinity and tolerations, held against each distinct label value and set
-of taints once, and remembered from one question to the next. Never looks at resources.
+Owns compiled node claims: selector, required affinity and tolerations. Each is matched once against every distinct
+label value and set of taints, and kept for the next question. Never looks at resources.
 
 Cost: one gather per label that the claim names and one for taints.
 Source: karmada pkg/estimator/server/nodes/filter.go, v1.18.
@@ -33,7 +33,7 @@ _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 class CompiledClaim:
-    """One claim, ready for rows. A term that cannot be read matches no node; terms that are empty neither."""
+    """One compiled claim. A term that cannot be parsed, or is empty, matches no node."""
 
     def __init__(self, claim: NodeClaim) -> None:
         affinity = claim.hard_node_affinity
@@ -45,11 +45,11 @@ class CompiledClaim:
         )
 
     def matched(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which rows the selector and the affinity leave."""
+        """Which rows match the selector and the affinity."""
         return self._selector.matching(snapshot, rows)
 
     def tolerated(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which rows have no taint that keeps the replica away, and are not cordoned against it."""
+        """Which rows have only taints that the replica tolerates, the one of cordoned nodes included."""
         tolerated: BoolArray = ~self._repelled.over(snapshot.taint_sets).take(snapshot.taint_set.take(rows))
         return tolerated if self._tolerates_cordon else tolerated & ~snapshot.unschedulable.take(rows)
 
@@ -60,13 +60,13 @@ class CompiledClaim:
 
 
 class Claims:
-    """Compiled claims by content; those that were asked about last are kept."""
+    """A cache of the most recently used compiled claims, by content."""
 
     def __init__(self) -> None:
         self._compiled: OrderedDict[bytes, CompiledClaim] = OrderedDict()
 
     def compiled(self, claim: NodeClaim | None) -> CompiledClaim:
-        """The claim ready for rows; none at all claims nothing and tolerates nothing."""
+        """Compile a claim, or return the cached one. None has no selector and no tolerations."""
         claim = claim or _NO_CLAIM
         key = _encode(claim)
         known = self._compiled.get(key)

@@ -1,4 +1,4 @@
-"""Karmada's Cluster, cut down to what estimates read.
+"""Karmada's Cluster object, reduced to the fields that estimates read.
 
 Source: karmada pkg/apis/cluster/v1alpha1 types.go, v1.18.
 """
@@ -9,7 +9,7 @@ from podium.objects.core import ClusterObject, RawQuantity, ResourceList, Value
 
 
 class ResourceModelRange(Value, frozen=True):
-    """How much of one resource the nodes of a grade have left: `min` or more, less than `max`."""
+    """How much of one resource is free on the nodes of a grade: at least `min`, less than `max`."""
 
     name: str = ""
     min: RawQuantity = "0"
@@ -24,14 +24,14 @@ class ResourceModel(Value, frozen=True):
 
 
 class AllocatableModeling(Value, frozen=True):
-    """How many nodes are of a grade."""
+    """The number of nodes of a grade."""
 
     grade: int = 0
     count: int = 0
 
 
 class ResourceSummary(Value, frozen=True):
-    """What all nodes have together, what pods on them take, and what pods without a node ask for."""
+    """The sums over the cluster: allocatable of all nodes, requests of bound pods, requests of pending pods."""
 
     allocatable: ResourceList = {}
     allocating: ResourceList = {}

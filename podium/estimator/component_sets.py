@@ -1,10 +1,10 @@
-"""How many whole sets of components fit, first fit.
+"""How many complete sets of components fit, placed first fit.
 
-Every component in turn goes to the first nodes that take some of it, a set after the other, until one finds no room.
-What has been placed of that last set stays placed.
+The sets are placed one after the other. Each component of a set goes to the first nodes that can take some of its
+replicas, until one does not fit. The placed part of that last set stays placed.
 
-Cost: proportional to the number of components, and of nodes on which one of them ends; not to the number of sets. Sets
-that lie on the same nodes as the one before are placed all at once.
+Cost: proportional to the number of components and of nodes that become full, not to the number of sets. Consecutive
+sets on the same nodes are placed in one step.
 Source: karmada pkg/estimator/scheduling_simulator_components.go, v1.18.
 Differs: a set with a negative number of replicas never fits; upstream gives its capacity back. A set that takes
 nothing fits without limit, at once.
@@ -28,7 +28,7 @@ _Column: TypeAlias = list[int]
 
 @dataclass(slots=True)
 class _Placing:
-    """One component under way.
+    """The placement of one component.
 
     Invariant: no node before `nodes[at]` takes another replica.
     """
@@ -57,7 +57,7 @@ class _Placing:
             column[node] -= amount * replicas
 
     def place(self) -> bool:
-        """Place all replicas, as many on each node as it takes; False where not all of them find room."""
+        """Place all replicas, as many on each node as fit. False if not all of them fit."""
         left = self.replicas
         while left:
             node = self.first_node()
@@ -70,7 +70,7 @@ class _Placing:
 
 
 class SetPlacement:
-    """Sets of components about to be placed: all that it needs is its own, so that it may run in a thread.
+    """A placement of component sets. It shares no data, so it can run in a thread.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -82,7 +82,7 @@ class SetPlacement:
         self._placings = [_placing(room, component) for component in wanted if component.replicas > 0]
 
     def run(self, sets_max: int = MAX_INT32) -> int:
-        """Place as many whole sets as fit, `sets_max` at most, and take what they need off the room."""
+        """Place as many complete sets as fit, at most `sets_max`, and subtract them from the free capacity."""
         placings, sets = self._placings, 0
         if self._is_impossible:
             return 0
@@ -107,7 +107,7 @@ def max_available_sets(
     assumed: Iterable[AssumedWorkload] = (),
     sets_max: int = MAX_INT32,
 ) -> int:
-    """How many whole sets fit beside what is assumed to be on its way.
+    """How many complete sets fit beside the assumed workloads.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -118,10 +118,10 @@ def max_available_sets(
 def without_assumed(
     room: FreeCapacity, assumed: Iterable[AssumedWorkload], components: Iterable[Component | None] = ()
 ) -> ReducedRoom:
-    """The room with each assumed workload placed once, as far as it finds room.
+    """The free capacity after each assumed workload is placed once, as far as it fits.
 
     Args:
-        components: what is to be placed afterwards.
+        components: what will be placed afterwards.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -148,7 +148,7 @@ def _placing(room: ReducedRoom, component: Component) -> _Placing:
 
 
 def _sets_on_the_same_nodes(placings: Iterable[_Placing]) -> int:
-    """How many of the next sets lie with each component on the one node that is its first now."""
+    """How many of the next sets fit with each component entirely on its current first node."""
     taken: dict[tuple[int, int], int] = defaultdict(int)
     columns: dict[int, _Column] = {}
     for placing in placings:

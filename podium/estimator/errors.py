@@ -1,4 +1,4 @@
-"""What can be wrong with a question."""
+"""The error of an estimate."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from podium.lib.error_words import Worded
 
 
 class EstimateError(Worded):
-    """There is no estimate; the text says why, in upstream's words where it has some."""
+    """The estimate failed. The text says why, in upstream's words if upstream has the error."""

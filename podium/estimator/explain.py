@@ -1,4 +1,4 @@
-"""How many replicas each node takes, and what keeps it from taking more."""
+"""How many replicas fit on each node, and what limits them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from podium.plugins.taint_toleration import is_repelled
 
 @dataclass(frozen=True, slots=True)
 class NodeEstimate:
-    """One node's part. `limit` is what runs out first, or what keeps every replica away."""
+    """The estimate for one node. `limit` is the resource that runs out first, or the reason why no replica fits."""
 
     node: str
     replicas: int
@@ -25,9 +25,9 @@ class NodeEstimate:
 
 
 def explained(snapshot: Snapshot, claims: Claims, requirements: Requirements | None) -> list[NodeEstimate]:
-    """Every node, in the order in which they are looked at.
+    """The estimates for all nodes, in the estimator's node order.
 
-    Cost: a look at each node.
+    Cost: one pass over the nodes in Python.
 
     Raises:
         FieldError: an amount cannot be read.

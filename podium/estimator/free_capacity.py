@@ -1,9 +1,9 @@
-"""What is free on the nodes, in the order of nodes, and who may go there.
+"""The free capacity of the nodes, and which nodes a replica may run on.
 
-Owns the arithmetic of one question: how many replicas fit on each node. What is placed is taken off the question's own
-columns, never off the cluster.
+Owns the arithmetic of one question: how many replicas fit on each node. Placed replicas are subtracted from the
+question's own arrays, never from the cluster.
 
-Shape: every array has one entry per node, in the order in which nodes are looked at.
+Shape: every array has one entry per node, in the estimator's node order.
 Source: karmada pkg/estimator/server/framework/plugins/noderesource/noderesource.go, v1.18.
 """
 
@@ -21,20 +21,20 @@ from podium.estimator.claims import Claims, CompiledClaim
 from podium.estimator.requirements import NodeClaim
 
 NOTHING: Final = np.int64(0)
-# Whoever asks decides how many there are.
+# Callers choose the resource names, so the cache needs a limit.
 _RESOURCES_KEPT_MAX: Final = 64
 _CLAIMS_KEPT_MAX: Final = 256
 
 
 class FreeCapacity(Protocol):
-    """Nodes with something free on them."""
+    """The free capacity of a list of nodes."""
 
     def free_pods(self) -> IntArray:
         """How many more pods each node takes."""
         ...
 
     def free(self, resource: str) -> IntArray:
-        """What each node has left of the resource; zeros for one that no node has."""
+        """The free amount of the resource on each node; zeros if no node has the resource."""
         ...
 
     def allowed(self, claim: NodeClaim | None) -> BoolArray:
@@ -43,11 +43,11 @@ class FreeCapacity(Protocol):
 
 
 class ClusterRoom:
-    """The nodes of a cluster as they are just now. What has been asked once is kept for the next question.
+    """The free capacity of a cluster's nodes in one snapshot. Results are kept for the next question.
 
     Args:
-        snapshot: not to change as long as the room is used.
-        claims: remembered compiled claims.
+        snapshot: must not change while this object is in use.
+        claims: the cache of compiled claims.
     """
 
     def __init__(self, snapshot: Snapshot, claims: Claims) -> None:
@@ -58,7 +58,7 @@ class ClusterRoom:
         self._allowed: dict[CompiledClaim, BoolArray] = {}
 
     def free_pods(self) -> IntArray:
-        """How many more pods each node takes: none where a node is closed. Not to be written to."""
+        """How many more pods each node takes: 0 if the node is closed. Read-only."""
         if self._free_pods is None:
             self._free_pods = self._left(self._snapshot.allowed_pods, self._snapshot.pod_count)
             if self._snapshot.closed:
@@ -66,7 +66,7 @@ class ClusterRoom:
         return self._free_pods
 
     def free(self, resource: str) -> IntArray:
-        """What each node has left of the resource. Not to be written to."""
+        """The free amount of the resource on each node. Read-only."""
         known = self._free.get(resource)
         if known is None:
             known = self._left(self._snapshot.allocatable(resource), self._snapshot.requested(resource))
@@ -75,7 +75,7 @@ class ClusterRoom:
         return known
 
     def allowed(self, claim: NodeClaim | None) -> BoolArray:
-        """Which nodes a replica with that claim may run on. Not to be written to."""
+        """Which nodes a replica with that claim may run on. Read-only."""
         compiled = self._claims.compiled(claim)
         known = self._allowed.get(compiled)
         if known is None:
@@ -91,10 +91,10 @@ class ClusterRoom:
 
 
 class StandInRoom:
-    """Nodes of which only the sizes are known: any replica may run on them.
+    """Nodes of which only the sizes are known. Every replica may run on them.
 
     Args:
-        sizes: what each node has free, all resources listed.
+        sizes: the free amounts of every resource on each node.
     """
 
     def __init__(self, sizes: Sequence[Mapping[str, int]], pods_each: int) -> None:
@@ -106,17 +106,17 @@ class StandInRoom:
         return np.full(len(self._sizes), self._pods_each, np.int64)
 
     def free(self, resource: str) -> IntArray:
-        """What each node has of the resource."""
+        """The amount of the resource on each node."""
         return np.maximum(np.array([size.get(resource, 0) for size in self._sizes], np.int64), NOTHING)
 
     def allowed(self, claim: NodeClaim | None) -> BoolArray:
-        """All of them."""
+        """Every node is allowed."""
         del claim
         return np.ones(len(self._sizes), np.bool_)
 
 
 class ReducedRoom:
-    """FreeCapacity of which something has been taken."""
+    """A free capacity from which placed replicas are subtracted."""
 
     def __init__(self, room: FreeCapacity, resources: Iterable[str]) -> None:
         self._room = room
@@ -128,17 +128,17 @@ class ReducedRoom:
         return np.array(self.pods, np.int64)
 
     def free(self, resource: str) -> IntArray:
-        """What each node has left of the resource."""
+        """The free amount of the resource on each node."""
         known = self.amounts.get(resource)
         return self._room.free(resource) if known is None else np.array(known, np.int64)
 
     def allowed(self, claim: NodeClaim | None) -> BoolArray:
-        """As ever."""
+        """Which nodes a replica with that claim may run on; placed replicas do not change it."""
         return self._room.allowed(claim)
 
 
 def fitting(room: FreeCapacity, demands: Iterable[Demand], claim: NodeClaim | None) -> IntArray:
-    """How many replicas fit on each node; a replica that demands nothing takes a pod's place."""
+    """How many replicas fit on each node. A replica without demands uses only a pod slot."""
     counts = room.free_pods().copy()
     for resource, amount in demands:
         np.minimum(counts, room.free(resource) // amount, out=counts)

@@ -1,11 +1,11 @@
-"""The general estimator: how many replicas fit, going by what Karmada's Cluster object says.
+"""The general estimator: how many replicas fit according to Karmada's Cluster object.
 
-Owns the sums over a resource summary, and what the grades of nodes add to them. Never sees a node: taints and affinity
-play no part.
+Owns the estimate from the resource summary, and its limit by resource models. It has no nodes, so taints and affinity
+are ignored.
 
 Source: karmada pkg/estimator/client/general.go, v1.18; for the older semantics of models v1.17 and v1.11.
-Differs: answers beyond int32 saturate. By the v1.17 semantics a request for nothing is bounded by pods alone; upstream
-overflows. Models that count more than a million nodes, each of which is tried, say nothing.
+Differs: answers beyond int32 saturate. With the v1.17 semantics an empty request is limited by pods only; upstream
+overflows. Models with more than a million nodes are ignored, since every node would be tried.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from podium.objects.quantity import Quantity
 from podium.objects.resource_names import CPU, PODS
 
 PODS_PER_NODE = 110
-"""How many pods a node of a grade is taken to run."""
+"""The assumed pod capacity of a node of any grade."""
 
 _NODES_MAX = 1_000_000
 
 
 class ModelsSemantics(enum.Enum):
-    """How the grades of nodes bound an estimate: the release that last did it so."""
+    """How resource models limit an estimate, named after the last Karmada release with that behaviour."""
 
     CURRENT = "current"
     V1_17 = "v1.17"
@@ -41,7 +41,7 @@ class ModelsSemantics(enum.Enum):
 
 
 class ModelsError(Exception):
-    """The cluster's models say nothing about the question."""
+    """The cluster's models give no answer to the question."""
 
 
 def general_replicas(
@@ -50,7 +50,7 @@ def general_replicas(
     assumed: Sequence[AssumedWorkload] = (),
     semantics: ModelsSemantics = ModelsSemantics.CURRENT,
 ) -> int:
-    """How many replicas the cluster has room for, all nodes taken together.
+    """How many replicas fit into the cluster, by its total amounts.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -75,10 +75,10 @@ def replicas_by_models(
     assumed: Sequence[AssumedWorkload] = (),
     semantics: ModelsSemantics = ModelsSemantics.CURRENT,
 ) -> int:
-    """How many replicas fit on nodes that have exactly what their grade begins with.
+    """How many replicas fit if every node has exactly the minimum of its grade.
 
     Raises:
-        ModelsError: there are no models, or, by an older semantics, they do not list a resource of the request.
+        ModelsError: there are no models, or, with older semantics, they lack a resource of the request.
         FieldError: an amount cannot be read.
     """
     if semantics is ModelsSemantics.CURRENT:
@@ -89,7 +89,7 @@ def replicas_by_models(
 def general_sets(
     cluster: Cluster, components: Sequence[Component | None], assumed: Sequence[AssumedWorkload] = ()
 ) -> int:
-    """How many sets of components the cluster has room for, all nodes taken together.
+    """How many component sets fit into the cluster, by its total amounts.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -121,7 +121,7 @@ def general_sets(
 
 
 class _Places(NamedTuple):
-    """How many pods the cluster still takes, and what is on its way besides pods."""
+    """The free pod slots of the cluster, and the other amounts of assumed workloads."""
 
     summary: ResourceSummary
     pods: int
@@ -131,7 +131,7 @@ class _Places(NamedTuple):
 def _places(
     cluster: Cluster, assumed: Iterable[AssumedWorkload], measure: Callable[[str, RawQuantity], int]
 ) -> _Places | None:
-    """None where no pod has a place, or nothing is known."""
+    """The free pod slots. None if there are none, or if the cluster has no summary."""
     summary = cluster.status.resource_summary
     if summary is None:
         return None
@@ -171,7 +171,7 @@ def _left(summary: ResourceSummary, name: str) -> Quantity:
 
 
 def _left_by_format(summary: ResourceSummary, name: str) -> int:
-    """What is left, in thousandths unless it is written in powers of 1024: what upstream compares for sets."""
+    """The free amount as upstream compares it for sets: in thousandths, unless its format is BinarySI."""
     if name not in summary.allocatable:
         return 0
     form = quantity_format(summary.allocatable[name])
@@ -206,7 +206,7 @@ def _amounts(components: Iterable[Component], measure: Callable[[str, RawQuantit
 
 
 def _assumed_amounts(assumed: Iterable[AssumedWorkload], measure: Callable[[str, RawQuantity], int]) -> Counter[str]:
-    """What is on its way, the pods themselves included."""
+    """The amounts of the assumed workloads, pods included."""
     components = [
         each for workload in assumed for each in workload.components if each is not None and each.replicas > 0
     ]
@@ -219,7 +219,7 @@ def _assumed_amounts(assumed: Iterable[AssumedWorkload], measure: Callable[[str,
 
 
 def _room(cluster: Cluster) -> StandInRoom:
-    """As many stand-in nodes of each grade as there are nodes, each with what the grade begins with."""
+    """Stand-in nodes: for each node of a grade one that has the minimum of that grade."""
     models, summary = cluster.spec.resource_models, cluster.status.resource_summary
     if summary is None:
         raise ModelsError("resource summary is nil")
@@ -241,7 +241,7 @@ def _beginning(model: ResourceModel) -> dict[str, int]:
 
 
 def _replicas_by_compliant_grades(cluster: Cluster, requirements: Requirements, semantics: ModelsSemantics) -> int:
-    """The replicas of all grades from the first on that complies with the request."""
+    """The replicas on all grades, starting with the first one that satisfies the request."""
     models, summary = cluster.spec.resource_models, cluster.status.resource_summary
     if summary is None or not models:
         raise ModelsError("no resource models defined")
@@ -266,14 +266,14 @@ def _replicas_by_compliant_grades(cluster: Cluster, requirements: Requirements, 
 
 
 def _first_that_holds(sizes: Sequence[Mapping[str, int]], wanted: Iterable[Demand]) -> int:
-    """The first grade that begins with no less than the request; one past the last where there is none."""
+    """The index of the first grade whose minimum satisfies the request; the number of grades if none does."""
     return max(
         next((index for index, size in enumerate(sizes) if size[name] >= amount), len(sizes)) for name, amount in wanted
     )
 
 
 def _first_that_may_hold(sizes: Sequence[Mapping[str, int]], wanted: Iterable[Demand]) -> int:
-    """The grade within which the request lies."""
+    """The index of the grade whose range contains the request."""
     return max(
         next((index for index, size in enumerate(sizes) if size[name] > amount), len(sizes)) - 1
         for name, amount in wanted
@@ -287,7 +287,7 @@ def _replicas_from(
     wanted: Sequence[Demand],
     at_least: int,
 ) -> int:
-    """Grades and counts are matched by their place, as those releases did."""
+    """The replicas from grade `first` on. Grades and counts are matched by index, as in those releases."""
     total = 0
     for size, modeling in list(zip(sizes, modelings, strict=False))[max(first, 0) :]:
         each = min(size[name] // amount for name, amount in wanted)

@@ -1,8 +1,8 @@
-"""Resource models: what they must be like, and which grade each node is of.
+"""Resource models: their validation, and the grade of each node.
 
 Source: karmada pkg/modeling/modeling.go, pkg/controllers/status/cluster_status_controller.go,
 pkg/apis/cluster/{mutation,validation}, v1.18.
-Differs: models without ranges are an error here; upstream looks for a grade beyond the last and panics.
+Differs: models without ranges are an error; upstream indexes beyond the last grade and panics.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MEMORY_BOUNDS: Final = (0, *(gib * _GIB for gib in (4, 16, 32, 64, 128, 256, 51
 
 
 def default_models() -> tuple[ResourceModel, ...]:
-    """The nine grades of a cluster that has none of its own."""
+    """The nine default grades, for a cluster without resource models."""
     bounds = zip(_CPU_BOUNDS, _CPU_BOUNDS[1:], _MEMORY_BOUNDS, _MEMORY_BOUNDS[1:], strict=False)
     return tuple(
         ResourceModel(
@@ -45,7 +45,7 @@ def _memory(amount_bytes: int) -> str:
 
 
 def standardised(models: Iterable[ResourceModel]) -> tuple[ResourceModel, ...]:
-    """In order of grade; the first begins at nothing, the last has no end."""
+    """The models sorted by grade, with the first minimum set to 0 and the last maximum to MaxInt64."""
     ordered = sorted(models, key=lambda model: model.grade)
     result = []
     for index, model in enumerate(ordered):
@@ -62,10 +62,10 @@ def standardised(models: Iterable[ResourceModel]) -> tuple[ResourceModel, ...]:
 
 
 def fault_of(models: Sequence[ResourceModel]) -> str | None:
-    """What is wrong with models, in upstream's words; None where nothing is.
+    """The first fault of the models, in upstream's words; None if they are valid.
 
     Args:
-        models: in order of grade.
+        models: sorted by grade.
 
     Raises:
         FieldError: a bound cannot be read.
@@ -94,7 +94,7 @@ def _fault_of_range(each: ResourceModelRange, before: ResourceModelRange | None)
     if before.name != each.name:
         return "The resource types of each models should be the same"
     if (_bound(before.max), quantity_format(before.max)) != (low, quantity_format(each.min)):
-        # "1" and "1000m" are held in different ways, and upstream compares the ways.
+        # Upstream compares the internal representations, which differ between "1" and "1000m".
         return "Model intervals for resources must be contiguous and non-overlapping"
     return None
 
@@ -104,7 +104,7 @@ def _bound(raw: RawQuantity) -> Quantity:
 
 
 def quantity_format(raw: RawQuantity) -> str:
-    """The family that a quantity's text belongs to: BinarySI, DecimalExponent or DecimalSI."""
+    """The format of a quantity's text: BinarySI, DecimalExponent or DecimalSI."""
     text = str(raw)
     if text.endswith("i"):
         return "BinarySI"
@@ -117,11 +117,11 @@ def quantity_format(raw: RawQuantity) -> str:
 def grade_nodes(
     snapshot: Snapshot, models: Sequence[ResourceModel], *, lose_nodes: bool = True
 ) -> tuple[AllocatableModeling, ...]:
-    """How many nodes are of each grade, by what they have left; in order of the models.
+    """The number of nodes of each grade, by their free amounts, in the order of the models.
 
     Args:
-        lose_nodes: stop at the first node without a free pod slot, as upstream does
-            (https://github.com/karmada-io/karmada/issues/7757); otherwise only that node is left out.
+        lose_nodes: whether to stop at the first node without a free pod slot, as upstream does
+            (https://github.com/karmada-io/karmada/issues/7757). If not, only that node is left out.
 
     Raises:
         FieldError: an amount cannot be read, or the models have no ranges.
@@ -159,5 +159,5 @@ def _left(snapshot: Snapshot, row: int, node: Node, name: str) -> Quantity:
 
 
 def _last_at_most(bounds: Sequence[Quantity], amount: Quantity) -> int:
-    """The last bound that is no greater than the amount, -1 where there is none."""
+    """The index of the last bound that is not greater than the amount, or -1."""
     return max((index for index, bound in enumerate(bounds) if not bound > amount), default=-1)

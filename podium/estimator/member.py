@@ -1,9 +1,10 @@
-"""A member cluster: what an estimate needs of it, kept up to date as objects come and go, and the answers.
+"""A member cluster: the state that estimates need, updated as objects change, and the answers.
 
-Owns nodes and pods in columns with upstream's pod_usages, quotas, deployments and replica sets. Never does I/O.
+Owns nodes and pods in columns with pod usages as upstream counts them, quotas, deployments and replica sets. Never
+does I/O.
 
 Source: karmada pkg/estimator/server estimate.go and server.go, framework/runtime, v1.18.
-Differs: the columns are brought up to date in place, where upstream copies all nodes for every question.
+Differs: the columns are updated in place; upstream copies all nodes for every question.
 """
 
 from __future__ import annotations
@@ -54,17 +55,17 @@ from podium.objects.requests import filter_requests
 from podium.objects.resource_types import NODES, PODS, KubeObject, ResourceType
 
 READ: Final[tuple[ResourceType[Any], ...]] = (NODES, PODS, RESOURCE_QUOTAS, DEPLOYMENTS, REPLICA_SETS)
-"""What an estimate needs of a cluster."""
+"""The kinds that an estimate reads."""
 
 READ_TO_TRY: Final[tuple[ResourceType[Any], ...]] = (STATEFUL_SETS, JOBS)
-"""What it needs besides, and besides what plugins read, to try replicas out: more workloads with their templates."""
+"""More workloads with pod templates, which accurate estimates read in addition to the plugins' kinds."""
 
 _ENDED: Final = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """Upstream's feature gates of the estimator server."""
+    """The feature gates of upstream's estimator server."""
 
     resource_quota_estimate: bool = False
     scheduling_overcommit_protection: bool = False
@@ -74,8 +75,8 @@ class MemberCluster:
     """One member cluster.
 
     Args:
-        report_broken: told of objects that cannot be read in full.
-        view: what replicas are tried out on, for accurate answers.
+        report_broken: called with each object that cannot be read in full.
+        view: the scheduler's view of the cluster, for accurate answers.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class MemberCluster:
     # ------------------------------------------------------------ changes
 
     def put(self, item: KubeObject) -> None:
-        """Add an object of one of the kinds that are read. A pod that has ended plays no part."""
+        """Add or update an object of one of the kinds in `READ`. A pod that has ended is ignored."""
         match item:
             case Node():
                 self.put_node(item)
@@ -119,19 +120,19 @@ class MemberCluster:
                 raise AssertionError(f"an estimate does not need {item.key}")
 
     def put_node(self, node: Node) -> None:
-        """Add a node or bring it up to date."""
+        """Add or update a node."""
         self._cache.put_node(node)
         if self._view is not None:
             self._view.put_node(node)
 
     def drop_node(self, name: str) -> None:
-        """Forget a node."""
+        """Remove a node."""
         self._cache.remove_node(name)
         if self._view is not None:
             self._view.drop_node(name)
 
     def put_pod(self, pod: Pod) -> None:
-        """Add a pod that has not ended, or bring it up to date."""
+        """Add or update a pod that has not ended."""
         if pod.node_name:
             self._cache.put_pod(pod)
         if self._view is not None:
@@ -141,7 +142,7 @@ class MemberCluster:
             self._pods_of.setdefault(owner, {})[pod.uid] = pod
 
     def drop_pod(self, pod: Pod) -> None:
-        """Forget a pod."""
+        """Remove a pod."""
         self._cache.drop_pod(pod)
         if self._view is not None:
             self._view.drop_pod(pod)
@@ -154,11 +155,11 @@ class MemberCluster:
     # ------------------------------------------------------------ answers
 
     def snapshot(self) -> Snapshot:
-        """The nodes as they are now; valid until the next call."""
+        """The present state of the nodes, valid until the next call."""
         return self._cache.snapshot()
 
     def room(self) -> ClusterRoom:
-        """What is free on the nodes as they are now."""
+        """The present free capacity of the nodes."""
         snapshot = self.snapshot()
         if self._room_of != self._cache.changes:
             self._room = ClusterRoom(snapshot, self._claims)
@@ -168,7 +169,7 @@ class MemberCluster:
     def max_available_replicas(
         self, requirements: ReplicaRequirements | None, assumed: Sequence[AssumedWorkload] = ()
     ) -> int:
-        """How many replicas the cluster has room for.
+        """How many replicas fit into the cluster.
 
         Raises:
             EstimateError: an amount cannot be read.
@@ -184,7 +185,7 @@ class MemberCluster:
 
     @property
     def is_accurate(self) -> bool:
-        """Whether replicas can be tried out."""
+        """Whether the member supports accurate estimates."""
         return self._view is not None
 
     def replicas_in_steps(
@@ -194,11 +195,11 @@ class MemberCluster:
         workload: ObjectReference | None,
         is_over: Callable[[], bool] = lambda: False,
     ) -> EstimateSteps:
-        """How many replicas podium would bind here, found out in steps; see `accurate.replicas_in_steps`.
+        """Compute in steps how many replicas podium would bind here; see `accurate.replicas_in_steps`.
 
         Args:
-            workload: whose replicas they are. One that is not here, or of a kind whose template cannot be read,
-                makes replicas of which no more is known than the requirements.
+            workload: the owner of the replicas. If it does not exist here, or its kind has no known pod template,
+                only the requirements describe the replicas.
 
         Raises:
             EstimateError: an amount cannot be read, or an attempt failed.
@@ -221,14 +222,14 @@ class MemberCluster:
         return replicas_within(self.quotas.values(), requirements, assumed)
 
     def _made_by(self, workload: ObjectReference | None) -> Pod | None:
-        """A pod such as the workload makes now."""
+        """A pod made from the workload's present template."""
         if workload is None:
             return None
         found: Templated | None = None
         match workload.kind, f"{workload.namespace}/{workload.name}":
             case "Deployment", key:
                 found = self.deployments.get(key)
-                # Its template has the label that tells the deployment's generations apart.
+                # The template of the replica set has the pod-template-hash label that the pods have.
                 if found is not None:
                     found = new_replica_set(found, self.replica_sets.values()) or found
             case "ReplicaSet", key:
@@ -240,7 +241,7 @@ class MemberCluster:
         return pod_made_by(found) if found is not None else None
 
     def explain_replicas(self, requirements: ReplicaRequirements | None) -> list[NodeEstimate]:
-        """Every node's part in `max_available_replicas`. Quotas are not shown: they bound the sum.
+        """The part of each node in `max_available_replicas`. Quotas are not included, since they limit the sum.
 
         Raises:
             EstimateError: an amount cannot be read.
@@ -256,7 +257,7 @@ class MemberCluster:
         namespace: str = "",
         assumed: Sequence[AssumedWorkload] = (),
     ) -> int:
-        """How many whole sets of the components the cluster has room for.
+        """How many complete sets of the components fit into the cluster.
 
         Raises:
             EstimateError: an amount cannot be read.
@@ -266,7 +267,7 @@ class MemberCluster:
     def prepare_component_sets(
         self, components: Sequence[Component | None], namespace: str, assumed: Sequence[AssumedWorkload]
     ) -> Callable[[], int]:
-        """As `max_available_component_sets`, to be called where it may take its time: it looks at nothing here.
+        """Like `max_available_component_sets`, but return a function that does the work and can run in a thread.
 
         Raises:
             EstimateError: an amount cannot be read.
@@ -286,7 +287,7 @@ class MemberCluster:
         return lambda: placement.run(bound)
 
     def unschedulable_replicas(self, workload: ObjectReference | None, threshold_s: float, now_s: float) -> int:
-        """How many replicas of a deployment nobody could place for longer than the threshold.
+        """How many replicas of a deployment have been unschedulable for longer than the threshold.
 
         Raises:
             EstimateError: there is no such workload, or it is of another kind.
@@ -313,7 +314,7 @@ class MemberCluster:
 
 
 def _on_their_way(assumed: Iterable[AssumedWorkload]) -> list[Pod]:
-    """Pods of workloads that cannot be seen yet, as many as are ever placed."""
+    """The pods of assumed workloads, at most as many as are ever placed."""
     pods: list[Pod] = []
     for workload in assumed:
         for component in workload.components:

@@ -1,4 +1,4 @@
-"""What Karmada's scheduler makes of several estimators' answers.
+"""Combine the answers of several estimators as Karmada's scheduler does.
 
 Source: karmada pkg/scheduler/core/util.go, v1.18.
 """
@@ -11,14 +11,15 @@ from typing import Final
 from podium.estimator.requirements import MAX_INT32
 
 NO_ANSWER: Final = -1
-"""What stands for a cluster that an estimator could not ask."""
+"""The answer for a cluster that an estimator could not query."""
 
 
 def merged(clusters: Iterable[str], answers: Iterable[Mapping[str, int] | None], replicas: int) -> dict[str, int]:
-    """For each cluster the least that an estimator says, all `replicas` of the workload where none bounds it.
+    """For each cluster the smallest answer of the estimators, or the workload's `replicas` if none limits it.
 
     Args:
-        answers: those of one estimator each, by cluster; None for one that failed for any cluster, which voids it.
+        answers: one mapping of clusters to answers per estimator. None if an estimator failed for any cluster: Karmada
+            then ignores all its answers.
     """
     least = dict.fromkeys(clusters, MAX_INT32)
     for answer in answers:

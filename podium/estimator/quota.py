@@ -1,7 +1,7 @@
-"""How much the resource quotas of a namespace leave.
+"""The limits that the resource quotas of a namespace set for replicas.
 
-Owns which quotas count a replica and how often its request goes into what they have left. Never looks at nodes.
-Like upstream, and unlike Kubernetes, it takes a quota to count a pod where any of its scopes matches.
+Owns which quotas count a replica and how many replicas fit into their remaining amounts. Never looks at nodes.
+As upstream, and unlike Kubernetes, a quota counts a pod if any one of its scopes matches.
 
 Source: karmada pkg/estimator/server/framework/plugins/resourcequota/resourcequota.go, v1.18.
 """
@@ -25,7 +25,7 @@ _PRIORITY_CLASS: Final = "PriorityClass"
 
 
 class ScopedResourceSelectorRequirement(Value, frozen=True):
-    """A scope, and for which of its values the quota counts."""
+    """A quota scope, and the values of it that the quota selects."""
 
     scope_name: str = ""
     operator: str = ""
@@ -33,27 +33,27 @@ class ScopedResourceSelectorRequirement(Value, frozen=True):
 
 
 class ScopeSelector(Value, frozen=True):
-    """Scopes with values."""
+    """The scopes of a quota that have values."""
 
     match_expressions: tuple[ScopedResourceSelectorRequirement, ...] = ()
 
 
 class ResourceQuotaSpec(Value, frozen=True):
-    """Whom the quota counts."""
+    """The hard limits of a quota, and the scopes that select its pods."""
 
     scopes: tuple[str, ...] = ()
     scope_selector: ScopeSelector | None = None
 
 
 class ResourceQuotaStatus(Value, frozen=True):
-    """What the quota allows, and what of it is used."""
+    """The enforced limits of a quota, and their present use."""
 
     hard: ResourceList = {}
     used: ResourceList = {}
 
 
 class ResourceQuota(NamespacedObject, frozen=True):
-    """A bound on what the pods of a namespace request together."""
+    """A limit on the sum of the requests of a namespace's pods."""
 
     spec: ResourceQuotaSpec = ResourceQuotaSpec()
     status: ResourceQuotaStatus = ResourceQuotaStatus()
@@ -65,9 +65,9 @@ RESOURCE_QUOTAS: Final = ResourceType("ResourceQuota", "/api/v1/resourcequotas",
 def replicas_within(
     quotas: Iterable[ResourceQuota], requirements: ReplicaRequirements | None, assumed: Sequence[AssumedWorkload] = ()
 ) -> int:
-    """How many replicas the quotas allow, MAX_INT32 where none bounds them.
+    """How many replicas the quotas allow; MAX_INT32 if none limits them.
 
-    An empty namespace stands for all of them.
+    An empty namespace stands for all namespaces.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -93,7 +93,7 @@ def sets_within(
     components: Sequence[Component | None],
     assumed: Sequence[AssumedWorkload] = (),
 ) -> int:
-    """How many sets the quotas of the namespace allow, MAX_INT32 where none bounds them.
+    """How many sets the quotas of the namespace allow; MAX_INT32 if none limits them.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -123,7 +123,7 @@ def _counts(selectors: Iterable[ScopedResourceSelectorRequirement], priority_cla
 
 
 def _matches(selector: ScopedResourceSelectorRequirement, priority_class: str) -> bool:
-    """Whether the scope holds; of all scopes only the priority class is known of a replica."""
+    """Whether the scope matches. Only PriorityClass can match, since nothing else is known of a replica."""
     if selector.scope_name != _PRIORITY_CLASS:
         return False
     requirement = LabelSelectorRequirement(key=_PRIORITY_CLASS, operator=selector.operator, values=selector.values)
@@ -147,7 +147,7 @@ def _components_in(namespace: str, assumed: Iterable[AssumedWorkload]) -> list[C
 def _counted(
     selectors: Sequence[ScopedResourceSelectorRequirement], components: Iterable[Component | None]
 ) -> list[Component | None]:
-    """The components that a quota with these scopes counts; all where it has no scope."""
+    """The components that a quota with these scopes counts; all of them if it has no scope."""
     if not selectors:
         return list(components)
     return [
@@ -163,7 +163,7 @@ def _counted(
 
 
 def _sum(components: Iterable[Component | None]) -> dict[str, int]:
-    """What one replica set of every component requests of those resources that quotas know."""
+    """The requests of one complete set of components, for the resources that quotas support."""
     total: dict[str, int] = {}
     for component in components:
         if component is None or component.replica_requirements is None:
@@ -175,7 +175,7 @@ def _sum(components: Iterable[Component | None]) -> dict[str, int]:
 
 
 def _divided(quota: ResourceQuota, wanted: Iterable[Demand], on_the_way: Iterable[Component | None]) -> int:
-    """How often the demands go into what the quota leaves beside what is on its way."""
+    """How many times the demands fit into the quota's remaining amounts, less the assumed workloads."""
     free = _free(quota)
     for name, amount in _sum(on_the_way).items():
         if name in free:
@@ -186,7 +186,7 @@ def _divided(quota: ResourceQuota, wanted: Iterable[Demand], on_the_way: Iterabl
 
 
 def _free(quota: ResourceQuota) -> dict[str, int]:
-    """What is left by resource, where both a bound and its use are known; `requests.X` goes before `X`."""
+    """The remaining amounts, for resources with both a limit and a use. `requests.X` takes precedence over `X`."""
     hard, used = quota.status.hard, quota.status.used
     free: dict[str, int] = {}
     for name in sorted(hard, key=lambda name: name.startswith(_REQUESTS)):

@@ -1,4 +1,4 @@
-"""How many replicas of one kind fit.
+"""How many equal replicas fit.
 
 Source: karmada pkg/estimator/server/framework/plugins/noderesource/noderesource.go, v1.18.
 """
@@ -15,7 +15,7 @@ from podium.estimator.requirements import AssumedWorkload, Requirements, saturat
 
 
 def replicas_by_node(room: FreeCapacity, requirements: Requirements | None) -> IntArray:
-    """How many replicas each node takes; without requirements a replica takes a pod's place and claims no node.
+    """How many replicas fit on each node. Without requirements a replica uses only a pod slot on any node.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -28,7 +28,7 @@ def replicas_by_node(room: FreeCapacity, requirements: Requirements | None) -> I
 def max_available_replicas(
     room: FreeCapacity, requirements: Requirements | None, assumed: Sequence[AssumedWorkload] = ()
 ) -> int:
-    """How many replicas fit beside what is assumed to be on its way.
+    """How many replicas fit beside the assumed workloads.
 
     Raises:
         FieldError: an amount cannot be read.

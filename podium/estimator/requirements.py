@@ -1,6 +1,6 @@
-"""What Karmada asks room for: replicas, or sets of components, each with what it needs and where it may run.
+"""The types of Karmada's questions: replicas, or sets of components, with their requests and node claims.
 
-Owns the shapes, which are those of `work.karmada.io/v1alpha2`. Never looks at a cluster.
+Owns these types, which follow `work.karmada.io/v1alpha2`. Never looks at a cluster.
 
 Source: karmada pkg/apis/work/v1alpha2 binding_types.go and pkg/estimator/pb, v1.18.
 """
@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from podium.objects.core import NodeSelector, ResourceList, Toleration, Value
 
 MAX_INT32: Final = 2**31 - 1
-"""Upstream's word for no limit, and the most that fits into an answer."""
+"""Upstream's value for no limit, and the largest answer."""
 
 
 class NodeClaim(Value, frozen=True):
@@ -24,26 +24,26 @@ class NodeClaim(Value, frozen=True):
 
 
 class Requirements(Protocol):
-    """What a replica of any kind needs."""
+    """The requirements of a replica, of a workload or of a component."""
 
     @property
     def node_claim(self) -> NodeClaim | None:
-        """Where it may run."""
+        """The nodes that the replica may run on."""
         ...
 
     @property
     def resource_request(self) -> ResourceList:
-        """What it takes."""
+        """The resources that the replica requests."""
         ...
 
     @property
     def priority_class_name(self) -> str:
-        """Which quotas count it."""
+        """The name of the priority class, which selects the quotas."""
         ...
 
 
 class ReplicaRequirements(Value, frozen=True):
-    """What one replica of a workload needs."""
+    """The requirements of one replica of a workload."""
 
     node_claim: NodeClaim | None = None
     resource_request: ResourceList = {}
@@ -52,7 +52,7 @@ class ReplicaRequirements(Value, frozen=True):
 
 
 class ComponentReplicaRequirements(Value, frozen=True):
-    """What one replica of a component needs."""
+    """The requirements of one replica of a component."""
 
     node_claim: NodeClaim | None = None
     resource_request: ResourceList = {}
@@ -60,7 +60,7 @@ class ComponentReplicaRequirements(Value, frozen=True):
 
 
 class Component(Value, frozen=True):
-    """One of the parts of which a set of a workload consists."""
+    """One component of a workload that consists of several."""
 
     name: str = ""
     replicas: int = 0
@@ -68,14 +68,14 @@ class Component(Value, frozen=True):
 
 
 class AssumedWorkload(Value, frozen=True):
-    """What has been given to the cluster and cannot be seen there yet."""
+    """A workload that Karmada has assigned to the cluster and whose pods do not exist there yet."""
 
     namespace: str = ""
     components: tuple[Component | None, ...] = ()
 
 
 class ObjectReference(Value, frozen=True):
-    """A workload of the member cluster."""
+    """A reference to a workload in the member cluster."""
 
     api_version: str = ""
     kind: str = ""
@@ -84,8 +84,8 @@ class ObjectReference(Value, frozen=True):
 
 
 def saturated(count: int) -> int:
-    """The count as an int32.
+    """The count, limited to the largest int32.
 
-    Differs: upstream lets the sum over nodes wrap around.
+    Differs: upstream's sum over nodes wraps around.
     """
     return min(count, MAX_INT32)

@@ -1,7 +1,7 @@
-"""A member cluster as podium's scheduler sees it, kept up to date as objects come and go.
+"""A member cluster as podium's scheduler sees it, updated as objects change.
 
-Owns a cache with the scheduler's own pod_usages, the pods that wait, and the profile that decides: podium's defaults,
-whatever scheduler a pod names. Never does I/O, and nothing that it decides is carried out.
+Owns a cache with pod usages as the scheduler counts them, the pending pods, and the profile that decides: podium's
+defaults, whatever scheduler a pod names. Never does I/O and never carries out a decision.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from podium.queues import Nominator
 
 
 class SchedulerView:
-    """One member cluster, to try replicas out on.
+    """One member cluster for dry runs.
 
     Args:
-        lister_of: the other kinds of objects, for the plugins; and the pods, told of each before this is.
+        lister_of: the listers of the plugins. The pod lister must receive each change before this object does.
     """
 
     def __init__(
@@ -48,15 +48,15 @@ class SchedulerView:
         self._engine = Engine(cache, self._nominated, config.percentage_of_nodes_to_score)
 
     def put_node(self, node: Node) -> None:
-        """Add a node or bring it up to date."""
+        """Add or update a node."""
         self._cache.put_node(node)
 
     def drop_node(self, name: str) -> None:
-        """Forget a node."""
+        """Remove a node."""
         self._cache.remove_node(name)
 
     def put_pod(self, pod: Pod) -> None:
-        """Add a pod that has not ended, or bring it up to date."""
+        """Add or update a pod that has not ended."""
         if pod.node_name:
             self._stop_waiting(pod)
             self._cache.put_pod(pod)
@@ -65,7 +65,7 @@ class SchedulerView:
             self._nominated.add(pod)
 
     def drop_pod(self, pod: Pod) -> None:
-        """Forget a pod."""
+        """Remove a pod."""
         self._stop_waiting(pod)
         self._cache.drop_pod(pod)
 
@@ -74,6 +74,6 @@ class SchedulerView:
             self._nominated.delete(pod)
 
     def replicas_in_steps(self, replica: Pod, assumed: Iterable[Pod], is_over: Callable[[], bool]) -> EstimateSteps:
-        """How many such pods would be bound after those that wait, and those that are assumed to be on their way."""
+        """Compute in steps how many such pods would be bound after the pending pods and the assumed ones."""
         waiting = [pod for pod in self._waiting.values() if not pod.is_terminating]
         return replicas_in_steps(self._engine, self._framework, replica, [*waiting, *assumed], PLACED_MAX, is_over)

@@ -1,4 +1,4 @@
-"""What the replicas of a workload are like, read off its pod template, and what Karmada reads off it.
+"""Derive a workload's replicas from its pod template, and their requirements as Karmada derives them.
 
 Source: karmada pkg/util/helper/workload.go and pkg/util/resource.go (AddPodTemplateRequest), v1.18.
 """
@@ -20,7 +20,7 @@ from podium.plugins.node_matching import required_terms
 
 
 def requirements_of(pod: Pod, priority_class_name: str = "") -> ReplicaRequirements:
-    """The requirements of a replica that is like the pod, whose requests have been filled in from its limits.
+    """The requirements of a replica equal to the pod. The pod's requests must be defaulted from its limits.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -40,7 +40,7 @@ def requirements_of(pod: Pod, priority_class_name: str = "") -> ReplicaRequireme
 
 
 def pod_made_by(workload: Templated) -> Pod | None:
-    """A pod such as the workload makes; None where its template is none of a pod."""
+    """A pod made from the workload's template; None if the template cannot be read as a pod."""
     template = without_nulls(workload.spec.template)
     labels = (template.get("metadata") or {}).get("labels") or {}
     metadata = {
@@ -57,9 +57,9 @@ def pod_made_by(workload: Templated) -> Pod | None:
 
 
 def replica_as_asked(made: Pod, asked: ReplicaRequirements | None) -> Pod:
-    """The pod, with the amounts and the claim that are asked for where they are not those of its template.
+    """The pod with the requested amounts and node claim where these differ from its template.
 
-    They are not while a workload that has been changed is on its way to the member: the question knows better.
+    They differ while a change of the workload has not reached the member yet. The question is newer then.
 
     Raises:
         FieldError: an amount cannot be read.

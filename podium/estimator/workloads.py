@@ -1,6 +1,6 @@
-"""Deployments and their replica sets, and how many of a deployment's pods nobody could place.
+"""Deployments and their replica sets, and how many of a deployment's pods are unschedulable.
 
-Owns finding the replica set that a deployment is rolling out. Never asks why a pod could not be placed.
+Owns finding the replica set that a deployment is rolling out. Never examines why a pod is unschedulable.
 
 Source: karmada pkg/estimator/server/replica/replica.go and pkg/util/lifted/deployment.go, v1.18.
 """
@@ -24,32 +24,32 @@ _AMOUNTS: Final = frozenset({"requests", "limits", "overhead"})
 
 
 class TemplatedSpec(Value, frozen=True):
-    """What makes pods; the template is kept as it came."""
+    """A spec with a pod template, which stays unparsed."""
 
     selector: LabelSelector | None = None
     template: dict[str, Any] = {}
 
 
 class Deployment(NamespacedObject, frozen=True):
-    """A deployment."""
+    """A Deployment with its template."""
 
     spec: TemplatedSpec = TemplatedSpec()
 
 
 class TemplatedReplicaSet(NamespacedObject, frozen=True, tag="ReplicaSet"):
-    """A replica set with its template."""
+    """A ReplicaSet with its template."""
 
     spec: TemplatedSpec = TemplatedSpec()
 
 
 class TemplatedStatefulSet(NamespacedObject, frozen=True, tag="StatefulSet"):
-    """A stateful set with its template."""
+    """A StatefulSet with its template."""
 
     spec: TemplatedSpec = TemplatedSpec()
 
 
 class Job(NamespacedObject, frozen=True):
-    """A job."""
+    """A Job with its template."""
 
     spec: TemplatedSpec = TemplatedSpec()
 
@@ -60,7 +60,7 @@ STATEFUL_SETS: Final = ResourceType("StatefulSet", "/apis/apps/v1/statefulsets",
 JOBS: Final = ResourceType("Job", "/apis/batch/v1/jobs", Job)
 
 Templated: TypeAlias = Deployment | TemplatedReplicaSet | TemplatedStatefulSet | Job
-"""What has a pod template that can be read."""
+"""The workloads whose pod templates can be read."""
 
 
 def unschedulable_pods(
@@ -93,7 +93,7 @@ def unschedulable_pods(
 
 
 def new_replica_set(deployment: Deployment, replica_sets: Iterable[TemplatedReplicaSet]) -> TemplatedReplicaSet | None:
-    """The oldest of the deployment's own replica sets whose template is the deployment's."""
+    """The oldest replica set controlled by the deployment that has the deployment's template."""
     template = _plain(deployment.spec.template)
     own = [
         each
@@ -121,7 +121,7 @@ def _is_unschedulable_since_before(pod: Pod, moment_s: float) -> bool:
 
 
 def _plain(content: Any, field: str = "") -> Any:
-    """A template as it is compared: without the hash and what is empty, amounts as numbers."""
+    """A template in the form for comparison: without the hash and empty fields, and with amounts as numbers."""
     if isinstance(content, list):
         return [_plain(each) for each in content]
     if not isinstance(content, dict):

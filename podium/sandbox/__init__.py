@@ -1,7 +1,7 @@
 """The embedded API server: enough of the Kubernetes REST API, from memory, on loopback.
 
-Owns: its own resource table, store, patches, watches, faults, stand-in kubelets, and the sample cluster it can be
-filled with. Must never: import the code it is there to test, or be taken for a claim about real clusters.
+Owns: its own resource table, store, patches, watches, faults, stand-in kubelets, and sample objects to fill a cluster.
+Must never: import the code that it tests. Its behaviour is no evidence of how real clusters behave.
 """
 
 from podium.sandbox.embedded import Sandbox

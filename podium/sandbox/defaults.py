@@ -1,7 +1,7 @@
-"""Defaults the API server fills in: those of the types, and those of its admission plugins.
+"""The defaults that the API server fills in: those of the types, and those of its admission plugins.
 
 Source: kubernetes pkg/apis/core/v1/defaults.go, plugin/pkg/admission/{priority,defaulttolerationseconds} (v1.36).
-Differs: only the defaults that schedulers and kubectl look at; no service account token volumes.
+Differs: only the defaults that schedulers and kubectl read; no service account token volumes.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _NODE_LOST = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 def set_defaults(resource: ResourceType, obj: Json) -> None:
-    """Fill in the type's defaults, in place; doing it twice changes nothing more."""
+    """Fill in the type's defaults in place. A second call changes nothing."""
     setter = _SETTERS.get(resource.storage)
     if setter is not None:
         setter(obj)
 
 
 def admit_pod(pod: Json, priority_class: PriorityLookup) -> None:
-    """What admission plugins add to a pod that is being created, in place.
+    """Apply admission to a pod that is being created, in place.
 
     Raises:
         ApiError: 403, its priority class does not exist.
@@ -53,7 +53,7 @@ def admit_pod(pod: Json, priority_class: PriorityLookup) -> None:
 
 
 def admit_pod_update(pod: Json, before: Json) -> None:
-    """What admission plugins add to an update of a pod, in place: its priority cannot get lost."""
+    """Apply admission to an update of a pod, in place: an update cannot remove the priority."""
     spec = pod["spec"]
     for name in ("priority", "preemptionPolicy"):
         if name in (before.get("spec") or {}):
@@ -62,7 +62,7 @@ def admit_pod_update(pod: Json, before: Json) -> None:
 
 
 def add_node_lost_tolerations(spec: Json) -> None:
-    """Tolerate an unready or unreachable node for 300 s, unless the pod already says something about it."""
+    """Tolerate an unready or unreachable node for 300 s, unless the pod has its own toleration for it."""
     tolerations = list(spec.get("tolerations") or ())
     for key in _NODE_LOST:
         if not any(_speaks_about(toleration, key) for toleration in tolerations):

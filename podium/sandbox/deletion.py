@@ -1,4 +1,4 @@
-"""When a deleted object goes: finalizers hold any object, a grace period holds a pod that has a node.
+"""When a deleted object is removed: finalizers keep any object, a grace period keeps a pod that has a node.
 
 Source: apiserver pkg/registry/rest/delete.go, kubernetes pkg/registry/core/pod/strategy.go (v1.36).
 """
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def is_finished(metadata: Json) -> bool:
-    """Whether an object that is being deleted has nothing left to wait for."""
+    """Whether an object that is being deleted can be removed now."""
     return (
         "deletionTimestamp" in metadata
         and not metadata.get("finalizers")
@@ -24,10 +24,10 @@ def is_finished(metadata: Json) -> bool:
 
 
 def marked(resource: ResourceType, obj: Json, options: Json, now: datetime) -> Json | None:
-    """The object marked as being deleted, or None when it can go at once.
+    """The object marked as being deleted, or None if it can be removed at once.
 
     Raises:
-        ApiError: 400, the grace period is no number.
+        ApiError: 400, the grace period is not a number.
     """
     metadata = obj["metadata"]
     grace_s = _grace_period_s(resource, obj, options)
@@ -54,5 +54,5 @@ def _grace_period_s(resource: ResourceType, obj: Json, options: Json) -> int:
     if asked is None:
         asked = spec.get("terminationGracePeriodSeconds", 30)
     if not isinstance(asked, int):
-        raise bad_request("gracePeriodSeconds is no number")
+        raise bad_request("gracePeriodSeconds is not a number")
     return max(0, asked)

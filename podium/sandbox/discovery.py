@@ -1,7 +1,7 @@
-"""What the server says about itself: versions, groups, types, and an OpenAPI document just big enough for kubectl.
+"""The discovery documents: versions, groups, types, and the minimal OpenAPI document that kubectl needs.
 
-kubectl looks into OpenAPI v3 for one thing before it creates, applies or patches: whether the server validates
-fields itself (the `fieldValidation` parameter of PATCH). Saying yes spares us the schemas.
+Before it creates, applies or patches, kubectl reads one fact from OpenAPI v3: whether the server validates fields
+itself (the `fieldValidation` parameter of PATCH). The document says that it does, so no schemas are needed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def group_versions() -> list[str]:
 
 
 def answer(path: str, *, aggregated: bool) -> Json | None:
-    """The discovery document at a path, or None when there is none."""
+    """The discovery document at a path; None if the path has none."""
     if path == "/version":
         return VERSION
     if path == "/api":

@@ -1,4 +1,4 @@
-"""The sandbox as a thing to start and stop: store, HTTP server, stand-in kubelets and controllers together."""
+"""Start and stop a sandbox: store, HTTP server, stand-in kubelets and controllers together."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from podium.sandbox.server import ApiServer
 from podium.sandbox.store import Store, random_uid, utc_now
 
 HOST = "127.0.0.1"
-# A sandbox started later has higher resourceVersions, if the earlier one saw fewer writes per second than this.
+# A sandbox that starts later has higher resourceVersions, if the earlier one had fewer writes per second than this.
 _REVISIONS_PER_S = 1000
-# For requests under way, watches above all; aiohttp takes 0 for as long as they like.
+# The shutdown timeout for open requests, mostly watches. aiohttp treats 0 as no timeout.
 _GRACE_S = 0.05
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _PRIORITY_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
 class Sandbox:
-    """An API server on 127.0.0.1, alive within `async with`.
+    """An API server on 127.0.0.1 that runs within `async with`.
 
     Args:
-        port: 0 takes a free one.
-        token: when given, requests need it as a bearer token. kubectl sends none over plain HTTP.
-        kubelets: whether bound pods come to run and deleted ones go.
-        controllers: whether Deployments, ReplicaSets and Jobs get their pods, and budgets their status.
-        kubelet_delay_s: how long it takes a pod to run, and to go.
-        job_s: how long the pods of Jobs run, where there are controllers.
-        heartbeat_s: how often nodes report in; None for once.
-        history_limit: changes per type that stay readable by watches.
-        bookmark_interval_s: the time between two bookmarks of a watch.
+        port: the port to listen on; 0 takes a free one.
+        token: the bearer token that requests need; None for none. kubectl sends no token over plain HTTP.
+        kubelets: whether stand-in kubelets run bound pods and remove deleted ones.
+        controllers: whether stand-in controllers create the pods of workloads and update the status of budgets.
+        kubelet_delay_s: the time until a bound pod runs, and until a deleted pod is removed.
+        job_s: how long the pods of Jobs run, if there are controllers.
+        heartbeat_s: the interval of the nodes' heartbeats; None for a single one.
+        history_limit: how many changes per type watches can still read.
+        bookmark_interval_s: the interval of a watch's bookmarks.
         now: the wall clock, for timestamps and ages.
-        new_uid: makes the UID of each new object.
+        new_uid: creates the UID of each new object.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Sandbox:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The URL of the API server."""
         return f"http://{HOST}:{self.port}"
 
     def kubeconfig(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class Sandbox:
         assert self._server is not None
         self._tasks.cancel_scope.cancel()
         try:
-            # An error of the body is its own affair: only a cancellation may be the task group's.
+            # An error of the block is raised unchanged. Only a cancellation may come from the task group.
             if isinstance(error, asyncio.CancelledError):
                 return await self._tasks.__aexit__(kind, error, trace)
             await self._tasks.__aexit__(None, None, None)

@@ -1,6 +1,6 @@
-"""The API server's refusals: one exception that knows how to become a `Status` object.
+"""The API server's errors: one exception that converts itself to a `Status` object.
 
-Source: apimachinery pkg/api/errors (v0.36): reasons, codes and message shapes that clients look at.
+Source: apimachinery pkg/api/errors (v0.36): the reasons, codes and messages that clients read.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One field that is wrong: where, why, and the reason code a client can switch on."""
+    """One invalid field: its path, the message, and the machine-readable reason."""
 
     field: str
     message: str
     reason: str = "FieldValueInvalid"
 
     def as_json(self) -> Json:
-        """The cause as it stands in `Status.details.causes`."""
+        """The cause as an entry of `Status.details.causes`."""
         shown = {"reason": self.reason, "message": self.message}
         return shown | {"field": self.field} if self.field else shown
 
 
 class ApiError(Exception):
-    """A request that is answered with a `Status` of kind Failure."""
+    """The server answers the request with a `Status` of status Failure."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class ApiError(Exception):
             self.details["retryAfterSeconds"] = retry_after_s
 
     def status(self) -> Json:
-        """The answer's body."""
+        """The body of the answer."""
         body: Json = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -65,18 +65,18 @@ class ApiError(Exception):
 
 
 def bad_request(message: str) -> ApiError:
-    """400: the request itself makes no sense."""
+    """400: the request is malformed."""
     return ApiError(400, "BadRequest", message)
 
 
 def not_found(resource: ResourceType, name: str) -> ApiError:
-    """404: no such object."""
+    """404: the object does not exist."""
     message = f'{resource.group_resource} "{name}" not found'
     return ApiError(404, "NotFound", message, details=_details(resource, name))
 
 
 def already_exists(resource: ResourceType, name: str) -> ApiError:
-    """409: the name is taken."""
+    """409: an object of that name exists."""
     message = f'{resource.group_resource} "{name}" already exists'
     return ApiError(409, "AlreadyExists", message, details=_details(resource, name))
 
@@ -94,7 +94,7 @@ def stale(resource: ResourceType, name: str) -> ApiError:
 
 
 def invalid(resource: ResourceType, name: str, causes: Sequence[Cause]) -> ApiError:
-    """422: the object breaks a rule; every broken field is a cause."""
+    """422: the object is invalid. Every invalid field is a cause."""
     listed = [f"{cause.field}: {cause.message}" for cause in causes]
     text = listed[0] if len(listed) == 1 else "[" + ", ".join(listed) + "]"
     details = {
@@ -107,12 +107,12 @@ def invalid(resource: ResourceType, name: str, causes: Sequence[Cause]) -> ApiEr
 
 
 def expired(message: str) -> ApiError:
-    """410: that revision is no longer in the history."""
+    """410: the history no longer contains that revision."""
     return ApiError(410, "Expired", message)
 
 
 def too_many_requests(message: str, retry_after_s: int | None, causes: Sequence[Cause] = ()) -> ApiError:
-    """429: come back later."""
+    """429: the client must retry later."""
     details: Json = {"causes": [cause.as_json() for cause in causes]} if causes else {}
     return ApiError(429, "TooManyRequests", message, details=details, retry_after_s=retry_after_s)
 

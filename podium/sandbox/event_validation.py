@@ -16,9 +16,9 @@ Json = dict[str, Any]
 
 
 def validate_new_event(resource: ResourceType, event: Json) -> list[Cause]:
-    """What is wrong with an event (in stored form) that is being created through the API of `resource`.
+    """Validate an event (in stored form) that is being created through the API of `resource`.
 
-    An event without eventTime is one of the old kind, which core/v1 takes with a namespace alone.
+    An event without eventTime has the old format, for which core/v1 checks only the namespace.
     """
     involved = mapping(event, "involvedObject").get("namespace") or "default"
     causes = []

@@ -1,12 +1,12 @@
-"""Bad luck on demand: which requests fail, how, and how often.
+"""Fault injection: which requests fail, how, and how often.
 
 Kinds of fault, each limited to the next `times` matching requests (None: until cleared):
-  error        answer with `code` (429 and 410 included) and, where given, Retry-After
+  error        answer with `code` (429 and 410 included) and, if given, Retry-After
   latency      wait `delay_s` first
-  lost         do the work, then cut the connection without an answer
-  torn         do the work, then cut the connection in the middle of the answer
-  senseless    answer with `code` and `body`, and do nothing
-And at once: ending open watches, and refusing connections for a while.
+  lost         carry the request out, then cut the connection without an answer
+  torn         carry the request out, then cut the connection in the middle of the answer
+  senseless    answer with `code` and `body`, and do not carry the request out
+Two faults act at once: ending open watches, and refusing connections for a while.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Fault:
     body: str = ""
 
     def matches(self, request: ResourceRequest) -> bool:
-        """Whether the rule is about this request and not used up."""
+        """Whether the rule matches this request and is not used up."""
         return (
             self.times != 0
             and self.verb in ("", request.verb)
@@ -60,7 +60,7 @@ class Fault:
         )
 
     def error(self) -> ApiError:
-        """The answer of a rule of kind "error"."""
+        """The error that a rule of kind "error" answers with."""
         if self.code == 429:
             return too_many_requests("the server has received too many requests", self.retry_after_s or 1)
         if self.code == 410:
@@ -70,10 +70,10 @@ class Fault:
 
 
 class Faults:
-    """The rules in force. Times count down as requests match.
+    """The active rules. Their `times` count down as requests match.
 
     Args:
-        refuse: closes the listener and every connection for so many seconds.
+        refuse: closes the listener and every connection for a number of seconds.
     """
 
     def __init__(self, refuse: Callable[[float], None]) -> None:
@@ -110,7 +110,7 @@ class Faults:
         resource: str = "",
         subresource: str = "",
     ) -> None:
-        """Answer the next matching requests with that code and body, and do nothing of what they ask."""
+        """Answer the next matching requests with that code and body, and do not carry them out."""
         self._add(Fault("senseless", verb, resource, subresource, times, code, body=body))
 
     def gone(self, times: int | None = 1, *, verb: str = "watch", resource: str = "") -> None:
@@ -127,7 +127,7 @@ class Faults:
         subresource: str = "",
         namespace: str = "",
     ) -> None:
-        """Let matching requests wait before they are looked at."""
+        """Delay matching requests before they are processed."""
         self._add(Fault("latency", verb, resource, subresource, times, delay_s=delay_s, namespace=namespace))
 
     def lose_response(
@@ -143,11 +143,11 @@ class Faults:
         self._add(Fault("torn", verb, resource, subresource, times))
 
     def drop_watches(self, *, resource: str = "", mid_line: bool = False) -> int:
-        """Cut the connections of open watches; returns how many."""
+        """Cut the connections of open watches, and return how many there were."""
         return self._end_watches("mid-line" if mid_line else "drop", resource)
 
     def expire_watches(self, *, resource: str = "") -> int:
-        """Send open watches an ERROR event of code 410 and end them; returns how many."""
+        """Send open watches an ERROR event of code 410 and end them. Returns how many there were."""
         return self._end_watches("gone", resource)
 
     def refuse_connections(self, duration_s: float) -> None:
@@ -155,11 +155,11 @@ class Faults:
         self._refuse(duration_s)
 
     def clear(self) -> None:
-        """Forget all rules."""
+        """Remove all rules."""
         self.rules.clear()
 
     def take(self, kind: str, request: ResourceRequest) -> Fault | None:
-        """The first rule of a kind that matches the request; uses it up by one."""
+        """Find the first rule of a kind that matches the request, and count down its `times`."""
         for rule in self.rules:
             if rule.kind == kind and rule.matches(request):
                 if rule.times is not None:
@@ -173,7 +173,7 @@ class Faults:
         """Carry out a command of the admin endpoint: `{"fault": <method name>, ...its arguments}`.
 
         Raises:
-            ApiError: 400, no such fault or not its arguments.
+            ApiError: 400, the fault is unknown or its arguments are wrong.
         """
         arguments = dict(command)
         name = arguments.pop("fault", None)
@@ -186,7 +186,7 @@ class Faults:
         return {"fault": name, "affected": result}
 
     def as_json(self) -> Json:
-        """The rules in force and the number of open watches."""
+        """The active rules and the number of open watches."""
         rules = [{slot: getattr(rule, slot) for slot in Fault.__slots__} for rule in self.rules]
         return {"rules": rules, "watches": len(self.watches)}
 

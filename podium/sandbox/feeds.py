@@ -1,4 +1,4 @@
-"""Following a collection from inside the sandbox: what has changed since the last look, and a bell for new changes."""
+"""Watch a collection from inside the sandbox: changes since the last read, and a callback for new changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podium.sandbox.journal import ADDED, Change, Collection
 
 
 class Feed:
-    """The changes of a collection since the last reading; at first, every object as added."""
+    """The changes of a collection since the last read. The first read returns every object as added."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -26,7 +26,7 @@ class Feed:
             self._collection.listeners.pop(wake, None)
 
     def read(self) -> list[Change]:
-        """The changes since the last reading, oldest first; every object as added where the history has moved on."""
+        """The changes since the last read, oldest first. If the history lacks some, every object counts as added."""
         try:
             changes = self._collection.changes_from(self._cursor) if self._cursor >= 0 else None
         except ApiError:

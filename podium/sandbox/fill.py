@@ -1,9 +1,8 @@
-"""Builders that fill a cluster: varied nodes, pods that fit on them wherever they land, and pods that cannot fit.
+"""Sample objects for a cluster: varied nodes, pods that always fit on them, and pods that cannot fit.
 
-The promise of `varied_pods`, for at least 5 nodes and at most 10 pods per node: whatever a scheduler decides for
-some of the pods, there is always a node for the next. It holds because every set of nodes that some pod is limited
-to has room for *all* pods that may enter it even when
-each of its nodes wastes nearly the largest pod's worth; the tests check that.
+Invariant of `varied_pods`, for at least 5 nodes and at most 10 pods per node: whatever a scheduler decides for some of
+the pods, the next one fits on some node. It holds because every set of nodes that a pod is restricted to has room for
+*all* pods that may enter it, even if each node leaves nearly the size of the largest pod unused. The tests check it.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _CLASSES = {"podium-high": 1000, "podium-low": 10}
 
 
 def priority_classes() -> list[Json]:
-    """The priority classes that `varied_pods` name; create them first."""
+    """The priority classes that `varied_pods` use. Create them before the pods."""
     return [
         {
             "apiVersion": "scheduling.k8s.io/v1",
@@ -57,10 +56,10 @@ def priority_classes() -> list[Json]:
 
 
 def varied_nodes(count: int, seed: int = 0) -> list[Json]:
-    """Nodes over three zones, in four sizes, some with fast disks, taints or GPUs.
+    """Nodes in three zones and four sizes, some with fast disks, taints or GPUs.
 
     One node in five has GPUs and the taint dedicated=gpu:NoSchedule; one in seven is tainted PreferNoSchedule.
-    The seed decides which images a node holds.
+    The seed decides which images a node has.
     """
     chance = random.Random(f"nodes-{seed}")
     return [_node(index, chance) for index in range(count)]
@@ -126,10 +125,10 @@ def _condition(kind: str, status: str) -> Json:
 
 
 def varied_pods(count: int, seed: int = 0, scheduler_name: str = "podium") -> list[Json]:
-    """Pods that all fit on `varied_nodes(n)` for every n >= max(5, count / 10), however they are spread.
+    """Pods that all fit on `varied_nodes(n)` for every n >= max(5, count / 10), in whatever order and place.
 
     In every 25 pods: 5 ask for a fast disk (2 by selector, 3 by affinity), 2 for some zones, 1 for a GPU, 2 for a
-    host port; 4 prefer a zone; some have a priority. The seed shuffles which pod is of which kind and size.
+    host port; 4 prefer a zone; some have a priority. The seed shuffles the kinds and sizes.
     """
     chance = random.Random(f"pods-{seed}")
     pods = [_pod(index, scheduler_name) for index in range(count)]
@@ -158,7 +157,7 @@ def sample_pod(
     image: str = "registry.example/web:1.4",
     scheduler_name: str = "podium",
 ) -> Json:
-    """One plain pod of one container in the namespace "default"."""
+    """A pod with one container in the namespace "default"."""
     requests = {"cpu": f"{cpu_milli}m", "memory": f"{memory_mib}Mi"}
     return {
         "apiVersion": "v1",

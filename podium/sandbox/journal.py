@@ -1,4 +1,4 @@
-"""Stored objects and the bounded history of their changes that watches and consistent pages are served from."""
+"""Stored objects, and the bounded history of their changes, which serves watches and consistent list pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 
 
 class Record:
-    """One object at one revision. Never changed once made; encoded at most once per view."""
+    """One object at one revision. It is immutable, and encoded at most once per view."""
 
     __slots__ = ("_encoded", "key", "obj", "revision")
 
@@ -29,7 +29,7 @@ class Record:
         self._encoded: dict[str, bytes] = {}
 
     def encoded(self, view: str, shape: Callable[[Json], Json] | None = None) -> bytes:
-        """The object as JSON, in the shape that the view named `view` gives it."""
+        """The object as JSON in the shape of the view named `view`."""
         found = self._encoded.get(view)
         if found is None:
             found = orjson.dumps(shape(self.obj) if shape else self.obj)
@@ -38,7 +38,7 @@ class Record:
 
 
 class Change:
-    """One entry of the history: what `record` became, and what was there before."""
+    """One entry of the history: the new record and the one before it."""
 
     __slots__ = ("previous", "record", "revision", "type")
 
@@ -50,7 +50,7 @@ class Change:
 
 
 class Collection:
-    """All objects of one stored type, the last `limit` changes to them, and who wants to know.
+    """All objects of one stored type, the last `limit` changes to them, and the listeners for changes.
 
     Invariant: replaying the history backwards from `records` gives the collection at any revision
     not older than `oldest`.
@@ -59,15 +59,15 @@ class Collection:
     def __init__(self, limit: int, oldest: int = 0) -> None:
         self.records: dict[Key, Record] = {}
         self.listeners: dict[Callable[[], None], None] = {}
-        """Keys only: told in the order in which they came, so that a simulation is the same each time."""
-        self.oldest = oldest  # the last revision that has been forgotten
+        """An ordered set, called in the order of registration, so that a simulation is repeatable."""
+        self.oldest = oldest  # the last revision that was dropped from the history
         self._limit = limit
         self._changes: list[Change] = []
-        self._dropped = 0  # changes that once stood before _changes[0]
+        self._dropped = 0  # the number of dropped changes before _changes[0]
         self._sorted: list[Key] | None = None
 
     def commit(self, change: Change) -> None:
-        """Make the change the collection's present, remember it and tell the listeners."""
+        """Apply a change, add it to the history and call the listeners."""
         key = change.record.key
         if change.type == DELETED:
             del self.records[key]
@@ -83,7 +83,7 @@ class Collection:
             listen()
 
     def compact(self, keep: int = 0) -> None:
-        """Forget all but the last `keep` changes, as etcd's compaction does."""
+        """Drop all but the last `keep` changes, as etcd's compaction does."""
         self._forget(max(0, len(self._changes) - keep))
 
     def _forget(self, count: int) -> None:
@@ -93,7 +93,7 @@ class Collection:
             del self._changes[:count]
 
     def rewind(self, records: dict[Key, Record], revision: int) -> None:
-        """Go back to records of an earlier revision. No cursor of before reads on."""
+        """Restore the records of an earlier revision. Cursors from before become invalid."""
         self.records = dict(records)
         self._sorted = None
         self._dropped = self.end + 1
@@ -104,19 +104,19 @@ class Collection:
 
     @property
     def start(self) -> int:
-        """The oldest cursor that can be read from."""
+        """The oldest readable cursor."""
         return self._dropped
 
     @property
     def end(self) -> int:
-        """The cursor that reads only what comes from now on."""
+        """The cursor that reads only future changes."""
         return self._dropped + len(self._changes)
 
     def cursor_after(self, revision: int) -> int:
         """The cursor that reads every change after a revision.
 
         Raises:
-            ApiError: 410, some of them are forgotten.
+            ApiError: 410, the history lacks some of them.
         """
         if revision < self.oldest:
             raise expired(f"too old resource version: {revision} ({self.oldest + 1})")
@@ -133,7 +133,7 @@ class Collection:
         return self._changes[cursor - self._dropped :]
 
     def sorted_keys(self) -> list[Key]:
-        """The keys of the present, in list order."""
+        """The present keys, in list order."""
         if self._sorted is None:
             self._sorted = sorted(self.records)
         return self._sorted
@@ -142,7 +142,7 @@ class Collection:
         """The records as they were at a revision.
 
         Raises:
-            ApiError: 410, that is too long ago.
+            ApiError: 410, the revision is too old.
         """
         later = self.changes_from(self.cursor_after(revision))
         if not later:

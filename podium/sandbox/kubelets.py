@@ -1,4 +1,4 @@
-"""Stand-in kubelets: one task that marks nodes ready, runs the pods bound to them and lets deleted pods go."""
+"""Stand-in kubelets: one task that marks nodes ready, runs the pods bound to them and removes deleted pods."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Json = dict[str, Any]
 
 _PODS = resource_named("pods")
 _NODES = resource_named("nodes")
-# What a kubelet does next with a pod.
+# The next action of a kubelet for a pod.
 _START, _SUCCEED, _END = "start", "succeed", "end"
 
 
 class Kubelets:
-    """Plays the kubelet of every node.
+    """Stands in for the kubelet of every node.
 
     Args:
-        delay_s: from a binding to Running, and from a deletion to the pod's end.
-        job_s: how long the pods of Jobs run until they have succeeded; None for ever.
-        heartbeat_s: how often nodes refresh their Ready condition; None for never.
+        delay_s: the time from a binding to Running, and from a deletion to the pod's removal.
+        job_s: how long the pods of Jobs run until they succeed; None for ever.
+        heartbeat_s: the interval at which nodes refresh their Ready condition; None for never.
     """
 
     def __init__(self, store: Store, *, delay_s: float, job_s: float | None, heartbeat_s: float | None) -> None:
@@ -40,7 +40,7 @@ class Kubelets:
         self._addresses = count(1)
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Act on nodes and pods until cancelled."""
         loop = asyncio.get_running_loop()
         pods = Feed(self._store.collection(_PODS))
         nodes = Feed(self._store.collection(_NODES))

@@ -1,4 +1,4 @@
-"""The metadata of objects that are created and updated: what the server sets, and what nobody may change."""
+"""The metadata of created and updated objects: which fields the server sets, and which are immutable."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _FIXED = (
 
 
 def new_metadata(resource: ResourceType, namespace: str | None, obj: Json, chance: random.Random) -> Json:
-    """The metadata of an object that is being created, as far as its sender decides it.
+    """The metadata of an object that is being created, without the fields that the store sets.
 
     Args:
-        namespace: that of the URL; None leaves it to the object, else to "default".
-        chance: makes the names of those who have a generateName only.
+        namespace: the namespace of the URL. With None the object's own counts, else "default".
+        chance: generates the name of an object that has only a generateName.
 
     Raises:
-        ApiError: 400, it has a resourceVersion, or the namespace of the URL is another one.
+        ApiError: 400, the object has a resourceVersion, or its namespace differs from the URL's.
     """
     metadata = dict(obj.get("metadata") or {})
     if metadata.pop("resourceVersion", None):
@@ -58,10 +58,10 @@ def new_metadata(resource: ResourceType, namespace: str | None, obj: Json, chanc
 
 
 def updated_metadata(resource: ResourceType, before: Json, obj: Json) -> Json:
-    """The metadata an update leads to; what is fixed stays as it was.
+    """The metadata after an update. Immutable fields keep their values.
 
     Raises:
-        ApiError: 400 another name; 409 another uid, or not the present resourceVersion.
+        ApiError: 400, the name differs; 409, the uid differs or the resourceVersion is not the present one.
     """
     given = obj.get("metadata") or {}
     name = before["name"]

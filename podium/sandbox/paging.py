@@ -1,4 +1,4 @@
-"""Lists: a consistent page at a time, at the revision the first page was read at."""
+"""Lists in pages that are consistent: all are read at the revision of the first page."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from podium.sandbox.selectors import Selection
 def list_page(
     collection: Collection, selection: Selection, request: ResourceRequest, present: int
 ) -> tuple[list[Record], ListMeta]:
-    """The records a list request asks for.
+    """The records of one page of a list request.
 
     Args:
         present: the store's revision.
 
     Raises:
-        ApiError: 400 bad parameters, 410 a revision that is forgotten, 504 one that is yet to come.
+        ApiError: 400, a parameter is invalid; 410, the revision is too old; 504, it is in the future.
     """
     query = request.query
     limit = int(query["limit"]) if query.get("limit", "").isdecimal() else 0

@@ -1,4 +1,4 @@
-"""JSON merge patch (RFC 7386) and JSON patch (RFC 6902). No patch touches the object it is given."""
+"""JSON merge patch (RFC 7386) and JSON patch (RFC 6902). A patch never changes its input object."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def apply_patch(target: Json, patch: Any, how: str, kind: str) -> Json:
     if how == "json":
         return json_patch(target, patch)
     if not isinstance(patch, dict):
-        raise bad_request("the patch is no object")
+        raise bad_request("the patch is not an object")
     merged: Json = merge_patch(target, patch) if how == "merge" else strategic_merge(target, patch, kind)
     return merged
 
@@ -43,7 +43,7 @@ def json_patch(target: Json, operations: Any) -> Json:
     """Apply a JSON patch.
 
     Raises:
-        ApiError: 400 for a malformed operation, 422 for a path that is not there or a test that fails.
+        ApiError: 400 for a malformed operation, 422 for a path that does not exist or a test that fails.
     """
     if not isinstance(operations, list):
         raise bad_request("a JSON patch is a list of operations")
@@ -53,7 +53,7 @@ def json_patch(target: Json, operations: Any) -> Json:
             raise bad_request("an operation of a JSON patch is an object")
         document = _apply(document, operation)
     if not isinstance(document, dict):
-        raise _impossible("the patched document is no object")
+        raise _impossible("the patched document is not an object")
     return document
 
 

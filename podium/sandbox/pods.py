@@ -1,7 +1,7 @@
-"""The two subresources of pods that are verbs: binding and eviction.
+"""The pod subresources `binding` and `eviction`.
 
 Source: kubernetes pkg/registry/core/pod/storage (v1.36).
-Differs: eviction reads a budget's status only; nothing here computes it, so tests write it.
+Differs: eviction reads only a budget's status. This module does not compute it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _SUCCESS: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status"
 
 
 def bind(store: Store, namespace: str, name: str, binding: Json) -> Json:
-    """Give a pod its node. Whether the node exists is not asked, as in the real API server.
+    """Bind a pod to a node. As in the real API server, the node need not exist.
 
     Raises:
-        ApiError: 400, 404, or 409 when the pod has a node, is being deleted, is gated or is another one.
+        ApiError: 400; 404; 409, the pod has a node, is being deleted, is gated or has another UID.
     """
     node = mapping(binding, "target").get("name")
     if not node:
@@ -80,7 +80,7 @@ def _binding_conflict(name: str, why: str) -> ApiError:
 
 
 def with_condition(conditions: list[Json], condition: Json) -> list[Json]:
-    """The conditions with one of them set; its transition time stays if its status does."""
+    """The conditions with one of them set. Its transition time changes only if its status changes."""
     result = []
     for present in conditions:
         if present.get("type") != condition["type"]:
@@ -95,7 +95,7 @@ def evict(store: Store, namespace: str, name: str, eviction: Json) -> Json:
     """Delete a pod unless a PodDisruptionBudget forbids it now.
 
     Raises:
-        ApiError: 404; 429 when a budget is used up; 500 when two budgets cover the pod.
+        ApiError: 404; 429, a budget allows no disruption; 500, two budgets select the pod.
     """
     record = store.record(_PODS, namespace, name)
     options = mapping(eviction, "deleteOptions")
@@ -135,7 +135,7 @@ def _take_disruption(store: Store, budget: Record, pod_name: str) -> None:
         needs = f"needs {status.get('desiredHealthy', 0)} healthy pods and has {status.get('currentHealthy', 0)}"
         message = "Cannot evict pod as it would violate the pod's disruption budget."
         cause = Cause("", f"The disruption budget {name} {needs} currently", "DisruptionBudget")
-        # No Retry-After: kubectl drain would wait for it ten times over, inside one request, before it says anything.
+        # No Retry-After: kubectl drain would wait ten times that long, inside one request, before it prints anything.
         raise too_many_requests(message, None, [cause])
     disrupted = (status.get("disruptedPods") or {}) | {pod_name: timestamp(store.now())}
     new_status = status | {"disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}

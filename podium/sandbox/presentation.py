@@ -1,4 +1,4 @@
-"""How answers look: plain objects and lists, metadata only, or kubectl's tables, as `Accept` asks."""
+"""The forms of an answer, chosen by `Accept`: plain objects and lists, metadata only, or kubectl's tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ListMeta:
     remaining: int | None = None
 
     def as_json(self) -> Json:
-        """As it stands in the answer."""
+        """The metadata as JSON for the answer."""
         metadata: Json = {"resourceVersion": str(self.revision)}
         if self.continue_token:
             metadata["continue"] = self.continue_token
@@ -38,7 +38,7 @@ class ListMeta:
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """One way to show the objects of one type: `form` is object, table or metadata."""
+    """One form of showing the objects of a type: `form` is object, table or metadata."""
 
     resource: ResourceType
     form: str
@@ -46,7 +46,7 @@ class Presentation:
     now: Callable[[], datetime]
 
     def one(self, record: Record) -> bytes:
-        """One object."""
+        """Encode one object."""
         if self.form == "table":
             return orjson.dumps(self._table([record], {"resourceVersion": str(record.revision)}))
         if self.form == "metadata":
@@ -54,7 +54,7 @@ class Presentation:
         return record.encoded(self.resource.api_version, shape_of(self.resource))
 
     def many(self, records: Sequence[Record], meta: ListMeta) -> bytes:
-        """A list."""
+        """Encode a list of objects."""
         if self.form == "table":
             return orjson.dumps(self._table(records, meta.as_json()))
         kind, version = self.resource.list_kind, self.resource.api_version
@@ -87,10 +87,10 @@ class Presentation:
 
 
 def negotiate(accept: str, include_object: str, resource: ResourceType, now: Callable[[], datetime]) -> Presentation:
-    """Choose the first form in an Accept header that the sandbox can give.
+    """Choose the first form in an Accept header that the sandbox supports.
 
     Raises:
-        ApiError: 406, it can give none.
+        ApiError: 406, it supports none of them.
     """
     for entry in accept.split(","):
         media, *parameters = (part.strip() for part in entry.split(";"))

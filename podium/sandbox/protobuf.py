@@ -1,7 +1,7 @@
-r"""Reading the protobuf bodies that kubectl sends where it could send JSON: creates, reviews, evictions.
+r"""Decode the protobuf bodies that kubectl sends instead of JSON: creates, reviews, evictions.
 
-A body is the bytes `k8s\0` and a `runtime.Unknown`: the type's name and its own encoding. Answers are always JSON.
-Which fields are read: `podium.sandbox.protobuf_schemas`.
+A body consists of the bytes `k8s\0` and a `runtime.Unknown`, which has the type's name and the encoded object. Answers
+are always JSON. `podium.sandbox.protobuf_schemas` lists the fields that are read.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _INT_OR_STRING: Schema = {1: ("is_text", "bool"), 2: ("number", "int"), 3: ("tex
 
 
 def decode_object(body: bytes) -> Json:
-    """The object in a body.
+    """Decode the object in a body.
 
     Raises:
-        ValueError: it is broken, or of a kind that is not read here.
+        ValueError: the body is malformed, or its kind is not supported.
     """
     if not body.startswith(MAGIC):
-        raise ValueError("no Kubernetes protobuf")
+        raise ValueError("not Kubernetes protobuf")
     envelope = _message(body[len(MAGIC) :], ENVELOPE)
     named = envelope.get("type", {})
     schema = SCHEMAS.get(named.get("kind", ""))

@@ -1,14 +1,14 @@
-"""Field numbers of the kinds that kubectl sends as protobuf: what `kubectl create <kind>`, drain and reviews fill in.
+"""Field numbers of the kinds that kubectl sends as protobuf, for the fields of `kubectl create`, drain and reviews.
 
 Source: generated.proto of apimachinery and k8s.io/api (v0.36).
-Differs: fields that no kubectl command sets are left out, and ignored where a client sends them.
+Differs: fields that no kubectl command sets are missing here, and are ignored if a client sends them.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-# A field's type: a scalar's name, the schema of a message, a list with the type of its items, or Map of the values.
+# A field's type: the name of a scalar, the schema of a message, a list with its item type, or a Map of its value type.
 Type = Any
 Schema = dict[int, tuple[str, Type]]
 
@@ -146,7 +146,7 @@ SCHEMAS: dict[str, Schema] = {
     "DeleteOptions": _DELETE_OPTIONS,
     "Eviction": _METADATA | {2: ("deleteOptions", _DELETE_OPTIONS)},
     "TokenRequest": _METADATA | {2: ("spec", {1: ("audiences", _STRINGS), 4: ("expirationSeconds", "int")})},
-    # What a review asks does not matter here: the answer is always yes.
+    # The content of a review does not matter, since the answer is always yes.
     "SelfSubjectAccessReview": _METADATA,
     "SelfSubjectRulesReview": _METADATA,
     "SelfSubjectReview": _METADATA,

@@ -1,4 +1,4 @@
-"""Just enough of resource quantities to refuse broken ones and to compare requests with limits."""
+"""Parse resource quantities, to refuse malformed ones and to compare requests with limits."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _DECIMAL = {
 
 
 def parse_quantity(value: object) -> Fraction:
-    """The number that a quantity such as `100m`, `1.5`, `1Ki` or `1E3` means.
+    """Parse a quantity such as `100m`, `1.5`, `1Ki` or `1E3`.
 
     Raises:
-        ValueError: it is no quantity.
+        ValueError: the value is not a quantity.
     """
     number_like = isinstance(value, str | int | float) and not isinstance(value, bool)
     found = _QUANTITY.fullmatch(str(value)) if number_like else None

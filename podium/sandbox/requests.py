@@ -1,4 +1,4 @@
-"""From an HTTP request to what it asks for: type, verb, namespace, name, subresource."""
+"""Parse an HTTP request to its resource type, verb, namespace, name and subresource."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ResourceRequest:
 
     @property
     def dry_run(self) -> bool:
-        """Whether the write must not be kept."""
+        """Whether the write must not be persisted."""
         return self.query.get("dryRun") == "All"
 
 
@@ -47,7 +47,7 @@ def parse_request(method: str, path: str, query: Mapping[str, str]) -> ResourceR
     """Read `/api/v1/...` and `/apis/<group>/<version>/...`.
 
     Raises:
-        ApiError: 404 no such path, 405 no such verb.
+        ApiError: 404, the path does not exist; 405, the verb is not allowed.
     """
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) >= 3:
@@ -89,15 +89,15 @@ def flag(query: Mapping[str, str], name: str) -> bool:
 
 
 def path_not_found() -> ApiError:
-    """404 for a path that means nothing."""
+    """404 for a path that does not exist."""
     return ApiError(404, "NotFound", "the server could not find the requested resource")
 
 
 async def read_body(request: web.BaseRequest) -> Any:
-    """The body as JSON, or YAML where the client says so; an empty body is an empty object.
+    """Parse the body as JSON, or as YAML if the client says so. An empty body is an empty object.
 
     Raises:
-        ApiError: 400 unparsable, 415 in a format that is not served.
+        ApiError: 400, the body cannot be parsed; 415, its format is not supported.
     """
     content_type = request.content_type
     body = await request.read()
@@ -121,12 +121,12 @@ def _read_protobuf(body: bytes, content_type: str) -> Json:
 
 
 async def read_object(request: web.BaseRequest) -> Json:
-    """The body, which must be an object.
+    """Parse the body, which must be an object.
 
     Raises:
         ApiError: 400, 415.
     """
     body = await read_body(request)
     if not isinstance(body, dict):
-        raise bad_request("the body of the request is no object")
+        raise bad_request("the body of the request is not an object")
     return body

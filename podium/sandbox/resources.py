@@ -1,4 +1,4 @@
-"""The table of resource types the sandbox serves; discovery, storage and routing all read it."""
+"""The table of resource types that the sandbox serves. Discovery, storage and routing read it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update
 
 @dataclass(frozen=True, slots=True)
 class ResourceType:
-    """One served type. `storage` names the collection; two types of one collection are views of it."""
+    """One served type. `storage` names its collection. Two types with the same collection are views of it."""
 
     group: str
     version: str
@@ -26,12 +26,12 @@ class ResourceType:
 
     @property
     def singular(self) -> str:
-        """The name kubectl accepts for one object."""
+        """The singular name that kubectl accepts."""
         return self.kind.lower()
 
     @property
     def has_status(self) -> bool:
-        """Whether spec and status are written through separate paths."""
+        """Whether the type has a status subresource."""
         return "status" in self.subresources
 
 
@@ -121,6 +121,6 @@ def resource_named(name: str) -> ResourceType:
     """Find a type by plural, singular, short name, `plural.group` or kind.
 
     Raises:
-        KeyError: the sandbox does not serve it.
+        KeyError: the sandbox does not serve the type.
     """
     return BY_NAME[name if name in BY_NAME else name.lower()]

@@ -1,4 +1,4 @@
-"""Access and token reviews: everybody may do everything here; where the sandbox has a token, whoever has that."""
+"""Access and token reviews. Everything is allowed, to every client or, if the sandbox has a token, to its holders."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _access_verdict(spec: Json, tokens: Tokens) -> Json:
     return _ALLOWED if tokens.admits_everybody or is_known else _REFUSED
 
 
-# Who asks about themselves has shown the token already.
+# A client that asks about itself has already presented the token.
 _STATUS: dict[str, Callable[[Json, Tokens], Json]] = {
     "authentication.k8s.io/v1/tokenreviews": _token_verdict,
     "authentication.k8s.io/v1/selfsubjectreviews": lambda _, __: {"userInfo": ADMIN},
@@ -43,7 +43,7 @@ _STATUS: dict[str, Callable[[Json, Tokens], Json]] = {
 
 
 def is_review(path: str) -> bool:
-    """Whether a path is that of a review."""
+    """Whether the path belongs to a review."""
     return _name(path) in _STATUS
 
 

@@ -1,4 +1,4 @@
-"""The `scale` subresource: the replicas of a workload as an object of its own.
+"""The `scale` subresource: the replicas of a workload as a separate object.
 
 Source: kubernetes pkg/registry/apps/deployment/storage (v1.36), autoscaling/v1.
 """
@@ -36,10 +36,10 @@ def shown(record: Record) -> Json:
 
 
 def replaced(store: Store, resource: ResourceType, record: Record, scale: Json) -> Record:
-    """Give a workload the replicas of a `Scale`.
+    """Set the replicas of a workload from a `Scale`.
 
     Raises:
-        ApiError: 409, the `Scale` is of an older state of the workload; 422, the replicas are no count.
+        ApiError: 409, the `Scale` has an outdated resourceVersion; 422, the replicas are not a valid number.
     """
     replicas = mapping(scale, "spec").get("replicas", 0)
     if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas < 0:

@@ -1,4 +1,4 @@
-"""Label and field selectors: text of a query parameter to a predicate over an object.
+"""Label and field selectors: parse a query parameter to a predicate over objects.
 
 Source: apimachinery pkg/labels and pkg/fields (v0.36); the selectable fields of core/v1 conversion.
 """
@@ -54,7 +54,7 @@ def parse_label_selector(text: str) -> tuple[Requirement, ...]:
     """Parse `a=b,c!=d,e in (x,y),f notin (z),g,!h,i>1`.
 
     Raises:
-        ApiError: 400, the text is no label selector.
+        ApiError: 400, the text is not a label selector.
     """
     tokens = _tokens(text)
     requirements: list[Requirement] = []
@@ -86,7 +86,7 @@ def match_label_selector(selector: Json, labels: Mapping[str, str]) -> bool:
 
 
 def label_selector_text(selector: Json) -> str:
-    """A `LabelSelector` object as the text of a query parameter."""
+    """Format a `LabelSelector` object as a query parameter."""
     terms = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
     for expression in selector.get("matchExpressions") or ():
         key, values = expression.get("key", ""), ",".join(sorted(expression.get("values") or ()))
@@ -228,7 +228,7 @@ def parse_field_selector(text: str, resource: ResourceType) -> tuple[FieldRequir
     r"""Parse `a.b=c,d!=e`; `\,`, `\=` and `\\` stand for themselves in a value.
 
     Raises:
-        ApiError: 400, not a field selector, or a field of this type that cannot be selected by.
+        ApiError: 400, the text is not a field selector, or the type does not support a field of it.
     """
     known = _METADATA_FIELDS | _FIELDS.get(resource.storage, {})
     requirements = []
@@ -250,7 +250,7 @@ def parse_field_selector(text: str, resource: ResourceType) -> tuple[FieldRequir
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a list or a watch is restricted to: a namespace, labels, fields."""
+    """The restriction of a list or a watch: namespace, labels and fields."""
 
     namespace: str | None = None
     labels: tuple[Requirement, ...] = ()
@@ -276,10 +276,10 @@ class Selection:
 def selection(
     resource: ResourceType, namespace: str | None, label_selector: str = "", field_selector: str = ""
 ) -> Selection:
-    """Build a selection from the texts of a request.
+    """Build a selection from the parameters of a request.
 
     Raises:
-        ApiError: 400, one of the selectors is broken.
+        ApiError: 400, one of the selectors is invalid.
     """
     return Selection(
         namespace or None,

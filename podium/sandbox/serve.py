@@ -1,4 +1,4 @@
-"""Serving a sandbox on its own, until cancelled."""
+"""Serve a sandbox as a process of its own."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ async def serve(
     token: str | None = None,
     started: Callable[[Sandbox], None] = lambda _sandbox: None,
 ) -> None:
-    """Serve a sandbox with controllers and so many varied nodes, until cancelled.
+    """Serve a sandbox with controllers and this number of varied nodes, until cancelled.
 
     Args:
-        port: 0 takes a free one.
-        started: called once the sandbox answers, for example to print where.
+        port: the port to listen on; 0 takes a free one.
+        started: called once the sandbox answers, for example to print its URL.
 
     Raises:
         OSError: the port is taken, or the kubeconfig cannot be written.

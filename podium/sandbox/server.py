@@ -1,4 +1,4 @@
-"""The HTTP face of the store: who may ask, what went wrong on purpose, which verb does what."""
+"""The HTTP server in front of the store: authentication, injected faults, and the verbs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OPENAPI_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protob
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One resource request with what is needed to answer it."""
+    """One resource request and everything that its answer needs."""
 
     http: web.BaseRequest
     request: ResourceRequest
@@ -40,7 +40,7 @@ class Call:
 
 
 class ApiServer:
-    """Answers requests; `handle` is the entry point for `aiohttp.web.Server`."""
+    """Answers requests. `handle` is the entry point for `aiohttp.web.Server`."""
 
     def __init__(self, store: Store, faults: Faults, *, token: str | None, bookmark_interval_s: float) -> None:
         self._store = store
@@ -59,7 +59,7 @@ class ApiServer:
         }
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one HTTP request; a refusal is answered with its Status."""
+        """Answer one HTTP request. An ApiError is answered with its Status."""
         try:
             self._authenticate(request)
             if request.path.startswith(("/api/v1/", "/apis/")):
@@ -72,8 +72,8 @@ class ApiServer:
             headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
             return _json(error.status(), error.code, headers)
         except ConnectionResetError:
-            # The client has left, or a fault has cut it off. To aiohttp an answer that cannot be sent is nothing to
-            # report, while an exception would be.
+            # The client has disconnected, or a fault has cut the connection. aiohttp ignores an answer that cannot be
+            # sent, but logs an exception.
             return web.Response()
 
     def _authenticate(self, request: web.BaseRequest) -> None:
@@ -128,7 +128,7 @@ class ApiServer:
         except ApiError as error:
             if error.code != 410:
                 raise
-            # As upstream's watch cache does: the answer is 200 and the first event says 410.
+            # Like upstream's watch cache, answer with 200 and a first event of code 410.
             return _raw(b'{"type":"ERROR","object":' + orjson.dumps(error.status()) + b"}\n")
         self._faults.watches[watch] = None
         try:

@@ -1,7 +1,7 @@
-"""The synchronous heart of the sandbox: objects, their life cycle rules, and one revision counter.
+"""The synchronous core of the sandbox: objects, their life cycle, and one revision counter.
 
-Every method runs to its end without awaiting, so each request takes effect whole or not at all.
-Objects inside are shared and never changed in place; callers of the public methods get their own copies.
+Methods never await, so each request takes effect completely or not at all. Stored objects are shared and never changed
+in place; callers of the public methods get their own copies.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def utc_now() -> datetime:
 
 
 def random_uid() -> str:
-    """An identity that no other object has or had."""
+    """A random UUID."""
     return str(uuid.uuid4())
 
 
 def timestamp(moment: datetime) -> str:
-    """A moment as Kubernetes writes it, to the second."""
+    """A time in Kubernetes' format, which has whole seconds."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -48,11 +48,11 @@ class Store:
     """Objects of every served type. `resource` arguments take a plural, singular or short name, or a type.
 
     Args:
-        history_limit: changes per type that stay readable by watches (up to twice as many may).
+        history_limit: how many changes per type watches can still read (up to twice as many are kept).
         now: the wall clock, for timestamps.
-        new_uid: makes the UID of each new object.
-        first_revision: where resourceVersions start. A store that takes another's place starts above it: then
-            clients of the old one are told 410 instead of waiting for changes that never come.
+        new_uid: creates the UID of each new object.
+        first_revision: the first resourceVersion. A store that replaces another one must start above it, so that
+            clients of the old one get 410 instead of waiting for changes that never come.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Store:
 
     @contextmanager
     def dry_run(self, active: bool = True) -> Iterator[None]:
-        """Within it, if active, writes are checked and answered but not kept. Nothing may await inside."""
+        """Within the block, if active, writes are validated and answered but not kept. The block must not await."""
         self._dry_run = active
         try:
             yield
@@ -132,7 +132,7 @@ class Store:
         return _shown(resource, self.create_record(resource, namespace, _copy(obj)))
 
     def create_record(self, resource: ResourceType, namespace: str | None, obj: Json) -> Record:
-        """Like `create`, of an object the caller gives away."""
+        """Like `create`, but takes ownership of the object instead of copying it."""
         obj = to_stored(resource, obj)
         check_shape(resource, obj)
         metadata = new_metadata(resource, namespace, obj, self._names)
@@ -156,9 +156,9 @@ class Store:
         return self._commit(resource, ADDED, key, obj, None)
 
     def put_raw(self, obj: Json) -> Json:
-        """Store an object as it is, past defaults, validation and life cycle: for broken or running ones.
+        """Store an object unchanged, without defaults, validation and life cycle, for invalid or running objects.
 
-        Only what the store itself needs is filled in: namespace, uid, creationTimestamp, resourceVersion.
+        Only the fields that the store itself needs are filled in: namespace, uid, creationTimestamp, resourceVersion.
         """
         resource = _type_of(obj)
         obj = to_stored(resource, _copy(obj))
@@ -173,10 +173,10 @@ class Store:
         return _shown(resource, self._commit(resource, MODIFIED if previous else ADDED, key, obj, previous))
 
     def update(self, obj: Json, *, subresource: str | None = None) -> Json:
-        """Replace an object, or with `subresource="status"` its status.
+        """Replace an object, or its status with `subresource="status"`.
 
         Raises:
-            ApiError: 404, 409 when its resourceVersion is not the present one, 422.
+            ApiError: 404; 409, its resourceVersion is not the present one; 422.
         """
         resource = _type_of(obj)
         metadata = obj["metadata"]
@@ -184,7 +184,7 @@ class Store:
         return _shown(resource, self.update_record(resource, record, to_stored(resource, _copy(obj)), subresource))
 
     def update_record(self, resource: ResourceType, old: Record, obj: Json, subresource: str | None = None) -> Record:
-        """Put `obj` (in stored form) in the place of a record, as far as `subresource` allows."""
+        """Replace a record by `obj` (in stored form), limited to the fields of `subresource`."""
         before = old.obj
         check_shape(resource, obj)
         metadata = updated_metadata(resource, before["metadata"], obj)
@@ -198,7 +198,7 @@ class Store:
         return self.replace_record(resource, old, obj)
 
     def replace_record(self, resource: ResourceType, old: Record, obj: Json) -> Record:
-        """Commit a new state, unless it is the old one; with its last finalizer gone, remove the object.
+        """Commit a new state unless it equals the old one. If its last finalizer is gone, remove the object.
 
         `obj` and its metadata must be fresh dicts; everything below may be shared with `old`.
         """
@@ -212,7 +212,7 @@ class Store:
         return self._commit(resource, MODIFIED, old.key, obj, old)
 
     def remove_record(self, resource: ResourceType, old: Record, last: Json | None = None) -> Record:
-        """Remove an object for good; returns its last state."""
+        """Remove an object and return its last state."""
         obj = dict(last or old.obj)
         obj["metadata"] = dict(obj["metadata"])
         return self._commit(resource, DELETED, old.key, obj, old)
@@ -238,7 +238,7 @@ class Store:
     def patch_record(
         self, resource: ResourceType, old: Record, patch: Any, how: str, subresource: str | None
     ) -> Record:
-        """Like `patch`, of a record."""
+        """Like `patch`, for a record."""
         shape = shape_of(resource)
         patched = apply_patch(shape(old.obj) if shape else old.obj, patch, how, resource.kind)
         if not isinstance(patched.get("metadata"), dict):
@@ -267,7 +267,7 @@ class Store:
         self.delete_record(kind, self.record(kind, namespace, name), options)
 
     def delete_record(self, resource: ResourceType, record: Record, options: Json) -> tuple[Record, bool]:
-        """Delete as `DeleteOptions` ask; returns the last state and whether the object is gone.
+        """Delete a record with `DeleteOptions`. Returns the last state and whether the object is removed.
 
         Raises:
             ApiError: 409, a precondition does not hold.
@@ -287,22 +287,22 @@ class Store:
         return self.replace_record(resource, record, marked), False
 
     def compact(self, keep: int = 0) -> None:
-        """Forget history, so that older resourceVersions are answered with 410."""
+        """Drop history, so that older resourceVersions are answered with 410."""
         for collection in self._collections.values():
             collection.compact(keep)
 
     def rewind(self, revision: int) -> None:
-        """Go back to an earlier revision, as an etcd that is restored: what came later never was.
+        """Go back to an earlier revision, like an etcd restored from a backup. Later changes are lost.
 
         Raises:
-            ApiError: 410, that is too long ago.
+            ApiError: 410, the revision is too old.
         """
         earlier = {name: collection.at(revision) for name, collection in self._collections.items()}
         for name, collection in self._collections.items():
             collection.rewind(earlier[name], revision)
         self.revision = revision
 
-    # --- the inside ------------------------------------------------------------------------------------------
+    # --- internals ------------------------------------------------------------------------------------------
 
     def _commit(self, resource: ResourceType, kind: str, key: Key, obj: Json, previous: Record | None) -> Record:
         revision = self.revision + 1

@@ -1,4 +1,4 @@
-"""Strategic merge patch: lists of objects merge by a key that the type names.
+"""Strategic merge patch: lists of objects are merged by a key that the type defines.
 
 Source: apimachinery pkg/util/strategicpatch (v0.36); the `patchMergeKey` tags of k8s.io/api.
 Differs: an element that $setElementOrder does not name comes after those it names.
@@ -10,7 +10,7 @@ from typing import Any
 
 Json = dict[str, Any]
 
-# field name -> merge key. Lists that are not here (tolerations, taints, affinity terms, ...) are replaced whole.
+# field name -> merge key. Other lists (tolerations, taints, affinity terms, ...) are replaced as a whole.
 MERGE_KEYS = {
     "conditions": "type",
     "addresses": "type",
@@ -40,7 +40,7 @@ _ORDER = "$setElementOrder/"
 
 
 def strategic_merge(target: Json, patch: Json, kind: str) -> Json:
-    """Apply a strategic merge patch to an object of a kind; `target` stays as it is."""
+    """Apply a strategic merge patch to an object of a kind. `target` stays unchanged."""
     return _merge_map(target, patch, _KEYS_OF_KIND.get(kind, MERGE_KEYS))
 
 

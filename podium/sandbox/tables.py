@@ -1,4 +1,4 @@
-"""The tables `kubectl get` prints: columns per type and the cells of one object.
+"""The tables that `kubectl get` prints: the columns of each type and the cells of one object.
 
 Source: kubernetes pkg/printers/internalversion/printers.go, apimachinery pkg/util/duration (v1.36).
 """
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column; those of priority 1 are shown by `-o wide` only."""
+    """One column. Columns of priority 1 are shown only by `-o wide`."""
 
     name: str
     cell: Callable[[Json, datetime], Any]
@@ -26,7 +26,7 @@ class Column:
 
 
 def table(resource: ResourceType, rows: Sequence[tuple[Json, Json | None]], metadata: Json, now: datetime) -> Json:
-    """Build a `Table` from pairs of a stored object and what to enclose with its row."""
+    """Build a `Table` from pairs of a stored object and the object to embed in its row."""
     columns = COLUMNS.get(resource.storage, _NAME_AND_AGE)
     return {
         "kind": "Table",
@@ -48,7 +48,7 @@ def _definition(column: Column) -> Json:
 
 
 def human_duration(seconds: float) -> str:
-    """A duration as kubectl writes ages: 59s, 5m30s, 3h, 2d4h, 1y20d."""
+    """Format a duration as kubectl formats ages: 59s, 5m30s, 3h, 2d4h, 1y20d."""
     left = int(seconds)
     if left < -1:
         return "<invalid>"

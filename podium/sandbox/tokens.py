@@ -1,7 +1,7 @@
-"""Who a bearer token speaks for: the sandbox's own token, and those it has issued for service accounts.
+"""Bearer tokens and their users: the sandbox's own token, and tokens that it issued for service accounts.
 
 Source: KEP-1205 (bound service account tokens); the claims of kubernetes pkg/serviceaccount/claims.go (v1.36).
-Differs: tokens are signed with a key that nobody else has, so no OIDC discovery; they are not bound to an object.
+Differs: tokens are signed with a private key without OIDC discovery, and are not bound to an object.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _HEADER: Json = {"alg": "HS256", "typ": "JWT"}
 
 
 class Tokens:
-    """Issues tokens and recognizes them.
+    """Issues and verifies tokens.
 
     Args:
-        admin_token: the token that may do everything; None lets everybody in as administrator.
-        now: the wall clock, for when tokens expire.
+        admin_token: the administrator's token. With None every client is an administrator.
+        now: the wall clock, for the expiry of tokens.
     """
 
     def __init__(self, admin_token: str | None, now: Callable[[], datetime]) -> None:
@@ -48,7 +48,7 @@ class Tokens:
         return self._admin_token is None
 
     def user_of(self, token: str) -> Json | None:
-        """The `userInfo` of whoever presents this token; None if nobody does, or no longer."""
+        """The `userInfo` of the token's user; None if the token is unknown or has expired."""
         claims = self._claims(token)
         if claims is None:
             return ADMIN if self._admin_token in (None, token) else None
@@ -60,10 +60,10 @@ class Tokens:
         return {"username": claims["sub"], "uid": account["uid"], "groups": groups}
 
     def issue(self, account: Json, request: Json) -> Json:
-        """A `TokenRequest` for a service account, answered.
+        """Answer a `TokenRequest` for a service account.
 
         Raises:
-            ApiError: 422, the token would live too short or too long.
+            ApiError: 422, the requested lifetime is too short or too long.
         """
         spec, metadata = mapping(request, "spec"), account["metadata"]
         lifetime_s = _lifetime_s(spec, metadata["name"])
@@ -97,7 +97,7 @@ class Tokens:
         return _encoded(hmac.digest(self._key, body.encode(errors="replace"), hashlib.sha256))
 
     def _claims(self, token: str) -> Json | None:
-        """What a token says, if it was issued here."""
+        """The claims of a token; None if it was not issued here."""
         body, _, signature = token.rpartition(".")
         if not hmac.compare_digest(signature.encode(errors="replace"), self._signature(body).encode()):
             return None

@@ -1,6 +1,6 @@
-"""Refusing objects that no API server would store.
+"""Validate objects, to refuse those that no API server would store.
 
-Differs: far fewer rules than upstream; an unparsable quantity is 422 with its field, where upstream answers 400.
+Differs: far fewer rules than upstream. An invalid quantity is 422 with its field; upstream answers 400.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CHANGEABLE_POD_FIELDS = {
 _CHANGEABLE_WHILE_GATED = {"nodeSelector", "affinity"}
 
 
-# path -> the JSON type that must stand there, if anything does; a list is one of objects
+# path -> the required JSON type of the field if it is present; `list` means a list of objects
 _SHAPES: dict[tuple[str, ...], type] = {
     ("metadata",): dict,
     ("metadata", "labels"): dict,
@@ -57,10 +57,10 @@ _SHAPES: dict[tuple[str, ...], type] = {
 
 
 def check_shape(resource: ResourceType, obj: Json) -> None:
-    """Refuse an object that could not be decoded into its type.
+    """Refuse an object that cannot be decoded to its type.
 
     Raises:
-        ApiError: 400, with the path of the first misfit.
+        ApiError: 400, with the path of the first wrong field.
     """
     for path, wanted in _SHAPES.items():
         found: object = obj
@@ -76,19 +76,19 @@ def check_shape(resource: ResourceType, obj: Json) -> None:
 
 
 def mapping(body: Json, field: str) -> Json:
-    """A field of a body that must be an object; absent is empty.
+    """The field of a body, which must be an object. An absent field is empty.
 
     Raises:
         ApiError: 400.
     """
     found = body.get(field)
     if found is not None and not isinstance(found, dict):
-        raise bad_request(f"{field} is no object")
+        raise bad_request(f"{field} is not an object")
     return found or {}
 
 
 def validate(resource: ResourceType, obj: Json) -> list[Cause]:
-    """Every rule the object breaks; an empty list means it may be stored."""
+    """All rules that the object violates. If the list is empty, the object may be stored."""
     causes = list(_metadata(resource, obj["metadata"]))
     check = _CHECKS.get(resource.storage)
     if check is not None:
@@ -97,7 +97,7 @@ def validate(resource: ResourceType, obj: Json) -> list[Cause]:
 
 
 def validate_pod_update(old: Json, new: Json) -> list[Cause]:
-    """What an update of a pod changes although it is fixed once the pod exists."""
+    """The immutable fields that an update of a pod changes."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
     changeable = set(_CHANGEABLE_POD_FIELDS)
     if before.get("schedulingGates"):
@@ -149,7 +149,7 @@ def _pod(pod: Json) -> Iterator[Cause]:
 
 
 def pod_spec(path: str, spec: Json) -> Iterator[Cause]:
-    """What is wrong with a pod's spec that stands at a path."""
+    """Validate the pod spec at this path."""
     if not spec.get("containers"):
         yield Cause(f"{path}.containers", "Required value", "FieldValueRequired")
     for field in ("containers", "initContainers"):

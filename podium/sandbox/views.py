@@ -1,4 +1,4 @@
-"""The shapes one stored object is shown in: its API version, and metadata only.
+"""The views of a stored object: its API versions, and metadata only.
 
 Events are stored in their core/v1 form; events.k8s.io/v1 is a view with other names for the same fields.
 Source: kubernetes pkg/apis/events/v1/conversion.go (v1.36).
@@ -26,14 +26,14 @@ _EVENTS_TO_CORE = {new: old for old, new in _CORE_TO_EVENTS.items()}
 
 
 def to_stored(resource: ResourceType, obj: Json) -> Json:
-    """An object as a client sent it, in the form that is stored."""
+    """Convert an object from a client to its stored form."""
     if resource.group != "events.k8s.io":
         return obj
     return {_EVENTS_TO_CORE.get(name, name): value for name, value in obj.items()} | {"apiVersion": "v1"}
 
 
 def shape_of(resource: ResourceType) -> Callable[[Json], Json] | None:
-    """How a stored object becomes what a reader of this type sees; None when it stays as it is."""
+    """The function that converts a stored object to this type; None if no conversion is needed."""
     return _as_events_v1 if resource.group == "events.k8s.io" else None
 
 

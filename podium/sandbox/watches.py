@@ -24,7 +24,7 @@ _BOOKMARK_BEFORE_END_S = 2.0
 
 
 class Watch:
-    """Streams the changes of one selection to one client until time, the client or a fault ends it."""
+    """Streams the changes of one selection to one client, until the timeout, the client or a fault ends it."""
 
     def __init__(
         self,
@@ -45,13 +45,13 @@ class Watch:
         self._wake = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
         self._ending: str | None = None
-        # Of a later state than the present one, where the past was restored: nothing is told before that comes again.
+        # After a rewind this revision may be in the future. Then no event is sent before that revision comes again.
         self._seen = int(self._options.revision or 0)
         self._cursor, self._initial = self._start()
 
     @property
     def cut(self) -> bool:
-        """Whether a fault wants the connection broken rather than the answer ended."""
+        """Whether a fault requires the connection to be cut instead of closed in order."""
         return self._ending in ("drop", "mid-line")
 
     def end(self, how: str) -> None:
@@ -85,19 +85,19 @@ class Watch:
         except ApiError as error:
             await response.write(_error_line(error))
         except ConnectionResetError:
-            self._ending = "drop"  # The client has left: that is how watches usually end.
+            self._ending = "drop"  # The client has disconnected, which is how watches usually end.
         finally:
             self._collection.listeners.pop(self._wake.set, None)
             if self._alarm is not None:
                 self._alarm.cancel()
 
     def _next_bookmark(self, now: float, end_at: float) -> float:
-        """Once in each interval, and shortly before the end, so that the next watch begins there."""
+        """The time of the next bookmark: one per interval, and one shortly before the end for the next watch."""
         regular_at, last_at = now + self._bookmark_interval_s, end_at - _BOOKMARK_BEFORE_END_S
         return min(regular_at, last_at) if last_at > now else regular_at
 
     def _ring(self) -> None:
-        # The loop's clock may still be a little before the hour (uvloop's counts milliseconds): then it is set again.
+        # The timer may fire slightly early (uvloop's clock counts milliseconds). Then it is set again.
         self._alarm = None
         self._wake.set()
 
@@ -180,5 +180,5 @@ class _Options:
 
 
 def name_requirement(name: str) -> FieldRequirement:
-    """The selection of a watch on one named object."""
+    """The field requirement of a watch on one named object."""
     return FieldRequirement(("metadata", "name"), name, equal=True, absent="")

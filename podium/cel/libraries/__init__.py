@@ -1,1 +1,1 @@
-"""The functions that selectors may call, a module for each subject. Each has a tuple `OVERLOADS`."""
+"""The functions that selectors may call, one module per subject. Each module has a tuple `OVERLOADS`."""

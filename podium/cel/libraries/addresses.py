@@ -33,11 +33,11 @@ class Address(Opaque):
 
     @property
     def size(self) -> int:
-        """The number of its bytes."""
+        """The number of bytes of the address."""
         return self.address.max_prefixlen // 8
 
     def equals(self, other: Address) -> bool:
-        """Whether both are the same."""
+        """Whether both are the same address."""
         return self.address == other.address
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class Address(Opaque):
 
 
 class Network(Opaque):
-    """An address and how many of its bits name the network. The other bits are kept."""
+    """An address and its prefix length. The host bits of the address are kept."""
 
     __slots__ = ("address", "bits")
     TYPE: ClassVar[Type] = CIDR
@@ -56,15 +56,15 @@ class Network(Opaque):
 
     @property
     def size(self) -> int:
-        """The number of bytes that name the network."""
+        """The number of bytes of the prefix."""
         return -(-self.bits // 8)
 
     def equals(self, other: Network) -> bool:
-        """Whether both are the same, address included."""
+        """Whether both have the same prefix length and the same address, host bits included."""
         return self.address == other.address and self.bits == other.bits
 
     def prefix(self, address: _ANY) -> int:
-        """The bits of an address that name a network of this size."""
+        """The prefix of an address, with this network's prefix length."""
         return int(address) >> (address.max_prefixlen - self.bits)
 
     def contains(self, address: _ANY) -> bool:
@@ -76,7 +76,7 @@ class Network(Opaque):
 
 
 def _address(text: str) -> _ANY:
-    """Raises: EvaluationError: no address, one with a zone, or an IPv4 address in IPv6."""
+    """Parse an address. Raises: EvaluationError: it is invalid, has a zone, or is an IPv4-mapped IPv6 address."""
     try:
         if len(text) > _LENGTH_MAX or "%" in text or "/" in text or not text.isascii():
             raise ValueError(text)
@@ -89,7 +89,7 @@ def _address(text: str) -> _ANY:
 
 
 def parse_address(text: str) -> Address:
-    """The address that a text stands for.
+    """Parse an IP address.
 
     Raises: EvaluationError.
     """
@@ -97,7 +97,7 @@ def parse_address(text: str) -> Address:
 
 
 def parse_network(text: str) -> Network:
-    """The network that `10.0.0.0/8` stands for.
+    """Parse a network such as `10.0.0.0/8`.
 
     Raises: EvaluationError.
     """

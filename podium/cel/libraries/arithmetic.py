@@ -1,4 +1,4 @@
-"""`+`, `-`, `*`, `/` and `%`. Integers have 64 bits and overflow into an error, never into another number."""
+"""`+`, `-`, `*`, `/` and `%`. Integers have 64 bits, and an overflow is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions of authorization checks. No selector can get at an authorizer, so none of them ever runs."""
+"""The functions of authorization checks. Selectors have no authorizer variable, so none of them ever runs."""
 
 from __future__ import annotations
 

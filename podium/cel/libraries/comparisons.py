@@ -25,9 +25,9 @@ _TRAVERSED = frozenset({"string", "bytes"})
 
 
 def compare(left: Any, right: Any) -> int:
-    """-1, 0 or 1: where the left value stands to the right one.
+    """Compare two values: -1, 0 or 1.
 
-    Raises: EvaluationError: values of these types have no order.
+    Raises: EvaluationError: values of these types cannot be ordered.
     """
     kind, other = type(left), type(right)
     if kind is other and kind in (int, str, bytes, bool, UInt):
@@ -40,9 +40,9 @@ def compare(left: Any, right: Any) -> int:
 
 
 def compare_leniently(left: Any, right: Any) -> int:
-    """Like `compare`, but values of different ordered types are as good as equal, and so is what is not a number.
+    """Like `compare`, but values of different ordered types count as equal, and so does NaN.
 
-    Raises: EvaluationError: values of one of the types have no order.
+    Raises: EvaluationError: values of one of the types cannot be ordered.
     """
     kinds = {type(left), type(right)}
     if len(kinds) == 2 and kinds <= _ORDERED and not kinds <= _ORDERED_NUMBERS:
@@ -53,7 +53,7 @@ def compare_leniently(left: Any, right: Any) -> int:
 
 
 def _compare_numbers(left: float, right: float) -> int:
-    """Doubles beyond the range of an integer type are beyond all its numbers; others meet integers as doubles."""
+    """Compare an integer with a double as doubles, unless the double exceeds the range of the integer's type."""
     if left != left or right != right:
         raise EvaluationError("NaN values cannot be ordered")
     if type(left) is float and type(right) is not float:
@@ -76,7 +76,7 @@ def _ordering(holds: Callable[[int, int], bool]) -> Callable[[Any, Any], bool]:
 
 
 def smaller_size(arguments: tuple[Any, ...], _result: Any) -> int:
-    """The cost of comparing two values that are walked through until they differ."""
+    """The cost of comparing two values element by element until they differ."""
     return ceiling(min(size_of(arguments[0]), size_of(arguments[1])) * 0.1)
 
 

@@ -1,4 +1,4 @@
-"""Conversions between types, each a function named after the type it converts to."""
+"""Conversions between types. Each is a function named after its target type."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 FUNCTIONS = frozenset({"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"})
-"""Those that are evaluated before the expression runs, if their argument is a constant."""
+"""The conversions that are evaluated at compile time if their argument is a constant."""
 
 
 def _fail(kind: str) -> EvaluationError:
@@ -60,7 +60,7 @@ def _double_to_uint(number: float) -> UInt:
 
 
 def _no_duration(_number: int) -> Duration:
-    """Declared upstream, but not defined."""
+    """Always fail: upstream declares this conversion without an implementation."""
     raise EvaluationError("type conversion error from 'int' to 'google.protobuf.Duration'")
 
 
@@ -69,7 +69,7 @@ def _same(value: Any) -> Any:
 
 
 def _whole(kind: str, *sources: tuple[str, str, Any]) -> tuple[Overload, ...]:
-    """The conversions to one type, from pairs of overload and source."""
+    """The conversions to one type, from triples of overload, source type and implementation."""
     return tuple(
         Overload(name, f"{kind}({source}) -> {kind}", run, per_size(0.1, 0) if name in _TRAVERSING else unit_cost)
         for name, source, run in sources

@@ -1,4 +1,4 @@
-"""Doubles as text, as Go writes and reads them."""
+"""Format and parse doubles as Go does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LENGTH_MAX = 4096
 
 
 def parse_double(text: str) -> float:
-    """The double that a text stands for.
+    """Parse a double.
 
     Raises: EvaluationError.
     """
@@ -38,7 +38,7 @@ def parse_double(text: str) -> float:
 
 
 def format_double(number: float) -> str:
-    """The shortest text that stands for the double, with an exponent below 10^-4 and from 10^6 on."""
+    """The shortest text of a double, with an exponent below 10^-4 and from 10^6 on."""
     if not math.isfinite(number):
         return "NaN" if math.isnan(number) else "+Inf" if number > 0 else "-Inf"
     sign, digits, exponent = _shortest(number)
@@ -49,7 +49,7 @@ def format_double(number: float) -> str:
 
 
 def format_plain(number: float) -> str:
-    """The shortest text that stands for a finite double, never with an exponent."""
+    """The shortest text of a finite double, never with an exponent."""
     sign, digits, exponent = _shortest(number)
     return sign + _plain(digits, exponent)
 

@@ -1,4 +1,4 @@
-"""Named formats, and whether a string has one. The texts of violations are podium's own.
+"""Named formats, and the validation of strings against them. The texts of violations are podium's own.
 
 Source: k8s.io/apiserver/pkg/cel v0.36.2, k8s.io/apimachinery and k8s.io/kube-openapi.
 """
@@ -32,7 +32,7 @@ _LABEL_MAX, _SUBDOMAIN_MAX = 63, 253
 
 
 class NamedFormat(Opaque):
-    """A format. `length` is what the pattern counts for in costs."""
+    """A named format. `length` is the size of its pattern for costs."""
 
     __slots__ = ("length", "name", "violations")
     TYPE: ClassVar[Type] = NAMED_FORMAT
@@ -62,7 +62,7 @@ def _pattern(pattern: re.Pattern[str], problem: str, length_max: int | None = No
 
 
 def _prefix(violations: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """For the start of generated names, which may end in a dash."""
+    """Validate the prefix of generated names, which may end in a dash."""
 
     def of_prefix(text: str) -> list[str]:
         return violations(f"{text[:-2]}a" if len(text) > 1 and text.endswith("-") else text)

@@ -1,4 +1,4 @@
-"""Lists and sets, and the sizes of all that has one.
+"""Lists and sets, and the function `size` of all types.
 
 Source: the lists extension of cel-go 0.26.0, version 3; its sets; Kubernetes' lists library.
 """
@@ -48,7 +48,7 @@ _DEPTH_MAX = 10_000
 
 def _range(count: int) -> list[int]:
     if count > SIZE_MAX:
-        # It would cost more than any selector may.
+        # The list would exceed the cost limit of every selector.
         raise CostLimitError(f"lists.range({count}) exceeds the limit of {SIZE_MAX}")
     return list(range(count))
 

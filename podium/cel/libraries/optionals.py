@@ -1,4 +1,4 @@
-"""Optional values. `or` and `orValue` are written here for the type checker; they run only if they are needed."""
+"""Optional values. `or` and `orValue` are here for the type checker; the planner makes their argument lazy."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from podium.cel.values import NONE, Optional, is_zero
 
 
 def value_of(held: Optional) -> Any:
-    """The value.
+    """The value of an optional.
 
-    Raises: EvaluationError: it is absent.
+    Raises: EvaluationError: the value is absent.
     """
     if not held.present:
         raise EvaluationError("optional.none() dereference")

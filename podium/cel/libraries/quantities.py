@@ -1,7 +1,7 @@
 """Kubernetes quantities.
 
-Source: k8s.io/apiserver/pkg/cel v0.36.2. A sum is no quantity to an equality on whose right side it stands: there it
-is an error, as upstream.
+Source: k8s.io/apiserver/pkg/cel v0.36.2. As upstream, `==` with a sum of quantities on its right side is an
+error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WHOLE_EXPONENT_MAX = 18
 
 
 class Quantity(Opaque):
-    """A quantity as expressions see it."""
+    """The CEL value of a quantity."""
 
     __slots__ = ("amount", "is_sum")
     TYPE: ClassVar[Type] = QUANTITY
@@ -28,12 +28,12 @@ class Quantity(Opaque):
         self.is_sum = is_sum
 
     def equals(self, other: Quantity) -> bool:
-        """Whether both stand for the same number."""
+        """Whether both have the same numeric value."""
         return _compare(self, other) == 0
 
 
 def parse(text: str) -> Quantity:
-    """The quantity that a text stands for.
+    """Parse a quantity.
 
     Raises: EvaluationError.
     """
@@ -64,7 +64,7 @@ def _sum(left: Quantity, right: Quantity) -> Quantity:
 
 def _difference(left: Quantity, right: Quantity) -> Quantity:
     amount = right.amount
-    # The negative of the least int64 is that number itself, upstream.
+    # Upstream negates an int64, so the negative of the smallest int64 is that number itself.
     unscaled = amount.unscaled if amount.unscaled == INT_MIN and not amount.wide else -amount.unscaled
     negative = quantity.Quantity(unscaled, amount.exponent, amount.wide)
     return Quantity(left.amount + negative, is_sum=True)
@@ -75,7 +75,7 @@ def _of(number: int) -> Quantity:
 
 
 def _as_int(held: Quantity) -> int | None:
-    """The integer, if the quantity is written as one: `1k` is, `1.0` and `0.1Ki` are not."""
+    """The integer if the text denotes one directly: `1k` does, `1.0` and `0.1Ki` do not."""
     amount = held.amount
     if amount.wide or not 0 <= amount.exponent <= _WHOLE_EXPONENT_MAX:
         return None

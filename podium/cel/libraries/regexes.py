@@ -1,4 +1,4 @@
-"""Regular expressions, with RE2's syntax and in linear time."""
+"""The functions on regular expressions, with RE2's syntax and in linear time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from podium.cel.values import size_of
 
 @functools.lru_cache(maxsize=256)
 def pattern(text: str) -> Pattern:
-    """The pattern that a text stands for.
+    """Compile a pattern.
 
     Raises: EvaluationError.
     """
@@ -41,7 +41,7 @@ def _cost(arguments: tuple[Any, ...], _result: Any) -> int:
 
 
 PATTERN_ARGUMENT = frozenset({"matches", "find", "findAll"})
-"""Those whose second value is a pattern; it is checked before the expression runs, if it is a constant."""
+"""The functions whose second argument is a pattern. A constant pattern is checked at compile time."""
 
 OVERLOADS = (
     Overload("matches", "matches(string, string) -> bool", _matches),

@@ -1,4 +1,4 @@
-"""`format`: a string with values put into it.
+"""The function `format` of strings.
 
 Source: the first version of string.format in cel-go 0.26.0.
 """
@@ -34,11 +34,11 @@ KINDS: dict[str, frozenset[str]] = {
     "X": frozenset({"int", "uint", "string", "bytes"}),
     "o": frozenset({"int", "uint"}),
 }
-"""The kinds of types that each verb takes."""
+"""The kinds of types that each verb accepts."""
 
 
 class Clause(NamedTuple):
-    """A verb of a format string with the text before it. The last one has no verb."""
+    """A verb of a format string with the text before it. The last clause has no verb."""
 
     text: str
     verb: str
@@ -46,9 +46,9 @@ class Clause(NamedTuple):
 
 
 def clauses(template: str) -> Iterator[Clause]:
-    """The parts of a format string.
+    """Split a format string into clauses.
 
-    Raises: EvaluationError: it is none.
+    Raises: EvaluationError: the format string is not valid.
     """
     text, position = "", 0
     while (percent := template.find("%", position)) >= 0:
@@ -69,9 +69,9 @@ def clauses(template: str) -> Iterator[Clause]:
 
 
 def format_string(template: str, arguments: list[Any]) -> str:
-    """The string with the arguments in place of its verbs.
+    """Replace the verbs of a format string by the arguments.
 
-    Raises: EvaluationError: too few arguments, or one of the wrong type.
+    Raises: EvaluationError: there are too few arguments, or one has the wrong type.
     """
     parts = []
     rest = iter(arguments)
@@ -87,7 +87,7 @@ def format_string(template: str, arguments: list[Any]) -> str:
 
 
 def takes(verb: str, kind: Type) -> bool:
-    """Whether a verb may stand for a value of this type, as far as one knows before it runs."""
+    """Whether a verb accepts values of this type, as far as the type checker knows."""
     return kind.kind == "dyn" or kind.kind in KINDS[verb]
 
 
@@ -96,9 +96,9 @@ def _refused(verb: str, value: Any) -> EvaluationError:
 
 
 def text_of(value: Any) -> str:
-    """A value as %s writes it.
+    """Format a value as %s does.
 
-    Raises: EvaluationError: it is of one of Kubernetes' own types, or an optional.
+    Raises: EvaluationError: the value has one of Kubernetes' own types, or is an optional.
     """
     write = _WRITERS.get(dict if isinstance(value, dict) else type(value))
     if write is None:
@@ -107,9 +107,9 @@ def text_of(value: Any) -> str:
 
 
 def decode(value: bytes) -> str:
-    """Bytes as a string.
+    """Decode bytes to a string.
 
-    Raises: EvaluationError: they are not UTF-8.
+    Raises: EvaluationError: the bytes are not UTF-8.
     """
     try:
         return value.decode()
@@ -143,7 +143,7 @@ _WRITERS: dict[type, Callable[[Any], str]] = {
 
 
 def _nested(value: Any) -> str:
-    """A value within a list or a map: as a literal."""
+    """Format a value within a list or a map, as a literal."""
     match value:
         case str():
             return _quoted(value)

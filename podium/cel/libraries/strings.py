@@ -110,7 +110,7 @@ def _join_cost(_arguments: tuple[Any, ...], result: Any) -> int:
 
 
 def traversal_cost(value: Any) -> int:
-    """The cost of looking at all that a value holds."""
+    """The cost of traversing a value with everything it contains."""
     if isinstance(value, (str, bytes)):
         length = len(value.encode()) if isinstance(value, str) else len(value)
         return int(length * 0.1)
@@ -122,7 +122,7 @@ def traversal_cost(value: Any) -> int:
 
 
 def traversing(arguments: tuple[Any, ...], _result: Any) -> int:
-    """The cost of a call that walks through its first argument, whatever it is."""
+    """The cost of a call that traverses its first argument."""
     return traversal_cost(arguments[0])
 
 

@@ -1,6 +1,6 @@
-"""Timestamps and durations: reading and writing them, and their parts.
+"""Timestamps and durations: parsing, formatting and accessors.
 
-Differs: time zones by name come from this machine's data; a name that it does not know is an error.
+Differs: named time zones come from this machine's database. A name that it lacks is an error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OFFSET = re.compile(r"([+-]?[0-9]+):([+-]?[0-9]+)")
 
 
 def parse_timestamp(text: str) -> Timestamp:
-    """A moment in RFC 3339.
+    """Parse a timestamp in RFC 3339 format.
 
     Raises: EvaluationError.
     """
@@ -44,7 +44,7 @@ def parse_timestamp(text: str) -> Timestamp:
         if int(hours or 0) > 24 or int(minutes or 0) > 60:
             raise ValueError("offset out of range")
         year, month, day, hour, minute, second = map(int, numbers)
-        # Year 0 is a date to Go, and out of range once it is a timestamp; datetime begins with year 1.
+        # Go parses year 0 and then refuses it as a timestamp. datetime begins with year 1.
         moment = dt.datetime(year, month, day, hour, minute, second, tzinfo=dt.UTC)
     except ValueError:
         raise EvaluationError("type conversion error from 'string' to 'google.protobuf.Timestamp'") from None
@@ -53,7 +53,7 @@ def parse_timestamp(text: str) -> Timestamp:
 
 
 def format_timestamp(moment: Timestamp) -> str:
-    """RFC 3339 with the offset it was read with, and as many digits as there are."""
+    """Format a timestamp in RFC 3339, with its original offset and as many fractional digits as needed."""
     seconds, ns = divmod(moment.ns, NANOSECONDS)
     try:
         whole = _EPOCH + dt.timedelta(seconds=seconds + moment.offset_s)
@@ -67,7 +67,7 @@ def format_timestamp(moment: Timestamp) -> str:
 
 
 def parse_duration(text: str) -> Duration:
-    """A duration such as `1h30m` or `-1.5s`.
+    """Parse a duration such as `1h30m` or `-1.5s`.
 
     Raises: EvaluationError.
     """
@@ -89,7 +89,7 @@ def parse_duration(text: str) -> Duration:
 
 
 def format_duration(length: Duration) -> str:
-    """The duration in seconds."""
+    """Format a duration in seconds."""
     seconds, ns = divmod(abs(length.ns), NANOSECONDS)
     number = seconds + ns / NANOSECONDS
     return format_plain(-number if length.ns < 0 else number) + "s"

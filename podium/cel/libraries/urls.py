@@ -38,7 +38,7 @@ class Parts(NamedTuple):
 
 
 class Url(Opaque):
-    """A URL as expressions see it."""
+    """The CEL value of a URL."""
 
     __slots__ = ("parts", "text")
     TYPE: ClassVar[Type] = URL_TYPE
@@ -48,7 +48,7 @@ class Url(Opaque):
         self.parts = parts
 
     def equals(self, other: Url) -> bool:
-        """Whether both are written alike once they are parsed."""
+        """Whether both have the same text after parsing."""
         return self.parts == other.parts and self.text.partition("#")[2] == other.text.partition("#")[2]
 
 
@@ -57,7 +57,7 @@ def _fail(problem: str) -> EvaluationError:
 
 
 def _request_parts(text: str) -> Parts:
-    """The parts of an absolute URL or of an absolute path. A fragment is no part of its own.
+    """Split an absolute URL or an absolute path into its parts. A fragment is not separated.
 
     Raises: EvaluationError.
     """
@@ -115,7 +115,7 @@ def _unescaped(text: str) -> str:
 
 
 def parse(text: str) -> Url:
-    """The URL that a text stands for.
+    """Parse a URL.
 
     Raises: EvaluationError.
     """
@@ -140,7 +140,7 @@ def _split_host(host: str) -> tuple[str, str]:
 
 
 def _escaped_path(url: Url) -> str:
-    """The path as written, if that is a way to write it; else with everything escaped that should be."""
+    """The path as written, if that is a valid escaping of it. Otherwise the path with default escaping."""
     path = url.parts.path
     if path == "*" or _PATH_VALID.fullmatch(path):
         return path

@@ -1,4 +1,4 @@
-"""Semantic versions, strictly as in version 2.0.0 unless normalization is asked for.
+"""Semantic versions, strictly by version 2.0.0 of the standard unless normalization is requested.
 
 Source: k8s.io/apiserver/pkg/cel v0.36.2 and github.com/blang/semver v4.0.0.
 """
@@ -20,7 +20,7 @@ _DIGITS = re.compile(r"[0-9]+")
 
 
 class Version(Opaque):
-    """A semantic version. Build metadata are checked when it is read, and dropped."""
+    """A semantic version. Build metadata is validated and then dropped."""
 
     __slots__ = ("major", "minor", "order", "patch")
     TYPE: ClassVar[Type] = SEMVER
@@ -28,7 +28,7 @@ class Version(Opaque):
 
     def __init__(self, numbers: tuple[int, int, int], prerelease: tuple[tuple[int, int, str], ...]) -> None:
         self.major, self.minor, self.patch = numbers
-        # A version without prerelease comes after all that have one.
+        # A version without a prerelease sorts after those with one.
         self.order = (numbers, not prerelease, prerelease)
 
     def equals(self, other: Version) -> bool:
@@ -38,7 +38,7 @@ class Version(Opaque):
 
 @functools.lru_cache(maxsize=4096)
 def parse(text: str) -> Version:
-    """The version that a text stands for.
+    """Parse a semantic version.
 
     Raises: EvaluationError.
     """
@@ -60,14 +60,14 @@ def _number(text: str) -> int:
 
 
 def _identifier(text: str) -> tuple[int, int, str]:
-    """One part of the prerelease: numbers come before words."""
+    """The sort key of one prerelease identifier. Numbers sort before words."""
     if _IDENTIFIER.fullmatch(text) is None:
         raise EvaluationError(f"Invalid prerelease {text!r}")
     return (0, _number(text), "") if _DIGITS.fullmatch(text) else (1, 0, text)
 
 
 def _normalized(text: str) -> Version:
-    """A version with an optional `v`, parts missing at the end, and leading zeros."""
+    """Parse a version that may have a leading `v`, missing parts at the end, and leading zeros."""
     parts = [_without_zeros(each) for each in text.removeprefix("v").split(".", 2)]
     if len(parts) < 3 and ("+" in parts[-1] or "-" in parts[-1]):
         raise EvaluationError("short version cannot contain PreRelease/Build meta data")

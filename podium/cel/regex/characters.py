@@ -1,4 +1,4 @@
-"""Sets of characters: ranges, Unicode categories, and what case-insensitive matching adds to them."""
+"""Sets of characters: ranges, Unicode categories, and their extension for case-insensitive matching."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Category(NamedTuple):
     fold: bool
 
     def holds(self, character: str) -> bool:
-        """Whether a character belongs to it, or one that differs from it by case only."""
+        """Whether a character, or one that differs from it only by case, is in the category."""
         forms = {character, *character.lower(), *character.upper()} if self.fold else character
         return any(unicodedata.category(each).startswith(self.name) for each in forms) != self.negated
 
 
 class Characters(NamedTuple):
-    """A set of characters: those in a range or a category, or those in none if it is negated."""
+    """A set of characters: those in any of its ranges or categories, or, if negated, those in none of them."""
 
     ranges: tuple[tuple[int, int], ...]
     categories: tuple[Category, ...] = ()
@@ -52,13 +52,13 @@ class Characters(NamedTuple):
 
 
 def single(character: str, *, fold: bool) -> Characters:
-    """The set of one character, and those that differ from it by case only."""
+    """The set of one character, with `fold` including those that differ from it only by case."""
     ranges = ((ord(character), ord(character)),)
     return Characters(folded(ranges) if fold else ranges)
 
 
 def category(name: str, *, negated: bool, fold: bool) -> Category | None:
-    """A category by its name in a pattern; None if there is no such category."""
+    """Find a category by its name in a pattern; None if it does not exist."""
     if name == "Any":
         return Category("", negated, fold)
     return Category(name, negated, fold) if name in _CATEGORIES else None
@@ -75,7 +75,7 @@ def inverted(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def folded(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    """The ranges, and every character that differs from one of theirs by case only."""
+    """The ranges, extended by every character that differs from one of theirs only by case."""
     added: set[int] = set()
     for members in _orbits():
         if any(low <= code <= high for low, high in ranges for code in members):
@@ -85,7 +85,7 @@ def folded(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
 
 @functools.cache
 def _orbits() -> tuple[frozenset[int], ...]:
-    """The groups of characters that differ by case only."""
+    """The groups of characters that differ only by case."""
     groups: dict[str, set[int]] = {}
     for first, last in _CASED_BLOCKS:
         for code in range(first, last + 1):

@@ -1,8 +1,8 @@
-"""Runs the instructions of a pattern over a text.
+"""Match a text with a compiled pattern.
 
-`search` keeps a set of instructions per character and remembers the sets that follow one another (a DFA built as it
-is needed); `find` keeps the instructions in order of preference, each with where its match began.
-Safe for threads: what is remembered is only ever added to or replaced whole.
+`search` is a DFA whose states, sets of instructions, are built on demand and cached. `find` keeps the instructions in
+order of preference, each with the start of its match.
+Thread-safe: the cache is only extended or replaced as a whole.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from podium.cel.regex.syntax import Reader
 
 _TRANSITIONS_MAX = 20_000
 _STEPS_MAX = 100_000
-"""More instructions than this in one search end the evaluation; it is some hundredths of a second."""
+"""A search with more steps than this, some hundredths of a second, ends the evaluation."""
 _EDGE, _NEWLINE, _WORD, _OTHER = "edge", "newline", "word", "other"
 _WORD_CHARACTERS = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")
 
@@ -24,7 +24,7 @@ Span: TypeAlias = tuple[int, int]
 
 
 class _State:
-    """Where a search may be after a character: the instructions to follow, and the kind of that character."""
+    """A DFA state: the possible instructions after a character, and the kind of that character."""
 
     __slots__ = ("at_end", "before", "following", "pending")
 
@@ -41,7 +41,7 @@ class Pattern:
     def __init__(self, code: tuple[Instruction, ...], start: int) -> None:
         self._code = code
         self._start = start
-        self._upkeep = 1 + len(code) // 2  # instructions that are passed through on the way to others
+        self._upkeep = 1 + len(code) // 2  # instructions that lead on without consuming a character
         self._reset()
 
     def _reset(self) -> None:
@@ -118,14 +118,14 @@ class Pattern:
         return reached
 
     def find(self, text: str, start: int = 0) -> Span | None:
-        """Where the pattern first matches: of all matches that begin there the one that it prefers.
+        """The first match of the pattern, and of all matches with that start the preferred one.
 
         Raises: CostLimitError: it takes too long to know.
         """
         return self._find(text, start, [0])
 
     def find_all(self, text: str, limit: int = -1) -> Iterator[Span]:
-        """Where the pattern matches one after the other; not empty right after another match.
+        """All successive matches. An empty match directly after another match is left out.
 
         Raises: CostLimitError: it takes too long to know.
         """
@@ -163,7 +163,7 @@ class Pattern:
     def _advance(
         self, threads: list[tuple[int, int]], assertions: frozenset[str], character: str
     ) -> tuple[list[tuple[int, int]], int | None]:
-        """The threads after a character, and where a match began that ends before it. It ends those after it."""
+        """The threads after a character, and the start of a match that ends before it. A match drops later threads."""
         following: list[tuple[int, int]] = []
         seen: set[int] = set()
         for start, began in threads:
@@ -188,7 +188,7 @@ class Pattern:
 
 
 def compile_pattern(text: str) -> Pattern:
-    """The pattern that a text stands for.
+    """Compile a pattern.
 
     Raises: PatternError.
     """

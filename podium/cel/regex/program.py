@@ -1,4 +1,4 @@
-"""Turns the tree of a pattern into instructions."""
+"""Compile the syntax tree of a pattern to instructions."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ INSTRUCTIONS_MAX = 5_000
 
 
 class Step(NamedTuple):
-    """Reads one character of a set."""
+    """Consume one character of a set."""
 
     characters: Characters
     then: int
 
 
 class Assert(NamedTuple):
-    """Goes on where an assertion holds."""
+    """Continue if an assertion holds."""
 
     assertion: str
     then: int
 
 
 class Split(NamedTuple):
-    """Goes on in two places, the first of them preferred."""
+    """Continue at two instructions, of which the first is preferred."""
 
     first: int
     second: int
@@ -39,9 +39,9 @@ Instruction = Step | Assert | Split | Match
 
 
 def instructions(pattern: Pattern) -> tuple[tuple[Instruction, ...], int]:
-    """The instructions of a pattern, and where they begin. They are built from the end to the start.
+    """The instructions of a pattern, and the index of the first one. They are built from the end to the start.
 
-    Raises: PatternError: there are too many of them.
+    Raises: PatternError: there are too many instructions.
     """
     builder = _Builder()
     start = builder.build(pattern, builder.add(Match()))
@@ -59,7 +59,7 @@ class _Builder:
         return len(self.code) - 1
 
     def build(self, pattern: Pattern, then: int) -> int:
-        """Where the pattern begins, if what follows it begins at `then`."""
+        """Add the instructions of a pattern that continues at `then`, and return the index of the first one."""
         match pattern:
             case Characters():
                 return self.add(Step(pattern, then))
@@ -91,13 +91,13 @@ class _Builder:
         return start
 
     def _loop(self, pattern: Repeat, then: int) -> int:
-        """`x+`, or `x*` if the least number is 0."""
+        """`x+`, or `x*` if the minimum is 0."""
         again = self.add(Match())
         body = self.build(pattern.part, again)
         self.code[again] = _split(body, then, greedy=pattern.greedy)
         if pattern.least:
             return body
-        # A part that may be empty is tried once before the loop ends, so that `(|a)*` prefers the empty string.
+        # A part that may be empty is tried once before the loop, so that `(|a)*` prefers the empty string.
         return self._choice(body, then, greedy=pattern.greedy) if _may_be_empty(pattern.part) else again
 
     def _choice(self, body: int, then: int, *, greedy: bool) -> int:

@@ -1,4 +1,4 @@
-"""Reads a pattern into a tree."""
+"""Parse a pattern to a syntax tree."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ REPEAT_MAX, NESTING_MAX, LENGTH_MAX = 1000, 250, 100_000
 
 
 class PatternError(Exception):
-    """The text is no pattern."""
+    """The pattern is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """Matches the empty string: everywhere, or where `assertion` holds."""
+    """Match the empty string: everywhere, or where `assertion` holds."""
 
     assertion: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One after the other."""
+    """Match several parts in sequence."""
 
     parts: tuple[Pattern, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of several, the first ones preferred."""
+    """Match one of several alternatives. Earlier ones are preferred."""
 
     branches: tuple[Pattern, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """So many times; no `most` means without end."""
+    """Match a part repeatedly. Without `most` the number is not limited."""
 
     part: Pattern
     least: int
@@ -80,7 +80,7 @@ class _Group:
 
 
 class Reader:
-    """Reads one pattern, with an own stack: nesting costs no recursion."""
+    """Parses one pattern with an explicit stack, so that nesting needs no recursion."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -89,7 +89,7 @@ class Reader:
         self._open = [_Group([], [], "")]
 
     def read(self) -> Pattern:
-        """The tree.
+        """Parse the pattern.
 
         Raises: PatternError.
         """
@@ -209,7 +209,7 @@ class Reader:
         return characters[-1] if characters else Empty()
 
     def _shared_class(self) -> Characters | None:
-        """Classes such as digits or letters, within brackets and without."""
+        """Parse a class such as digits or letters, which may occur within brackets or outside."""
         following = self._text[self._at : self._at + 1]
         if following and following in "dswDSW":
             self._at += 1
@@ -317,7 +317,7 @@ def _closed(group: _Group) -> Pattern:
 
 
 def _copies(pattern: Pattern) -> int:
-    """How often the innermost counted part is repeated."""
+    """The number of copies of the innermost counted part."""
     match pattern:
         case Repeat():
             count = pattern.most if pattern.most is not None else pattern.least

@@ -1,5 +1,5 @@
-"""The estimator as a gRPC server that Karmada's scheduler and descheduler ask.
+"""The estimator as a gRPC server for Karmada's scheduler and descheduler.
 
-Owns the wire, the member clusters' informers, and the order in which things start and stop. Estimates come from
+Owns the wire format, the member clusters' informers, and the start and stop order. Estimates come from
 `podium.estimator`. Needs the extra `[estimator]`.
 """

@@ -1,8 +1,8 @@
-"""The server put together: members, gRPC port, health and metrics, start and stop.
+"""The assembled server: members, gRPC port, health and metrics, start and stop.
 
-Tasks: one for each live member (its informers), or one for the folder that they come from · `signals`. Start:
+Tasks: one for each live member (its informers), or one for the directory of kubeconfigs · `signals`. Start:
 certificates → credentials of every member → gRPC port and endpoints → informers. Stop on SIGTERM or SIGINT: informers
-end → endpoints close → questions under way end (5 s at most) → connections close.
+end → endpoints close → running requests end (5 s at most) → connections close.
 
 Source: karmada cmd/scheduler-estimator/app, v1.18.
 """
@@ -48,12 +48,12 @@ _STOP_S_MAX: Final = 5.0
 
 
 class ListenError(Worded):
-    """A port cannot be listened on; the text says which."""
+    """The server cannot listen on a port. The text names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a member cluster's API server is found; as `podium.client.credentials.load` takes it."""
+    """The location of a member cluster's API server, as the arguments of `podium.client.credentials.load`."""
 
     name: str
     kubeconfig: str | None = None
@@ -63,11 +63,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to serve. `address` is `host:port`; the endpoints listen on a host, "" for any, and a port, or nowhere. `tls`
-    None serves in plain text.
+    """How to serve. `address` is `host:port`. The endpoints listen on a host ("" for any) and a port, or are disabled.
+    Without `tls` the server uses plain text.
 
-    `is_accurate`: try replicas out on live members; those that never change bring their own view, or none.
-    `look_s`: how long from one look at a folder of kubeconfigs to the next.
+    `is_accurate`: whether live members give accurate estimates. Members that never change have their own view, or none.
+    `look_s`: the interval between two checks of a directory of kubeconfigs.
     """
 
     address: str = "0.0.0.0:10352"
@@ -81,11 +81,11 @@ class Options:
 
 
 class EstimatorApp:
-    """One server.
+    """One estimator server.
 
     Args:
-        still: clusters that never change, by name.
-        folder: a folder of kubeconfigs, looked at again and again.
+        still: member clusters that never change, by name.
+        folder: a directory of kubeconfigs, which is checked regularly.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class EstimatorApp:
         """Serve until SIGTERM, SIGINT or `stop`.
 
         Args:
-            started: told the gRPC port once it is listened on.
+            started: called with the gRPC port once the server listens.
 
         Raises:
             TlsError, ListenError, ConnectionConfigError: it cannot start.
@@ -166,7 +166,7 @@ class EstimatorApp:
 
 
 def _grpc_options() -> list[tuple[str, int]]:
-    """Limits for connections that anybody may open; further ones are closed at once."""
+    """Limits for connections, since any client may open them. Connections beyond a limit are closed at once."""
     return [
         ("grpc.so_reuseport", 0),
         ("grpc.max_allowed_incoming_connections", inbound_connections_max()),
@@ -179,7 +179,7 @@ def _grpc_options() -> list[tuple[str, int]]:
 async def _grpc_server(
     service: EstimatorService, address: str, credentials: grpc.ServerCredentials | None
 ) -> AsyncIterator[int]:
-    """The gRPC server, and the port it listens on."""
+    """Run the gRPC server; yields the port that it listens on."""
     server = grpc.aio.server(options=_grpc_options())
     server.add_generic_rpc_handlers((service.handler(),))
     try:
@@ -199,7 +199,7 @@ async def _grpc_server(
 
 @asynccontextmanager
 async def _endpoints(options: Options, members: Members, metrics: EstimatorMetrics) -> AsyncIterator[None]:
-    """Health and metrics over plain HTTP, as upstream serves them."""
+    """Serve health and metrics over plain HTTP, as upstream does."""
 
     async def healthz(_: web.Request) -> web.Response:
         return web.Response(text="ok")
@@ -235,7 +235,7 @@ async def _http(host: str, port: int, routes: Sequence[web.RouteDef]) -> AsyncIt
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A listening socket; without a host for every address there is. Raises: OSError."""
+    """A listening socket. Without a host it listens on all addresses. Raises: OSError."""
     if not host:
         has_both = socket.has_dualstack_ipv6()
         family = socket.AF_INET6 if has_both else socket.AF_INET
@@ -245,7 +245,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 class _RequestLog:
-    """As `lib.endpoints.RequestObserver`: anybody may send anything."""
+    """Implements `lib.endpoints.RequestObserver`. Malformed requests are debug lines: any client can send them."""
 
     def dropped(self, reason: str) -> None:
         log.debug("Connection dropped", reason=reason)

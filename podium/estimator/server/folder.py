@@ -1,10 +1,9 @@
-"""Member clusters that come and go as kubeconfigs in a folder do: each file is a member of its name.
+"""Member clusters from a directory of kubeconfigs. Each file is a member with the file's name.
 
-Owns which of them run. A file that cannot be used is reported and keeps nobody else from being served; one that has
-changed is followed anew, and what was known answers until the new state is known.
+Owns which members are watched. A file that cannot be used is logged, and the other members are still served. A member
+whose file has changed gets new informers, and the earlier state answers until these have listed everything.
 
-Tasks: one for each member. The folder is looked at from time to time, since a secret that is mounted there changes
-without a word.
+Tasks: one for each member. The directory is polled, since a mounted secret changes without a notification.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ log = get_logger("estimator")
 
 
 def kubeconfigs_in(directory: Path) -> Mapping[str, Path]:
-    """The files by the names of their members.
+    """The kubeconfig files, by the names of their members.
 
     Raises:
-        OSError: the folder cannot be read.
+        OSError: the directory cannot be read.
     """
     files = (path for path in sorted(directory.iterdir(), reverse=True) if path.is_file() and path.name[0] != ".")
     return {path.name.split(".")[0]: path for path in files}
@@ -37,7 +36,7 @@ def kubeconfigs_in(directory: Path) -> Mapping[str, Path]:
 
 @dataclass(slots=True)
 class _Followed:
-    """One member and the file that it comes from."""
+    """One member and its kubeconfig file."""
 
     content: bytes
     member: LiveMember
@@ -45,11 +44,11 @@ class _Followed:
 
 
 class Folder:
-    """The members of one folder.
+    """The members of one directory.
 
     Args:
-        live: a member of that name, from the kubeconfig; raises ConnectionConfigError.
-        look_s: how long from one look to the next.
+        live: creates the member of that name from its kubeconfig; raises ConnectionConfigError.
+        look_s: the interval between two checks.
     """
 
     def __init__(
@@ -68,7 +67,7 @@ class Folder:
         self._reported: dict[str, str] = {}
 
     async def run(self) -> None:
-        """Follow the folder and its members until cancelled."""
+        """Check the directory and watch its members until cancelled."""
         async with anyio.create_task_group() as group:
             while True:
                 self._start(group)
@@ -76,14 +75,14 @@ class Folder:
                 await self.look()
 
     async def look(self) -> None:
-        """Take in what the folder holds now. A folder that cannot be read leaves everything as it is."""
+        """Check the directory once. If it cannot be read, nothing changes."""
         try:
             contents = await anyio.to_thread.run_sync(_contents, self._directory)
         except OSError as error:
             self._report(str(self._directory), str(error))
             return
         for name in self._followed.keys() - contents.keys():
-            log.info("Member is gone", cluster=name)
+            log.info("Stopped watching member", cluster=name)
             self._followed.pop(name).scope.cancel()
             self._members.let_go(name)
         for name, (path, content) in contents.items():
@@ -103,7 +102,7 @@ class Folder:
             before.scope.cancel()
         self._members.put(name, member)
         self._not_started.append(self._followed[name])
-        log.info("Member is followed", cluster=name, file=str(path))
+        log.info("Watching member", cluster=name, file=str(path))
 
     def _start(self, group: TaskGroup) -> None:
         for followed in self._not_started:
@@ -115,7 +114,7 @@ class Folder:
             await followed.member.run()
 
     def _report(self, what: str, fault: str) -> None:
-        """Say it once."""
+        """Log a fault unless it was already logged for this file."""
         if self._reported.get(what) != fault:
             self._reported[what] = fault
             log.error("Kubeconfig cannot be used", member=what, error=fault)

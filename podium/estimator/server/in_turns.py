@@ -1,9 +1,9 @@
-"""Replicas tried out while everybody else is served.
+"""Run accurate estimates in short turns, so that other requests are served in between.
 
-Owns how long a question may take, and that on each cluster only one is tried out at a time: two would stand in each
-other's way.
+Owns the time limit of a question, and that a cluster runs only one dry run at a time: the pods of one would count in
+another.
 
-Cost: turns of 5 ms, which is how long others wait for the loop; but for the first question with a selector.
+Cost: a turn holds the event loop for 5 ms. The first question with a new selector takes longer.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from podium.lib.turns import Turns
 log = get_logger("estimator")
 
 QUESTION_S_MAX: Final = 2.0
-"""Karmada waits 3 s for all clusters together, and drops the answers of all where one is missing."""
+"""Karmada waits 3 s for all clusters together, and drops all answers if one is missing."""
 
 
 class InTurns:
-    """Runs estimates that come in steps."""
+    """Runs estimates that are generators of steps."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._locks: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
 
     async def run(self, cluster: str, begin: Callable[[Callable[[], bool]], EstimateSteps]) -> int:
-        """The estimate's value; what it has come to by then where it takes too long, waiting for others included.
+        """Run an estimate. If it exceeds the time limit, waiting included, return the number reached by then.
 
         Args:
-            begin: given what to ask whether to stop.
+            begin: creates the estimate; its argument is a function that says whether to stop early.
         """
         clock = self._clock
         ends_s = clock.monotonic() + QUESTION_S_MAX
@@ -45,7 +45,7 @@ class InTurns:
             with closing(begin(lambda: clock.monotonic() >= ends_s)) as steps:
                 count = await self._finished(steps)
         if clock.monotonic() >= ends_s:
-            log.warning("Estimate was cut short", cluster=cluster, replicas=count)
+            log.warning("Estimate stopped at its time limit", cluster=cluster, replicas=count)
         return count
 
     async def _finished(self, steps: EstimateSteps) -> int:

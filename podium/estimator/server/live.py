@@ -1,7 +1,7 @@
-"""A member cluster followed through its API server.
+"""A member cluster that is watched through its API server.
 
-Owns the informers of one member, and tells its columns of every change. Reads only: nodes, pods, deployments, replica
-sets, quotas where they count; and what the scheduler's plugins read where replicas are tried out.
+Owns the informers of one member, and passes every change on to its columns. It only reads: nodes, pods, deployments,
+replica sets, quotas if their gate is on, and for accurate estimates the kinds that the scheduler's plugins read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ItemT = TypeVar("ItemT", bound=KubeObject)
 
 
 class _Follow(Generic[ItemT]):
-    """Implements `podium.client.informer.Handler`: one function for what is there now, one for what is gone."""
+    """Implements `podium.client.informer.Handler` with two functions: one for present objects, one for deleted ones."""
 
     def __init__(self, put: Callable[[ItemT], None], drop: Callable[[ItemT], None], cluster: str) -> None:
         self._put = put
@@ -42,20 +42,20 @@ class _Follow(Generic[ItemT]):
         self._cluster = cluster
 
     def on_add(self, new: ItemT, /) -> None:
-        """It is there."""
+        """Store an added object."""
         self._put(new)
 
     def on_update(self, old: ItemT, new: ItemT, /) -> None:
-        """It is otherwise."""
+        """Store a changed object."""
         del old
         self._put(new)
 
     def on_delete(self, old: ItemT, /) -> None:
-        """It is gone."""
+        """Remove a deleted object."""
         self._drop(old)
 
     def on_broken(self, broken: BrokenObject, /) -> None:
-        """It cannot be read: reported, and left out."""
+        """Log an object that cannot be read, and ignore it."""
         log.error(
             "Object cannot be read", cluster=self._cluster, kind=broken.kind, object=broken.key, error=broken.detail
         )
@@ -79,7 +79,7 @@ class LiveMember:
         self._informers = informers = InformerSet(session, clock=clock, random=random)
         view = None
         if is_accurate:
-            # Before the plugins ask for the same kinds without templates.
+            # Register these before the plugins ask for the same kinds without templates.
             informers.informer(REPLICA_SETS)
             informers.informer(STATEFUL_SETS)
             view = SchedulerView(informers.informer, self._report_broken, clock, random)
@@ -96,19 +96,19 @@ class LiveMember:
 
     @property
     def resources(self) -> Sequence[ResourceType[Any]]:
-        """What is read of the member."""
+        """The kinds that are read from the member."""
         return self._informers.resources
 
     @property
     def freshness(self) -> Freshness:
-        """Fresh while everything has been listed and no watch fails."""
+        """Fresh while all kinds are listed and no watch fails."""
         if not self._informers.synced:
             return Freshness.UNKNOWN
         failing = any(each.is_failing for each in self._informers.statistics().values())
         return Freshness.STALE if failing else Freshness.FRESH
 
     async def run(self) -> None:
-        """Follow until cancelled. Once only: the connections are closed then."""
+        """Watch the member until cancelled. Call this once only, since it closes the connections at its end."""
         async with self._session, anyio.create_task_group() as group:
             group.start_soon(self._informers.run)
             await self._informers.wait_synced()

@@ -1,6 +1,6 @@
-"""The member clusters that are served, and whether what is known of each is fresh.
+"""The served member clusters, and whether the state of each is fresh.
 
-Owns what an estimate of a cluster that is not fresh comes to. One cluster's trouble never shows in another's answers.
+Owns what is answered for a cluster whose state is not fresh. A fault of one cluster never affects another's answers.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _NAMES_SHOWN: Final = 3
 
 
 class Freshness(enum.Enum):
-    """How far what is known of a cluster can be relied on."""
+    """How reliable the known state of a cluster is."""
 
     UNKNOWN = enum.auto()
-    """It has never been listed as a whole."""
+    """The cluster has never been listed completely."""
     STALE = enum.auto()
-    """It was listed, and now its API server fails."""
+    """The cluster was listed, but now its API server fails."""
     FRESH = enum.auto()
 
 
 class OnUnsynced(enum.Enum):
-    """What to answer for a cluster that is not fresh."""
+    """What to answer for a cluster whose state is not fresh."""
 
     LAST_KNOWN = "last-known"
     ERROR = "error"
@@ -34,21 +34,21 @@ class OnUnsynced(enum.Enum):
 
 
 class Served(Protocol):
-    """A cluster that is served."""
+    """A served member cluster."""
 
     @property
     def cluster(self) -> MemberCluster:
-        """What is known of it."""
+        """The known state of the cluster."""
         ...
 
     @property
     def freshness(self) -> Freshness:
-        """How far that can be relied on."""
+        """How reliable that state is."""
         ...
 
 
 class StillMember:
-    """A cluster that never changes, such as a recorded one."""
+    """A member cluster that never changes, such as a recorded one."""
 
     freshness = Freshness.FRESH
 
@@ -57,7 +57,7 @@ class StillMember:
 
 
 class _Superseding:
-    """A member followed anew: until everything is listed, what was known of it before."""
+    """A member with new informers. Its earlier state answers until these have listed everything."""
 
     def __init__(self, before: Served, now: Served) -> None:
         self._before: Served | None = before
@@ -70,17 +70,17 @@ class _Superseding:
 
     @property
     def cluster(self) -> MemberCluster:
-        """What is known of it."""
+        """The known state of the cluster."""
         return self._current().cluster
 
     @property
     def freshness(self) -> Freshness:
-        """Stale as long as only the earlier state is known."""
+        """Stale as long as the earlier state answers."""
         return Freshness.STALE if self._current() is self._before else self._now.freshness
 
 
 class _Gone:
-    """A member that nobody follows any more."""
+    """A member that is no longer watched."""
 
     freshness = Freshness.STALE
 
@@ -89,33 +89,33 @@ class _Gone:
 
 
 class Members:
-    """All member clusters, by the names that Karmada knows them by."""
+    """All member clusters, by their names in Karmada."""
 
     def __init__(self, served: Mapping[str, Served], on_unsynced: OnUnsynced = OnUnsynced.LAST_KNOWN) -> None:
         self._served = dict(served)
         self._on_unsynced = on_unsynced
 
     def put(self, name: str, served: Served) -> None:
-        """Serve it from now on; what was known of a member of that name answers until this one is listed."""
+        """Serve a member from now on. An earlier member of that name answers until the new one is listed."""
         before = self._served.get(name)
         is_known = before is not None and before.freshness is not Freshness.UNKNOWN
         self._served[name] = _Superseding(_Gone(before.cluster), served) if before is not None and is_known else served
 
     def let_go(self, name: str) -> None:
-        """The member is gone: one that was ever listed is as one that cannot be reached."""
+        """Stop watching a member. If it was ever listed, it is treated like one whose API server cannot be reached."""
         before = self._served.pop(name)
         if before.freshness is not Freshness.UNKNOWN:
             self._served[name] = _Gone(before.cluster)
 
     def __len__(self) -> int:
-        """How many are served."""
+        """The number of served members."""
         return len(self._served)
 
     def find(self, name: str) -> MemberCluster | None:
-        """The cluster to ask; None where it is not fresh and no limit is to be answered.
+        """The cluster of that name; None if its state is not fresh and the answer is to be no limit.
 
         Raises:
-            EstimateError: it is not served, or is not fresh and that is to be an error.
+            EstimateError: the cluster is not served, or its state is not fresh and the answer is to be an error.
         """
         served = self._served.get(name)
         if served is None:

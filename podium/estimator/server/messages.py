@@ -1,10 +1,10 @@
-"""Karmada's messages, as every release since v1.5 writes them, and the values they stand for.
+"""Encode and decode Karmada's protobuf messages of every release since v1.5.
 
-Owns the wire. Requests, affinity and tolerations come as bytes of serialised objects (since v1.18), as messages (until
-v1.18), or both; bytes go first, field by field. Numbers of fields are those of all releases together.
+Owns the wire format. Requests, affinity and tolerations come as bytes of serialised objects (since v1.18), as messages
+(until v1.18), or both. For each field the bytes take precedence. The field numbers are the union of all releases.
 
 Source: karmada pkg/estimator/pb, v1.5 to v1.18.
-Differs: what no release sends any more is still understood.
+Differs: fields that current releases no longer send are still decoded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PACKAGE: Final = "github.com.karmada_io.karmada.pkg.estimator.pb"
 _NANOSECONDS: Final = 1e9
 
 _Message: TypeAlias = Any
-"""A message of a class made at run time."""
+"""A message whose class is created at run time."""
 
 # Message → field → (number, type). A type with * is repeated, one in <> a map from text; a name is another message.
 _MESSAGES: Final[Mapping[str, Mapping[str, tuple[int, str]]]] = {
@@ -106,16 +106,16 @@ _WORKLOAD: Final = re.compile(r"kind=([^,]+), name=([^/]*)/(.+)")
 
 
 class MessageError(Exception):
-    """The bytes are no such message; the text says which part."""
+    """The bytes are not a valid message. The text names the faulty part."""
 
 
 class PartError(Exception):
-    """An object within a message cannot be read; the text says which."""
+    """An object within a message cannot be read. The text names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicasRequest:
-    """What MaxAvailableReplicas is asked."""
+    """The request of MaxAvailableReplicas."""
 
     cluster: str
     requirements: ReplicaRequirements | None
@@ -124,7 +124,7 @@ class ReplicasRequest:
 
 @dataclass(frozen=True, slots=True)
 class SetsRequest:
-    """What MaxAvailableComponentSets is asked."""
+    """The request of MaxAvailableComponentSets."""
 
     cluster: str
     components: tuple[Component, ...]
@@ -134,7 +134,7 @@ class SetsRequest:
 
 @dataclass(frozen=True, slots=True)
 class UnschedulableRequest:
-    """What GetUnschedulableReplicas is asked."""
+    """The request of GetUnschedulableReplicas."""
 
     cluster: str
     workload: ObjectReference | None
@@ -145,7 +145,7 @@ class UnschedulableRequest:
 
 
 def _classes() -> Mapping[str, type[_Message]]:
-    """The message classes, in a pool of their own: no other file of that name can be in the way."""
+    """The message classes, in a separate descriptor pool, so that no other file of that name can conflict."""
     file = descriptor_pb2.FileDescriptorProto(name="estimator.proto", package=_PACKAGE, syntax="proto3")
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
@@ -185,7 +185,7 @@ CLASSES: Final = _classes()
 
 
 def read_replicas_request(content: bytes) -> ReplicasRequest:
-    """What MaxAvailableReplicas is asked.
+    """Decode the request of MaxAvailableReplicas.
 
     Raises:
         MessageError, PartError: the request, or an object in it, cannot be read.
@@ -204,7 +204,7 @@ def read_replicas_request(content: bytes) -> ReplicasRequest:
 
 
 def read_sets_request(content: bytes) -> SetsRequest:
-    """What MaxAvailableComponentSets is asked.
+    """Decode the request of MaxAvailableComponentSets.
 
     Raises:
         MessageError, PartError: the request, or an object in it, cannot be read.
@@ -214,7 +214,7 @@ def read_sets_request(content: bytes) -> SetsRequest:
 
 
 def read_unschedulable_request(content: bytes) -> UnschedulableRequest:
-    """What GetUnschedulableReplicas is asked.
+    """Decode the request of GetUnschedulableReplicas.
 
     Raises:
         MessageError: the request cannot be read.
@@ -230,7 +230,7 @@ def read_unschedulable_request(content: bytes) -> UnschedulableRequest:
 
 
 def workload_named(text: str) -> ObjectReference | None:
-    """The workload that clients name beside a request, in the metadata `object`; None where they name none."""
+    """Parse the workload that a client names in the gRPC metadata `object`; None if it names none."""
     found = _WORKLOAD.fullmatch(text)
     return ObjectReference(kind=found[1], namespace=found[2], name=found[3]) if found is not None else None
 
@@ -322,17 +322,17 @@ def _assumed(message: _Message) -> tuple[AssumedWorkload, ...]:
 
 
 def replicas_response(count: int) -> bytes:
-    """The answer of MaxAvailableReplicas."""
+    """Encode the response of MaxAvailableReplicas."""
     return _bytes("MaxAvailableReplicasResponse", maxReplicas=count)
 
 
 def sets_response(count: int) -> bytes:
-    """The answer of MaxAvailableComponentSets."""
+    """Encode the response of MaxAvailableComponentSets."""
     return _bytes("MaxAvailableComponentSetsResponse", maxSets=count)
 
 
 def unschedulable_response(count: int) -> bytes:
-    """The answer of GetUnschedulableReplicas."""
+    """Encode the response of GetUnschedulableReplicas."""
     return _bytes("UnschedulableReplicasResponse", unschedulableReplicas=count)
 
 

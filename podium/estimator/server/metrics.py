@@ -1,7 +1,7 @@
 """The estimator's metrics, under upstream's names.
 
 Source: karmada pkg/estimator/server/metrics/metrics.go, v1.18.
-Differs: of the steps only Total is measured, and plugins are not measured one by one: they run together here.
+Differs: only the step Total is measured, and plugins are not measured one by one, since they run together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PREFIX = "karmada_scheduler_estimator"
 
 
 class EstimatorMetrics:
-    """All metrics of one server: its `families`."""
+    """The metric families of one server."""
 
     def __init__(self) -> None:
         self._requests = counter(
@@ -34,12 +34,12 @@ class EstimatorMetrics:
         self.families = (self._requests, self._duration_s, log_lines_lost())
 
     def answered(self, question: Question, seconds: float, *, is_error: bool) -> None:
-        """Count one question."""
+        """Record one answered request."""
         result = "error" if is_error else "success"
         self._requests[result, question].add()
         self._duration_s[result, question, "Total"].observe(seconds)
 
     def render(self) -> bytes:
-        """Everything in the text form."""
+        """All metrics in the Prometheus text format."""
         lines = [line for family in self.families for line in family.lines()]
         return "\n".join(lines).encode() + b"\n"

@@ -1,10 +1,10 @@
-"""The three questions, as gRPC calls.
+"""The gRPC service with its three methods.
 
-Owns names of methods, and which status a failure has: UNKNOWN with a text for every estimate that there is not, as a
-plain error of a Go server.
+Owns the method names and the status of a failure: UNKNOWN with a text for every failed estimate, like a plain error of
+a Go server.
 
-Cost: an estimate runs on the loop; sets of many components run in a thread, on a copy of what is free; replicas that
-are tried out take turns with everything else (`in_turns`).
+Cost: an estimate runs on the event loop. Sets of many components run in a thread, on a copy of the free capacity.
+Accurate estimates run in turns (`in_turns`).
 Source: karmada pkg/estimator/service/service.proto and pkg/estimator/server/server.go, v1.18.
 Differs: a request with more than `COMPONENTS_MAX` components is refused.
 """
@@ -54,7 +54,7 @@ RequestT = TypeVar("RequestT")
 
 
 class _Remembered(Generic[RequestT]):
-    """Requests as read before: Karmada asks the same of every cluster, again and again."""
+    """A cache of decoded requests, since Karmada sends the same request for every cluster."""
 
     def __init__(self, read: Callable[[bytes], RequestT]) -> None:
         self._read = read
@@ -74,7 +74,7 @@ class _Remembered(Generic[RequestT]):
 
 
 class EstimatorService:
-    """Answers for all member clusters."""
+    """Answers the requests for all member clusters."""
 
     def __init__(self, members: Members, metrics: EstimatorMetrics, clock: Clock) -> None:
         self._members = members
@@ -84,7 +84,7 @@ class EstimatorService:
         self._in_turns = InTurns(clock)
 
     def handler(self) -> grpc.GenericRpcHandler:
-        """What a gRPC server is given."""
+        """The handler to register with a gRPC server."""
         return grpc.method_handlers_generic_handler(
             SERVICE,
             {
@@ -108,7 +108,7 @@ class EstimatorService:
                 text = str(error)
             self._metrics.answered(question, self._clock.monotonic() - started_s, is_error=bool(text))
             if text:
-                log.warning("Question was not answered", question=question, object=_object(context), error=text)
+                log.warning("Estimate failed", question=question, object=_object(context), error=text)
                 await context.abort(code, text)
             return response
 
@@ -153,6 +153,6 @@ async def _estimated_sets(cluster: MemberCluster, request: SetsRequest) -> int:
 
 
 def _object(context: _Context) -> str:
-    """The workload that the caller names."""
+    """The workload that the caller names in the gRPC metadata."""
     metadata: Iterable[tuple[str, str | bytes]] = context.invocation_metadata() or ()
     return next((str(value) for key, value in metadata if key == "object"), "")

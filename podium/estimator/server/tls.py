@@ -1,9 +1,9 @@
-"""The server's side of TLS: client certificates where a CA is given, files read anew when they change.
+"""Server-side TLS: client certificates if a CA is configured, and files that are reloaded when they change.
 
-TLS 1.3 is the least where `tls13` has been called.
+TLS 1.3 is the minimum once `tls13.refuse_tls12` has been called.
 
 Source: karmada pkg/util/grpcconnection/config.go, v1.18.
-Differs: upstream reads the files once.
+Differs: upstream reads the files only once.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ log = get_logger("estimator")
 
 
 class TlsError(Worded):
-    """The certificates cannot be used; the text says which file."""
+    """The certificates cannot be used. The text names the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """The server's certificate and key, and the CA of its clients, "" for none."""
+    """The server's certificate and key, and the CA of its clients ("" for none)."""
 
     certificate: str
     key: str
@@ -37,7 +37,7 @@ class TlsFiles:
 
 
 class ReloadingCertificates:
-    """Credentials that follow the files; files that cannot be read leave what was known in place."""
+    """Credentials that are reloaded when the files change. If a file cannot be read, the earlier ones stay in use."""
 
     def __init__(self, files: TlsFiles) -> None:
         self._files = files
@@ -45,25 +45,25 @@ class ReloadingCertificates:
         self._first = self._read()
 
     def credentials(self) -> grpc.ServerCredentials:
-        """What a gRPC server's port is given.
+        """The credentials for a gRPC server's port.
 
         Raises:
             TlsError: a file cannot be read.
         """
         verify = bool(self._files.client_ca) and not self._files.skip_client_verify
-        # gRPC takes None for an answer, its stubs do not.
+        # gRPC accepts None as the result, but its type stubs do not.
         fetch = cast("Callable[[], grpc.ServerCertificateConfiguration]", self._changed)
         return grpc.dynamic_ssl_server_credentials(self._first, fetch, require_client_authentication=verify)
 
     def _changed(self) -> grpc.ServerCertificateConfiguration | None:
-        """Asked at each handshake: the new certificates, or None for those before."""
+        """Called at each handshake: the new certificates, or None if they are unchanged."""
         try:
             stamp = self._stamps()
             if stamp == self._stamp:
                 return None
             found = self._read()
         except TlsError as error:
-            log.warning("Certificates cannot be read anew", error=str(error))
+            log.warning("Cannot reload certificates", error=str(error))
             return None
         self._stamp = stamp
         log.info("Certificates have changed", certificate=self._files.certificate)

@@ -1,6 +1,6 @@
-"""What gRPC reads from the environment: TLS 1.3 and nothing older, and no log of its own.
+"""Environment variables for gRPC: TLS 1.3 as the minimum, and no log output of its own.
 
-Apart from `tls`, because it must be said before gRPC is imported.
+Separate from `tls`, because the variables must be set before gRPC is imported.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ import os
 from typing import Final
 
 _ONLY_TLS13: Final = "ECDHE-PSK-CHACHA20-POLY1305"
-"""The one cipher for TLS 1.2 needs a key agreed beforehand, and there is none: what remains is TLS 1.3.
+"""The only cipher suite for TLS 1.2 needs a pre-shared key, and there is none. So only TLS 1.3 works.
 
-gRPC for Python cannot be told the least version.
+gRPC for Python has no option for the minimum version.
 """
 
 
 def keep_quiet() -> None:
-    """Have gRPC's own core log nothing: it writes to standard error by itself, waits for its reader, and complains of
-    whatever anybody sends. What matters comes as an exception.
+    """Disable the log of gRPC's core: it writes to standard error itself, blocks on its reader, and reports every
+    malformed input of clients. Errors that matter are raised as exceptions.
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 
 def refuse_tls12() -> None:
-    """Let only TLS 1.3 pass."""
+    """Refuse TLS 1.2 and older."""
     os.environ["GRPC_SSL_CIPHER_SUITES"] = _ONLY_TLS13

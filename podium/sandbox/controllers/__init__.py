@@ -1,7 +1,7 @@
 """Stand-in controllers: what kube-controller-manager would do for Deployments, ReplicaSets, Jobs and budgets.
 
-Owns: the pods of workloads, garbage collection, the status of budgets, the default service accounts. Must never: place
-a pod; that is what schedulers are for.
+Owns: the pods of workloads, garbage collection, the status of budgets, the default service accounts. Must never: bind
+a pod to a node, which is the scheduler's task.
 """
 
 from podium.sandbox.controllers.controllers import Controllers

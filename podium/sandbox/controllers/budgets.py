@@ -1,7 +1,7 @@
 """The status of PodDisruptionBudgets: how many pods may be evicted now.
 
 Source: kubernetes pkg/controller/disruption (v1.36).
-Differs: a ready pod is healthy whatever its containers did before; custom resources with a scale are not looked up.
+Differs: a ready pod is healthy, whatever its containers did before. Custom resources with a scale are not looked up.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PODS = resource_named("pods")
 
 
 def reconcile(store: Store, record: Record) -> None:
-    """Write what the budget's pods allow."""
+    """Update the status of a budget from its pods."""
     budget, spec = record.obj, record.obj.get("spec") or {}
     selector, namespace = spec.get("selector"), record.key[0]
     pods = [
@@ -69,7 +69,7 @@ def _expected_and_desired(store: Store, spec: Json, pods: list[Json]) -> tuple[i
 
 
 def _scale(store: Store, pods: Iterable[Json]) -> int:
-    """What the workloads of these pods want together; a pod without one makes it unknown, which allows nothing."""
+    """The sum of the replicas of these pods' workloads. If a pod has none, it is 0, which allows no disruption."""
     wanted: dict[str, int] = {}
     for pod in pods:
         owner = _workload_of(store, pod)
@@ -80,7 +80,7 @@ def _scale(store: Store, pods: Iterable[Json]) -> int:
 
 
 def _workload_of(store: Store, obj: Json) -> Json | None:
-    """The topmost present controller."""
+    """The topmost existing controller of an object."""
     reference = controller_of(obj)
     resource = BY_KIND.get((reference.get("apiVersion", ""), reference.get("kind", ""))) if reference else None
     if reference is None or resource is None:

@@ -1,8 +1,8 @@
-"""The task behind the stand-in controllers: it follows changes and has whoever they concern look again.
+"""The task behind the stand-in controllers: it watches changes and reconciles the objects that they affect.
 
 Source: kubernetes cmd/kube-controller-manager, pkg/controller/garbagecollector (v1.36).
-Differs: dependents go when their owner is seen to go, in the background always; an owner that never was takes nobody
-along, so pods may name owners that are made up.
+Differs: dependents are deleted when the deletion of their owner is seen, always in the background. An owner that never
+existed deletes no dependents, so pods may name fictitious owners.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _FOLLOWED = (
     *(resource_named(name) for name in ("daemonsets", "statefulsets", "replicationcontrollers")),
 )
 _RETRY_S = 1.0
-# Between two rounds: changes that come together are looked at together.
+# The interval between two rounds: changes that arrive together are handled together.
 _ROUND_S = 0.01
 
 
 class Controllers:
-    """Plays kube-controller-manager, as far as this package goes."""
+    """Stands in for kube-controller-manager, as far as this package implements it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -55,7 +55,7 @@ class Controllers:
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Run rounds until cancelled."""
         with ExitStack() as listening:
             for _, feed in self._feeds:
                 listening.enter_context(feed.waking(self._wake.set))
@@ -66,7 +66,7 @@ class Controllers:
                 await self._wake.wait()
 
     def work(self) -> None:
-        """One round: take in what has changed, then look after everybody whom it concerns."""
+        """One round: read the changes, then reconcile every object that they affect."""
         for resource, feed in self._feeds:
             for change in feed.read():
                 self._note(resource, change)

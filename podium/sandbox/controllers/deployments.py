@@ -1,8 +1,8 @@
-"""One ReplicaSet for each template that a Deployment has had, and the way from one to the next.
+"""The ReplicaSets of a Deployment, one for each of its templates, and rolling updates between them.
 
 Source: kubernetes pkg/controller/deployment (v1.36).
-Differs: a Deployment that is scaled in the middle of a rolling update gives all new pods to the new ReplicaSet;
-progressDeadlineSeconds is not heeded.
+Differs: a Deployment that is scaled during a rolling update gives all new pods to the new ReplicaSet;
+progressDeadlineSeconds is ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NOT_COPIED = {"kubectl.kubernetes.io/last-applied-configuration", _REVISION}
 
 
 def reconcile(store: Store, record: Record, replica_sets: list[Record]) -> bool:
-    """Bring the ReplicaSets a step nearer and write the status; whether it has to be tried again by itself."""
+    """Do one step of the rolling update and write the status. Returns whether to retry without a further change."""
     deployment, spec = record.obj, record.obj["spec"]
     sets = sorted(replica_sets, key=_revision)
     new = next((each for each in sets if _template(each) == spec["template"]), None)
@@ -46,7 +46,7 @@ def reconcile(store: Store, record: Record, replica_sets: list[Record]) -> bool:
         record = _set_revision(store, DEPLOYMENTS, record, _revision(new))
         new, old = _step(store, spec, new, old)
         old = _forget_old(store, spec, old)
-    elif old:  # Paused before the new template had a ReplicaSet: the last one is scaled.
+    elif old:  # Paused before the new template got a ReplicaSet: scale the last one.
         old[-1] = _scaled(store, old[-1], spec.get("replicas", 1))
     _write_status(store, record, new, old)
     return False

@@ -1,4 +1,4 @@
-"""The pods of a Job, until enough of them have succeeded.
+"""Run the pods of a Job until enough of them have succeeded.
 
 Source: kubernetes pkg/controller/job (v1.36); a finalizer holds each pod until it has been counted, as upstream's does.
 Differs: Indexed Jobs run as if they were NonIndexed; failed pods are replaced at once; no deadlines, no policies.
@@ -22,7 +22,7 @@ TRACKING = "batch.kubernetes.io/job-tracking"
 
 
 def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
-    """Count what has ended, create what is missing and write the status; whether to try again by itself."""
+    """Count ended pods, create missing ones and write the status. Returns whether to retry without a further change."""
     job, spec = record.obj, record.obj["spec"]
     status = dict(job.get("status") or {})
     is_halted = is_over(status) or bool(spec.get("suspend"))
@@ -55,14 +55,14 @@ def is_over(status: Json) -> bool:
 
 
 def release(store: Store, pod: Record) -> Record:
-    """Take a Job's hold off a pod."""
+    """Remove the Job's finalizer from a pod."""
     metadata = pod.obj["metadata"]
     finalizers = [each for each in metadata.get("finalizers") or () if each != TRACKING]
     return store.replace_record(PODS, pod, pod.obj | {"metadata": metadata | {"finalizers": finalizers}})
 
 
 def _count(store: Store, pod: Record, status: Json, *, is_halted: bool) -> None:
-    """Add a pod that has ended, or is deleted before its end and not by us, to the status, once."""
+    """Count a pod in the status, once: one that has ended, or that a client deleted before its end."""
     metadata = pod.obj["metadata"]
     if TRACKING not in (metadata.get("finalizers") or ()):
         return

@@ -1,4 +1,4 @@
-"""Who controls whom: owner references, and an index of what each owner has."""
+"""Owner references, and an index of the dependents of each owner."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _DEPENDENTS = {"replicasets.apps": "pods", "deployments.apps": "replicasets.apps
 
 
 def controller_of(obj: Json) -> Json | None:
-    """The owner reference that says who controls an object."""
+    """The owner reference of an object's controller; None if it has none."""
     references = obj["metadata"].get("ownerReferences") or ()
     return next((reference for reference in references if reference.get("controller")), None)
 
 
 def owner_reference(owner: Json) -> Json:
-    """What a dependent says about the one who controls it."""
+    """An owner reference to this object as the controller."""
     metadata = owner["metadata"]
     identity = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"]}
     return identity | {"uid": metadata["uid"], "controller": True, "blockOwnerDeletion": True}
 
 
 class Dependents:
-    """The objects of some types by the UID of their owner; those without a controller by namespace.
+    """An index of objects of some types, by the UID of their owner, or by namespace if they have no controller.
 
-    Cost: an object is looked at when it changes, never all of them.
+    Cost: each change updates the entries of one object.
     """
 
     def __init__(self, store: Store) -> None:
@@ -39,7 +39,7 @@ class Dependents:
         self._by_owner: dict[str, dict[tuple[str, Key], None]] = {}
 
     def note(self, resource: ResourceType, change: Change) -> None:
-        """Take in one change of an object."""
+        """Update the index with one change of an object."""
         entry = (resource.storage, change.record.key)
         if change.previous is not None:
             for owner in _owners(change.previous.obj):
@@ -49,7 +49,7 @@ class Dependents:
                 self._by_owner.setdefault(owner, {})[entry] = None
 
     def of(self, uid: str) -> Iterator[tuple[ResourceType, Record]]:
-        """The present objects that an owner has."""
+        """The existing objects of an owner."""
         for storage, key in list(self._by_owner.get(uid, ())):
             resource = resource_named(storage)
             record = self._store.collection(resource).records.get(key)
@@ -57,7 +57,7 @@ class Dependents:
                 yield resource, record
 
     def controlled_by(self, owner: Record, resource: ResourceType) -> list[Record]:
-        """The dependents that a workload has to look after, once it has claimed and released by its selector."""
+        """Adopt and release objects by a workload's selector, and return the objects that it then controls."""
         uid, dependents = owner.obj["metadata"]["uid"], resource_named(_DEPENDENTS[resource.storage])
         selector = owner.obj["spec"].get("selector")
         kept = []

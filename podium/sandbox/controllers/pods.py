@@ -1,4 +1,4 @@
-"""The pods of a workload: making them from a template, and telling which of them count."""
+"""The pods of a workload: creating them from a template, and deciding which of them count."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def create_pod(store: Store, owner: Json, *, labels: Json | None = None, finaliz
     """Create one pod from a workload's template.
 
     Raises:
-        ApiError: the API server refuses it.
+        ApiError: the store refuses the pod.
     """
     template = owner["spec"].get("template") or {}
     given = template.get("metadata") or {}
@@ -36,23 +36,23 @@ def create_pod(store: Store, owner: Json, *, labels: Json | None = None, finaliz
 
 
 def phase_of(pod: Json) -> str:
-    """The phase in a pod's status."""
+    """The phase of a pod, from its status."""
     return str((pod.get("status") or {}).get("phase", "Pending"))
 
 
 def is_active(pod: Json) -> bool:
-    """Whether a pod counts as one of its workload's: it has not ended and is not being deleted."""
+    """Whether a pod counts for its workload: it has not ended and is not being deleted."""
     return phase_of(pod) not in FINISHED and "deletionTimestamp" not in pod["metadata"]
 
 
 def is_ready(pod: Json) -> bool:
-    """Whether its kubelet says that a pod is ready."""
+    """Whether a pod's Ready condition is true."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
 
 def by_dispensability(record: Record) -> tuple[bool, bool, bool, int]:
-    """The order in which surplus pods go: those without a node, pending or unready ones first, then the newest."""
+    """Sort key for deleting surplus pods: first pods without a node, then pending, then unready, then newer ones."""
     pod = record.obj
     has_node = bool((pod.get("spec") or {}).get("nodeName"))
     return has_node, phase_of(pod) == "Running", is_ready(pod), -record.revision

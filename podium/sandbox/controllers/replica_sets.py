@@ -1,7 +1,7 @@
-"""As many pods as a ReplicaSet asks for.
+"""Keep the number of pods that a ReplicaSet specifies.
 
 Source: kubernetes pkg/controller/replicaset (v1.36).
-Differs: a ready pod is available at once, whatever minReadySeconds says; a pod that cannot be created is tried again
+Differs: a ready pod is available at once, whatever minReadySeconds says; the creation of a pod that fails is retried
 after a second.
 """
 
@@ -18,11 +18,11 @@ from podium.sandbox.store import Store, timestamp
 Json = dict[str, Any]
 
 REPLICA_SETS = resource_named("replicasets")
-_BURST = 500  # pods made at a time
+_BURST = 500  # pods created per round
 
 
 def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
-    """Create or delete pods and write the status; whether it has to be tried again although nothing changes."""
+    """Create or delete pods and write the status. Returns whether to retry without a further change."""
     active = sorted((pod for pod in pods if is_active(pod.obj)), key=by_dispensability)
     missing = record.obj["spec"].get("replicas", 1) - len(active)
     refused = ""
@@ -50,7 +50,7 @@ def _write_status(store: Store, record: Record, pods: list[Record], refused: str
         "observedGeneration": replica_set["metadata"].get("generation", 1),
     }
     if refused:
-        # The first reason stays: one with the name of a pod in it would be another one each time, a change without end.
+        # Keep the first reason: the message names a pod, so it would differ each time and cause endless updates.
         told = (replica_set.get("status") or {}).get("conditions")
         failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": refused}
         status["conditions"] = told or [failure | {"lastTransitionTime": timestamp(store.now())}]

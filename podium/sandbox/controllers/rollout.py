@@ -15,14 +15,14 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """What one ReplicaSet asks for, and how many of its pods are available."""
+    """The replicas that one ReplicaSet specifies, and how many of its pods are available."""
 
     wanted: int
     available: int
 
 
 def share(amount: Any, of: int, *, up: bool) -> int:
-    """A number, or a percentage of another one, rounded up or down."""
+    """Resolve a number, or a percentage of `of`, rounded up or down."""
     if isinstance(amount, str) and amount.endswith("%") and amount[:-1].isdecimal():
         exact = of * int(amount[:-1]) / 100
         return math.ceil(exact) if up else math.floor(exact)
@@ -30,7 +30,7 @@ def share(amount: Any, of: int, *, up: bool) -> int:
 
 
 def bounds(spec: Json) -> tuple[int, int]:
-    """How many pods a rolling update may have in all, and how many must be available."""
+    """The maximum total number of pods during a rolling update, and the minimum number of available ones."""
     desired = spec.get("replicas", 1)
     limits = (spec.get("strategy") or {}).get("rollingUpdate") or {}
     surge = share(limits.get("maxSurge", "25%"), desired, up=True)

@@ -51,5 +51,5 @@ def test_warnings_are_not_mixed_into_a_report_that_goes_to_a_file(capsys: pytest
 
 def test_help_says_what_is_measured() -> None:
     words = " ".join(CliRunner().invoke(command, ["--help"]).output.split())
-    assert "The time is taken from" in words
+    assert "The measured time begins" in words
     assert "--timeout" in words

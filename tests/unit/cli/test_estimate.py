@@ -91,8 +91,8 @@ def test_karmadas_cluster_object_gives_the_general_estimate_too(cluster, tmp_pat
     result = _run("-f", cluster, "--requests", "cpu=1", "--cluster-object", _written(tmp_path / "m.yaml", CLUSTER))
     assert result.output.splitlines() == [
         "4 replicas fit",
-        "3 by the Cluster's summary and models",
-        "3 is what Karmada goes by",
+        "3 fit by the Cluster's summary and models",
+        "3 is the number that Karmada uses",
         "Nodes by what they have left: 2 of grade 1",
     ]
 
