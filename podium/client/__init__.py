@@ -1,5 +1,5 @@
 """The connection to one API server.
 
-Owns sessions, connections, credentials, reflectors and informers, and the order in which writes go out. Never decides
-anything about a pod: it keeps objects current and carries requests.
+Owns sessions, connections, credentials, reflectors and informers, and the order in which writes are sent. Never decides
+anything about a pod.
 """

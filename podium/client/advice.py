@@ -1,6 +1,6 @@
-"""What stands between us and the API server, in plain words, and what an operator can do about it.
+"""Why the API server cannot be reached, in plain words, and what an operator can do about it.
 
-Owns the translation of the errors of sockets, TLS, name resolution and proxies. Never decides what podium does.
+Owns the messages for errors of sockets, TLS, name resolution and proxies. Never decides how podium reacts.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _NETWORK: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDO
 
 
 def diagnosis_of(error: BaseException) -> Diagnosis:
-    """Why a request has failed, as far as its chain of causes tells."""
+    """Why a request has failed, from its chain of causes."""
     if isinstance(error, Unauthorized):
         return _CREDENTIALS
     if isinstance(error, Forbidden):
@@ -77,7 +77,7 @@ def diagnosis_of(error: BaseException) -> Diagnosis:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it was raised from, the innermost last; what several addresses met counts one by one."""
+    """The error and its causes, the innermost last. The errors of several addresses are listed one by one."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen
@@ -93,7 +93,7 @@ def _of_one(error: BaseException) -> Diagnosis | None:
     if isinstance(error, (aiohttp.ClientHttpProxyError, aiohttp.ClientProxyConnectionError)):
         return _PROXY
     if isinstance(error, ssl.SSLCertVerificationError):
-        # aiohttp's error of that type has no code: the one within has.
+        # aiohttp's error of that type has no code, but the error that it wraps has.
         code = getattr(error, "verify_code", None)
         return None if code is None else _BY_VERIFY_CODE.get(code, _ITS_CERTIFICATE)
     if isinstance(error, ssl.SSLError):
@@ -128,8 +128,8 @@ _BY_WORDS: Final = (
 
 
 def advice_on_configuration(problem: str) -> str:
-    """What to do about a connection that cannot be configured, by the field or file that the problem names."""
-    # The name of a kubeconfig, which comes first, may have any word in it.
+    """What to do about an invalid connection configuration, by the field or file that the problem names."""
+    # The path of a kubeconfig comes first and may contain any of the words, so it is skipped.
     named = problem.partition(": ")[2] if problem.startswith("kubeconfig ") else problem
     for word, advice in _BY_WORDS:
         if word in named:

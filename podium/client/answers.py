@@ -1,9 +1,9 @@
-"""What the body of an answer must hold before a 2xx code is believed.
+"""Checking the body of an answer before a 2xx code is trusted.
 
-Owns the check that an answer is of the kind, and about the object, that was asked for. A proxy's login page, an empty
-body, a `Status` of failure or another object answer nothing: what was asked for may or may not have happened.
+Owns the check that an answer has the requested kind and object. A proxy's login page, an empty body, a failure `Status`
+or another object are no valid answer: the request may or may not have taken effect.
 
-Differs: client-go believes the code of an answer to a write whose body it does not need.
+Differs: client-go trusts the code of an answer to a write if it does not need the body.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def check_success(answer: bytes) -> None:
 
 
 def check_object(answer: bytes, api_version: str, kind: str, metadata: ObjectMeta) -> None:
-    """Check that the answer is that object. A uid is compared where `metadata` has one.
+    """Check that the answer is that object. The uid is compared if `metadata` has one.
 
     Raises: `Malformed`.
     """
@@ -87,7 +87,7 @@ def check_deleted(answer: bytes, api_version: str, kind: str, metadata: ObjectMe
 
 
 def read(decode: Callable[[bytes], T], answer: bytes, wanted: Callable[[], str]) -> T:
-    """Decode an answer, which may nest as deeply as an API server lets it; `wanted` says what was asked for.
+    """Decode an answer of any nesting depth that an API server allows; `wanted` describes the expected answer.
 
     Raises: `Malformed`.
     """

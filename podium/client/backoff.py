@@ -1,11 +1,11 @@
-"""How long to wait before asking a failing server again.
+"""The wait before the next request to a failing server.
 
 Owns the growth and the jitter. Never waits itself.
 
-Source: client-go v0.36 tools/cache/reflector.go (800 ms to 30 s, doubling, stretched by up to its own length; anew
-where the last wait began more than two minutes ago).
-Differs: until something has been listed, 5 s is the longest: a replica that starts during an outage is there soon
-after it.
+Source: client-go v0.36 tools/cache/reflector.go (800 ms to 30 s, doubling, jittered by up to 100 %; reset if the last
+wait began more than two minutes ago).
+Differs: until the first list has succeeded, the longest wait is 5 s, so that a replica that starts during an outage is
+ready soon after it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _FORGOTTEN_AFTER_S: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class BackoffPolicy:
-    """The first delay and the longest, before jitter; and one for what only an operator can mend.
+    """The first and the longest delay, before jitter; and a delay for errors that only an operator can fix.
 
-    `longest_unsynced_s` is the longest for those who know nothing yet.
+    `longest_unsynced_s` is the longest delay before the first list has succeeded.
     """
 
     first_s: float = 0.8
@@ -33,7 +33,7 @@ class BackoffPolicy:
 
 
 class Backoff:
-    """Delays that double until something goes well, or nothing has gone wrong for a while."""
+    """Delays that double until a request succeeds, or until no request has failed for a while."""
 
     def __init__(self, policy: BackoffPolicy, random: Random, clock: Clock) -> None:
         self._policy = policy
@@ -43,7 +43,7 @@ class Backoff:
         self._failed_at_s = clock.monotonic()
 
     def delay_s(self, *, at_least_s: float = 0.0, is_synced: bool = True) -> float:
-        """The next delay; not shorter than was asked for, jittered so that clients do not come back together."""
+        """The next delay; at least `at_least_s`, and jittered so that clients do not retry at the same time."""
         policy, now_s = self._policy, self._clock.monotonic()
         if now_s - self._failed_at_s > _FORGOTTEN_AFTER_S:
             self._failures = 0
@@ -54,5 +54,5 @@ class Backoff:
         return max(grown_s, at_least_s) * (1.0 + self._random.random())
 
     def reset(self) -> None:
-        """Something went well."""
+        """Start again with the first delay, after a success."""
         self._failures = 0

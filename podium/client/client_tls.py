@@ -1,7 +1,8 @@
-"""The client's side of TLS towards one API server, from files that may change or from what a kubeconfig holds itself.
+"""Client TLS towards one API server, from files that may change or from data within a kubeconfig.
 
-Owns what is read and the `ssl` context made of it. Never decides when to look again: `client.credentials` does.
-No directory is written to: see `lib.private_file`.
+Owns the certificates and the `ssl` context made of them. Never decides when to reload: `client.credentials` does.
+Writes
+to no directory: see `lib.private_file`.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from podium.lib.private_file import private_file
 
 @dataclass(frozen=True, slots=True)
 class Pem:
-    """Certificates or a key: a file, or their text."""
+    """Certificates or a key: the path of a file, or the text itself."""
 
     path: str = ""
     text: bytes = field(default=b"", repr=False)
 
     def read(self) -> bytes:
-        """The text as it is now. Raises: OSError."""
+        """Read the current text. Raises: OSError."""
         return Path(self.path).read_bytes() if self.path else self.text
 
     def __str__(self) -> str:
@@ -30,7 +31,7 @@ class Pem:
 
 @dataclass(frozen=True, slots=True)
 class TlsSource:
-    """Where everything comes from; without authorities those of the system count."""
+    """The sources of authorities, certificate and key. Without authorities, the system's are used."""
 
     authorities: Pem | None = None
     certificate: Pem | None = None
@@ -38,16 +39,16 @@ class TlsSource:
     verify: bool = True
 
     def read(self) -> TlsContent:
-        """What is there now. Raises: OSError, ValueError; the text names the file."""
+        """Read the current content. Raises: OSError, ValueError; the message names the file."""
         authorities = _read("certificate authority", self.authorities)
         if self.authorities is not None and not authorities:
             raise ValueError(f"certificate authority {self.authorities}: it is empty")
         return TlsContent(authorities, _read("client certificate", self.certificate), _read("client key", self.key))
 
     def context(self, content: TlsContent) -> ssl.SSLContext:
-        """A client's side of TLS. Raises: ValueError for what cannot be used; the text names the file."""
+        """Make the `ssl` context. Raises: ValueError for unusable content; the message names the file."""
         try:
-            # Text beyond ASCII stands in comments.
+            # Non-ASCII text can only be in comments.
             cadata = content.authorities.decode("ascii", "ignore") or None
             made = ssl.create_default_context(cadata=cadata)
         except ssl.SSLError as error:
@@ -69,7 +70,7 @@ class TlsSource:
 
 @dataclass(frozen=True, slots=True)
 class TlsContent:
-    """What was read, for comparison with what is read later."""
+    """The content that was read, for comparison with later reads."""
 
     authorities: bytes
     certificate: bytes = field(repr=False)

@@ -1,11 +1,11 @@
-"""Connections to one server, kept open from one request to the next.
+"""A pool of keep-alive connections to one server.
 
-Owns who may use which connection. Knows nothing of Kubernetes; never makes a request twice, except a read that met a
-connection the server was just closing.
+Owns which request uses which connection. Knows nothing of Kubernetes. Never sends a request twice, except a read on a
+connection that the server was just closing.
 
-A client of our own, since each pod costs two writes and aiohttp's client takes most of one: on one machine, over TLS
-with 32 in flight, 85 us of CPU for a POST against 20 us here (asyncio's loop: 105 against 30). aiohttp's client remains
-where a proxy is in the way, and for watches.
+Podium has its own client because each pod costs two writes and aiohttp's client is expensive: on one machine, over TLS
+with 32 in flight, 85 us of CPU for a POST against 20 us here (asyncio's loop: 105 against 30). aiohttp's client is
+still used through proxies and for watches.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ HELD_BACK: Final = "this process does not lead, or not any more"
 
 
 class ConnectionPool:
-    """At most `connections_max` connections to the server of a URL; who finds none free waits, first come first served.
+    """At most `connections_max` connections to the server of a URL. Requests wait for a free one in order of arrival.
 
     Args:
-        base_url: http or https; its path leads those of the requests.
+        base_url: http or https; its path is prepended to those of the requests.
         tls: for https.
-        server_name: the name in the server's certificate, where it is not the URL's.
+        server_name: the name in the server's certificate, if it is not the URL's.
         headers: of every request, besides Host, Content-Length and those that `request` is given.
-        may_write: asked when a write has its connection, right before it is sent.
+        may_write: called when a write has its connection, right before it is sent.
 
-    Raises: `Unreachable` where a request was certainly not sent, `ConnectionLost` where it may have been, `HeldBack`
-        where it must not be.
+    Raises: `Unreachable` if a request was certainly not sent, `ConnectionLost` if it may have been, `HeldBack` if it
+    must
+            not be.
     """
 
     def __init__(
@@ -85,8 +86,8 @@ class ConnectionPool:
 
         Args:
             path: percent-encoded, with the query.
-            deadline_s: seconds for everything, waiting for a connection included.
-            answer_bytes_max: a longer answer is none, unless it refuses: then it is cut.
+            deadline_s: seconds for everything, including the wait for a connection.
+            answer_bytes_max: a longer answer is an error; the body of a failure is truncated instead.
         """
         loop = asyncio.get_running_loop()
         ends_s = loop.time() + deadline_s
@@ -101,7 +102,7 @@ class ConnectionPool:
                     raise HeldBack(HELD_BACK)
                 return await self._exchange(connection, message, ends_s, answer_bytes_max, lingers=method != "GET")
             except Silent:
-                # What has made this connection dead may have happened to all that have not been used since.
+                # What broke this connection may have broken all connections that have not been used since.
                 self.distrust_idle(ends_s - deadline_s)
                 raise
             except Broken as error:
@@ -114,7 +115,7 @@ class ConnectionPool:
 
     @property
     def idle(self) -> int:
-        """How many connections are open and wait for a request."""
+        """How many connections are open and idle."""
         return sum(connection.is_open for connection in self._idle)
 
     @property
@@ -123,12 +124,12 @@ class ConnectionPool:
         return bool(self._busy)
 
     def distrust_idle(self, since_s: float) -> None:
-        """Drop the connections that have given no sign of life since that time of the loop's clock."""
+        """Drop the connections that have received nothing since that time of the loop's clock."""
         while self._idle and self._idle[0].idle_since_s <= since_s:
             self._idle.popleft().abort()
 
     def retire(self) -> None:
-        """Keep no connection beyond the request that is on it."""
+        """Close each connection after its current request."""
         self._is_retired = True
         while self._idle:
             self._idle.pop().abort()
@@ -148,7 +149,7 @@ class ConnectionPool:
         try:
             answer = await connection.send(message, ends_s, answer_bytes_max, lingers=lingers)
         except BaseException:
-            # Cancelled ones too: the answer would meet the next request.
+            # Also after a cancellation: the late answer would be taken for that of the next request.
             if connection.is_lingering:
                 self._let_linger(connection)
             else:
@@ -160,7 +161,10 @@ class ConnectionPool:
         return answer
 
     def _let_linger(self, connection: Connection) -> None:
-        """Leave a connection to itself that nobody waits for any more; as many as may be in use, the oldest go."""
+        """Keep the connection of a caller that gave up open for the late answer.
+
+        If there are too many, drop the oldest.
+        """
         self._lingering.append(connection)
         while len(self._lingering) > self._connections_max or not self._lingering[0].is_lingering:
             self._lingering.popleft().abort()
@@ -188,7 +192,7 @@ class ConnectionPool:
         )  # fmt: skip
 
     def _remember_head(self, content_type: str | None, authorization: str | None) -> bytes:
-        """What stands between the path and the length: the same for all requests but for few types and a new token."""
+        """The header lines between path and length, cached: they only vary with the content type and the token."""
         if len(self._heads) > 16:
             self._heads.clear()
         varying = {"Content-Type": content_type, "Authorization": authorization}
@@ -199,7 +203,7 @@ class ConnectionPool:
     # ------------------------------------------------------------ connections
 
     def _reused(self) -> Connection | None:
-        """The connection that was used last, so that those of a busy time can go when it is over."""
+        """The most recently used connection, so that the surplus of a busy time becomes idle and can be closed."""
         while self._idle:
             connection = self._idle.pop()
             if connection.is_open and asyncio.get_running_loop().time() - connection.idle_since_s < _KEEPALIVE_S:
@@ -234,7 +238,7 @@ class ConnectionPool:
 
 
 def _lines(headers: dict[str, str]) -> bytes:
-    """Header lines. Raises: ValueError for a value that would be more than one."""
+    """Header lines. Raises: ValueError for a value with a control character, which could inject a line."""
     for name, value in headers.items():
         if not value.isprintable():
             raise ValueError(f"the header {name} would hold a control character")

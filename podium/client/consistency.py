@@ -1,10 +1,10 @@
-"""Whether the stores hold one state of the cluster, or are on the way from one to another.
+"""Whether the informers' stores are consistent: whether they hold one state of the cluster.
 
-Owns who is changing a store in several turns, and which resources lost their place in the watch, so that what is known
-of them is out of date until they have been listed again. Decisions wait for both: for the first as long as it takes,
-since that is a matter of computing, for the second only so long, since a list may fail for hours.
+Owns which stores are being replaced in several turns of the loop, and which resources lost their place in the watch,
+so that their stores are outdated until they are listed again. Scheduling waits for both: for the first as long as it
+takes, because it only computes; for the second a limited time, because a list may fail for hours.
 
-Differs: kube-scheduler decides while a new list is taken in, on nodes whose pods it has not seen yet.
+Differs: kube-scheduler keeps scheduling while a new list is processed, on nodes whose pods it has not seen yet.
 """
 
 from __future__ import annotations
@@ -19,41 +19,42 @@ from podium.lib.log import get_logger
 log = get_logger("client")
 
 PATIENCE_S: Final = 30.0
-"""How long decisions wait for new lists. What is known remains one state of the cluster, if an old one."""
+"""How long scheduling waits for new lists. After that it uses the stores, which still hold one state, though an old
+one."""
 
 
 class Consistency:
-    """What decisions have to wait for.
+    """Says whether scheduling has to wait for consistent stores.
 
-    Cost: 0.1 us for a look where nothing is amiss.
+    Cost: 0.1 us for a check if the stores are consistent.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.changes = 0
-        """How often a store has begun to change as a whole."""
+        """How often the replacement of a store has begun."""
         self._clock = clock
         self._changing = 0
         self._outdated: dict[str, float] = {}
         self._tell: Callable[[], None] = lambda: None
 
     def when_good(self, tell: Callable[[], None]) -> None:
-        """Set what is called whenever decisions may go on."""
+        """Set the callback for when scheduling may continue."""
         self._tell = tell
 
     @property
     def is_good(self) -> bool:
-        """Whether the stores may be decided on."""
+        """Whether scheduling may use the stores now."""
         return not self._changing and (not self._outdated or self.wait_s() <= 0.0)
 
     def wait_s(self) -> float:
-        """How long decisions wait for new lists yet, at most."""
+        """How long scheduling will still wait for new lists, at most."""
         if not self._outdated:
             return 0.0
         return max(self._outdated.values()) + PATIENCE_S - self._clock.monotonic()
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Hold decisions back within the block. It may let others run, but waits for nobody outside this process."""
+        """Hold scheduling back within the block. The block may yield to the loop, but must not wait for the network."""
         self.changes += 1
         self._changing += 1
         try:
@@ -63,10 +64,10 @@ class Consistency:
             self._tell_if_good()
 
     def outdated(self, resource: str) -> None:
-        """The resource has to be listed anew: what is known of it misses changes that no watch will bring."""
+        """The resource must be listed again: its store misses changes that no watch will deliver."""
         if resource not in self._outdated:
             self._outdated[resource] = self._clock.monotonic()
-            log.debug("decisions wait for a new list", resource=resource, seconds_max=PATIENCE_S)
+            log.debug("Scheduling waits for a new list", resource=resource, seconds_max=PATIENCE_S)
 
     def current(self, resource: str) -> None:
         """The resource has been listed."""

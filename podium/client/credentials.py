@@ -1,12 +1,12 @@
-"""Where the API server is, and who we are to it.
+"""The address of the API server, and the credentials for it.
 
-Owns finding the connection's configuration (kubeconfig, in-cluster, a bare URL) and keeping what expires fresh.
-The only module that imports kubernetes-asyncio, and only where a plugin or provider makes the token: it costs 0.3 s and
-75 MB. Never makes a request.
+Owns finding the connection's configuration (kubeconfig, in-cluster, a bare URL) and renewing what expires. The only
+module that imports kubernetes-asyncio, and only if a plugin or provider makes the token, because the import costs 0.3 s
+and 75 MB. Never makes a request.
 
 Source: client-go v0.36 tools/clientcmd and rest/config.go.
-Differs: with neither kubeconfig nor master, the kubeconfig of the user's home is looked at before the in-cluster
-configuration, as kubectl does; impersonation is refused.
+Differs: with neither kubeconfig nor master, the kubeconfig in the user's home takes precedence over the in-cluster
+configuration, as in kubectl; impersonation is refused.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ _RENEW_AGAIN_S = 10.0
 _REFRESH_S_MAX = 30.0
 _EXEC_S_MAX = 25.0
 _LIMITED = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[2:], timeout=float(sys.argv[1])).returncode)"
-"""Runs a command, and ends it after so many seconds."""
+"""Runs a command with a timeout in seconds."""
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class ConnectionConfigError(Worded):
-    """The connection cannot be configured; the text names the file and the field."""
+    """The connection cannot be configured. The message names the file and the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """What is fixed for the life of the process."""
+    """The settings that do not change during the life of the process."""
 
     base_url: str
     tls: TlsSource = field(default_factory=TlsSource)
@@ -62,8 +62,8 @@ class _Settings:
 class Credentials:
     """Address, TLS set-up and current token of one API server.
 
-    `generation` grows when `ssl` is another one, since authorities or the client certificate have changed: connections
-    made before still go by the old ones.
+    `generation` grows when `ssl` is replaced because authorities or the client certificate have changed: existing
+    connections still use the old ones.
     """
 
     def __init__(self, settings: _Settings, token: TokenSource, clock: Clock) -> None:
@@ -85,14 +85,14 @@ class Credentials:
         self._renewed_at_s = -_RENEW_AGAIN_S
 
     async def authorization(self) -> str | None:
-        """The value of the Authorization header; none where a certificate, or nothing, identifies us."""
+        """The value of the Authorization header; None if podium uses a client certificate, or no credentials."""
         if self._clock.monotonic() >= self._recheck_at_s:
             self._recheck_at_s = self._clock.monotonic() + _RECHECK_S
             await self._refresh(force=False)
         return self._token.header
 
     async def renew(self, rejected: str | None) -> bool:
-        """Get new credentials after the server has rejected those with this header.
+        """Renew the credentials after the server has rejected those with this header.
 
         Returns: whether there is now another token or certificate.
         """
@@ -100,7 +100,7 @@ class Credentials:
             if self._token.header != rejected:
                 return True
             if self._clock.monotonic() < self._renewed_at_s + _RENEW_AGAIN_S:
-                # Thirty requests refused at once must not run a plugin thirty times.
+                # Thirty requests that are refused at once must not run an exec plugin thirty times.
                 return False
             self._renewed_at_s = self._clock.monotonic()
             before = self.generation
@@ -113,16 +113,16 @@ class Credentials:
                 await self._token.refresh(force=force)
             self._reload_tls()
         except _LOAD_ERRORS as error:
-            # What we have may well go on working; if not, the server will say so.
-            log.warning("credentials not refreshed", error=words_of(error))
+            # The current credentials may still be valid; if not, the server will reject them.
+            log.warning("Cannot refresh credentials", error=words_of(error))
 
     def look_again(self) -> bool:
-        """Read authorities and client certificate again after TLS has failed; whether there are others now."""
+        """Reload authorities and client certificate after TLS has failed. Returns whether they have changed."""
         before = self.generation
         try:
             self._reload_tls()
         except _LOAD_ERRORS as error:
-            log.warning("credentials not refreshed", error=words_of(error))
+            log.warning("Cannot refresh credentials", error=words_of(error))
         return self.generation != before
 
     def _reload_tls(self) -> None:
@@ -156,7 +156,7 @@ async def load(
     """Find the API server and the credentials for it.
 
     In this order: `kubeconfig`; with only `master`, that URL without credentials; the files of $KUBECONFIG;
-    ~/.kube/config if it is there; the service account of the pod we run in. `master` wins over a kubeconfig's server.
+    ~/.kube/config if it exists; the service account of podium's pod. `master` overrides a kubeconfig's server.
 
     Raises: `ConnectionConfigError`.
     """
@@ -242,14 +242,14 @@ def _server_name(cluster: Section) -> str | None:
 
 
 def _proxy(cluster: Section, server: str, environ: Mapping[str, str]) -> Address | None:
-    """The proxy that the kubeconfig names, or the environment. Raises: `AddressError`."""
+    """The proxy from the kubeconfig or from the environment. Raises: `AddressError`."""
     if named := cluster.text("proxy-url"):
         return proxy_url(named, f"{cluster.called}.proxy-url")
     return proxy_from_environment(server, environ)
 
 
 async def _token_source(paths: str, chosen: kubeconfig.Chosen, otherwise: str | None) -> TokenSource:
-    """The way the user's token is got, and kept fresh; the other header where the user has none, as in Go."""
+    """The source of the user's token; a fixed `otherwise` header if the user has none, as in Go."""
     user = chosen.user
     if (token_file := user.path("tokenFile")) is not None:
         return TokenFile(token_file)
@@ -264,7 +264,7 @@ async def _token_source(paths: str, chosen: kubeconfig.Chosen, otherwise: str | 
 
 
 async def _loaded_token(paths: str, context: str, called: str) -> LoadedToken:
-    """What a plugin or a provider gives, by kubernetes-asyncio's loader, which writes certificates to files."""
+    """Load a plugin's or provider's token or certificate by kubernetes-asyncio, which writes certificates to files."""
     _have_temporary_directory()
     from kubernetes_asyncio.config import ConfigException
     from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMerger
@@ -280,7 +280,7 @@ async def _loaded_token(paths: str, context: str, called: str) -> LoadedToken:
     except ConfigException as error:
         raise ConnectionConfigError(str(error)) from error
     assert loader._user is not None
-    # Errors tell it, which otherwise holds all that the file says of the user, secrets too.
+    # Error messages contain this name, which otherwise holds the whole user section including secrets.
     loader._user.name = called
     if loader.provider not in _PROVIDERS:
         raise ConnectionConfigError(f"{called}.auth-provider.name: {loader.provider!r} is not supported")
@@ -292,7 +292,7 @@ async def _loaded_token(paths: str, context: str, called: str) -> LoadedToken:
 
 
 def _have_temporary_directory() -> None:
-    """Have the memory of the machine take temporary files where every usual directory is read-only."""
+    """Put temporary files into memory (/dev/shm) if every usual directory is read-only."""
     try:
         tempfile.gettempdir()
     except FileNotFoundError:
@@ -301,11 +301,11 @@ def _have_temporary_directory() -> None:
 
 
 def _limit_exec_plugin(user: Any) -> None:
-    """Have the plugin end by itself where it hangs: who runs it would leave it behind, with its pipes."""
+    """Give the plugin a timeout of its own: the loader would leave a hanging plugin behind, with its pipes."""
     plugin = user.value.get("exec")
     arguments = (plugin.get("args") or []) if isinstance(plugin, dict) else None
     if not isinstance(arguments, list) or not plugin.get("command"):
-        return  # the loader says what is wrong
+        return  # the loader reports the error
     command = str(plugin["command"])
     variables = {each.get("name"): each.get("value") for each in plugin.get("env") or ()}
     if shutil.which(command, path=variables.get("PATH")) is None:

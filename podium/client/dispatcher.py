@@ -1,20 +1,21 @@
-"""The order in which writes go out.
+"""The dispatcher: the order in which writes to the API server are sent.
 
-Owns the bound on writes in flight, its shares, the client's rate limit and the waits that a 429 asks for. Bindings go
-first, then status, then Events: nothing less important goes while a write waits for nothing but prompt answers to
-others. Within each, the writes of one kind in one namespace share a lane, and lanes take turns; within a lane the most
-urgent goes first, then the first that came. Never looks into a write.
+Owns the limit on writes in flight, its shares, the client's rate limit and the waits after a 429. Bindings have the
+highest priority, then status patches, then Events: a less important write is not sent while a more important one only
+waits for a free slot on a server that answers promptly. Within a priority, the writes of one kind in one namespace
+share a lane, and lanes take turns; within a lane the most urgent write goes first, then the oldest. Never looks into a
+write.
 
-A lane may have a quarter as many writes in flight as slots are left free: one lane alone a fifth of all, several even
-shares of more and more of them. So a newcomer finds slots even where many namespaces wait for slow answers.
+A lane may have a quarter as many writes in flight as there are free slots: a single lane gets a fifth of all slots,
+several lanes get equal shares. So a new lane finds slots even if many namespaces wait for slow answers.
 
-A 429 is waited out by the write that it refuses, and if other objects are refused, too, by its lane. Where the server
-refuses everybody, everything waits that is no more important than what was refused.
+After a 429 the refused write waits; if other objects of its lane are refused too, the lane waits. If the refusal is
+server-wide, all writes wait that are not more important than the refused one.
 
 Source: client-go v0.36 rest/request.go and rest/with_retry.go (429: retried up to ten times, as Retry-After says).
-Differs: upstream has a client with a limit of its own for Events; here it is one dispatcher with a second bucket. The
-time that a write has waited includes the wait for others in flight, not only for the client's rate limit. Upstream
-bounds no writes in flight, and each write waits out its own refusals only.
+Differs: upstream has a separate client with its own limit for Events; here one dispatcher has a second bucket. The wait
+time of a write includes the wait for a slot, not only for the client's rate limit. Upstream does not limit writes in
+flight, and a refusal only delays the refused write.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ _SHARE: Final = 4
 _LANES_KEPT: Final = 1000
 _RETRIES_MAX: Final = 10
 _REQUEST_S_MAX: Final = 15.0
-"""How long a request may take, not counted the wait before it. The server may go on with a write, which is looked up on
-another connection: either it is slow, or the connection is dead."""
+"""How long a request may take, without the wait before it. After that the server is slow or the connection is dead; the
+write may still take effect, which is looked up on another connection."""
 
 
 class Requester(Protocol):
-    """What writes go out through: `ApiSession`, or any transport that raises as it does."""
+    """The transport of writes: `ApiSession`, or another one that raises the same errors."""
 
     async def request(
         self, method: Method, path: str, body: bytes | None = None, *, content_type: str = ..., deadline_s: float = ...
@@ -53,23 +54,23 @@ class Requester(Protocol):
 
 
 class WriteObserver(Protocol):
-    """Is told what happens to writes before they go out."""
+    """Receives what happens to writes before they are sent."""
 
     def throttled(self, method: str, seconds: float) -> None:
-        """A write has waited so long for its turn."""
+        """A write has waited this long for its turn."""
         ...
 
     def retried(self, method: str, status: int) -> None:
-        """A write is made again after that status."""
+        """A write is retried after that status."""
         ...
 
 
 Compose: TypeAlias = Callable[[], bytes | None]
-"""Says at the last moment what to write; None if nothing is to be written any more."""
+"""Makes the body right before sending; None if the write is no longer needed."""
 
 
 class Priority(IntEnum):
-    """What goes first."""
+    """The priority of a write; lower values are sent first."""
 
     BINDING = 0
     STATUS = 1
@@ -86,14 +87,14 @@ class DispatcherStatistics:
 
 
 class Dispatcher:
-    """Lets writes through, `in_flight_max` at a time, at most three quarters of them status patches and Events.
+    """Sends writes, at most `in_flight_max` at a time, of which at most three quarters are status patches and Events.
 
     Args:
         limiter: of bindings and status; None for no limit.
         event_limiter: of Events; None for no limit.
 
-    Cost: below 2 us where a slot is free.
-    Invariant: a write that is cancelled while it waits, or just as its turn comes, gives its turn to the next.
+    Cost: below 2 us if a slot is free.
+    Invariant: a write that is cancelled while it waits, or just as its turn comes, passes its turn on to the next.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Dispatcher:
         event_limiter: TokenBucket | None = None,
         observer: WriteObserver | None = None,
     ) -> None:
-        assert in_flight_max > 0, "no write could ever go"
+        assert in_flight_max > 0, "in_flight_max must be positive"
         self._session = session
         self._clock = clock
         self._observer = observer
@@ -132,12 +133,12 @@ class Dispatcher:
         namespace: str = "",
         urgency: int | None = None,
     ) -> bytes:
-        """Make a write when its turn comes, and again after a 429, which did nothing.
+        """Send a write when its turn comes, and retry it after a 429, which had no effect.
 
         Args:
-            body: may be composed when the turn has come.
-            namespace: of the object, which decides on the lane.
-            urgency: the greater, the earlier among those that wait in the same lane.
+            body: the bytes, or a function that makes them when the turn has come.
+            namespace: of the object; it determines the lane.
+            urgency: a higher value goes earlier among the writes that wait in the same lane.
 
         Raises: as `ApiSession.request`; `TooManyRequests` only after ten retries.
         """
@@ -160,7 +161,7 @@ class Dispatcher:
         return await self._send_once(lane, method, path, body, content_type, urgency)
 
     def statistics(self) -> DispatcherStatistics:
-        """Gauges and counters now."""
+        """The current gauges and counters."""
         waiting = {priority: self.waiting(priority) for priority in Priority}
         return DispatcherStatistics(self._in_flight_max - self._free[0], waiting, self._throttled_total)
 
@@ -169,9 +170,9 @@ class Dispatcher:
         return sum(len(lane.waiting) for lane in self._waiting[priority])
 
     def backlog(self) -> int:
-        """How many bindings and status patches wait for others to be answered.
+        """How many bindings and status patches wait for others to be answered. Scheduling pauses if there are too many.
 
-        Those that wait in slow lanes hold nobody else up, and count only when they are very many.
+        Writes in slow lanes do not delay others, so they only count if there are very many.
         """
         bindings, statuses = self._waiting[0], self._waiting[1]
         if not bindings and not statuses:
@@ -209,7 +210,7 @@ class Dispatcher:
                     return b""
             return await self._session.request(method, path, body, content_type=content_type, deadline_s=_REQUEST_S_MAX)
         except TooManyRequests as refused:
-            # Before the slot is given back: the next write of the lane would be refused as well.
+            # Before the slot is released: the next write of the lane would be refused as well.
             self._refuse(lane, path, refused)
             raise
         finally:
@@ -218,7 +219,7 @@ class Dispatcher:
             self._leave(lane)
 
     def _enter(self, lane: Lane, now_s: float) -> bool:
-        """Whether a slot could be taken at once, without overtaking anyone."""
+        """Take a slot at once if that overtakes no waiting write; return whether it was taken."""
         priority, in_flight, free = lane.priority, lane.in_flight, self._free
         if (
             lane.waiting
@@ -243,10 +244,10 @@ class Dispatcher:
         return True
 
     def _leave(self, lane: Lane) -> None:
-        """Give a slot back."""
+        """Release a slot."""
         priority, free = lane.priority, self._free
         lane.in_flight -= 1
-        assert lane.in_flight >= 0, "a slot was given back twice"
+        assert lane.in_flight >= 0, "a slot was released twice"
         free[0] += 1
         if priority:
             self._count_lesser(priority, 1)
@@ -255,7 +256,7 @@ class Dispatcher:
             self._let_go()
 
     def _count_lesser(self, priority: int, change: int) -> None:
-        """Count the slots that are free for what is less important than bindings; Events take from those of both."""
+        """Update the free slots of priorities below bindings; an Event takes one from both."""
         for each in range(1, priority + 1):
             self._free[each] += change
 
@@ -270,7 +271,7 @@ class Dispatcher:
     # ------------------------------------------------------------ refusals
 
     def _refuse(self, lane: Lane, path: str, refused: TooManyRequests) -> None:
-        """Keep the writes back that the same 429 would meet."""
+        """Hold back the writes that would get the same 429."""
         self._throttled_total += 1
         now_s = self._clock.monotonic()
         if refused.is_server_wide:
@@ -308,7 +309,7 @@ class Dispatcher:
             raise
 
     def _let_go(self) -> None:
-        """Wake those whose turn has come; where only time is missing, come back then."""
+        """Wake the waiters whose turn has come; if they only wait for time to pass, set a timer."""
         now_s, delay_s = self._clock.monotonic(), 0.0
         for priority, lanes in enumerate(self._waiting):
             if lanes:
@@ -333,7 +334,7 @@ class Dispatcher:
         self._let_go()
 
     def _is_held_up(self, priority: int, now_s: float) -> bool:
-        """Whether any writes of that priority wait for nothing but prompt answers to others."""
+        """Whether writes of that priority wait for a slot only, while the answers to others are prompt."""
         free = min(self._free[: priority + 1])
         return any(
             lane.waiting and lane.in_flight * _SHARE >= free and not lane.is_slow(now_s)
@@ -343,7 +344,7 @@ class Dispatcher:
     def _let_go_of(self, priority: int, now_s: float) -> float:
         """Wake the waiters of one priority, one of each lane in turn.
 
-        Returns: the seconds until its bucket has a token, 0.0 if that is not what they wait for.
+        Returns: the seconds until its bucket has a token; 0.0 if they do not wait for a token.
         """
         lanes, limiter = self._waiting[priority], self._limiters[priority]
         self._needs_token[priority] = False

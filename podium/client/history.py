@@ -1,15 +1,16 @@
-"""Whether the API server's history still is the one that was seen, or has gone back, as when etcd is restored.
+"""Detects that the API server's history has gone back, as after a restore of etcd.
 
-Then versions begin again below those seen, objects are as they were, and a watch from a version that is yet to come is
-silent until it has come, for minutes or hours. An API server that was not restarted with its etcd even goes on listing
-what etcd has lost; only single objects it reads from etcd. So when a watch has been broken, when a version has gone
-back, and now and then, the pods and nodes that changed last are read (`client.witnesses`): they must be as they are
-known, or the watch must soon say how they have changed. If not, history has gone back, and everything is listed again.
+After a restore, versions start again below those seen, objects have older states, and a watch from a version that does
+not exist yet stays silent until it exists, for minutes or hours. An API server that was not restarted with its etcd
+even keeps listing what etcd has lost; only single objects are read from etcd. So after a broken watch, after a version
+that went back, and at intervals, the most recently changed pods and nodes are read (`client.witnesses`): they must be
+as in the store, or the watch must soon deliver their changes. If not, history has gone back, and everything is listed
+again.
 
-What stays unseen: a history that has caught up before it is asked about, if all that was lost has changed again since.
+Not detected: a history that has caught up before the check, if everything that was lost has changed again since.
 
-An old version alone proves nothing: events may be delayed or sent twice. Owns the doubts, which get rare when they come
-to nothing, and how often everything is listed again. Never changes what is known.
+An old version alone proves nothing: events may be delayed or sent twice. Owns when to check, which is less often after
+checks without a finding, and how often everything is listed again. Never changes a store.
 
 Differs: client-go does not notice; kube-scheduler ends its process if it sees a pod on another node than before.
 """
@@ -39,7 +40,7 @@ _FORGIVEN_AFTER_S: Final = 300.0
 
 
 class RetryPause:
-    """Pauses that grow while one follows soon after the other."""
+    """Pauses that grow while they follow each other closely."""
 
     def __init__(self, clock: Clock, first_s: float, longest_s: float) -> None:
         self._clock = clock
@@ -47,26 +48,26 @@ class RetryPause:
         self._next_s, self._last_s = first_s, -math.inf
 
     def left_s(self) -> float:
-        """How long to wait yet."""
+        """The seconds that are left of the pause."""
         return max(0.0, self._last_s + self._next_s - self._clock.monotonic())
 
     def begin(self) -> None:
-        """It has been done just now."""
+        """Begin the next pause."""
         now_s = self._clock.monotonic()
         is_soon = now_s - self._last_s < self._next_s + _FORGIVEN_AFTER_S
         self._next_s = min(2.0 * self._next_s, self._longest_s) if is_soon else self._first_s
         self._last_s = now_s
 
     def shorten(self, seconds: float) -> None:
-        """Let the pause that is under way be no longer than that."""
+        """Shorten the current pause to at most this."""
         self._next_s = min(self._next_s, seconds)
 
 
 class History:
-    """The doubts about one API server, and what follows from them.
+    """The checks of one API server's history, and the reaction to a history that has gone back.
 
     Args:
-        kinds: whose objects are asked about: of what changes most, and matters most.
+        kinds: the kinds to check: those that change most and matter most.
         start_over: lists everything again.
     """
 
@@ -80,11 +81,11 @@ class History:
         self._starts_unproven = 0
 
     def doubt(self) -> None:
-        """A version has gone back, which may only be an old event: find out."""
+        """A version has gone back, which may only be an old event: check soon."""
         self._awake.set()
 
     def resumed(self) -> None:
-        """A watch that was broken goes on: perhaps on another history."""
+        """A broken watch was resumed, perhaps on another history: check soon."""
         for kind in self._kinds:
             kind.suspect()
         self._starts.shorten(_RESUMED_S_MIN)
@@ -92,18 +93,18 @@ class History:
         self._awake.set()
 
     def refute(self, why: str) -> None:
-        """Something was seen that can only be if history has gone back."""
+        """Something proves that history has gone back: list everything again."""
         if self._is_refuted:
             return
         self._is_refuted = True
         self._awake.set()
         if self._starts_unproven:
-            log.error("The API server goes on showing what etcd has lost: it has to be restarted", why=why)
+            log.error("The API server still serves objects that etcd has lost: restart it", why=why)
         else:
             log.warning("The API server's history has gone back, as when etcd is restored", why=why)
 
     async def run(self) -> None:
-        """Follow up doubts, and look now and then, until cancelled."""
+        """Check the history when in doubt and at intervals, until cancelled."""
         while True:
             with anyio.move_on_after(LOOK_EVERY_S):
                 await self._awake.wait()
@@ -128,12 +129,12 @@ class History:
         self._starts.begin()
         self._starts_unproven += 1
         self._start_over()
-        # Whether that has helped is found out as soon as the lists are there.
+        # Check again as soon as the lists have arrived, to see whether listing has helped.
         self._doubts.shorten(_DOUBT_S_MIN)
 
     async def _find_out(self) -> None:
         again_s = _ASK_AGAIN_S
-        # A list that is under way comes first.
+        # A resource whose list is in progress is checked later.
         listed = [kind for kind in self._kinds if kind.is_listed]
         try:
             if all([await kind.ask() for kind in listed]) and len(listed) == len(self._kinds):
@@ -144,7 +145,7 @@ class History:
             self.refute(str(shown))
             return
         except ApiError as error:
-            log.debug("cannot find out whether history has gone back", error=str(error))
+            log.debug("Cannot check whether the API server's history has gone back", error=str(error))
             again_s = max(again_s, error.retry_after_s or 0.0)
         await anyio.sleep(again_s)
         self._doubts.shorten(_ASK_AGAIN_S)

@@ -1,8 +1,8 @@
 """One connection over HTTP/1.1, and one request at a time on it.
 
-Owns the bytes of an answer: where it ends, how long it may be, how long it is waited for. Never sends anything twice.
+Owns the bytes of an answer: where it ends, its maximum size, and its deadline. Never sends anything twice.
 
-Parsing is httptools'. Not done: redirects, compression, pipelining, informational answers other than skipping them.
+Uses httptools for parsing. Does not support redirects, compression or pipelining; skips informational answers.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import httptools
 from podium.objects.api_errors import ConnectionLost, Silent
 
 _LINGER_S: Final = 60.0
-"""API servers end a request that takes longer than a minute."""
+"""How long an abandoned connection is kept: API servers end a request that takes longer than a minute."""
 FLOW_SCHEMA: Final = b"x-kubernetes-pf-flowschema-uid"
 _FLOW_SCHEMA_LENGTH: Final = len(FLOW_SCHEMA)
 _HEAD_BYTES_MAX: Final = 256 * 1024
 ERROR_BYTES_MAX: Final = 256 * 1024
-"""As much of a refusal's body is read, and the rest is left: the code says what matters."""
+"""How much of a failure's body is read. The rest is dropped, because the code says what matters."""
 _REFUSED: Final = 400
 _NO_ANSWER: Final = "no answer in time"
 _CLOSED: Final = "the server closed the connection before it had answered"
 
 
 class Answer(NamedTuple):
-    """What the server said. `retry_after` is that header's text; `has_flow_schema` is for `from_response`."""
+    """A complete answer. `retry_after` is that header's text; `has_flow_schema` is for `from_response`."""
 
     status: int
     body: bytes
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 
 
 class Broken(ConnectionLost):
-    """A request has failed on its connection; `is_untouched` where that had served before and nothing came back."""
+    """A request has failed on its connection. `is_untouched`: the connection was reused and no answer began."""
 
     def __init__(self, message: str, *, is_untouched: bool) -> None:
         super().__init__(message)
@@ -69,12 +69,12 @@ class Connection(asyncio.Protocol):
     def send(
         self, request: bytes, deadline_s: float, answer_bytes_max: int, *, lingers: bool
     ) -> asyncio.Future[Answer]:
-        """Send a request; the answer, or a `ConnectionLost`, comes by the deadline, on the loop's clock.
+        """Send a request. The future gets the answer or a `ConnectionLost` by the deadline on the loop's clock.
 
         Args:
-            lingers: stay open for a while after the deadline, so that a server that is slow does not give up.
+            lingers: stay open for a while after the deadline, so that a slow server does not cancel the write.
         """
-        assert self._answer is None, "one request at a time"
+        assert self._answer is None, "only one request at a time"
         self._start_answer()
         self._received_bytes, self._received_bytes_max = 0, answer_bytes_max
         self._lingers = lingers
@@ -84,20 +84,20 @@ class Connection(asyncio.Protocol):
         return answer
 
     def abort(self) -> None:
-        """Drop the connection; a TLS farewell would wait for the answer of a server that may be gone."""
+        """Drop the connection without a TLS shutdown, which would wait for a server that may be gone."""
         self.is_open = self.is_lingering = False
         self._transport.abort()
 
     # ------------------------------------------------------------ what the loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It can be used."""
+        """Called when the connection is open."""
         self._transport = cast(asyncio.Transport, transport)
         self.is_open = True
 
     def data_received(self, data: bytes) -> None:
-        """More of the answer."""
-        # Whatever the answer is made of: headers, chunks of a byte, informational answers without end.
+        """Called with more bytes of the answer."""
+        # Counts all bytes, because headers, tiny chunks or endless informational answers could fill the memory too.
         self._received_bytes += len(data)
         if self._received_bytes > (self._received_bytes_max if self._is_headed else _HEAD_BYTES_MAX):
             self._cut_short()
@@ -110,28 +110,28 @@ class Connection(asyncio.Protocol):
             self._break("the server changed the protocol")
 
     def eof_received(self) -> None:
-        """The server will send no more."""
+        """Called when the server has closed its side."""
         self.is_open = False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over; without an exception, in the regular way."""
+        """Called when the connection is closed; without an exception if it was closed regularly."""
         self.is_open = False
         if self._is_headed and not self._is_framed and exc is None:
-            # Neither a length nor chunks: what has come until the regular end is the body.
+            # Neither a length nor chunks: the body ends with the connection.
             self._finish()
         self._break(_CLOSED if exc is None else words(exc))
 
     # ------------------------------------------------------------ what the parser calls
 
     def on_message_begin(self) -> None:
-        """An answer begins."""
+        """Called when an answer begins."""
         if self._answer is None:
-            # Nobody has asked: what follows on this connection cannot be told apart any more.
+            # There was no request: answers on this connection can no longer be assigned to requests.
             self.abort()
         self._is_begun = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header of it."""
+        """Called with one header of the answer."""
         length = len(name)
         if length == 11 and name.lower() == b"retry-after":
             self._retry_after = value.decode("latin-1")
@@ -143,13 +143,13 @@ class Connection(asyncio.Protocol):
             self._has_flow_schema = True
 
     def on_headers_complete(self) -> None:
-        """The body begins."""
+        """Called when the body begins."""
         self._is_headed = True
         if self._parser.get_status_code() >= _REFUSED:
             self._received_bytes_max = min(self._received_bytes_max, ERROR_BYTES_MAX)
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body."""
+        """Called with a part of the body."""
         if not self._body:
             self._body = body
         elif isinstance(self._body, bytearray):
@@ -158,7 +158,7 @@ class Connection(asyncio.Protocol):
             self._body = bytearray(self._body) + body
 
     def on_message_complete(self) -> None:
-        """The answer is complete."""
+        """Called when the answer is complete."""
         if self._parser.get_status_code() < 200:
             self._start_answer()
             return
@@ -176,7 +176,7 @@ class Connection(asyncio.Protocol):
             answer.set_result(Answer(status, bytes(self._body), self._retry_after, self._has_flow_schema))
 
     def _cut_short(self) -> None:
-        """End an answer that is longer than any that makes sense; of a refusal, what has come is enough."""
+        """End an answer that is too long. For a failure the part that has arrived is enough."""
         if self._is_headed and self._parser.get_status_code() >= _REFUSED:
             self._finish()
         self._break(f"an answer of more than {self._received_bytes_max} bytes, or headers of {_HEAD_BYTES_MAX}")
@@ -198,7 +198,7 @@ class Connection(asyncio.Protocol):
             answer.set_exception(Silent(_NO_ANSWER))
 
     def _end(self) -> asyncio.Future[Answer] | None:
-        """The request that was under way, if anybody still waits for its answer."""
+        """The current request, if a caller still waits for its answer."""
         answer, self._answer = self._answer, None
         if self._timer is not None:
             self._timer.cancel()
@@ -207,7 +207,7 @@ class Connection(asyncio.Protocol):
 
 
 def keep_alive(made: socket.socket) -> None:
-    """Have the kernel find out that the other host is gone, about a minute after it went."""
+    """Turn on TCP keepalive, so that the kernel detects a lost host within about a minute."""
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
         if hasattr(socket, option):
@@ -215,7 +215,7 @@ def keep_alive(made: socket.socket) -> None:
 
 
 def words(error: BaseException) -> str:
-    """The error in words; many have none of their own."""
+    """The error's message, or its type if it has none."""
     if isinstance(error, TimeoutError):
         return str(error) or _NO_ANSWER
     return str(error) or type(error).__name__

@@ -1,12 +1,12 @@
-"""Objects of the cluster, kept current, and word of each change.
+"""Informers: stores of the cluster's objects, and handlers for their changes.
 
-Owns the stores and calls the handlers. Never decides what a change means, and hands objects out as they are: they are
-immutable.
+Owns the stores and calls the handlers. Never decides what a change means. Objects are immutable, so they are handed out
+without copying.
 
 Source: client-go v0.36 tools/cache/shared_informer.go.
-Differs: handlers are called on the loop, at once, one after the other; they hear of the first list while it arrives,
-and again of what a next one says otherwise if it does not arrive whole; nothing is decided while a later list is taken
-in (`client.consistency`); an object that was deleted and made anew unseen is delivered as deleted and added, not as
+Differs: handlers are called synchronously on the loop, one after the other; they receive the first list while it
+arrives, and if it breaks off, the differences of the next one; scheduling waits while a later list is processed
+(`client.consistency`); an object that was deleted and created again unseen is delivered as deleted and added, not as
 updated.
 """
 
@@ -31,10 +31,10 @@ from podium.objects.wire import BrokenObject
 log = get_logger("client")
 
 _GONE_KEPT: Final = 10_000
-"""Of so many objects it is remembered at which version they were deleted: an old event must not bring them back."""
+"""For how many deleted objects the version of the deletion is kept, so that an old event does not bring them back."""
 
 _STATES_KEPT: Final = 4096
-"""How many states of objects a change log remembers at least."""
+"""How many object states a change log keeps at least."""
 
 _LOOK_AGAIN_S = 0.02
 
@@ -42,29 +42,29 @@ HandledT_contra = TypeVar("HandledT_contra", contravariant=True)
 
 
 class Handler(Protocol[HandledT_contra]):
-    """What wants to know about changes. Plain functions: they note the change and return."""
+    """Receives changes. The methods are synchronous: they record the change and return."""
 
     def on_add(self, new: HandledT_contra, /) -> None:
-        """There is a new object."""
+        """An object was added."""
         ...
 
     def on_update(self, old: HandledT_contra, new: HandledT_contra, /) -> None:
-        """The object, the same by uid, has changed."""
+        """The object, with the same uid, has changed."""
         ...
 
     def on_delete(self, old: HandledT_contra, /) -> None:
-        """The object is gone; `old` is its last known state."""
+        """The object was deleted; `old` is its last known state."""
         ...
 
     def on_broken(self, broken: BrokenObject, /) -> None:
-        """The object cannot be understood; what was known of it before, if anything, stays in the store."""
+        """The object cannot be decoded. Its earlier state, if there is one, stays in the store."""
         ...
 
 
 class Informer(Generic[ObjectT]):
     """The objects of one resource, by key; reads are answered from memory.
 
-    Invariant: a handler sees on_add, any number of on_update, and on_delete of an object in this order, and during each
+    Invariant: a handler gets on_add, any number of on_update, and on_delete of an object in this order, and during each
     call the store already holds the new state.
     """
 
@@ -92,8 +92,8 @@ class Informer(Generic[ObjectT]):
         self._synced = anyio.Event()
 
     def add_handler(self, handler: Handler[ObjectT]) -> None:
-        """Tell it of every change; only before the informer has started."""
-        assert not self._items, "a handler that comes late would miss what is there already"
+        """Add a handler for every change. Only before the informer has started."""
+        assert not self._items, "a handler that is added late would miss existing objects"
         self._on_add.append(handler.on_add)
         self._on_update.append(handler.on_update)
         self._on_delete.append(handler.on_delete)
@@ -116,7 +116,7 @@ class Informer(Generic[ObjectT]):
         return self._by_namespace.get(namespace, {}).values()
 
     def index(self, text_of: Callable[[ObjectT], str]) -> Index[ObjectT]:
-        """The objects by a text made of each; handlers see it as up to date as the store."""
+        """An index of the objects by a text made of each. Handlers see it as current as the store."""
         made = Index(text_of)
         for item in self._items.values():
             made.put(item)
@@ -124,7 +124,7 @@ class Informer(Generic[ObjectT]):
         return made
 
     def change_log(self) -> ChangeLog[ObjectT]:
-        """Each state of an object that came or went since this was first asked for; a change is one of each."""
+        """The log of object states that were added or removed since the first call. An update logs one of each."""
         if self._change_log is None:
             self._change_log = ChangeLog(_STATES_KEPT)
         return self._change_log
@@ -135,7 +135,7 @@ class Informer(Generic[ObjectT]):
 
     @property
     def synced(self) -> bool:
-        """Whether everything that was there at the start has been delivered."""
+        """Whether the first list has been delivered to the handlers."""
         return self._synced.is_set()
 
     async def wait_synced(self) -> None:
@@ -145,9 +145,9 @@ class Informer(Generic[ObjectT]):
     # ------------------------------------------------------------ what the reflector calls
 
     def put(self, item: ObjectT) -> None:
-        """Take an added or modified object; one not newer than the known state, or than its deletion, is left out.
+        """Store an added or modified object, unless it is not newer than the known state or than its deletion.
 
-        One without a version is as new as its place in the watch says.
+        An object without a version counts as newer, because of its place in the watch.
         """
         key, version = item.key, item.metadata.resource_version
         gone = self._gone.get(item.metadata.uid)
@@ -166,7 +166,10 @@ class Informer(Generic[ObjectT]):
             self._update(key, known, item)
 
     def drop(self, item: ObjectT) -> None:
-        """Take a deletion; one of an earlier object of that name, or older than the known state, is left out."""
+        """Apply a deletion.
+
+        It is ignored if it is older than the known state, or concerns an earlier object of that name.
+        """
         key = item.key
         self._broken.pop(key, None)
         self._note_gone(item.metadata.uid, item.metadata.resource_version)
@@ -175,11 +178,12 @@ class Informer(Generic[ObjectT]):
             return
         version = item.metadata.resource_version
         if not version or not is_older(version, known.metadata.resource_version):
-            # The last state may differ from the known one; who has only seen the known one has to undo that.
+            # Handlers get the known state, because they have to undo what they have seen, which may differ from the
+            # last one.
             self._remove(key, known)
 
     def mark_broken(self, broken: BrokenObject, *, deleted: bool) -> None:
-        """Take an object that cannot be understood; each defect is reported once."""
+        """Report an object that cannot be decoded, once for each defect."""
         key = broken.key
         known = self._items.get(key)
         if known is not None and (deleted or (broken.uid and broken.uid != known.metadata.uid)):
@@ -193,19 +197,19 @@ class Informer(Generic[ObjectT]):
             self._tell(self._on_broken, key, broken)
 
     def take_early(self, items: Sequence[ObjectT]) -> None:
-        """Take part of a list that goes on, if it is the first one: its handling need not wait for its end.
+        """Process a part of the first list while the rest still arrives. Parts of later lists are ignored.
 
-        A later list has to be there as a whole, since what is missing in it goes before what is new in it comes.
+        A later list must be complete first, because missing objects are removed before new ones are added.
         """
         if not self.synced:
             for item in items:
                 self._put_listed(item.key, item)
 
     async def replace(self, items: Sequence[ObjectT], broken: Sequence[BrokenObject]) -> str:
-        """Take a whole list: what is missing in it was deleted. Lets others run from time to time, but no decisions.
+        """Store a complete list; missing objects were deleted. Yields to the loop regularly, while scheduling waits.
 
         Returns:
-            The first object that has gone back to an older state, and its version; empty if there is none.
+            The first object that has gone back to an older state, with its version; empty if there is none.
         """
         turns = Turns(self._clock)
         listed: dict[str, ObjectT] = {}
@@ -239,13 +243,13 @@ class Informer(Generic[ObjectT]):
         return older
 
     def set_synced(self) -> None:
-        """The first list has been delivered."""
+        """Mark the first list as delivered."""
         self._synced.set()
 
     # ------------------------------------------------------------ changes
 
     def _put_listed(self, key: str, item: ObjectT) -> None:
-        """As `put`, but a list is always right: versions go back when a cluster is restored from a backup."""
+        """As `put`, but a listed state always applies: versions go back when a cluster is restored from a backup."""
         known = self._items.get(key)
         self._gone.pop(item.metadata.uid, None)
         if known is None or known.metadata.uid != item.metadata.uid:
@@ -299,8 +303,8 @@ class Informer(Generic[ObjectT]):
         for handler in handlers:
             try:
                 handler(*change)
-            except Exception as error:  # one handler's mistake must not stop the stream
-                log.error("informer handler failed", resource=self.resource.plural, object=key, exc_info=error)
+            except Exception as error:  # the failure of one handler must not stop the watch
+                log.error("Informer handler failed", resource=self.resource.plural, object=key, exc_info=error)
                 self._on_handler_error(self.resource.plural, error)
 
 

@@ -1,7 +1,7 @@
-"""The informers of one API server, each with its reflector, and what concerns all of them together.
+"""The informers of one API server, each with its reflector, and what they have in common.
 
-Owns when decisions have to wait for new lists (`client.consistency`), and that everything is listed again when the API
-server's history has gone back (`client.history`).
+Owns when scheduling waits for new lists (`client.consistency`), and the new list of everything after the API server's
+history has gone back (`client.history`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class InformerSet:
     """The informers of one API server, one for each resource, run together.
 
     Args:
-        on_handler_error: told the resource and the exception of each failed handler call, to count it.
-        keep: by the path of a resource, what is kept of its objects besides what podium reads.
+        on_handler_error: called with the resource and the exception of each failed handler call, to count it.
+        keep: by the path of a resource, how to keep more of its objects than podium reads.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class InformerSet:
         self._failures = ListFailures(clock)
 
     def informer(self, resource: ResourceType[ObjectT]) -> Informer[ObjectT]:
-        """The informer of that resource; asked for the first time before `run`."""
+        """The informer of that resource. The first call must be before `run`."""
         known = self._informers.get(resource.path)
         if known is not None:
             return cast(Informer[ObjectT], known)
@@ -72,7 +72,7 @@ class InformerSet:
                 clock=self._clock,
                 random=self._random,
                 on_listed=lambda: self._listed(made),
-                # An older API server does without; but one without pods or nodes is none.
+                # Older servers may lack a group; core resources must exist.
                 on_absent=made.set_synced if resource.group else lambda: None,
                 on_outdated=lambda: self._outdated(resource),
                 doubts=self,
@@ -105,12 +105,15 @@ class InformerSet:
             self._history.refute(why)
 
     def saw_unbound(self, pod: Pod) -> None:
-        """A pod that was bound is pending again, which no API server allows. Where a list says so, that is known."""
+        """A bound pod is pending again, which no API server allows.
+
+        During a list the reflector has reported it already.
+        """
         if self._reflector(PODS).version:
             self.refute(f"pod {pod.key} was bound and is pending again")
 
     def _start_over(self) -> None:
-        """List everything again; decisions wait for it."""
+        """List everything again; scheduling waits for it."""
         for reflector in self._reflectors:
             if reflector.resource in (PODS, NODES) or not reflector.statistics.is_failing:
                 self.consistency.outdated(reflector.resource.plural)
@@ -123,7 +126,7 @@ class InformerSet:
         return next(each for each in self._reflectors if each.resource == resource)
 
     def _outdated(self, resource: ResourceType[Any]) -> None:
-        """Decisions wait for new lists of what takes up room, and of where it is."""
+        """Make scheduling wait for new lists of pods and nodes."""
         if resource == NODES:
             # New nodes would look empty until the pods on them are known.
             for reflector in self._reflectors:
@@ -135,7 +138,7 @@ class InformerSet:
 
     @property
     def resources(self) -> Sequence[ResourceType[Any]]:
-        """What has been asked for so far."""
+        """The resources of all informers so far."""
         return [informer.resource for informer in self._informers.values()]
 
     async def run(self) -> None:
@@ -150,22 +153,22 @@ class InformerSet:
 
     @property
     def synced(self) -> bool:
-        """Whether every informer is."""
+        """Whether every informer is synced."""
         return all(informer.synced for informer in self._informers.values())
 
     async def wait_synced(self) -> None:
-        """Wait until every informer is."""
+        """Wait until every informer is synced."""
         for informer in self._informers.values():
             await informer.wait_synced()
 
     @property
     def unconnected(self) -> Sequence[str]:
-        """The resources whose changes do not arrive just now."""
+        """The resources whose watch is not connected."""
         return [each.resource.plural for each in self._reflectors if not each.is_connected and not each.is_absent]
 
     async def wait_connected(self) -> None:
-        """Wait until the changes of every resource arrive."""
-        while self.unconnected:  # noqa: ASYNC110 - rare and short, and no reflector need tell of each connection
+        """Wait until the watches of all resources are connected."""
+        while self.unconnected:  # noqa: ASYNC110 - rare and short, and simpler than signals
             await anyio.sleep(_LOOK_AGAIN_S)
 
     def statistics(self) -> dict[str, ReflectorStatistics]:

@@ -1,7 +1,7 @@
 """Kubeconfig files: the cluster and the user that a context names.
 
-Owns reading and merging the files, which cost 0.3 s and 75 MB when kubernetes-asyncio read them: it cannot be imported
-without its 900 modules of models. Never makes a token, and never judges a certificate.
+Owns reading and merging the files. kubernetes-asyncio is not used for this: importing its 900 modules costs 0.3 s and
+75 MB. Never makes a token, and never checks a certificate.
 
 Source: client-go v0.36 tools/clientcmd/loader.go and client_config.go.
 """
@@ -25,19 +25,19 @@ _ENTRIES: Final = {"clusters": "cluster", "contexts": "context", "users": "user"
 
 
 class KubeconfigError(Worded, ValueError):
-    """The files do not say what is asked of them; the text names the field."""
+    """A kubeconfig has no usable value for a field. The message names the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The fields of a cluster, context or user, what errors call it, and where its relative paths start from."""
+    """The fields of a cluster, context or user, its name in errors, and the base directory of its relative paths."""
 
     called: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     directory: Path = Path()
 
     def text(self, name: str) -> str:
-        """The value of a field, empty where there is none. Raises: KubeconfigError."""
+        """The value of a field; empty if it is absent. Raises: KubeconfigError."""
         value = self.fields.get(name)
         return "" if value is None else _text(value, f"{self.called}.{name}")
 
@@ -49,7 +49,7 @@ class Section:
         return value
 
     def mapping(self, name: str) -> Mapping[str, Any]:
-        """What a field holds, empty where there is none. Raises: KubeconfigError."""
+        """The mapping in a field; empty if it is absent. Raises: KubeconfigError."""
         value = self.fields.get(name) or {}
         if not isinstance(value, dict):
             raise KubeconfigError(f"{self.called}.{name} is not a mapping")
@@ -61,7 +61,10 @@ class Section:
         return self.directory / text if text else None
 
     def pem(self, name: str) -> Pem | None:
-        """What the field's `-data` holds, or else the file that the field names. Raises: KubeconfigError."""
+        """The content of the field's `-data` variant, otherwise the file that the field names.
+
+        Raises: KubeconfigError.
+        """
         data = self.text(f"{name}-data")
         if not data:
             path = self.path(name)
@@ -74,7 +77,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a context means."""
+    """The cluster and user of a context."""
 
     context: str
     cluster: Section
@@ -84,7 +87,7 @@ class Chosen:
 def choose(paths: str, context: str | None) -> Chosen:
     """The cluster and user of that context, by default the current one, in files separated as in $KUBECONFIG.
 
-    What stands in several files counts as it stands in the first.
+    If several files define the same entry, the first one counts.
 
     Raises: KubeconfigError.
     """
@@ -106,7 +109,7 @@ def choose(paths: str, context: str | None) -> Chosen:
 
 
 def content_of(file: Path) -> Mapping[str, Any]:
-    """What a kubeconfig says. Raises: KubeconfigError."""
+    """The content of a kubeconfig. Raises: KubeconfigError."""
     return _content(file, "")
 
 

@@ -1,14 +1,14 @@
 """The body of a list, decoded while it arrives.
 
-Owns what has arrived and is not decoded yet. Never waits, and never holds the whole list.
+Owns the bytes that are not decoded yet. Never waits, and never holds the whole list.
 
 The items are cut where one ends and another seems to begin: at `},{"metadata":`, or with `apiVersion` or `kind` first.
 The same bytes can stand inside an item (two `volumeClaimTemplates`), though not inside a string, whose quotes are
-escaped. But what begins where an item begins and is an array once it stands in brackets can only be whole items: a cut
-in a wrong place does not decode, and is made further on.
+escaped. But bytes that start at the start of an item and decode as an array once they are put in brackets must be
+whole items: a cut at a wrong place does not decode, and the next place is tried.
 
 Source: apimachinery v0.36 pkg/runtime/serializer/json/collections.go, how API servers write a list.
-Cost: one search and one decode for each piece of items, whatever their number, and one copy of the bytes.
+Cost: one search and one decode for each piece of items, and one copy of the bytes.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _OPENS, _CLOSES, _COMMA = b"[],"
 
 
 class ListBody(Generic[ObjectT]):
-    """Takes the bytes of one list, cut anywhere, and gives its items.
+    """Decodes one list from chunks of bytes of any size.
 
-    Invariant: the items of all `feed` and of `finish`, in this order, are the list's, however the bytes were cut.
-    A list that is written otherwise than expected is decoded in one piece at the end.
+    Invariant: the items of all `feed` and of `finish`, in this order, are the list's, however the bytes were cut. A
+    list in an unexpected layout is decoded as a whole at the end.
     """
 
     def __init__(self, decoder: ObjectDecoder[ObjectT]) -> None:
@@ -45,7 +45,7 @@ class ListBody(Generic[ObjectT]):
         self._search_from = _PIECE_BYTES
 
     def feed(self, chunk: bytes) -> Iterator[Page[ObjectT]]:
-        """Take more bytes; gives the items they have completed, some at a time, all of them before the next `feed`.
+        """Add bytes and yield the items that are complete, some at a time. Exhaust the iterator before the next `feed`.
 
         Raises: `Malformed` for an item, or a list that cannot be cut, beyond all bounds.
         """
@@ -56,9 +56,9 @@ class ListBody(Generic[ObjectT]):
             raise Malformed(f"more than {_REST_BYTES_MAX} bytes of a list without the end of an item")
 
     def finish(self) -> Page[ObjectT]:
-        """The items that are left, the list's version, and the way on.
+        """The remaining items, the list's version, and the continue token.
 
-        Raises: `Malformed` if what has come is no list, or not all of one.
+        Raises: `Malformed` if the bytes are not a complete list.
         """
         return self._decoder.page(self._head + self._rest)
 
@@ -71,7 +71,7 @@ class ListBody(Generic[ObjectT]):
         return True
 
     def _is_list(self, head: bytes) -> bool:
-        """Whether this is the beginning, up to its items, of a list of what is decoded here."""
+        """Whether this is the beginning, up to its items, of a list of the expected kind."""
         try:
             self._decoder.page(head + b"[]}")
         except Malformed:
@@ -82,14 +82,14 @@ class ListBody(Generic[ObjectT]):
         rest = self._rest
         while found := _BOUNDARY.search(rest, self._search_from):
             comma = found.start() + 1
-            # Decoded where it stands, the comma being its end first and then the beginning of what follows.
+            # Decoded in place: the comma is replaced by the closing bracket, and then by the opening one of the rest.
             rest[comma] = _CLOSES
             try:
                 with memoryview(rest) as view, view[: comma + 1] as array:
                     piece = self._decoder.items(array)
             except Malformed:
                 rest[comma] = _COMMA
-                # Twice as far: what is decoded in vain stays in proportion to what there is.
+                # Doubling the distance keeps the cost of failed decodes proportional to the size.
                 self._search_from = 2 * comma
                 continue
             rest[comma] = _OPENS

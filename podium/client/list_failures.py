@@ -1,6 +1,7 @@
-"""Lists and watches that fail, in the log: kinds that fail alike are one line, repeated ever more seldom.
+"""Logging of failed lists and watches: resources with the same failure share one line, which is repeated less and less
+often.
 
-A server, or a balancer before it, that is in trouble turns down every kind that is watched, again and again.
+A failing server or load balancer rejects every watched resource, again and again.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ _OF_ONE_KIND: Final[dict[type[ApiError], str]] = {
     Forbidden: "not allowed to list and watch: the role needs both verbs on this resource",
     NotFound: "the API server does not serve this resource",
 }
-"""What concerns the resource and no other, in words."""
+"""The messages for errors that concern one resource only."""
 
 
 @dataclass(slots=True)
 class _Alike:
-    """Failures that are told together. Times are on the monotonic clock."""
+    """Failures that are logged together. Times are on the monotonic clock."""
 
     tell_at_s: float
     failed_at_s: float
@@ -36,7 +37,7 @@ class _Alike:
 
 
 class ListFailures:
-    """What is told of the failures of one server's lists and watches."""
+    """Logs the failures of one server's lists and watches."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -47,7 +48,7 @@ class ListFailures:
         values = {"resource": resource, "during": during, "error": str(error), "retry_s": round(retry_s, 3)}
         message = _OF_ONE_KIND.get(type(error), "list or watch failed")
         if isinstance(error, (Unreachable, Unauthorized)):
-            # The session tells that, for everything that asks.
+            # The session logs this once for all requests.
             log.debug(message, **values)
             return
         now_s = self._clock.monotonic()

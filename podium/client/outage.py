@@ -1,6 +1,6 @@
-"""An API server that cannot be reached, or does not know us: told once, then again after longer and longer whiles.
+"""Logging of an API server that is unreachable or rejects the credentials: once, then at growing intervals.
 
-Every kind that is watched, the lease and every write meet the same closed door; one line says it for all of them.
+All watches, the lease and every write fail in the same way; one line is logged for all of them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _REPEATED_AFTER_S_MAX: Final = 300.0
 
 
 class Outage:
-    """What is told of one server.
+    """The outages of one server, for the log.
 
     Attributes:
-        is_on: whether the last thing heard of it was a failure that concerns every request.
+        is_on: whether the last request failed in a way that concerns every request.
     """
 
     def __init__(self, server: str, now_s: Callable[[], float] = time.monotonic) -> None:
@@ -37,7 +37,7 @@ class Outage:
         self._is_told = False
 
     def failed(self, error: ApiError) -> None:
-        """A request has failed so that any other would have."""
+        """A request has failed in a way that concerns every request."""
         now_s = self._now_s()
         if not self.is_on:
             self.is_on, self._began_s = True, now_s
@@ -61,9 +61,9 @@ class Outage:
         self._pause_s = min(self._pause_s * 2, _REPEATED_AFTER_S_MAX)
 
     def over(self) -> None:
-        """A request was answered; to be called only while it is on.
+        """A request was answered. Call it only while `is_on`.
 
-        A server that comes and goes is told of once in the shortest while.
+        A server that flaps is logged at most once per shortest interval.
         """
         now_s = self._now_s()
         if self._is_told:

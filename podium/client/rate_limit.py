@@ -1,6 +1,6 @@
-"""Client-side rate limit.
+"""The client-side rate limit.
 
-Owns the token bucket. Never waits: it says how long to wait, and the dispatcher does.
+Owns the token bucket. Never waits: it returns how long to wait, and the dispatcher waits.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ _DEFAULT_BURST = 10
 
 
 class TokenBucket:
-    """Lets `burst` requests through at once and `qps` per second in the long run.
+    """A token bucket: allows `burst` requests at once and `qps` per second in the long run.
 
     Source: client-go v0.36 rest/config.go and util/flowcontrol/throttle.go.
-    Differs: a caller takes a token when it is there instead of reserving one ahead, so that a binding that comes later
-    can still go before an Event that is waiting.
+    Differs: a caller takes a token when there is one instead of reserving it ahead, so that a later binding can still
+    overtake a waiting Event.
     """
 
     def __init__(self, qps: float, burst: int, clock: Clock) -> None:
@@ -36,11 +36,11 @@ class TokenBucket:
         return cls(qps or _DEFAULT_QPS, burst or _DEFAULT_BURST, clock)
 
     def try_take(self) -> float:
-        """Take a token: 0.0, or, where there is none, the seconds until there will be one."""
+        """Take a token. Returns 0.0, or the seconds until there will be a token."""
         now = self._clock.monotonic()
         tokens = min(self._burst, self._tokens + (now - self._filled_at_s) * self._qps)
         self._filled_at_s = now
-        # The sum of many small refills may end a hair below the whole token it stands for.
+        # Rounding errors of many small refills may leave slightly less than a whole token.
         if tokens >= 1.0 - 1e-9:
             self._tokens = max(0.0, tokens - 1.0)
             return 0.0

@@ -1,17 +1,15 @@
-"""Keeps a store equal to what the API server holds of one resource.
+"""The reflector: keeps a store in sync with the API server for one resource.
 
-Owns listing, watching, and what to do when either fails; which step comes next is the table
-`reflector_states.TRANSITIONS`.
-Never interprets an object, and never holds one: that is the store's.
+Owns listing, watching, and the reaction to failures of both. The table `reflector_states.TRANSITIONS` says which step
+comes next. Never interprets an object, and never stores one.
 
 Source: client-go v0.36 tools/cache/reflector.go.
-Differs: a watch that breaks after a while is taken up again at once, and a version that has expired is listed for at
-once, where client-go waits about a second; but not again and again. A list is one answer that is decoded as it arrives,
-not the first events of a watch, which cost the API server about twice as much; it is always a consistent read (no
-resourceVersion: never "0", nor the last one seen), so the store never goes back in time. HTTP/1.1 has no pings, and a
-balancer that has lost a connection may go on answering keepalives: so a watch on which nothing comes is asked to end
-soon, and its end is the sign of life; one that brings something may last. Silence for longer counts as a dead
-connection, and the watch is resumed on a new one.
+Differs: the first retry after a broken watch or an expired version is immediate, where client-go waits about a second.
+A list is one answer that is decoded as it arrives, not the first events of a watch, which cost the API server about
+twice as much; it is always a consistent read (no resourceVersion: never "0", nor the last one seen), so the store
+never goes back in time. HTTP/1.1 has no pings, and a load balancer that has lost a connection may still answer
+keepalives. So a quiet watch is opened with a short timeout, and its regular end is the sign of life; a watch with
+events may last longer. Silence beyond the timeout counts as a dead connection, and the watch is resumed on a new one.
 """
 
 from __future__ import annotations
@@ -58,24 +56,24 @@ from podium.objects.wire import DELETED, Bookmark, BrokenObject, ObjectDecoder, 
 log = get_logger("client")
 
 _REFUSALS = (BadRequest, Invalid, Malformed, ServerTimeout)
-"""What a request for everything may meet where one for a page does not."""
+"""Errors of a list in one piece that a list in pages may avoid."""
 
 _AT_ONCE_S_MAX: Final = 0.2
 _LONG_WATCH_S: Final = 5.0
 _LISTED_AT_ONCE_EVERY_S: Final = 60.0
 _ITEMS_MAX: Final = 2_000_000
-"""Ten times as many as the largest clusters have of anything."""
+"""Ten times as many objects as the largest clusters have of any resource."""
 
 _UNWATCHABLE = (Malformed, BadRequest, Invalid)
-"""What it makes no sense to watch on after: the version that the server has refused would be refused again."""
+"""Errors after which the watch cannot be resumed: the server would refuse the same version again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectorSettings:
     """Limits and times of a reflector.
 
-    A watch lasts as long as `quiet_watch_s` says after one that has brought nothing. A list may be silent for
-    `list_idle_s`, and for twice as long each time that this was not enough.
+    After a watch without events, the next one lasts `quiet_watch_s`. A list may be silent for `list_idle_s`; the limit
+    doubles each time it is exceeded.
     """
 
     page_items: int = 500
@@ -93,7 +91,7 @@ class ReflectorSettings:
 
 @dataclass(slots=True)
 class ReflectorStatistics:
-    """Counters since the start, and what went wrong last."""
+    """Counters since the start, and the last error."""
 
     lists_total: int = 0
     watches_total: int = 0
@@ -101,13 +99,13 @@ class ReflectorStatistics:
     failures_total: int = 0
     last_error: ApiError | None = None
     is_failing: bool = False
-    """Whether the last thing that was tried has failed, so that what is known may be out of date."""
+    """Whether the last list or watch failed, so that the store may be outdated."""
 
 
 class Reflector(Generic[ObjectT]):
-    """Lists, watches and lists again, for ever.
+    """Lists, watches, and lists again when needed, until cancelled.
 
-    Invariant: the sink sees every change of an object, or its net effect after a list, in the server's order; never an
+    Invariant: the sink gets every change of an object, or its net effect after a list, in the server's order; never an
     older state after a newer one.
     """
 
@@ -161,7 +159,7 @@ class Reflector(Generic[ObjectT]):
 
     @property
     def version(self) -> str:
-        """Up to where the resource's history is known; empty while it is listed because nothing is to be trusted."""
+        """The last known version of the resource; empty during a list from scratch."""
         return self._seen
 
     @property
@@ -184,10 +182,10 @@ class Reflector(Generic[ObjectT]):
             self._close_stream()
 
     def list_again(self, *, from_scratch: bool = False) -> None:
-        """List at once, whatever is under way, and a list that is, anew; one that is being taken in is taken in first.
+        """List at once. A running watch or list is aborted; a list that is being stored is stored first.
 
         Args:
-            from_scratch: what is known is not to be trusted, so nothing is wrong with a list that is older.
+            from_scratch: the store is not trusted, so that a list with an older version is accepted.
         """
         if self.state is not ReflectorState.IDLE:
             self._is_distrusted = True
@@ -214,7 +212,7 @@ class Reflector(Generic[ObjectT]):
     # ------------------------------------------------------------ steps
 
     async def _stream_list(self) -> ReflectorEvent:
-        """List by one request for everything; where that leads nowhere, page by page this time."""
+        """List everything with one request; if that fails, list page by page this time."""
         try:
             with anyio.fail_after(self._settings.list_s_max):
                 items, broken, last = await self._read_list()
@@ -225,7 +223,7 @@ class Reflector(Generic[ObjectT]):
                 self._list_idle_s = min(2.0 * self._list_idle_s, self._settings.list_s_max)
             if self._stream is None:
                 raise
-            # An API server cuts off what takes longer than a minute, and would do so again.
+            # An API server aborts requests that take longer than a minute, and would do so again.
             return self._refuse(str(torn))
         except TimeoutError:
             return self._refuse("the list did not end in time")
@@ -235,7 +233,7 @@ class Reflector(Generic[ObjectT]):
         return await self._take_list(items, broken, last.resource_version)
 
     async def _read_list(self) -> tuple[list[ObjectT], list[BrokenObject], Page[ObjectT]]:
-        """Returns: everything listed, and what stood at the end of it."""
+        """Returns: all objects, all broken objects, and the last page."""
         stream = await self._open_stream("", self._settings.list_s_max, self._list_idle_s)
         items: list[ObjectT] = []
         broken: list[BrokenObject] = []
@@ -285,9 +283,9 @@ class Reflector(Generic[ObjectT]):
                 await self._deliver(lines)
             self._is_quiet = self.statistics.events_total == events_before
         except Silent:
-            # One that should not have ended yet may have had nothing to say.
+            # A watch that should not have ended yet may simply have had no events.
             tell = log.info if was_quiet else log.debug
-            tell("Nothing has come on a watch for too long, resuming it", resource=self.resource.plural)
+            tell("A watch was silent for too long, resuming it", resource=self.resource.plural)
         self._close_stream()
         lasted_s = self._clock.monotonic() - started_at_s
         if lasted_s < self._settings.short_watch_s and self.statistics.events_total == events_before:
@@ -319,11 +317,11 @@ class Reflector(Generic[ObjectT]):
             statistics.events_total += 1
             if turns.is_over():
                 await turns.next()
-        # Only now: a stream that brings nothing but an error must not count as a success.
+        # Only now: a stream that delivers nothing but an error must not count as a success.
         self._backoff.reset()
 
     def _reach(self, version: str) -> None:
-        """Note from where the watch is to be resumed: where the server is, even if it has been further."""
+        """Record the version to resume the watch from: the latest one, even if it is lower than an earlier one."""
         if not version:
             return
         self._resource_version = version
@@ -355,7 +353,7 @@ class Reflector(Generic[ObjectT]):
         return self._stream
 
     def _check_count(self, items: Sequence[ObjectT]) -> None:
-        """Raises: `Malformed` where a list has no end."""
+        """Raises: `Malformed` if a list is too long."""
         if len(items) > _ITEMS_MAX:
             raise Malformed(f"a list of more than {_ITEMS_MAX} objects")
 
@@ -391,7 +389,7 @@ class Reflector(Generic[ObjectT]):
         return ReflectorEvent.LISTED
 
     def _refuse(self, why: str) -> ReflectorEvent:
-        log.debug("no list in one piece, listing pages", resource=self.resource.plural, why=why)
+        log.debug("Cannot list in one piece, listing pages", resource=self.resource.plural, why=why)
         self._close_stream()
         return ReflectorEvent.REFUSED
 
@@ -403,7 +401,7 @@ class Reflector(Generic[ObjectT]):
     # ------------------------------------------------------------ failures
 
     async def _after(self, error: ApiError) -> ReflectorEvent:
-        """Wait as the error asks for; returns what it means."""
+        """Wait as the error requires, and return the event that it stands for."""
         self._close_stream()
         self.statistics.failures_total += 1
         self._is_broken = True
@@ -411,7 +409,7 @@ class Reflector(Generic[ObjectT]):
         self.statistics.is_failing = True
         expired = isinstance(error, Gone) or (isinstance(error, _UNWATCHABLE) and self.state is ReflectorState.WATCHING)
         if expired and self.state is ReflectorState.PAGING:
-            # The pages take longer than the server keeps their version: ask for all at once.
+            # Listing the pages takes longer than the server keeps their version: list in one piece.
             self._page_items = 0
         if isinstance(error, NotFound):
             self._on_absent()

@@ -1,4 +1,4 @@
-"""What a reflector may be at, and what comes next: a table."""
+"""The states of a reflector, and its transition table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from podium.lib.state_table import StateTable
 
 
 class ReflectorState(Enum):
-    """What a reflector is at."""
+    """The state of a reflector."""
 
     IDLE = "idle"
     STREAMING_LIST = "streaming list"
@@ -17,7 +17,7 @@ class ReflectorState(Enum):
 
 
 class ReflectorEvent(Enum):
-    """What has happened to a reflector."""
+    """An event in a reflector's life."""
 
     STARTED = "started"
     LISTED = "listed"

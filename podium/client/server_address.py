@@ -1,6 +1,6 @@
-"""The address of an API server, and the proxy on the way to it.
+"""The address of an API server, and the proxy for it.
 
-Owns which URLs can be used. Never makes a request.
+Owns the validation of URLs. Never makes a request.
 
 Source: client-go v0.36 rest/url_utils.go; golang.org/x/net http/httpproxy.
 """
@@ -18,25 +18,25 @@ from podium.lib.error_words import Worded
 
 
 class AddressError(Worded, ValueError):
-    """A URL or a host's name cannot be used; the text names where it stands."""
+    """A URL or a host name is invalid. The message says where it was given."""
 
 
 class Address(NamedTuple):
-    """A URL without user and password, so that it may be shown, and these two."""
+    """A URL without user and password, so that it can be logged, and these two."""
 
     url: str
     user_info: tuple[str, str] | None = None
 
     @property
     def basic_authorization(self) -> str | None:
-        """The value of a header that shows user and password."""
+        """The value of the basic Authorization header for user and password."""
         if self.user_info is None:
             return None
         return f"Basic {base64.b64encode(':'.join(self.user_info).encode()).decode()}"
 
 
 def base_url(text: str, called: str) -> Address:
-    """What the paths of requests are appended to.
+    """The URL that the paths of requests are appended to.
 
     Raises: `AddressError`.
     """
@@ -45,7 +45,7 @@ def base_url(text: str, called: str) -> Address:
 
 
 def proxy_url(text: str, called: str) -> Address:
-    """A proxy that can be used.
+    """The validated URL of a proxy.
 
     Raises: `AddressError`.
     """
@@ -53,7 +53,7 @@ def proxy_url(text: str, called: str) -> Address:
 
 
 def host_name(text: str, called: str) -> str:
-    """The name that a server's certificate is to be of.
+    """The validated name that the server's certificate must have.
 
     Raises: `AddressError`.
     """
@@ -63,7 +63,7 @@ def host_name(text: str, called: str) -> str:
 
 
 def proxy_from_environment(server: str, environ: Mapping[str, str]) -> Address | None:
-    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for the server; never one for this machine.
+    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for the server; None if the server is on this machine.
 
     Raises: `AddressError`.
     """
@@ -81,13 +81,13 @@ def proxy_from_environment(server: str, environ: Mapping[str, str]) -> Address |
 def _checked(text: str, called: str) -> urllib.parse.SplitResult:
     try:
         url = urllib.parse.urlsplit(text)
-        # The parser takes line breaks out silently.
+        # The parser silently removes line breaks.
         is_one_line = text.isprintable() and " " not in text
         if is_one_line and url.scheme in ("http", "https") and url.port != 0 and _is_host(url.hostname or ""):
             return url
     except ValueError:
         pass
-    # Before an @ may stand a password.
+    # The part before an @ may contain a password.
     raise AddressError(f"{called} is not an http or https URL: {text.rpartition('@')[2]!r}")
 
 

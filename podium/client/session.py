@@ -1,11 +1,10 @@
 """Requests to the API server over HTTP.
 
-Owns who we are to the server and the deadlines, and turns every way a request can fail into an `ApiError`.
-Never interprets an object and never retries, except once after a 401 when the credentials could be renewed, and once
-after a TLS handshake that failed when there were other certificates by then: such a request has certainly done nothing.
+Owns authentication and deadlines, and turns every failure of a request into an `ApiError`. Never interprets an object
+and never retries, except once after a 401 if the credentials could be renewed, and once after a failed TLS handshake if
+the certificates have changed: such a request certainly had no effect.
 
-Requests go over `connections.ConnectionPool`; streams, which are lists and watches, and everything that goes through a
-proxy, over aiohttp.
+Requests use `connections.ConnectionPool`. Streams (lists and watches) and all requests through a proxy use aiohttp.
 """
 
 from __future__ import annotations
@@ -53,22 +52,22 @@ _CONNECTIONS_MAX = 32
 _ANSWER_BYTES_MAX = 1024 * 1024
 _OBJECT_BYTES_MAX = 4 * 1024 * 1024
 LIST_BYTES_MAX = 256 * 1024 * 1024
-"""For a list, or a page of one, that is read in one piece."""
+"""The maximum size of a list, or a page of one, that is read in one piece."""
 _CLOSE_S_MAX = 2.0
-# Pools of two earlier sets of certificates: what is under way on older ones has had its time.
+# Pools of two earlier sets of certificates: requests on older ones have had enough time.
 _RETIRED_MAX = 4
 _DEADLINE_S = 30.0
 _SURELY_ALIVE_S = 10.0
-"""For so long after its last answer a connection is taken to be alive when another one has gone silent."""
+"""How long after its last answer a connection counts as alive when another one has gone silent."""
 
 
 class RequestObserver(Protocol):
-    """Is told of every request; may do nothing that takes time."""
+    """Receives every request. It must return quickly."""
 
     def answered(
         self, method: str, status: int | None, seconds: float, sent_bytes: int, received_bytes: int | None
     ) -> None:
-        """A request was answered, or was not: then status and received bytes are None."""
+        """A request was answered; without an answer, status and received bytes are None."""
 
     def stream_answered(self, status: int | None) -> None:
         """A stream has begun, or was refused, or was not answered."""
@@ -78,8 +77,8 @@ class ApiSession:
     """Connections to one API server: a pool for requests, and one connection for each stream.
 
     Args:
-        may_write: asked right before each write is sent (before it gets its connection, where a proxy is in the way).
-        outage: is told when the server cannot be reached or does not know us, and when it answers again.
+        may_write: called right before each write is sent (through a proxy: before it gets its connection).
+        outage: is informed when the server is unreachable or rejects the credentials, and when it answers again.
 
     Used as an asynchronous context manager, on the loop that makes the requests.
     Cost: about 25 us of CPU for a POST.
@@ -105,7 +104,7 @@ class ApiSession:
             if credentials.ssl is None:
                 self._headers |= shown
             else:
-                # For the proxy alone: it only makes the connection.
+                # Sent to the proxy only, when it opens the connection.
                 self._fixed["proxy_headers"] = shown
         if credentials.server_name is not None:
             self._fixed["server_hostname"] = credentials.server_name
@@ -118,7 +117,7 @@ class ApiSession:
         self._retired: list[ConnectionPool | StreamPool] = []
 
     async def __aenter__(self) -> Self:
-        """Make the pools; nothing is connected yet."""
+        """Create the pools. No connection is made yet."""
         self._open()
         return self
 
@@ -148,15 +147,15 @@ class ApiSession:
         deadline_s: float = _DEADLINE_S,
         answer_bytes_max: int | None = None,
     ) -> bytes:
-        """Make one request and return the body of an answer that accepts it; `client.answers` checks what it holds.
+        """Make one request and return the body of a successful answer; `client.answers` checks its content.
 
         Args:
             path: absolute and percent-encoded, with the query.
-            deadline_s: for everything, waiting for a connection included.
-            answer_bytes_max: by default as much as one object may take, or what the answer to a POST may.
+            deadline_s: for everything, including the wait for a connection.
+            answer_bytes_max: by default the maximum size of one object, or of the answer to a POST.
 
         Raises: an `ApiError`. For a write that broke, `OutcomeUnknown`; for a read, `ConnectionLost`; `Unreachable`
-        if the request certainly was not sent; `HeldBack` for a write that must not be made.
+        if the request certainly was not sent; `HeldBack` for a write that is not allowed.
         """
         if answer_bytes_max is None:
             answer_bytes_max = _ANSWER_BYTES_MAX if method == "POST" else _OBJECT_BYTES_MAX
@@ -169,7 +168,7 @@ class ApiSession:
         return await self._exchange(*sent, await self._authorization())
 
     async def stream(self, path: str, *, deadline_s: float, idle_s_max: float) -> Stream:
-        """GET an answer that goes on; the caller closes it.
+        """GET a streamed answer. The caller closes the stream.
 
         Args:
             deadline_s: for the whole stream.
@@ -187,9 +186,9 @@ class ApiSession:
         return await self._start_stream(path, timeout, await self._authorization())
 
     async def _mend(self, error: Unauthorized | Unreachable, authorization: str | None) -> None:
-        """Get other credentials after a request was refused, or not sent, so that it is worth another try.
+        """Renew the credentials after a 401 or a failed TLS handshake, so that the request can be retried.
 
-        Raises: the error, where there are none.
+        Raises: the error, if there are no other credentials.
         """
         if isinstance(error, Unauthorized):
             is_mended = await self._credentials.renew(authorization)
@@ -288,7 +287,7 @@ class ApiSession:
 
     @contextmanager
     def _sending(self) -> Iterator[StreamPool]:
-        """The pool of streams, for one request, and what becomes of its errors."""
+        """The pool of streams for one request, with its errors translated to `ApiError`."""
         pool = self._streams
         pool.users += 1
         try:
@@ -304,9 +303,9 @@ class ApiSession:
             pool.users -= 1
 
     def _distrust(self, pool: StreamPool) -> None:
-        """A connection has gone silent: use no other again that may have, since a request on it would wait in vain.
+        """A connection has gone silent: drop others that may be dead too, because requests on them would wait in vain.
 
-        A balancer that has lost one connection without saying so may have lost many.
+        A load balancer that silently lost one connection may have lost many.
         """
         self._direct.distrust_idle(asyncio.get_running_loop().time() - _SURELY_ALIVE_S)
         if pool is self._streams:
@@ -317,11 +316,11 @@ class ApiSession:
         return yarl.URL(self._credentials.base_url + path, encoded=True)
 
     async def _authorization(self) -> str | None:
-        """The header that shows who we are; requests go over connections that were made with the current TLS set-up."""
+        """The Authorization header. Also replaces the pools if the TLS set-up has changed."""
         header = await self._credentials.authorization()
         if self._credentials.generation != self._generation:
-            # A client certificate belongs to its connection, and so does the authority that it was verified by. What
-            # is under way ends on the old ones.
+            # A connection keeps its client certificate and the authority that verified it. Requests in progress
+            # # finish on the old connections.
             self._generation = self._credentials.generation
             self._direct.retire()
             self._retired += (self._direct, self._streams)
@@ -332,11 +331,11 @@ class ApiSession:
         return header
 
     def _is_mended(self, error: Unreachable) -> bool:
-        """Whether TLS has failed, and the files of authorities and certificates hold others by now."""
+        """Whether TLS has failed, and the files of authorities and certificates have changed."""
         return isinstance(error.__cause__, ssl.SSLError | aiohttp.ClientSSLError) and self._credentials.look_again()
 
     async def _close_ended(self) -> None:
-        """Close what is used no more, and has nothing under way any more."""
+        """Close retired pools that have no requests in progress."""
         for pool in [each for each in self._retired if not each.is_busy]:
             self._retired.remove(pool)
             await pool.close()

@@ -1,4 +1,4 @@
-"""What a reflector needs of those it delivers to."""
+"""The interfaces that a reflector delivers to."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ SunkT_contra = TypeVar("SunkT_contra", contravariant=True)
 
 
 class Sink(Protocol[SunkT_contra]):
-    """Where a reflector delivers; each call leaves the sink consistent."""
+    """The store that a reflector fills. Each call leaves it consistent."""
 
     def put(self, item: SunkT_contra) -> None:
-        """The object is so now."""
+        """The object was added or modified; this is its state."""
         ...
 
     def drop(self, item: SunkT_contra) -> None:
@@ -22,29 +22,32 @@ class Sink(Protocol[SunkT_contra]):
         ...
 
     def mark_broken(self, broken: BrokenObject, *, deleted: bool) -> None:
-        """The object has changed into something that cannot be understood, or was deleted as such."""
+        """The object was added, modified or deleted, but its state cannot be decoded."""
         ...
 
     def take_early(self, items: Sequence[SunkT_contra]) -> None:
-        """These objects are in a list that goes on. A sink may leave them to `replace`, which comes at its end."""
+        """A part of a list that still arrives.
+
+        A sink may ignore it, because `replace` follows at the end of the list.
+        """
         ...
 
     async def replace(self, items: Sequence[SunkT_contra], broken: Sequence[BrokenObject]) -> str:
-        """These objects, and no others, are there now. Returns: one that is older than it was known, if any."""
+        """Exactly these objects exist. Returns: an object that is older than its known state, if there is one."""
         ...
 
 
 class Doubts(Protocol):
-    """Where a reflector says that history may have gone back; see `client.history`."""
+    """Receives signs that the API server's history may have gone back; see `client.history`."""
 
     def doubt(self) -> None:
-        """An old version was seen."""
+        """A version lower than an earlier one was seen."""
         ...
 
     def resumed(self) -> None:
-        """A watch goes on that was broken."""
+        """A broken watch was resumed."""
         ...
 
     def refute(self, why: str) -> None:
-        """A list is older than what was known."""
+        """A list proves that history has gone back."""
         ...

@@ -1,6 +1,6 @@
-"""Answers over aiohttp: those that go on, which are lists and watches, and all of them where a proxy is in the way.
+"""Answers over aiohttp: streams (lists and watches), and all answers through a proxy.
 
-Owns aiohttp's connections, how long they may be silent, and how much of a body or of a line is read. Knows nothing of
+Owns aiohttp's connections, their limits for silence, and the maximum size of a body or a line. Knows nothing of
 credentials.
 """
 
@@ -29,7 +29,7 @@ BROKEN: Final = (aiohttp.ClientError, TimeoutError, OSError)
 class StreamPool:
     """Connections for streams.
 
-    Attributes: `session`, which makes requests; `users`, how many requests and streams are under way.
+    Attributes: `session` makes requests; `users` is the number of requests and streams in progress.
     """
 
     def __init__(self, tls: ssl.SSLContext | None, headers: dict[str, str]) -> None:
@@ -44,16 +44,16 @@ class StreamPool:
             connector=connector,
             headers=headers,
             cookie_jar=aiohttp.DummyCookieJar(),
-            # Reading netrc and proxy variables would cost each request two thread hops.
+            # Reading netrc and proxy variables would cost two thread hops per request.
             trust_env=False,
             read_bufsize=_READ_BUFFER_BYTES,
-            # Nobody has asked for compression, and a few bytes could stand for gigabytes.
+            # Compression was not requested, and a few compressed bytes could expand to gigabytes.
             auto_decompress=False,
         )
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is under way."""
+        """Whether a request or stream is in progress."""
         return self.users > 0
 
     async def close(self) -> None:
@@ -62,10 +62,10 @@ class StreamPool:
 
 
 class Stream:
-    """The body of an answer that goes on, chunk by chunk."""
+    """The body of a streamed answer, chunk by chunk."""
 
     def __init__(self, response: aiohttp.ClientResponse, pool: StreamPool, on_silent: Callable[[], None]) -> None:
-        """`on_silent` is called when nothing has come for too long."""
+        """`on_silent` is called when no data has arrived for too long."""
         self._response = response
         self._pool: StreamPool | None = pool
         self._on_silent = on_silent
@@ -74,14 +74,14 @@ class Stream:
 
     @property
     def date(self) -> str | None:
-        """The server's time, as its header says it."""
+        """The Date header of the answer: the server's time."""
         return self._response.headers.get("Date")
 
     async def read(self) -> bytes:
-        """What has arrived, at least one byte; empty at the regular end.
+        """The bytes that have arrived, at least one; empty at the regular end.
 
-        Raises: `ConnectionLost` when the connection breaks; `Silent` when nothing has come for the stream's idle limit,
-        or the end has not come by its deadline.
+        Raises: `ConnectionLost` when the connection breaks; `Silent` when no data has arrived for the stream's idle
+        limit, or the stream has not ended by its deadline.
         """
         try:
             return await read_some(self._response)
@@ -92,9 +92,9 @@ class Stream:
             raise ConnectionLost(words(error)) from error
 
     async def read_lines(self) -> list[bytes]:
-        """The lines that have arrived whole, at least one; none at the end. A torn last line is dropped.
+        """The lines that have arrived completely, at least one; empty at the end. An incomplete last line is dropped.
 
-        Raises: as `read`, and `Malformed` for a line beyond all bounds.
+        Raises: as `read`, and `Malformed` for a line that is too long.
         """
         while chunk := await self.read():
             whole, newline, rest = chunk.rpartition(b"\n")
@@ -102,7 +102,7 @@ class Stream:
                 lines = (bytes(self._rest) + whole).split(b"\n")
                 self._rest = bytearray(rest)
                 return lines
-            # What goes on is added to, never copied: a line may come byte by byte.
+            # The rest is extended in place, never copied: a line may arrive byte by byte.
             self._rest += chunk
             if len(self._rest) > _LINE_BYTES_MAX:
                 raise Malformed(f"a line of more than {_LINE_BYTES_MAX} bytes")
@@ -112,7 +112,7 @@ class Stream:
         """Drop the connection; the server notices by itself."""
         connection = self._response.connection
         if connection is not None and connection.transport is not None:
-            # A TLS farewell would wait for the answer of a server that may be gone.
+            # A TLS shutdown would wait for the answer of a server that may be gone.
             connection.transport.abort()
         self._response.close()
         if self._pool is not None:
@@ -121,10 +121,10 @@ class Stream:
 
 
 async def read_some(response: aiohttp.ClientResponse) -> bytes:
-    """What has arrived of a body, at least one byte; empty at its end.
+    """The bytes of a body that have arrived, at least one; empty at its end.
 
-    Raises: an error of aiohttp's when the connection breaks. Where it does so after the end of a chunk has woken the
-    reader, and before the reader has run, aiohttp's own answer is a RuntimeError.
+    Raises: an error of aiohttp when the connection breaks. If it breaks after the end of a chunk has woken the reader
+    and before the reader has run, aiohttp raises a RuntimeError.
     """
     try:
         return await response.content.readany()
@@ -136,7 +136,7 @@ async def read_some(response: aiohttp.ClientResponse) -> bytes:
 
 
 async def read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
-    """The body, or as much as is read of one that refuses. Raises: `ConnectionLost` for a longer one that does not."""
+    """The body, truncated if it is a failure's. Raises: `ConnectionLost` for another body that is too long."""
     refuses = response.status >= 400
     bytes_max = min(bytes_max, ERROR_BYTES_MAX) if refuses else bytes_max
     body = bytearray()

@@ -1,6 +1,6 @@
-"""Where a bearer token comes from, and how it is kept fresh.
+"""The sources of bearer tokens, and how they are renewed.
 
-Owns the three kinds: fixed, in a file that somebody rewrites, made by a loader (exec plugin, OIDC).
+Owns the three kinds: fixed, in a file that the kubelet rewrites, made by a loader (exec plugin, OIDC).
 Never decides when to refresh: `client.credentials` does.
 """
 
@@ -11,11 +11,11 @@ from typing import Any, Protocol
 
 
 class TokenSource(Protocol):
-    """A token, the certificate that may come instead of it, and a way to renew both."""
+    """A token, or a client certificate instead of it, and a way to renew both."""
 
     @property
     def header(self) -> str | None:
-        """The value for the Authorization header."""
+        """The value of the Authorization header; None without a token."""
         ...
 
     @property
@@ -29,14 +29,14 @@ class TokenSource(Protocol):
 
 
 class FixedToken:
-    """A token, or none, for good."""
+    """A token that never changes, or no token."""
 
     def __init__(self, header: str | None) -> None:
         self.header = _checked(header) if header else None
         self.certificate: tuple[str, str] | None = None
 
     async def refresh(self, *, force: bool) -> None:
-        """Nothing can be renewed."""
+        """Do nothing: a fixed token cannot be renewed."""
 
 
 class TokenFile:
@@ -56,7 +56,7 @@ class LoadedToken:
     """A token, or client certificate, from kubernetes-asyncio's loader, which runs the plugin or asks the provider."""
 
     def __init__(self, loader: Any, failure: type[Exception]) -> None:
-        """`failure` is what the loader raises of its own."""
+        """`failure` is the loader's own exception type."""
         self._loader = loader
         self._failure = failure
         self.header: str | None = None
@@ -69,7 +69,7 @@ class LoadedToken:
         return self._loader.cert_file, self._loader.key_file
 
     async def refresh(self, *, force: bool) -> None:
-        """Load again, where expiry is known to be near or a new token is demanded.
+        """Load again if the token is known to expire soon, or if a new token is demanded.
 
         An exec plugin that states no expiry is not run again unless forced, as in client-go.
         """

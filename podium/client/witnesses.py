@@ -1,8 +1,8 @@
-"""Whether the objects of one kind that changed last are as they are known, or have changed as the watch says.
+"""Checks whether the most recently changed objects of one kind are as in the store, or have changed as the watch says.
 
-Owns which objects are asked about: those that had changed last when a watch was resumed, or that have by now. One that
-is as it was proves that nothing of its kind was lost up to then, so the last change is looked at first, and older ones
-only as long as those have changed since. Never changes what is known.
+Owns which objects are checked: the ones that had changed last when a watch was resumed, or the ones that have changed
+last by now. An unchanged object proves that nothing of its kind was lost up to its version. So the last change is
+checked first, and older ones only while the newer ones have changed since. Never changes a store.
 """
 
 from __future__ import annotations
@@ -48,12 +48,15 @@ class Followed(Protocol[ObjectT]):
 
     @property
     def recent(self) -> deque[ObjectT]:
-        """The last states that the watch has brought, of objects that went, too; others may be put in their place."""
+        """The last states that the watch has delivered, including those of deleted objects.
+
+        The caller may replace the content.
+        """
         ...
 
     @property
     def version(self) -> str:
-        """Up to where the history is known; empty while it is listed anew."""
+        """The last known version; empty during a list from scratch."""
         ...
 
 
@@ -70,7 +73,7 @@ class Known(Protocol[ObjectT_co]):
 
 
 class HistoryLostError(Exception):
-    """History has gone back; the text says what shows it."""
+    """History has gone back. The message says what proves it."""
 
 
 class _Object(Struct):
@@ -78,7 +81,7 @@ class _Object(Struct):
 
 
 class Witnesses(Generic[ObjectT]):
-    """The objects of one kind that can tell whether history goes on."""
+    """The objects of one kind whose versions show whether history has gone back."""
 
     def __init__(
         self, session: Requester, resource: ResourceType[ObjectT], followed: Followed[ObjectT], known: Known[ObjectT]
@@ -93,27 +96,27 @@ class Witnesses(Generic[ObjectT]):
 
     @property
     def is_listed(self) -> bool:
-        """Whether there is something to compare with: no list is under way."""
+        """Whether the store can be compared: no list from scratch is in progress."""
         return bool(self._followed.version)
 
     def suspect(self) -> None:
-        """A watch that was broken goes on, perhaps on another history."""
-        # Asked about is what was known before: what comes now is as the API server has it, whatever happened. History
-        # may have gone back at each of several resumptions, and what came in between proves nothing about the first.
-        # All watches break at once: where nothing has changed since, one resumption stands for the other.
+        """A broken watch was resumed, perhaps on another history: remember which objects to check."""
+        # Objects known before the resumption are checked: later states come from the API server's present history.
+        # # History may have gone back at each of several resumptions, and states between them prove nothing about the
+        # # first. All watches break at once, so without changes in between one resumption stands for all of them.
         latest = self._latest()
         if not self._suspects or not _is_same(self._suspects[-1], latest):
             self._suspects.append(latest)
 
     def trust(self) -> None:
-        """Everything is listed again: what was known before is not to be asked about."""
+        """Everything is listed again: forget the objects to check."""
         self._suspects.clear()
 
     async def ask(self) -> bool:
-        """Whether it is certain that nothing was lost.
+        """Check the objects. Returns whether it is certain that nothing was lost.
 
         Raises:
-            HistoryLostError: something was.
+            HistoryLostError: something was lost.
             ApiError: the API server cannot answer now.
         """
         suspects = tuple(self._suspects)
@@ -123,7 +126,7 @@ class Witnesses(Generic[ObjectT]):
         return is_certain
 
     async def _goes_on(self, suspects: Iterable[Sequence[ObjectT]]) -> bool:
-        """Args: suspects: what was known at each resumption, the last change first."""
+        """Args: suspects: the objects known at each resumption, the last change first."""
         seen, changed = self._followed.version, list[tuple[ObjectT, str]]()
         for witnesses in suspects:
             for item in witnesses:
@@ -141,9 +144,9 @@ class Witnesses(Generic[ObjectT]):
         return await self._is_told(changed)
 
     def _latest(self) -> Sequence[ObjectT]:
-        """The objects that have changed or gone last, the last one first.
+        """The objects that were changed or deleted last, the latest first.
 
-        Cost: a look at every object where none of the last changes is of one that is there.
+        Cost: one pass over all objects if none of the last changes is the last state of its object.
         """
         recent = self._followed.recent
         current = [item for item in recent if self._is_last_state(item)]
@@ -155,12 +158,12 @@ class Witnesses(Generic[ObjectT]):
         return current[::-1]
 
     def _is_last_state(self, item: ObjectT) -> bool:
-        """Whether this is how the object is, or how it was when it went."""
+        """Whether this is the current state of the object, or its last state before deletion."""
         known = self._known.get(item.key)
         return known is item or known is None or known.metadata.uid != item.metadata.uid
 
     async def _version_of(self, item: ObjectT) -> str:
-        """The version of the very object by now; empty where it is gone.
+        """The current version of the object with the same uid; empty if it is gone.
 
         Raises: an `ApiError`, also for an answer that is not about the object.
         """
@@ -176,7 +179,7 @@ class Witnesses(Generic[ObjectT]):
         return now.resource_version if now.uid == meta.uid else ""
 
     async def _is_told(self, changed: list[tuple[ObjectT, str]]) -> bool:
-        """Whether the watch tells of these changes. One that is behind, and goes on, is waited for longer."""
+        """Whether the watch delivers these changes. A watch that is behind but makes progress gets more time."""
         version, since_s, waited_s = self._followed.version, 0.0, 0.0
         while untold := [item for item, now in changed if not self._knows(item, now)]:
             if version != self._followed.version:

@@ -1,7 +1,8 @@
-"""Lanes: the writes of one kind in one namespace, which wait for each other and for nobody else.
+"""Lanes: the writes of one kind in one namespace, which wait for each other but not for other lanes.
 
-Owns what is known of a lane: what is in flight, what waits, how fast the API server answers, and whether it refuses.
-Never reads a clock and never waits: the dispatcher does.
+Owns the state of a lane: writes in flight, waiting writes, how fast the API server answers, and whether it refuses.
+Never
+reads a clock and never waits: the dispatcher does.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from itertools import count
 from typing import Final
 
 SLOW_S: Final = 0.5
-"""An answer that takes longer is slow; so is a lane with writes in flight and no answer for so long."""
+"""An answer that takes longer is slow. A lane with writes in flight and no answer for this long is slow, too."""
 SLOW_WAITING_MAX: Final = 1000
-"""So many may wait for slow answers while decisions on others go on."""
+"""How many writes may wait for slow answers before they count as a backlog, which pauses scheduling."""
 _FIRST_GAP_S: Final = 1.0
 _EARLY_S: Final = 0.001
-"""A timer may go off so much too early."""
+"""How much too early a timer may fire."""
 
 _Waiter = asyncio.Future[None]
 
@@ -26,7 +27,7 @@ class Lane:
     """The writes of one kind in one namespace.
 
     Attributes:
-        limit: how many may be in flight: 1 after a refusal until a write gets through, 0 while refusals are waited out.
+        limit: how many may be in flight: 1 after a refusal until a write succeeds, 0 during the wait after a refusal.
         refused: the paths of writes that were refused since the last other answer.
         waiting: a heap of the writes that wait; `add` and `pop` know its order.
         was_slow: whether the last answer was slow.
@@ -60,7 +61,7 @@ class Lane:
     # ------------------------------------------------------------ what waits
 
     def add(self, waiter: _Waiter, urgency: int) -> None:
-        """Queue a write; the most urgent goes first, then the first that came."""
+        """Queue a write. The most urgent goes first, then the oldest."""
         heappush(self.waiting, (-urgency, next(self._numbers), waiter))
 
     def pop(self) -> _Waiter:
@@ -72,7 +73,7 @@ class Lane:
         return not self.waiting[0][2].done()
 
     def remove(self, waiter: _Waiter) -> bool:
-        """Take a write out that waits no longer; False where it was not there."""
+        """Remove a write that waits no longer; return whether it was there."""
         before = len(self.waiting)
         self.waiting = [entry for entry in self.waiting if entry[2] is not waiter]
         heapify(self.waiting)
@@ -81,7 +82,7 @@ class Lane:
     # ------------------------------------------------------------ what is known of the answers
 
     def is_slow(self, now_s: float) -> bool:
-        """Whether its writes wait for slow answers or for a refusal to end, not for a busy client or server."""
+        """Whether its writes wait for slow answers or after a refusal, rather than for a free slot."""
         if self.was_slow or self.limit < self._limit_max:
             return True
         return self.in_flight > 0 and now_s - self.progress_s >= SLOW_S
@@ -89,10 +90,10 @@ class Lane:
     def refuse(self, path: str, retry_after_s: float, now_s: float) -> float:
         """A write was refused with 429.
 
-        One refusal may be about that one object: the next write of the lane tries, by itself. Each refusal of another
-        object makes the gap before the next try longer, up to what the server asks for.
+        One refusal may concern that one object only, so the next write of the lane is tried alone. Each refusal of
+        another object makes the pause before the next try longer, up to the server's Retry-After.
 
-        Returns: for how long nothing may go.
+        Returns: for how long no write of the lane may be sent.
         """
         is_new = path not in self.refused
         self.refused.add(path)
@@ -104,12 +105,12 @@ class Lane:
         return gap_s
 
     def probe(self, now_s: float) -> None:
-        """Let one write try, if the longest gap is over."""
+        """Allow one write as a probe, if the pause is over."""
         if self.refused and now_s >= self._closed_until_s - _EARLY_S:
             self.limit = 1
 
     def accept(self) -> None:
-        """A write was answered by something else than a refusal."""
+        """A write was answered with something other than a refusal."""
         self.refused.clear()
         self.limit = self._limit_max
         self._closed_until_s = 0.0

@@ -1,7 +1,7 @@
 """The cluster as the scheduler sees it: the live cache, and the columnar snapshot that decisions are made on.
 
-Owns which pods count on which node (assume, confirm, forget), the columns and indexes over nodes, node order, forks.
-Never knows plugins, never does I/O, never reads a clock.
+Owns which pods count on which node (assume, confirm, forget), columns and indexes over nodes, the node order, and
+forks. Never knows plugins, never does I/O, never reads a clock.
 """
 
 from podium.cluster.cache import Cache

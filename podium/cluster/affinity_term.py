@@ -14,9 +14,9 @@ from podium.objects.selectors import NOTHING, Selector, compile_selector
 
 @dataclass(frozen=True, slots=True)
 class AffinityTerm:
-    """Other pods, by namespace and labels, and the topology to be near them or far from them in.
+    """Selects other pods by namespace and labels, and names the topology in which to be near them or away from them.
 
-    Namespaces are those named, and those whose labels `namespace_selector` matches.
+    The namespaces are the named ones and those whose labels `namespace_selector` matches.
     """
 
     topology_key: str
@@ -26,7 +26,7 @@ class AffinityTerm:
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Work the hash out once: every attempt looks terms up."""
+        """Compute the hash once, because every attempt looks terms up."""
         content = self.topology_key, self.selector, self.namespaces, self.namespace_selector
         object.__setattr__(self, "_hash", hash(content))
 
@@ -34,14 +34,14 @@ class AffinityTerm:
         return self._hash
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
-        """Whether it means a pod with these labels in the namespace, which has labels of its own."""
+        """Whether the term selects a pod with these labels in a namespace with those labels."""
         if namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
             return False
         return self.selector.matches(labels)
 
 
 def compile_term(term: PodAffinityTerm, namespace: str) -> AffinityTerm:
-    """The term of a pod in that namespace.
+    """Compile the term of a pod in that namespace.
 
     Raises:
         FieldError: one of its selectors is invalid.

@@ -19,9 +19,9 @@ from podium.objects.pod_limits import excess_of_pod_affinity
 
 
 class TermKind(enum.Enum):
-    """What a pod wants of the pods that its term means."""
+    """The kind of a term: required or preferred, affinity or anti-affinity."""
 
-    __hash__ = object.__hash__  # members are single, and an enum's own hash is a call of Python code
+    __hash__ = object.__hash__  # members are singletons, and an enum's own hash runs Python code
 
     REQUIRED_AFFINITY = "requiredAffinityTerms"
     REQUIRED_ANTI_AFFINITY = "requiredAntiAffinityTerms"
@@ -39,10 +39,10 @@ class CarriedTerm(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodTerms:
-    """All terms of a pod. A kind of which one term is invalid is empty; `errors` says why.
+    """All terms of a pod. A kind with an invalid term is empty; `errors` says why.
 
-    `carried` are those that others have to heed while the pod runs: of required anti-affinity every valid one.
-    `unheeded` says why others cannot heed all of the pod's required anti-affinity.
+    `carried` are those that other pods must respect while the pod runs. It has every valid term of required
+    anti-affinity. `unheeded` says why not all of the pod's required anti-affinity can be enforced against other pods.
     """
 
     required_affinity: tuple[AffinityTerm, ...] = ()
@@ -76,7 +76,7 @@ def pod_terms(pod: Pod) -> PodTerms:
 
 @once_per_spec
 def _terms_by_namespace(spec: PodSpec) -> dict[str, PodTerms]:
-    """To be filled as namespaces come: a term without namespaces means its pod's own."""
+    """The terms by namespace, filled on demand: a term without namespaces selects pods in its pod's namespace."""
     del spec
     return {}
 
@@ -113,7 +113,7 @@ def _compile(affinity: PodAffinity | None, anti_affinity: PodAffinity | None, na
 
 
 def _crowded(anti_affinity: PodAffinity | None, namespace: str, too_much: str) -> PodTerms:
-    """Of a pod with too many terms, those that others must heed; the rest only make a difference to scores."""
+    """The terms that other pods must respect, of a pod with too many terms; the others only affect scores."""
     groups, unheeded = grouped_terms(() if anti_affinity is None else anti_affinity.required, namespace)
     return PodTerms(required_anti_affinity=groups, carried=_minding(groups), errors=(too_much,), unheeded=unheeded)
 

@@ -1,11 +1,11 @@
-"""The live cache: which pods count on which node, and the log of changes that brings the snapshot up to date.
+"""The live cache: which pods count on which node, and the changes to apply to the snapshot.
 
-Owns the states of a pod in the cache (assumed, added) and the pods of nodes that are not there (yet, or any more).
+Owns the states of a pod in the cache (assumed, added) and the pods of nodes that do not exist (yet, or any more).
 
 Source: kubernetes pkg/scheduler/backend/cache/cache.go, v1.36.2.
-Differs: a bound pod that reappears on another node is moved and logged, where upstream ends the process: a scheduler
-that dies of a neighbour's mistake helps nobody. An object that cannot be read in full is reported once and counts as
-far as it can be read, and its node takes no new pods; upstream counts what it can read and goes on.
+Differs: a bound pod that reappears on another node is moved and logged, where upstream ends the process. An object that
+cannot be parsed in full is reported once and counts as far as it can be parsed, and its node takes no new pods;
+upstream counts what it can parse and keeps placing pods there.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from podium.objects.unreadable import UnreadablePod, unread_field
 log = get_logger("cache")
 
 CHANGES_WAITING_MAX: Final = 1_000
-"""How many changes wait for the next snapshot: 25 ms of work at most. A standby, or a cluster without pending pods,
-never asks for one."""
+"""How many changes may wait for the next snapshot: at most 25 ms of work. The limit matters for a standby and for a
+cluster without pending pods, which never take a snapshot."""
 
 ReportBroken: TypeAlias = Callable[[Node | Pod, FieldError], None]
-"""Told of each object that cannot be read in full, once per object and fault."""
+"""Called for each object that cannot be parsed in full, once per object and fault."""
 
 
 class _CachedPod(NamedTuple):
@@ -42,11 +42,11 @@ class _CachedPod(NamedTuple):
     pod: Pod
     pod_usage: PodUsage
     unread: str
-    """What of the pod cannot be read, so that its node is closed; empty where all that counts can."""
+    """Which field of the pod cannot be parsed, so that its node is closed; empty if everything that matters can be."""
 
 
 class NodeDump(NamedTuple):
-    """What the cache knows of one node. Units: as counted by the quantities, cpu in milli."""
+    """The cache's view of one node, for the debug dump. Units: those of the quantities, cpu in milli."""
 
     is_deleted: bool
     requested: Mapping[str, int]
@@ -55,10 +55,10 @@ class NodeDump(NamedTuple):
 
 
 class Cache:
-    """Pods by UID and nodes by name, as the API server and the scheduler's own decisions have them.
+    """Pods by UID and nodes by name, from the informers and from the scheduler's own decisions.
 
     Args:
-        pod_usage_of: what a pod takes up on its node; raises FieldError where that cannot be read.
+        pod_usage_of: the usage that a pod adds to its node; raises FieldError if it cannot be parsed.
 
     Invariant: every pod that is assumed or added counts on exactly one node name, whether or not that node exists.
     """
@@ -80,9 +80,10 @@ class Cache:
         self._is_held = False
 
     def fork(self) -> Cache:
-        """A cache that begins as this one is now, and goes its own way; changes of this one do not reach it.
+        """A copy of this cache. Later changes of this one do not reach it.
 
-        Invariant: this one must change no more where the fork's nodes are read: it shares their columns.
+        Invariant: nodes of this cache must not change while the fork's nodes are read, because both share their
+        columns.
         Cost: a copy of every table, 10 ms at 5,000 nodes and 50,000 pods.
         """
         twin = object.__new__(Cache)
@@ -97,10 +98,10 @@ class Cache:
     # ------------------------------------------------------------ nodes
 
     def put_node(self, node: Node) -> bool:
-        """Add the node or bring it up to date; pods that were already known to be on it count from now on.
+        """Add or update the node. Pods that were already known to be on it count from now on.
 
         Returns:
-            Whether it can be read: where its allocatable resources cannot, it is closed to new pods.
+            Whether the node can be parsed. If its allocatable resources cannot be, it is closed to new pods.
 
         Cost: 1 us for a heartbeat, which changes nothing here.
         """
@@ -109,7 +110,7 @@ class Cache:
         if known is not None and error is None and type(known) is type(node) and _is_same_node(known, node):
             return not self._closed.has(name, ITSELF)
         if error is not None and known is not None:
-            # The pods on it stay in its zone, though its labels may be among what cannot be read.
+            # Keep the known labels, so that its pods stay in its zone even if the new labels cannot be parsed.
             labels = {**known.metadata.labels, **node.metadata.labels}
             node = replace(node, metadata=replace(node.metadata, labels=labels))
         try:
@@ -130,7 +131,7 @@ class Cache:
         return error is None
 
     def remove_node(self, name: str) -> None:
-        """Forget the node; pods on it stay known until they are removed themselves."""
+        """Remove the node. Its pods stay known until they are removed themselves."""
         self._reported.pop(name, None)
         if self._nodes.pop(name, None) is not None:
             del self._offers[name]
@@ -138,7 +139,7 @@ class Cache:
         self._note_unread(name, ITSELF, "")
 
     def take_opened(self) -> Sequence[Node]:
-        """The nodes that were closed because of pods, and take new ones again since this was last asked."""
+        """The nodes that were closed because of a pod and have been opened again since the last call."""
         if not self._opened:
             return ()
         opened, self._opened = self._opened, []
@@ -147,23 +148,23 @@ class Cache:
     # ------------------------------------------------------------ pods
 
     def assume_pod(self, pod: Pod, node_name: str) -> None:
-        """Count the pod on the node before the API server says so.
+        """Count the pod on the node before the watch confirms its binding.
 
         Raises:
-            CacheError: it counts on a node already.
+            CacheError: the pod counts on a node already.
         """
         next_state(self.state_of(pod.uid), PodEvent.ASSUME, pod)
         self._insert(PodState.ASSUMED, pod.on_node(node_name))
         self._assumed.add(pod.uid)
 
     def forget_pod(self, pod: Pod) -> bool:
-        """Take an assumption back.
+        """Forget an assumed pod.
 
         Returns:
             Whether the pod was assumed until now.
 
         Raises:
-            CacheError: the API server has confirmed it meanwhile.
+            CacheError: the watch has confirmed the pod meanwhile.
         """
         next_state(self.state_of(pod.uid), PodEvent.FORGET, pod)
         if pod.uid not in self._assumed:
@@ -172,10 +173,10 @@ class Cache:
         return True
 
     def add_pod(self, pod: Pod) -> None:
-        """Count a bound pod; confirms it where it was assumed.
+        """Count a bound pod; confirms it if it was assumed.
 
         Raises:
-            CacheError: it was added before.
+            CacheError: the pod was added before.
         """
         state = next_state(self.state_of(pod.uid), PodEvent.ADD, pod)
         cached = self._pods.get(pod.uid)
@@ -186,10 +187,10 @@ class Cache:
         self._replace(cached, pod, state)
 
     def update_pod(self, pod: Pod) -> None:
-        """Bring a bound pod up to date.
+        """Update a bound pod.
 
         Raises:
-            CacheError: it is not added, or only assumed.
+            CacheError: the pod is not added, or only assumed.
         """
         state = next_state(self.state_of(pod.uid), PodEvent.UPDATE, pod)
         self._replace(self._pods[pod.uid], pod, state)
@@ -198,34 +199,34 @@ class Cache:
         """Stop counting a pod.
 
         Raises:
-            CacheError: it is not known.
+            CacheError: the pod is not known.
         """
         next_state(self.state_of(pod.uid), PodEvent.REMOVE, pod)
         self._delete(pod.uid)
 
     def put_pod(self, pod: Pod) -> None:
-        """Count a bound pod, or bring it up to date."""
+        """Add or update a bound pod."""
         if self.state_of(pod.uid) is PodState.ADDED:
             self.update_pod(pod)
         else:
             self.add_pod(pod)
 
     def drop_pod(self, pod: Pod) -> None:
-        """Stop counting a bound pod, if it counts; an assumption is left to who has made it."""
+        """Stop counting a bound pod, if it counts. An assumed pod is left to the binding cycle that assumed it."""
         if self.state_of(pod.uid) is PodState.ADDED:
             self.remove_pod(pod)
 
     def state_of(self, uid: str) -> PodState:
-        """Where the pod stands."""
+        """The pod's state in the cache."""
         cached = self._pods.get(uid)
         return cached.state if cached is not None else PodState.UNKNOWN
 
     def is_assumed(self, uid: str) -> bool:
-        """Whether the pod counts on a node that the API server has not confirmed."""
+        """Whether the pod is assumed: it counts on a node, but the watch has not confirmed that."""
         return uid in self._assumed
 
     def pod(self, uid: str) -> Pod | None:
-        """The pod as it counts here, with its node's name."""
+        """The pod as the cache has it, with its node's name; None if it does not count."""
         cached = self._pods.get(uid)
         return cached.pod if cached is not None else None
 
@@ -234,7 +235,7 @@ class Cache:
         return [cached.pod for cached in self._on_node.get(node_name, {}).values()]
 
     def dump_node(self, node_name: str) -> NodeDump:
-        """What is known of the node, whether or not it exists. Cost: a look at each of its pods."""
+        """The cache's view of the node, whether or not it exists. Cost: one step for each of its pods."""
         on_node = self._on_node.get(node_name, {}).values()
         requested: Counter[str] = Counter()
         for cached in on_node:
@@ -244,13 +245,13 @@ class Cache:
         return NodeDump(offer is None, requested, {} if offer is None else offer[0], pods)
 
     def is_overfull_for(self, pod: Pod, *, with_assumed: bool = False) -> bool:
-        """Whether the pods on the pod's node, it among them, ask for too much of something that the pod asks for.
+        """Whether the pod's node is overcommitted in a resource that the pod requests.
 
         Args:
             pod: assumed or added.
-            with_assumed: whether pods count that the API server has not confirmed.
+            with_assumed: whether assumed pods count too.
 
-        Cost: a look at each pod of the node.
+        Cost: one step for each pod of the node.
         """
         cached = self._pods.get(pod.uid)
         offer = self._offers.get(cached.pod.node_name) if cached is not None else None
@@ -269,10 +270,10 @@ class Cache:
     # ------------------------------------------------------------ the whole
 
     def snapshot(self) -> Snapshot:
-        """The snapshot, brought up to date. Always the same object: valid until the next call.
+        """The snapshot with all changes applied. Always the same object, valid until the next call.
 
-        It is brought up to date unasked after `CHANGES_WAITING_MAX` changes; across a wait it stays as it is only while
-        it is `held`.
+        Changes are also applied without a call once `CHANGES_WAITING_MAX` are waiting; across an await the snapshot
+        stays unchanged only while it is `held`.
 
         Cost: proportional to what changed since the last call.
         """
@@ -286,8 +287,11 @@ class Cache:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Leave the snapshot as it is until the block ends: an attempt waits for others. Changes wait in the log."""
-        assert not self._is_held, "one attempt at a time"
+        """Keep the snapshot unchanged until the block ends, for an attempt that awaits extenders.
+
+        Changes wait in the log.
+        """
+        assert not self._is_held, "only one attempt may hold the snapshot"
         self._is_held = True
         try:
             yield
@@ -296,7 +300,7 @@ class Cache:
 
     @property
     def changes(self) -> int:
-        """How often what the snapshot shows has changed so far."""
+        """The number of changes to the cluster so far."""
         return self._changes
 
     def statistics(self) -> dict[str, int]:
@@ -304,20 +308,20 @@ class Cache:
         return {"nodes": len(self._nodes), "pods": len(self._pods), "assumed_pods": len(self._assumed)}
 
     def node_names(self) -> Iterable[str]:
-        """The nodes that can be scheduled on."""
+        """The nodes that exist."""
         return self._nodes.keys()
 
     def known_node_names(self) -> Sequence[str]:
-        """The nodes that exist, and those that pods still count on."""
+        """The nodes that exist, and those that still have pods counted on them."""
         return [*self._nodes, *(name for name, pods in self._on_node.items() if pods and name not in self._nodes)]
 
     # ------------------------------------------------------------ inside
 
     def _read(self, pod: Pod) -> tuple[PodUsage, str]:
-        """What the pod takes up, and what of that cannot be read."""
+        """The pod's usage, and which part of the pod cannot be parsed."""
         try:
             taken = self._pod_usage_of(pod)
-            # Looked at here, since an attempt comes by: of most pods there is no need to ask.
+            # Checked here to save a call: most pods have no affinity.
             affinity = pod.spec.affinity
             minds_others = affinity is not None and affinity.pod_anti_affinity is not None
             unread = unread_part(pod) if minds_others or pod.__class__ is UnreadablePod else None
@@ -329,7 +333,7 @@ class Cache:
         return taken, brief("a pod there", unread)
 
     def _note_unread(self, node_name: str, giver: str, why: str) -> None:
-        """Close the node for this reason, or no longer because of that giver."""
+        """Record this reason for closing the node, or drop the giver's reason if `why` is empty."""
         if not self._closed.note(node_name, giver, why) or (node := self._nodes.get(node_name)) is None:
             return
         self._log_closed(node_name)
@@ -375,7 +379,7 @@ class Cache:
     def _replace(self, cached: _CachedPod, pod: Pod, state: PodState) -> None:
         before = cached.pod.node_name
         if before != pod.node_name:
-            log.warning("Pod is on another node than it was", pod=pod.key, node=pod.node_name, before=before)
+            log.warning("Pod has moved to another node", pod=pod.key, node=pod.node_name, before=before)
             self._delete(pod.uid)
             self._insert(state, pod)
             return
@@ -397,7 +401,7 @@ class Cache:
 
 
 def _is_same_node(known: Node, node: Node) -> bool:
-    """Whether the two differ in their versions alone, as by a heartbeat."""
+    """Whether the two states differ in their resource versions only, as after a heartbeat."""
     before, after = known.metadata, node.metadata
     return (
         known.status == node.status

@@ -1,6 +1,6 @@
-"""Which nodes take no new pods, since something there cannot be read in full.
+"""Closed nodes: nodes that take no new pods, because the node or a pod on it cannot be parsed in full.
 
-Owns the reasons. A node stays closed until the last of them is gone; the oldest is shown.
+Owns the reasons. A node stays closed until its last reason is gone; the oldest reason is shown.
 """
 
 from __future__ import annotations
@@ -10,35 +10,35 @@ from typing import Final
 from podium.objects.errors import FieldError
 
 ITSELF: Final = ""
-"""Stands for the node among the uids of its pods."""
+"""The giver of a reason that lies in the node itself; other givers are pod uids."""
 
 
 class ClosedNodes:
-    """Reasons by node, and by what gives the reason: `ITSELF`, or the uid of a pod."""
+    """Reasons by node and by giver: `ITSELF`, or the uid of a pod."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, dict[str, str]] = {}
 
     def copy(self) -> ClosedNodes:
-        """The same reasons, to go their own way."""
+        """An independent copy."""
         twin = ClosedNodes()
         twin._reasons = {name: dict(reasons) for name, reasons in self._reasons.items()}
         return twin
 
     def why(self, node_name: str) -> str:
-        """Why the node is closed; empty for one that is open."""
+        """Why the node is closed; empty if it is open."""
         reasons = self._reasons.get(node_name)
         return next(iter(reasons.values())) if reasons else ""
 
     def has(self, node_name: str, giver: str) -> bool:
-        """Whether this is one of those because of which the node is closed."""
+        """Whether this giver is a reason for the node being closed."""
         return giver in self._reasons.get(node_name, ())
 
     def note(self, node_name: str, giver: str, why: str) -> bool:
-        """Close the node for this reason, or with an empty one, no longer because of this giver.
+        """Record the giver's reason for closing the node; an empty reason drops it.
 
         Returns:
-            Whether the reason that is shown has changed.
+            Whether the shown reason has changed.
         """
         before = self.why(node_name)
         reasons = self._reasons.setdefault(node_name, {})
@@ -52,5 +52,8 @@ class ClosedNodes:
 
 
 def brief(what: str, error: FieldError) -> str:
-    """A reason for the Events of pods in any namespace: the field, but not whose it is, which the log says."""
+    """A reason for the Events of pods in any namespace.
+
+    It names the field but not the object, which only the log may name.
+    """
     return f"{what} has a field that cannot be read, {error.path:.200}: {error.detail:.100}"

@@ -1,7 +1,7 @@
-"""Required anti-affinity terms of a running pod that has very many of them, or invalid ones: all others are heeded.
+"""Required anti-affinity of a running pod with very many terms, or with invalid ones: all valid terms are enforced.
 
-Terms of one topology key become one term, which means a pod that any of them means. What it costs to hold an incoming
-pod against it does not grow with the terms that ask for labels that the pod has not.
+Terms of one topology key become one term, which selects a pod that any of them selects. The cost of matching an
+incoming pod does not grow with the number of terms that require labels which the pod does not have.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class _Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnyOf(AffinityTerm):
-    """Means a pod that any of its members means; equal only to itself.
+    """Selects a pod that any of its members selects. Equal only to itself.
 
-    Members are found by a label that they ask for; those that ask for no particular one are all looked at.
+    Members are indexed by a label that they require; those that require no particular label are always checked.
     """
 
     members: dict[_Pair, list[_Member]] = field(default_factory=dict, repr=False)
@@ -51,7 +51,7 @@ class AnyOf(AffinityTerm):
         return id(self)
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
-        """Whether one of the members means a pod with these labels in the namespace, which has labels of its own."""
+        """Whether one of the members selects a pod with these labels in a namespace with those labels."""
         return any(
             member.matches(namespace, labels, namespace_labels)
             for pair in (None, *labels.items())
@@ -62,7 +62,7 @@ class AnyOf(AffinityTerm):
 def grouped_terms(
     terms: Iterable[PodAffinityTerm], namespace: str
 ) -> tuple[tuple[AffinityTerm, ...], FieldError | None]:
-    """The terms of a pod in that namespace by topology key, and why some of them are left out."""
+    """The pod's terms in that namespace, grouped by topology key, and why some of them are left out."""
     groups: dict[str, AnyOf] = {}
     unheeded: FieldError | None = None
     own = frozenset((namespace,))
@@ -87,7 +87,7 @@ def _new_group(groups: dict[str, AnyOf], topology_key: str) -> AnyOf:
 
 
 def _plain(term: PodAffinityTerm, own: frozenset[str]) -> tuple[_Pair, _Member] | None:
-    """The member for a term that asks for nothing but one label: who finds it by that label need not ask again."""
+    """The member for a term that requires one label only: if it is found by that label, no other check is needed."""
     selector = term.label_selector
     if selector is None or selector.match_expressions or len(selector.match_labels) != 1:
         return None
@@ -105,7 +105,7 @@ def _compiled(term: PodAffinityTerm, own: frozenset[str]) -> tuple[_Pair, _Membe
 
 
 def _pair(selector: Selector) -> _Pair:
-    """A label without which no pod is meant; None where there is none, or a choice."""
+    """A label that every selected pod must have; None if there is none, or a choice of several."""
     for requirement in selector.requirements:
         if requirement.operator is Operator.IN and len(requirement.values) == 1:
             (value,) = requirement.values

@@ -1,7 +1,7 @@
-"""Which affinity terms the pods on each row carry, kept up to date as pods come and go.
+"""The affinity terms of existing pods by row, updated as pods are added and removed.
 
-Owns the other direction of pod affinity: what running pods want of a newcomer. A newcomer is held against each distinct
-term once, not against each pod, and only against terms that its namespace and labels can satisfy at all.
+Owns the other direction of pod affinity: the terms of existing pods that apply to an incoming pod. Each distinct term
+is matched once, not once per pod, and only if the incoming pod's namespace and labels can satisfy it at all.
 """
 
 from __future__ import annotations
@@ -22,48 +22,48 @@ from podium.objects.core import Pod
 from podium.objects.selectors import Operator
 
 COLUMNS_MAX: Final = 512
-"""For how many terms the counts are kept as a column too; the one not asked for the longest goes first."""
+"""For how many terms the counts are also kept as a column. The least recently used one is dropped first."""
 
 CHANGES_KEPT: Final = 256
-"""For how many changes a fork can reckon back. Forks do not live long, and each change keeps alive what was worked out
-about the pod's spec, some 4 KB, though it may be the last of its kind."""
+"""How many changes a fork can undo to get back to its own state. Forks are short-lived, and each kept change keeps
+about 4 KB of derived values of the pod's spec alive, even if it is the last pod of that spec."""
 
 ColumnOf: TypeAlias = Callable[[str], LabelColumn]
-"""The column of a label."""
+"""Label key → the column of that label."""
 
 _Pair: TypeAlias = tuple[str, str] | None
 _BucketKey: TypeAlias = tuple[TermKind, str | None, _Pair]
 
 
 class IncomingPod(NamedTuple):
-    """What terms look at in a pod that is to be placed."""
+    """What terms match in an incoming pod."""
 
     namespace: str
     labels: Mapping[str, str]
     namespace_labels: Mapping[str, str]
 
     def is_meant_by(self, term: AffinityTerm) -> bool:
-        """Whether the term means this pod."""
+        """Whether the term selects this pod."""
         return term.matches(self.namespace, self.labels, self.namespace_labels)
 
 
 class TermCounter(Protocol):
-    """Counts carried terms by row; that of a fork sees the fork's own changes too."""
+    """Counts the terms of existing pods by row. The counter of a fork also sees the fork's own changes."""
 
     @property
     def changes(self) -> PodChanges:
-        """The pods with terms that came and went."""
+        """The log of pods with terms that were added or removed."""
         ...
 
     @property
     def may_have_any(self) -> bool:
-        """False where it is plain to see that no pod has any term."""
+        """False if it is certain, without counting, that no pod has any term."""
         ...
 
     def meaning(self, newcomer: IncomingPod, kinds: Iterable[TermKind]) -> dict[CarriedTerm, IntArray]:
-        """The terms of these kinds that mean the newcomer, with the number of pods on each row that carry them.
+        """The terms of these kinds that select the incoming pod, with the number of pods on each row that have them.
 
-        The arrays are to be read only, and are good until the next change.
+        The arrays must not be written to, and are valid until the next change.
         """
         ...
 
@@ -74,21 +74,21 @@ class TermCounter(Protocol):
         ...
 
     def add(self, row: int, pod: Pod) -> None:
-        """A pod has come to the row."""
+        """Count a pod that was added to the row."""
         ...
 
     def remove(self, row: int, pod: Pod) -> None:
-        """A pod has gone from the row."""
+        """Count a pod that was removed from the row."""
         ...
 
     def fork(self, pods: PodsByRow) -> TermCounter:
-        """The counts of a private world that has these pods, which so far are the same."""
+        """The counter of a fork with these pods, which are the same until the fork changes."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class _Carriers:
-    """The rows on which pods carry a term; `column` has the same once it has been asked for."""
+    """The counts by row of pods with one term. `column` holds the same as an array once it has been needed."""
 
     carried: CarriedTerm
     rows: dict[int, int] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class ExistingTerms:
         return bool(self._carriers)
 
     def meaning(self, newcomer: IncomingPod, kinds: Iterable[TermKind]) -> dict[CarriedTerm, IntArray]:
-        """The terms that mean the newcomer, with the number of pods on each row that carry them."""
+        """The terms that select the incoming pod, with the number of pods on each row that have them."""
         if not self._carriers:
             return {}
         return {carriers.carried: self._column(carriers) for carriers in self._meaning(newcomer, kinds)}
@@ -139,7 +139,7 @@ class ExistingTerms:
     def meaning_by_value(
         self, newcomer: IncomingPod, kinds: Iterable[TermKind], column_of: ColumnOf
     ) -> Sequence[tuple[CarriedTerm, IntArray]]:
-        """The terms that mean the newcomer, with the number of pods that carry them by topology value."""
+        """The terms that select the incoming pod, with the number of pods that have them by topology value."""
         if not self._carriers:
             return ()
         return [
@@ -148,7 +148,7 @@ class ExistingTerms:
         ]
 
     def add(self, row: int, pod: Pod) -> None:
-        """A pod has come to the row."""
+        """Count a pod that was added to the row."""
         existing_terms = pod_terms(pod).carried
         if not existing_terms:
             return
@@ -162,7 +162,7 @@ class ExistingTerms:
             carriers.count(row, 1)
 
     def remove(self, row: int, pod: Pod) -> None:
-        """A pod has gone from the row."""
+        """Count a pod that was removed from the row."""
         existing_terms = pod_terms(pod).carried
         if not existing_terms:
             return
@@ -174,7 +174,7 @@ class ExistingTerms:
                 self._forget(carried)
 
     def fork(self, pods: PodsByRow) -> TermCounter:
-        """The counts of a private world. Cost: nothing until it is asked."""
+        """The counter of a fork. Cost: nothing until it is used."""
         return ForkedCarriedTerms(self, pods)
 
     @classmethod
@@ -220,11 +220,11 @@ class ExistingTerms:
 
 
 _BUCKETS_MAX: Final = 16
-"""How many namespaces, and how many values of a label, a term is found by."""
+"""Up to how many namespaces, and values of a label, a term is indexed by them."""
 
 
 def _buckets_of(carried: CarriedTerm) -> Iterable[_BucketKey]:
-    """Under which namespaces and labels to look for the term; None where any will do, or where they are many."""
+    """The namespaces and labels under which the term is indexed; None stands for any, or for too many."""
     term = carried.term
     if term.selector.nothing:
         return ()
@@ -239,7 +239,7 @@ def _buckets_of(carried: CarriedTerm) -> Iterable[_BucketKey]:
 
 
 class ForkedCarriedTerms:
-    """The terms in a fork: those of the original, without what changed there since, with the fork's own changes."""
+    """The terms in a fork: those of the original with its later changes undone and the fork's own changes applied."""
 
     def __init__(self, original: TermCounter, pods: PodsByRow) -> None:
         self.changes = PodChanges()
@@ -251,11 +251,11 @@ class ForkedCarriedTerms:
 
     @property
     def may_have_any(self) -> bool:
-        """True: finding out is for those who want to know more."""
+        """Always True: finding out would cost as much as counting."""
         return True
 
     def meaning(self, newcomer: IncomingPod, kinds: Iterable[TermKind]) -> dict[CarriedTerm, IntArray]:
-        """The terms that mean the newcomer, with the number of pods on each row that carry them."""
+        """The terms that select the incoming pod, with the number of pods on each row that have them."""
         kinds = frozenset(kinds)
         if self._anew is not None:
             return self._anew.meaning(newcomer, kinds)
@@ -284,20 +284,20 @@ class ForkedCarriedTerms:
     def meaning_by_value(
         self, newcomer: IncomingPod, kinds: Iterable[TermKind], column_of: ColumnOf
     ) -> Sequence[tuple[CarriedTerm, IntArray]]:
-        """The terms that mean the newcomer, with the number of pods that carry them by topology value."""
+        """The terms that select the incoming pod, with the number of pods that have them by topology value."""
         found = self.meaning(newcomer, kinds)
         return [(each, summed(column_of(each.term.topology_key), by_row)) for each, by_row in found.items()]
 
     def add(self, row: int, pod: Pod) -> None:
-        """A pod has come to the row."""
+        """Count a pod that was added to the row."""
         self._change(PodChange(row, pod, 1))
 
     def remove(self, row: int, pod: Pod) -> None:
-        """A pod has gone from the row."""
+        """Count a pod that was removed from the row."""
         self._change(PodChange(row, pod, -1))
 
     def fork(self, pods: PodsByRow) -> TermCounter:
-        """The counts of a private world within this one."""
+        """The counter of a fork of this fork."""
         return ForkedCarriedTerms(self, pods)
 
     def _change(self, change: PodChange) -> None:

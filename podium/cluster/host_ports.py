@@ -1,4 +1,4 @@
-"""Which host ports are taken on which nodes."""
+"""The host ports in use on each node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class HostPortIndex:
     def __init__(self) -> None:
         self._taken: dict[tuple[str, int], dict[int, dict[str, int]]] = {}
         self._shared: set[tuple[str, int]] = set()
-        """Ports whose rows a copy reads too: they are copied before they are written."""
+        """Ports whose rows are shared with a copy: they are copied before they are written."""
 
     def add(self, row: int, ports: Iterable[HostPort]) -> None:
         """Mark the ports as taken on the row."""
@@ -39,7 +39,7 @@ class HostPortIndex:
                 del self._taken[key]
 
     def conflicting_rows(self, wanted: HostPort) -> list[int]:
-        """Rows where the port cannot be had: taken on the same address, or on all, or wanted on all."""
+        """Rows where the port conflicts: it is taken on the same address or on all, or it is wanted on all."""
         rows = self._taken.get((wanted.protocol, wanted.port), {})
         return [
             row

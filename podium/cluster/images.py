@@ -22,9 +22,9 @@ class ImageState:
     _presence: NDArray[np.bool_] | None = None
 
     def presence(self, size: int) -> NDArray[np.bool_]:
-        """By row, for at least `size` rows, whether the node has the image; to be read only.
+        """By row, for at least `size` rows, whether the node has the image. Must not be written to.
 
-        Cost: one pass over the rows that have it, the first time it is asked for; kept up to date from then on.
+        Cost: one pass over the rows that have it on the first call; updated incrementally from then on.
         """
         if self._presence is None or len(self._presence) < size:
             self._presence = np.zeros(size, np.bool_)
@@ -32,7 +32,7 @@ class ImageState:
         return self._presence
 
     def set(self, row: int, is_there: bool) -> None:
-        """Note that the row's node has the image, or has it no more."""
+        """Record whether the row's node has the image."""
         if is_there:
             self.rows.add(row)
         else:
@@ -63,7 +63,7 @@ class ImageIndex:
     def __init__(self) -> None:
         self._states: dict[str, ImageState] = {}
         self._shared: set[str] = set()
-        """Images whose states a copy reads too: they are copied before they are written."""
+        """Images whose states are shared with a copy: they are copied before they are written."""
 
     def add(self, row: int, node: Node) -> None:
         """Mark the node's images as present on the row."""
@@ -74,7 +74,7 @@ class ImageIndex:
             state.set(row, True)
 
     def remove(self, row: int, node: Node) -> None:
-        """Take back an earlier `add`; an image that is nowhere any more is forgotten."""
+        """Undo an earlier `add`. An image that no node has any more is forgotten."""
         for name, _ in _names(node):
             state = self._own(name)
             if state is not None:
@@ -95,7 +95,7 @@ class ImageIndex:
         return twin
 
     def _own(self, name: str) -> ImageState | None:
-        """The state of an image as it may be written."""
+        """The state of an image, copied first if it is shared."""
         state = self._states.get(name)
         if state is not None and name in self._shared:
             self._shared.discard(name)

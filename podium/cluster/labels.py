@@ -1,4 +1,4 @@
-"""Node labels as columns of small integers, one column for each key that anybody has asked about."""
+"""Node labels as columns of small integers, one column for each label key that has been needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ABSENT = 0
 """The value id of nodes without the label."""
 
 VALUES_KEPT: Final = 1024
-"""How many values, of nodes or no longer so, a column has before it is looked at whether most of them are dead."""
+"""How many values, in use or not, a column may have before it is checked for being mostly unused."""
 
 
 class LabelColumn:
@@ -20,7 +20,8 @@ class LabelColumn:
 
     `ids` is int32 by row; `values[id]` is the label's value, with id 0 for nodes that do not have the key. `version`
     changes whenever a row's value does.
-    Invariant: an id keeps its value for as long as the column lives; a column of mostly dead values is replaced whole.
+    Invariant: an id keeps its value for as long as the column lives; a column of mostly unused values is replaced as a
+    whole.
     """
 
     def __init__(self, key: str, size: int) -> None:
@@ -39,7 +40,7 @@ class LabelColumn:
         return self._id_of.get(value)
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
-        """Put the row's value in, the first sight of a value giving it the next id."""
+        """Set the row's value. A new value gets the next id."""
         value = labels.get(self.key)
         known = ABSENT if value is None else self._id(value)
         if self.ids[row] != known:
@@ -47,7 +48,7 @@ class LabelColumn:
             self.version += 1
 
     def values_in_use(self) -> NDArray[np.bool_]:
-        """By id, whether some node has the value; never for nodes without the label. To be read only."""
+        """By id, whether some node has the value; always False for id 0. Must not be written to."""
         self._look_again()
         return self._in_use
 
@@ -57,7 +58,7 @@ class LabelColumn:
         return self._labelled
 
     def without_dead_values(self) -> LabelColumn:
-        """The column that takes the place of this one, or this one where at least half of the values are in use."""
+        """A new column without the unused values; this one if at least half of its values are in use."""
         in_use = self.values_in_use()
         if 2 * np.count_nonzero(in_use) >= len(self.values):
             self.values_max = 2 * len(self.values)
@@ -70,7 +71,7 @@ class LabelColumn:
             new_ids[known] = fresh._id(value)
         fresh.ids = new_ids.take(self.ids)
         fresh.values_max = max(VALUES_KEPT, 2 * len(fresh.values))
-        # Whoever has kept something by the ids of this column has to begin again.
+        # Values cached by the ids of this column become invalid.
         self.version += 1
         fresh.version = self.version
         return fresh
@@ -89,25 +90,25 @@ class LabelColumn:
             self._in_use, self._labelled, self._seen = sizes > 0, int(sizes.sum()), self.version
 
     def resize(self, size: int) -> None:
-        """Make room for more rows."""
+        """Grow to this many rows."""
         grown = np.zeros(size, np.int32)
         grown[: len(self.ids)] = self.ids
         self.ids = grown
 
 
 class LabelColumns:
-    """Label columns, built when first asked for and kept up to date from then on."""
+    """Label columns, built when they are first needed and updated from then on."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._columns: dict[str, LabelColumn] = {}
 
     def get(self, key: str) -> LabelColumn | None:
-        """The column of a key, None if it has not been asked for before."""
+        """The column of a key; None if it has not been built."""
         return self._columns.get(key)
 
     def build(self, key: str, rows: Sequence[Mapping[str, str] | None]) -> LabelColumn:
-        """The column of a key that is new here, from each row's labels."""
+        """Build the column of a new key from each row's labels."""
         column = self._columns[key] = LabelColumn(key, self._size)
         for row, labels in enumerate(rows):
             if labels and key in labels:
@@ -115,18 +116,18 @@ class LabelColumns:
         return column
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
-        """Bring a row of every column up to date."""
+        """Update one row of every column."""
         for column in self._columns.values():
             column.set(row, labels)
 
     def settle(self) -> None:
-        """Forget values that no node has any more, where they have become too many. Not while an attempt goes on."""
+        """Drop unused values of columns that have too many of them. Must not be called during an attempt."""
         for key, column in self._columns.items():
             if len(column.values) > column.values_max:
                 self._columns[key] = column.without_dead_values()
 
     def resize(self, size: int) -> None:
-        """Make room for more rows."""
+        """Grow to this many rows."""
         self._size = size
         for column in self._columns.values():
             column.resize(size)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class NodeInfo:
-    """A view of one row of a snapshot. Holds nothing itself, so it is cheap to make and never stale."""
+    """A view of one row of a snapshot. It holds no data itself, so it is cheap to make and never stale."""
 
     __slots__ = ("row", "snapshot")
 
@@ -39,7 +39,7 @@ class NodeInfo:
 
     @property
     def pods(self) -> Collection[Pod]:
-        """The pods on the node, those assumed to be there included."""
+        """The pods on the node, including assumed ones."""
         return self.snapshot.pods[self.row].values()
 
     @property

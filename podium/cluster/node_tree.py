@@ -38,7 +38,7 @@ class NodeTree:
         self._zones.setdefault(zone, {})[node.name] = None
 
     def remove(self, name: str) -> None:
-        """Take the node out; a zone without nodes is forgotten."""
+        """Remove the node. A zone without nodes is forgotten."""
         zone = self._zone_of.pop(name)
         names = self._zones[zone]
         del names[name]

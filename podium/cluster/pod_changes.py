@@ -1,4 +1,4 @@
-"""Pods that came and went, so that who looks at an earlier state can reckon back to it."""
+"""Added and removed pods, so that counts of an earlier state can be reconstructed by undoing the changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podium.objects.core import Pod
 
 
 class PodChange(NamedTuple):
-    """A pod that came to a row (+1) or went from it (-1)."""
+    """A pod that was added to a row (+1) or removed from it (-1)."""
 
     row: int
     pod: Pod
@@ -21,5 +21,5 @@ PodChanges: TypeAlias = ChangeLog[PodChange]
 
 
 def undone(changes: Sequence[PodChange]) -> Iterable[PodChange]:
-    """What takes the changes back."""
+    """The changes that undo these, the latest first."""
     return (PodChange(row, pod, -sign) for row, pod, sign in reversed(changes))

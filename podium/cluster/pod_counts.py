@@ -1,11 +1,11 @@
-"""How many pods that match a selector are on each row, kept up to date as pods come and go.
+"""How many pods that match a selector are on each row, updated as pods are added and removed.
 
-Owns the counters that pod affinity and topology spreading stand on: a question is answered by one pass over the
-distinct sets of labels when it is new, and by looking it up from then on. Never recounts pods for an attempt.
+Owns the counters behind pod affinity and topology spreading. A new query makes one pass over the distinct sets of
+labels; after that it is a look-up. Never recounts pods for an attempt.
 
-Cost: 1 us for a pod that comes or goes, and what the counters take that its set of labels matches, no other. Sets of
-labels are kept from the first pod on: to make them for the first question would keep everybody waiting, 100 ms with
-50,000 pods.
+Cost: 1 us for a pod that is added or removed, plus the update of those counters that its set of labels matches. Sets of
+labels are maintained from the first pod on: building them for the first query would block the loop, 100 ms with 50,000
+pods.
 """
 
 from __future__ import annotations
@@ -24,55 +24,58 @@ from podium.objects.core import Pod
 from podium.objects.selectors import Selector
 
 COUNTERS_MAX: Final = 512
-"""How many questions are kept answered; the one that was not asked for the longest goes first."""
+"""How many queries are kept up to date. The least recently used one is dropped first."""
 
 CHANGES_KEPT: Final = 4096
-"""For how many changes a fork can still reckon back to where it began, instead of counting anew."""
+"""How many changes a fork can undo to get back to its own state. Beyond that it counts anew."""
 
 IntArray: TypeAlias = NDArray[np.int64]
 PodsByRow: TypeAlias = Sequence[Mapping[str, Pod]]
 
 
 class PodQuery(NamedTuple):
-    """Which pods to count: of these namespaces (None: of all), matching the selector."""
+    """Which pods to count: those in these namespaces (None: all) that match the selector."""
 
     namespaces: frozenset[str] | None
     selector: Selector
     include_terminating: bool = True
 
     def takes(self, namespace: str, labels: Mapping[str, str], is_terminating: bool) -> bool:
-        """Whether a pod like that counts."""
+        """Whether a pod with these properties counts."""
         if is_terminating and not self.include_terminating:
             return False
         return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(labels)
 
 
 class PodCounter(Protocol):
-    """Counts pods by row; that of a fork sees the fork's own changes too."""
+    """Counts pods by row. The counter of a fork also sees the fork's own changes."""
 
     @property
     def changes(self) -> PodChanges:
-        """The pods that came and went."""
+        """The log of added and removed pods."""
         ...
 
     def matching(self, query: PodQuery) -> IntArray:
-        """How many pods on each row the query takes; to be read only, good until the next change."""
+        """How many pods on each row match the query. Must not be written to; valid until the next change."""
         ...
 
     def matching_by_value(self, query: PodQuery, column: LabelColumn) -> IntArray:
-        """How many pods the query takes on nodes with each value of the label; to be read only, likewise."""
+        """How many pods match the query on nodes with each value of the label.
+
+        Must not be written to; valid until the next change.
+        """
         ...
 
     def add(self, row: int, pod: Pod) -> None:
-        """A pod has come to the row."""
+        """Count a pod that was added to the row."""
         ...
 
     def remove(self, row: int, pod: Pod) -> None:
-        """A pod has gone from the row."""
+        """Count a pod that was removed from the row."""
         ...
 
     def fork(self, pods: PodsByRow) -> PodCounter:
-        """The counts of a private world that has these pods, which so far are the same."""
+        """The counter of a fork with these pods, which are the same until the fork changes."""
         ...
 
 
@@ -89,7 +92,7 @@ class _Counter:
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """The pods that no query can tell apart."""
+    """Pods that no query can distinguish: same namespace, labels and termination state."""
 
     namespace: str
     labels: Mapping[str, str]
@@ -105,7 +108,7 @@ class PodCounts:
     """The counters of the live cluster.
 
     Args:
-        pods: those by row that there are at any time.
+        pods: the current pods by row, a live view.
     """
 
     def __init__(self, pods: PodsByRow) -> None:
@@ -118,21 +121,21 @@ class PodCounts:
                 self._add(row, pod)
 
     def matching(self, query: PodQuery) -> IntArray:
-        """How many pods on each row the query takes."""
+        """How many pods on each row match the query."""
         return self._counter(query).counts
 
     def matching_by_value(self, query: PodQuery, column: LabelColumn) -> IntArray:
-        """How many pods the query takes on nodes with each value of the label."""
+        """How many pods match the query on nodes with each value of the label."""
         counter = self._counter(query)
         return counter.sums.of(column, counter.counts)
 
     def add(self, row: int, pod: Pod) -> None:
-        """A pod has come to the row."""
+        """Count a pod that was added to the row."""
         self.changes.append(PodChange(row, pod, 1))
         self._add(row, pod)
 
     def remove(self, row: int, pod: Pod) -> None:
-        """A pod has gone from the row."""
+        """Count a pod that was removed from the row."""
         self.changes.append(PodChange(row, pod, -1))
         in_namespace = self._groups[pod.metadata.namespace]
         key = _group_key(pod)
@@ -150,7 +153,7 @@ class PodCounts:
                 del self._groups[pod.metadata.namespace]
 
     def fork(self, pods: PodsByRow) -> PodCounter:
-        """The counts of a private world. Cost: nothing until it is asked."""
+        """The counter of a fork. Cost: nothing until it is used."""
         return ForkedPodCounts(self, pods)
 
     def statistics(self) -> dict[str, int]:
@@ -163,7 +166,7 @@ class PodCounts:
         counter = self._counters.pop(query, None)
         if counter is None:
             counter = self._count(query)
-        self._counters[query] = counter  # the latest asked is last
+        self._counters[query] = counter  # the most recently used is last
         if len(counter.counts) < len(self._pods):
             counter.counts = grown(counter.counts, len(self._pods))
         return counter
@@ -208,7 +211,7 @@ class PodCounts:
 
 
 class ForkedPodCounts:
-    """The counters of a fork: those of the original, without what changed there since, with the fork's own changes."""
+    """The counters of a fork: the original's, with its later changes undone and the fork's own changes applied."""
 
     def __init__(self, original: PodCounter, pods: PodsByRow) -> None:
         self.changes = PodChanges()
@@ -219,7 +222,7 @@ class ForkedPodCounts:
         self._anew: PodCounts | None = None
 
     def matching(self, query: PodQuery) -> IntArray:
-        """How many pods on each row the query takes."""
+        """How many pods on each row match the query."""
         known = self._counts.get(query)
         if known is None:
             known = self._inherited(query)
@@ -234,27 +237,27 @@ class ForkedPodCounts:
         return counts
 
     def matching_by_value(self, query: PodQuery, column: LabelColumn) -> IntArray:
-        """How many pods the query takes on nodes with each value of the label."""
+        """How many pods match the query on nodes with each value of the label."""
         return summed(column, self.matching(query))
 
     def add(self, row: int, pod: Pod) -> None:
-        """A pod has come to the row."""
+        """Count a pod that was added to the row."""
         self.changes.append(PodChange(row, pod, 1))
         if self._anew is not None:
             self._anew.add(row, pod)
 
     def remove(self, row: int, pod: Pod) -> None:
-        """A pod has gone from the row."""
+        """Count a pod that was removed from the row."""
         self.changes.append(PodChange(row, pod, -1))
         if self._anew is not None:
             self._anew.remove(row, pod)
 
     def fork(self, pods: PodsByRow) -> PodCounter:
-        """The counts of a private world within this one."""
+        """The counter of a fork of this fork."""
         return ForkedPodCounts(self, pods)
 
     def _inherited(self, query: PodQuery) -> tuple[IntArray, int] | None:
-        """The counts as they were when the fork was made, None where that cannot be reckoned back to."""
+        """The counts as they were when the fork was made; None if too many changes have happened since to undo them."""
         changed = self._original.changes.since(self._since)
         if changed is None:
             return None
@@ -268,7 +271,7 @@ def _group_key(pod: Pod) -> _GroupKey:
 
 
 def grown(counts: IntArray, size: int) -> IntArray:
-    """The counts with room for so many rows."""
+    """The counts, extended with zeros to this many rows."""
     larger = np.zeros(size, np.int64)
     larger[: len(counts)] = counts
     return larger

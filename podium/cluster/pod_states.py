@@ -1,4 +1,4 @@
-"""Where a pod stands in the cache, as a table.
+"""The states of a pod in the cache, as a transition table.
 
 Source: kubernetes pkg/scheduler/backend/cache/interface.go, v1.36.2.
 """
@@ -14,7 +14,7 @@ from podium.objects.core import Pod
 
 
 class PodState(enum.Enum):
-    """Where a pod stands in the cache."""
+    """The state of a pod in the cache."""
 
     UNKNOWN = enum.auto()
     ASSUMED = enum.auto()
@@ -60,10 +60,10 @@ _REFUSALS: Final = {
 
 
 def next_state(state: PodState, event: PodEvent, pod: Pod) -> PodState:
-    """Where the pod stands after the event.
+    """The pod's state after the event.
 
     Raises:
-        CacheError: there is no such event in that state.
+        CacheError: the state does not allow the event.
     """
     try:
         return POD_STATES.next(state, event)

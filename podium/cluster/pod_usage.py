@@ -1,4 +1,4 @@
-"""What a pod takes up on a node, worked out once per spec.
+"""The usage that a pod adds to its node, computed once per spec.
 
 Source: kubernetes pkg/scheduler/framework/types.go (PodInfo, NodeInfo), v1.36.2.
 """
@@ -27,7 +27,7 @@ class HostPort(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodUsage:
-    """What a pod on a node takes away from it.
+    """What a pod uses of its node's resources.
 
     Units: cpu in milli, everything else as counted by its quantity.
     """
@@ -40,7 +40,7 @@ class PodUsage:
 
 @once_per_spec
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """The host ports of app containers and sidecars, as many as are counted."""
+    """The host ports of app containers and sidecars, up to the limit that is counted."""
     containers = (*spec.containers, *(each for each in spec.init_containers if each.is_sidecar))
     ports = itertools.islice((port for container in containers for port in container.ports), PORTS_MAX)
     return tuple(
@@ -51,7 +51,7 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 
 
 def pod_usage(pod: Pod) -> PodUsage:
-    """What the pod takes up on its node.
+    """The usage that the pod adds to its node.
 
     Raises:
         FieldError: a quantity of the pod cannot be parsed.
@@ -63,7 +63,7 @@ def pod_usage(pod: Pod) -> PodUsage:
 
 
 def pod_usage_as_far_as_readable(pod: Pod) -> PodUsage:
-    """What the cache counts the pod with: its pod_usage, without requests where these cannot be read."""
+    """The usage that the cache counts for the pod: its `pod_usage`, without requests if these cannot be parsed."""
     try:
         return pod_usage(pod)
     except FieldError:
@@ -71,12 +71,12 @@ def pod_usage_as_far_as_readable(pod: Pod) -> PodUsage:
 
 
 def pod_usage_without_requests(pod: Pod) -> PodUsage:
-    """What is known of a pod whose requests cannot be read: that it is there, and its ports."""
+    """The usage of a pod whose requests cannot be parsed: one pod, and its host ports."""
     return PodUsage({}, 0, 0, host_ports(pod.spec))
 
 
 def unread_part(pod: Pod) -> FieldError | None:
-    """What else of a running pod, its requests aside, cannot be heeded though others depend on it."""
+    """What else of a running pod, besides its requests, cannot be enforced although other pods depend on it."""
     return unread_field(pod) or (pod_terms(pod).unheeded if pod.spec.affinity is not None else None)
 
 

@@ -1,8 +1,8 @@
-"""The columnar picture of the cluster that one scheduling attempt decides on.
+"""The columnar snapshot of the cluster that one scheduling attempt decides on.
 
 Owns one row per node: columns of integers, label and taint ids, port and image indexes, the pods, and the node order.
-Changes only through `put_node`, `drop_node`, `add_pod`, `remove_pod` and `replace_pod`: the cache plays its log of
-changes through them at the start of a cycle, what-if work plays its own on a `fork`.
+Changes only through `put_node`, `drop_node`, `add_pod`, `remove_pod` and `replace_pod`: the cache applies its log of
+changes at the start of a cycle; dry runs and questions apply theirs to a `fork`.
 
 Source: kubernetes pkg/scheduler/backend/cache/snapshot.go and framework/types.go (NodeInfo), v1.36.2.
 """
@@ -40,7 +40,7 @@ _ROWS_AT_FIRST = 16
 
 
 TAINT_SETS_KEPT: Final = 256
-"""How many sets of taints, of nodes or no longer so, there are before it is looked at which of them are dead."""
+"""How many sets of taints, in use or not, there may be before unused ones are dropped."""
 
 
 class Snapshot:
@@ -65,9 +65,9 @@ class Snapshot:
         self.host_ports = HostPortIndex()
         self.images = ImageIndex()
         self.node_changes: ChangeLog[int] = ChangeLog(CHANGES_KEPT)
-        """The rows whose nodes came, went, or changed in something that can matter to a pod."""
+        """The rows whose nodes were added, removed, or changed in a way that can matter to a pod."""
         self.closed: Mapping[int, str] = {}
-        """The rows whose nodes take no new pods, and why: something there cannot be read in full."""
+        """The rows of closed nodes, which take no new pods, and why: something there cannot be parsed in full."""
         self.pod_counts: PodCounter = PodCounts(self.pods)
         self.existing_terms: TermCounter = ExistingTerms(self.pods)
         self.volumes_in_use = VolumesInUse()
@@ -95,7 +95,7 @@ class Snapshot:
 
     @property
     def is_fork(self) -> bool:
-        """Whether this is a private world."""
+        """Whether this snapshot is a fork."""
         return self._is_fork
 
     def __iter__(self) -> Iterator[NodeInfo]:
@@ -105,7 +105,7 @@ class Snapshot:
     def node(self, row: int) -> NodeInfo:
         """One node's view of the columns.
 
-        Args: a row of `order` or `row_of`. Where nodes have been deleted there are rows without a node in between.
+        Args: `row` is one of `order` or `row_of`. Deleted nodes leave rows without a node.
         """
         return NodeInfo(self, row)
 
@@ -116,7 +116,7 @@ class Snapshot:
         return node.metadata.name
 
     def pod_usages(self, row: int) -> Mapping[str, PodUsage]:
-        """What each pod on the row's node takes up, by uid, in the order of its pods."""
+        """The usage of each pod on the row's node, by uid, in the order of its pods."""
         return self._pod_usages[row]
 
     @property
@@ -148,7 +148,7 @@ class Snapshot:
         return self.requested(resource)
 
     def label_column(self, key: str) -> LabelColumn:
-        """The values of one label over all rows. Cost: one pass over the nodes the first time a key is asked for."""
+        """The values of one label over all rows. Cost: one pass over the nodes the first time a key is used."""
         known = self._labels.get(key)
         if known is not None:
             return known
@@ -157,7 +157,7 @@ class Snapshot:
     # ------------------------------------------------------------ changes
 
     def put_node(self, node: Node, allocatable: Mapping[str, int], allowed_pods: int) -> None:
-        """Add the node, or bring its row up to date."""
+        """Add the node, or update its row."""
         self._own_nodes()
         row = self.row_of.get(node.name)
         if row is None:
@@ -184,7 +184,7 @@ class Snapshot:
             self._allocatable[self._resource_index[resource], row] = amount
 
     def close_node(self, name: str, why: str) -> None:
-        """Let the node take no new pods; with an empty reason, let it take some again."""
+        """Close the node to new pods; an empty reason opens it again."""
         self._own_nodes()
         row = self.row_of[name]
         self.node_changes.append(row)
@@ -192,7 +192,7 @@ class Snapshot:
         self.closed = {**others, row: why} if why else others
 
     def drop_node(self, name: str) -> None:
-        """Take the node and all that is on it out."""
+        """Remove the node and its pods."""
         self._own_nodes()
         if self.closed:
             self.close_node(name, "")
@@ -239,7 +239,7 @@ class Snapshot:
         return pod
 
     def replace_pod(self, row: int, pod: Pod, pod_usage: PodUsage) -> None:
-        """Put a newer state of a pod in the place of the one that is there."""
+        """Replace a pod on the row's node by a newer state of it."""
         uid = pod.uid
         if self._pod_usages[row][uid] == pod_usage and _looks_the_same(self.pods[row][uid], pod):
             self.pods[row] = {**self.pods[row], uid: pod}
@@ -248,9 +248,9 @@ class Snapshot:
             self.add_pod(row, pod, pod_usage)
 
     def settle(self) -> None:
-        """Bring `order` up to date after nodes came or went. A change of zone alone leaves it, as upstream does.
+        """Update `order` after nodes were added or removed. A change of zone alone does not change it, as upstream.
 
-        Label values and taint sets that no node has any more are forgotten here, where they are too many.
+        Also drops label values and taint sets that no node has any more, if there are too many of them.
         """
         if self._settled_at != self.node_changes.end:
             self._settled_at = self.node_changes.end
@@ -263,10 +263,10 @@ class Snapshot:
             self._order_is_stale = False
 
     def fork(self) -> Snapshot:
-        """A private world: nodes and pods can come and go on it without a trace here.
+        """A fork: changes of its nodes and pods do not affect this snapshot.
 
-        Invariant: until its own nodes change it is good until a node of the original comes, changes or goes. Pods of
-        the original may come and go.
+        Invariant: until the fork's own nodes change, it is valid until a node of the original is added, changed or
+        removed. Pods of the original may be added and removed.
         Cost: one copy of the usage columns and of the list of pods, about 60 µs at 5,000 nodes; with the first change
         of a node a copy of the columns of nodes.
         """
@@ -281,7 +281,7 @@ class Snapshot:
         return twin
 
     def fork_usage(self) -> Snapshot:
-        """As `fork`, where nothing but usage is going to change, by `add_usage`: the pods themselves are shared.
+        """As `fork`, for changes by `add_usage` only: the pods themselves are shared.
 
         Cost: one copy of the usage columns, about 20 µs at 5,000 nodes.
         """
@@ -293,9 +293,9 @@ class Snapshot:
         return twin
 
     def usage_of(self, pod_usages: Sequence[PodUsage]) -> IntArray:
-        """What each of them adds to the usage of a node. Shape: a row for each of the usage columns.
+        """What each `PodUsage` adds to a node's usage. Shape: one row for each usage column.
 
-        Cost: equal pod_usages are mostly one object, and each object is looked into once.
+        Cost: equal usages are mostly one object, and each object is converted once.
         """
         identities = np.fromiter(map(id, pod_usages), np.int64, len(pod_usages))
         _, first, which = np.unique(identities, return_index=True, return_inverse=True)
@@ -303,21 +303,21 @@ class Snapshot:
         return np.array(columns, np.int64).reshape(len(columns), len(self._usage)).T[:, which]
 
     def add_usage(self, rows: Rows, amounts: IntArray) -> None:
-        """Add to the usage of these rows, which may repeat, without any pod behind it.
+        """Add to the usage of these rows without adding a pod. Rows may repeat.
 
-        Args: `amounts` are in the shape of `usage_of`.
+        Args: `amounts` have the shape that `usage_of` returns.
         """
-        assert self._is_fork, "only a private world may differ from its pods"
+        assert self._is_fork, "only in a fork may the usage differ from the pods"
         for column, amount in zip(self._usage, amounts, strict=True):
             np.add.at(column, rows, amount)
 
     # ------------------------------------------------------------ inside
 
     def _own_nodes(self) -> None:
-        """Before a node changes: have columns of nodes that no other snapshot reads."""
+        """Copy shared node columns. Must be called before a node changes."""
         if not self._shares_nodes:
             return
-        assert not self._shares_pods, "nothing but the usage of this fork may change"
+        assert not self._shares_pods, "only the usage of this fork may change"
         self._shares_nodes = False
         self.row_of, self.nodes = dict(self.row_of), list(self.nodes)
         self.images = self.images.copy()
@@ -330,7 +330,7 @@ class Snapshot:
         self._show()
 
     def _show(self) -> None:
-        """What plugins get: views that a `-=` meant for a copy cannot write through."""
+        """Make the read-only views that plugins get, so that a `-=` meant for a copy cannot write to the columns."""
         self.unschedulable, self.taint_set = _shown(self._unschedulable), _shown(self._taint_set_ids)
         self._shown_allowed_pods, self._shown_allocatable = _shown(self._allowed_pods), _shown(self._allocatable)
         self._shown_usage = _shown(self._usage)
@@ -350,7 +350,7 @@ class Snapshot:
                 usage[_FIRST_RESOURCE + index, row] += sign * amount
 
     def _usage_column(self, pod_usage: PodUsage) -> list[int]:
-        """What a pod_usage adds to each usage column."""
+        """What a `PodUsage` adds to each usage column."""
         column = [0] * len(self._usage)
         column[_POD_COUNT] = 1
         column[_NONZERO_CPU] = pod_usage.nonzero_cpu_milli
@@ -376,7 +376,7 @@ class Snapshot:
             self.volumes_in_use.remove(row, pod)
 
     def _offer(self, resources: Iterable[str]) -> None:
-        """Have columns for these; pods that want what no node has had so far would fill the memory with theirs.
+        """Make columns for a node's resources. Pods get none, because invented names could fill the memory.
 
         Cost: for a resource that is new to the cluster, one pass over all pods.
         """
@@ -402,8 +402,8 @@ class Snapshot:
         return known
 
     def _forget_taint_sets(self) -> None:
-        """Number those in use anew, in another table: whoever has kept answers to the old one begins again."""
-        # The first is none at all, whether or not there is a node without taints.
+        """Renumber the taint sets in use in a new table. Lookups that cached answers for the old table start again."""
+        # Number 0 is the empty set, whether or not there is a node without taints.
         in_use = sorted({0, *self._taint_set_ids.tolist()})
         used = [self.taint_sets[known] for known in in_use]
         self._taint_set_ids = np.searchsorted(in_use, self._taint_set_ids).astype(np.int32)
@@ -447,7 +447,7 @@ def _widen(columns: IntArray, more: int) -> IntArray:
 
 
 def _looks_the_same(known: Pod, pod: Pod) -> bool:
-    """Whether nothing has changed that an index goes by: labels, terms, volumes, whether it counts as going away."""
+    """Whether nothing has changed that an index depends on: labels, terms, volumes, termination."""
     return (
         known.spec is pod.spec
         and known.metadata.labels == pod.metadata.labels

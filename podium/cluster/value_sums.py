@@ -1,4 +1,4 @@
-"""Numbers by row, summed up by the values of node labels, and kept up to date as the numbers change."""
+"""Numbers by row, summed by the values of node labels, and updated as the numbers change."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ IntArray: TypeAlias = NDArray[np.int64]
 
 
 def summed(column: LabelColumn, by_row: IntArray) -> IntArray:
-    """The sum for each value of the label, by its id; under id 0 what is on nodes without the label."""
+    """The sum for each value of the label, by its id; id 0 holds the sum of nodes without the label."""
     size = min(len(by_row), len(column.ids))
     return np.bincount(column.ids[:size], by_row[:size], len(column.values)).astype(np.int64)
 
 
 class ValueSums:
-    """The sums of one changing array, for every label that has been asked about.
+    """The sums of one changing array, for every label that has been needed.
 
-    Cost: one pass over the rows when a label is new here, or nodes have changed its values; else one look-up.
+    Cost: one pass over the rows when a label is new here or its values have changed on nodes; otherwise a look-up.
     """
 
     __slots__ = ("_sums",)
@@ -30,7 +30,7 @@ class ValueSums:
         self._sums: dict[str, tuple[LabelColumn, int, IntArray]] = {}
 
     def of(self, column: LabelColumn, by_row: IntArray) -> IntArray:
-        """The sums by the column's value ids; to be read only, good until the next change."""
+        """The sums by the column's value ids. Must not be written to; valid until the next change."""
         known = self._sums.get(column.key)
         if known is not None and known[0] is column and known[1] == column.version:
             return known[2]
@@ -39,7 +39,7 @@ class ValueSums:
         return sums
 
     def count(self, row: int, number: int) -> None:
-        """The number of a row has grown by that much."""
+        """Add `number` to a row."""
         for key, (column, version, sums) in tuple(self._sums.items()):
             if version == column.version:
                 sums[column.ids[row]] += number

@@ -1,4 +1,4 @@
-"""Which claims and which inline disks the pods on each node use."""
+"""The claims and inline disks in use by the pods on each node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ClaimKey(NamedTuple):
 
 
 class DiskKey(NamedTuple):
-    """An inline disk of a kind that only some pods may share: its source and what identifies it there."""
+    """An inline disk that pods can share only under conditions: its source, and its identity there."""
 
     source: str
     identity: str
@@ -42,7 +42,7 @@ _PERHAPS_ATTACHED: Final = (
 
 
 class VolumesInUse:
-    """Rows by what pods on them use, counted by reference; and how many volumes there are on each row.
+    """Rows by the claims and disks in use, with reference counts; and the number of volumes on each row.
 
     Source: kubernetes pkg/scheduler/framework/types.go (PVCRefCounts), v1.36.2.
     """
@@ -51,7 +51,7 @@ class VolumesInUse:
         self._rows: dict[VolumeKey, dict[int, int]] = {}
         self._counts: IntArray = np.zeros((2, 0), np.int64)
         self._is_shared = False
-        """A copy reads the same tables: they are copied before they are written."""
+        """Whether a copy shares the tables: then they are copied before they are written."""
 
     def add(self, row: int, pod: Pod) -> None:
         """Count what the pod uses on the row."""
@@ -74,7 +74,7 @@ class VolumesInUse:
                 del self._rows[key]
 
     def rows_using(self, key: VolumeKey) -> Collection[int]:
-        """The rows with a pod that uses it."""
+        """The rows with a pod that uses the claim or disk."""
         return self._rows.get(key, {}).keys()
 
     def named_claims(self, rows: NDArray[np.intp]) -> IntArray:
@@ -82,7 +82,7 @@ class VolumesInUse:
         return self._of(_NAMED, rows)
 
     def unclear(self, rows: NDArray[np.intp]) -> IntArray:
-        """How many volumes of the pods on each of the rows may be attached or not, in the pods' own words."""
+        """How many volumes of the pods on each row may have to be attached, which their specs alone do not say."""
         return self._of(_UNCLEAR, rows)
 
     def copy(self) -> VolumesInUse:
@@ -144,7 +144,7 @@ def _volume_counts(spec: PodSpec) -> tuple[int, int]:
 
 
 def disk_key(volume: Volume) -> DiskKey | None:
-    """What two inline disks that may conflict have in common; None for every other volume."""
+    """The key that two conflicting inline disks share; None for every other volume."""
     if (gce := volume.gce_persistent_disk) is not None:
         return DiskKey("gcePersistentDisk", gce.pd_name)
     if (aws := volume.aws_elastic_block_store) is not None:

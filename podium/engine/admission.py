@@ -1,9 +1,10 @@
-"""What an API server adds to objects on their way in, as far as it decides where a pod goes.
+"""The defaults that an API server adds to objects on admission, as far as they affect where a pod goes.
 
-For files that no API server has seen. What has been through one stays as it is: everything here fills gaps only.
+For objects from files that no API server has admitted. Only missing fields are filled, so an admitted object is not
+changed.
 
 Source: kubernetes pkg/apis/core/v1/defaults.go, plugin/pkg/admission/priority, v1.36.2.
-Differs: tolerations, storage classes and runtime classes that admission plugins would add are not.
+Differs: tolerations, storage classes and runtime classes that admission plugins would add are not added.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 class Admission:
-    """Fills the gaps of objects.
+    """Fills in missing fields of objects.
 
     Args:
-        objects: all there are; their PriorityClasses count.
+        objects: all objects of the cluster; their PriorityClasses are used.
     """
 
     def __init__(self, objects: Iterable[Manifest]) -> None:
@@ -45,12 +46,12 @@ class Admission:
         }
 
     def admit(self, manifest: Manifest, resource: ResourceType[Any]) -> Manifest:
-        """The object without gaps. What is malformed is left to those who read it."""
+        """The object with its missing fields filled in. Malformed fields are left for the decoder to report."""
         fill = self._fill.get(resource)
         return manifest if fill is None else fill(without_nulls(dict(manifest)))
 
     def lacks_class_of(self, pod: Manifest) -> bool:
-        """Whether the pod's priority depends on a PriorityClass that is not there."""
+        """Whether the pod names a PriorityClass that does not exist."""
         spec = _at(pod, "spec")
         name = spec.get("priorityClassName")
         return isinstance(name, str) and bool(name) and name not in self._classes and spec.get("priority") is None
@@ -67,7 +68,7 @@ class Admission:
 
 
 def _node(node: dict[str, Any]) -> dict[str, Any]:
-    """A node that reports a capacity but nothing allocatable can give all of it."""
+    """Set `allocatable` to `capacity` if a node only reports the latter."""
     status = _at(node, "status")
     if status.get("allocatable") or not status.get("capacity"):
         return node
@@ -81,6 +82,6 @@ def _namespace(namespace: dict[str, Any]) -> dict[str, Any]:
 
 
 def _at(content: Manifest, field: str) -> dict[str, Any]:
-    """The object in that field; an empty one where there is none."""
+    """The object in that field; an empty one if it is absent."""
     found = content.get(field)
     return found if isinstance(found, dict) else {}

@@ -1,8 +1,8 @@
-"""A cluster that can be asked and changed without an API server: `podium.Cluster`.
+"""`podium.Cluster`: a cluster that can be queried and changed without an API server.
 
-Owns the objects, the pods that count on nodes, and the profiles that decide; what is tried out in one cluster is seen
-in no other. Never does I/O besides reading the files it is given: plugins get a client that refuses, a clock that
-stands still and a seeded source of randomness, so that the same question has the same answer.
+Owns the objects, the pods that count on nodes, and the profiles that decide. A change of one cluster never affects
+another. Never does I/O except reading given files. Plugins get a client that refuses writes, a clock that stands still
+and a seeded source of randomness, so that the same question has the same answer.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from podium.plugins import IN_TREE
 from podium.queues import Nominator
 
 _NOW_S: Final = 4_102_444_800.0
-"""2100-01-01: after every date that an object of a question has."""
+"""2100-01-01: later than every date in the objects."""
 
 _SEED: Final = 1
 _NO_CLASSES: Final = Admission(())
@@ -64,18 +64,18 @@ PodLike: TypeAlias = Pod | Manifest
 Objects: TypeAlias = str | os.PathLike[str] | Manifest | Iterable[Manifest]
 """The path of a file of manifests, a list of them such as kubectl prints, or manifests one by one."""
 Config: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | KubeSchedulerConfiguration
-"""The path of a KubeSchedulerConfiguration, one as parsed from JSON or YAML, or one that was loaded."""
+"""The path of a KubeSchedulerConfiguration, its content as parsed from JSON or YAML, or a loaded one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a pod went.
+    """The result of placing a pod.
 
     Attributes:
-        node: the name of the node on which it counts from now on; None if it went nowhere.
-        message: why it went nowhere, as its condition would say; "" where it has a node.
-        nominated_node: where room was, or would be, made for it by preemption; None if nowhere.
-        victims: the pods that have, or would have, to go from there.
+        node: the name of the node on which the pod counts from now on; None if it was not placed.
+        message: why it was not placed, as its condition would say; "" if it has a node.
+        nominated_node: the node where preemption makes, or would make, room for it; None if there is none.
+        victims: the pods that are, or would be, evicted there.
     """
 
     pod: Pod
@@ -92,7 +92,7 @@ class Placement:
 
 
 class _State:
-    """The objects of a cluster and all that is worked out about them; several clusters may share one."""
+    """The objects of a cluster and everything derived from them. Several clusters may share one."""
 
     def __init__(
         self,
@@ -107,9 +107,9 @@ class _State:
         self.admission = admission
         self.is_shared = False
         self.evaluations: WeakSet[Evaluation] = WeakSet()
-        """They read the snapshot, which must not change under them."""
+        """The evaluations that read the snapshot, which must not change while they exist."""
         self.random = Random(_SEED)
-        """Begins anew with each question: whatever was asked before, the same one has the same answer."""
+        """Seeded again for each question, so that an answer does not depend on earlier questions."""
         self._frameworks: dict[str, Framework] | None = None
         self._be(Cache(_refuse_broken_nodes), Nominator(self._pending_pod))
 
@@ -122,7 +122,7 @@ class _State:
         return self.store.get(PODS, key)
 
     def fill(self, asked: Collection[str]) -> None:
-        """Have the stored nodes and pods count, in order of namespace and name."""
+        """Add the stored nodes and pods to the cache, in order of namespace and name."""
         for node in self.store.objects(NODES).values():
             self.cache.put_node(node)
         pods = self.store.objects(PODS).values()
@@ -135,7 +135,7 @@ class _State:
                 self.nominator.add(pod)
 
     def fork(self) -> _State:
-        """A state that is changed without a trace here."""
+        """A copy of the state that can be changed independently."""
         twin = object.__new__(_State)
         twin.config, twin.classes, twin.admission = self.config, self.classes, self.admission
         twin.store = self.store.fork()
@@ -147,7 +147,7 @@ class _State:
 
     @property
     def frameworks(self) -> Mapping[str, Framework]:
-        """The profiles by name; made when they are first needed."""
+        """The profiles by name, built on first use."""
         if self._frameworks is None:
             handle = OfflineHandle(
                 ManualClock(_NOW_S), self.random, self.nominator, self.cache.snapshot, self.store.lister
@@ -162,7 +162,7 @@ class _State:
         """Add an object, or replace the one of its name.
 
         Raises:
-            ManifestError, CacheError: it cannot be.
+            ManifestError, CacheError: the object cannot be added.
         """
         if isinstance(item, Pod):
             self._stop_counting(item.key)
@@ -175,11 +175,11 @@ class _State:
             if not item.node_name and item.spec.scheduler_name in self.frameworks:
                 self.nominator.add(item)
         else:
-            # Plugins keep what they have worked out about objects besides pods and nodes.
+            # Plugins cache what they derive from objects other than pods and nodes, so they are built again.
             self._frameworks = None
 
     def drop(self, resource: ResourceType[Any], item: KubeObject) -> None:
-        """Take an object out."""
+        """Remove an object."""
         if isinstance(item, Pod):
             self._stop_counting(item.key)
         elif isinstance(item, Node):
@@ -199,15 +199,15 @@ class _State:
 
 
 class Cluster:
-    """Objects of one cluster, and the profiles of one configuration that decide about them.
+    """The objects of one cluster, and the profiles of one configuration.
 
-    Not safe for several threads. Every method that changes something changes this cluster alone: not the one it was
-    forked from, nor any that was forked from it.
+    Not thread-safe. A method that changes something changes this cluster only, not the one that it was forked from nor
+    its own forks.
 
     Args:
         store: the objects.
-        asked: the keys of pods that the question is about, which are not there yet, whatever node they name.
-        admission: fills the gaps of what is added, or asked about as a manifest.
+        asked: the keys of pods that the question is about. They do not count on a node, whatever node they name.
+        admission: fills in missing fields of manifests that are added or asked about.
 
     Raises:
         ManifestError, CacheError: an object has a field that cannot be read, or contradicts another.
@@ -224,21 +224,21 @@ class Cluster:
     ) -> None:
         self._state = _State(config, classes, store, admission)
         self._state.fill(asked)
-        # Built now, so that whoever gives the configuration hears of what is wrong with it.
+        # Built now, so that the caller gets the errors of the configuration at once.
         self._state.frameworks  # noqa: B018
 
     @classmethod
     def load(cls, objects: Objects, config: Config | None = None, plugins: Sequence[type[Plugin]] = ()) -> Cluster:
-        """The cluster of these manifests, their gaps filled as an API server fills them.
+        """Load a cluster from manifests. Missing fields are filled in as an API server does.
 
         Args:
-            objects: a file as `kubectl get -o yaml` or `-o json` prints it, or manifests as parsed from one. Kinds that
-                no scheduler reads are passed over, and pods that have ended.
+            objects: a file as `kubectl get -o yaml` or `-o json` prints it, or manifests as parsed from one. Kinds
+            that a scheduler does not read are ignored, as are pods that have ended.
             config: kube-scheduler's defaults unless given.
-            plugins: yours; without `config` they run besides the default plugins, with weight 1.
+            plugins: your own plugins; without `config` they run in addition to the default plugins, with weight 1.
 
         Raises:
-            ManifestError: an object cannot be read; the text names it and its field.
+            ManifestError: an object cannot be read. The message names the object and the field.
             ConfigError, PluginError: the configuration cannot be read, or a profile cannot be built.
             OSError: a file cannot be read.
         """
@@ -255,10 +255,10 @@ class Cluster:
         except CacheError as error:
             raise ManifestError(str(error)) from error
 
-    # ------------------------------------------------------------ worlds
+    # ------------------------------------------------------------ forks and changes
 
     def fork(self) -> Cluster:
-        """A cluster that begins as this one is now, and goes its own way.
+        """A copy of this cluster that can be changed independently.
 
         Cost: 2 us and 100 bytes. The first change of either copies what both share: 10 to 20 ms and 6 MB at 5,000 nodes
         and 50,000 pods.
@@ -269,35 +269,35 @@ class Cluster:
         return twin
 
     def add(self, manifest: Manifest) -> None:
-        """Add an object. A pod that names a node counts there, any other one waits.
+        """Add an object. A pod that names a node counts there, any other pod is pending.
 
         Raises:
-            ManifestError: it cannot be read, is of a kind that no scheduler reads, or there is one of its name.
+            ManifestError: the object cannot be read, a scheduler does not read its kind, or its name is taken.
         """
         resource, item = self._read(manifest)
         if self._state.store.get(resource, item.key) is not None:
-            raise ManifestError(f"{resource.kind} {item.key} is there already")
+            raise ManifestError(f"{resource.kind} {item.key} already exists")
         self._put(resource, item)
 
     def replace(self, manifest: Manifest) -> None:
-        """Have this object instead of the one of its name.
+        """Replace the object of the same name.
 
         Raises:
-            ManifestError: it cannot be read, or there is none of its name.
+            ManifestError: the object cannot be read, or no object has its name.
         """
         resource, item = self._read(manifest)
         self._demand(resource, item.key)
         self._put(resource, item)
 
     def remove(self, kind: str, name: str, namespace: str = "") -> None:
-        """Take an object out.
+        """Remove an object.
 
         Args:
             kind: as manifests write it, such as `Pod`.
             namespace: `default` unless given, for kinds that have one.
 
         Raises:
-            ManifestError: no scheduler reads the kind, or there is no such object.
+            ManifestError: a scheduler does not read the kind, or there is no such object.
         """
         resource = _KINDS.get(kind)
         if resource is None:
@@ -312,16 +312,16 @@ class Cluster:
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """By name."""
+        """The nodes, by name."""
         return tuple(self._state.store.objects(NODES).values())
 
     @property
     def pods(self) -> Sequence[Pod]:
-        """Those that count on nodes and those that wait, by namespace and name."""
+        """The pods on nodes and the pending pods, by namespace and name."""
         return tuple(self._state.store.objects(PODS).values())
 
     def evaluate(self, pod: PodLike) -> Evaluation:
-        """One attempt at the pod over all nodes, with every verdict and score. Nothing changes.
+        """One scheduling attempt over all nodes, with every verdict and score. Nothing changes.
 
         Raises:
             ScheduleError: a plugin failed, or there is no node.
@@ -337,7 +337,7 @@ class Cluster:
         return found
 
     def gates_of(self, pod: Pod) -> tuple[Status, ...]:
-        """What keeps the pod from being tried at all.
+        """The statuses of PreEnqueue plugins that gate the pod.
 
         Raises:
             ClusterError: no profile serves the pod, or a plugin failed.
@@ -355,12 +355,12 @@ class Cluster:
     # ------------------------------------------------------------ placing
 
     def place(self, pod: PodLike) -> Placement:
-        """One attempt, as the scheduler would make it; the pod counts on its node from now on.
+        """Make one scheduling attempt, as the scheduler would. The pod then counts on its node.
 
-        Where no node fits, the answer tells whom preemption would take away, and nothing changes.
+        If no node fits, the answer names the victims of a preemption, and nothing changes.
 
         Raises:
-            ScheduleError: the attempt failed for another reason than that the pod does not fit.
+            ScheduleError: the attempt failed for a reason other than that the pod does not fit.
             ClusterError: no profile serves the pod, it cannot be read, or it counts on a node already.
         """
         pod = self.read_pod(pod)
@@ -388,10 +388,10 @@ class Cluster:
         return Placement(pod, decision.node_name, _placed=placed, _before=before)
 
     def undo(self, placement: Placement) -> None:
-        """Take a pod off the node again that `place` of this very cluster has put it on; the latest first.
+        """Undo a `place` of this cluster; undo the latest placement first.
 
         Raises:
-            ClusterError: it does not count there by that placement any more, or never has.
+            ClusterError: the pod does not count on a node by that placement (any more).
         """
         placed, state = placement._placed, self._state
         framework = None if placed is None else state.frameworks.get(placed.pod.spec.scheduler_name)
@@ -404,13 +404,14 @@ class Cluster:
         state.engine.take_back(placed)
 
     def place_all(self, pods: Iterable[PodLike] | None = None) -> list[Placement]:
-        """QueueState the pods one after the other, as the scheduler would with nothing else going on.
+        """Place the pods one after the other, as the scheduler would if nothing else happened.
 
-        Each gets one attempt, and what it takes counts for those behind it. Where none fits, preemption is carried
-        out: its victims go at once, and the pod is nominated, but not tried again.
+        Each pod gets one attempt, and its usage counts for the pods after it. If no node fits, preemption is carried
+        out:
+        its victims are removed at once, and the pod is nominated, but not tried again.
 
         Args:
-            pods: in the order given; by default all that wait, in the order of the queue: by priority, then by name.
+            pods: placed in this order; by default all pending pods, in queue order: by priority, then by name.
 
         Raises: as `place`.
         """
@@ -420,8 +421,7 @@ class Cluster:
     def drain(self, node: str) -> list[Placement]:
         """Cordon a node and place its pods elsewhere, by priority, then by name.
 
-        Those of DaemonSets and of the kubelet's own files go with the node: they are left on it. Disruption budgets are
-        not asked.
+        Pods of DaemonSets and static pods belong to the node and are left on it. PodDisruptionBudgets are ignored.
 
         Raises:
             ManifestError: there is no such node.
@@ -438,24 +438,24 @@ class Cluster:
             unbound.append(gone)
         return self.place_all(unbound)
 
-    # ------------------------------------------------------------ for the faces
+    # ------------------------------------------------------------ for the command line and other packages
 
     @property
     def engine(self) -> Engine:
-        """What this cluster's decisions are made on; not to be kept beyond the next change."""
+        """The engine that makes this cluster's decisions. Do not keep it beyond the next change."""
         return self._own().engine
 
     @property
     def store(self) -> ObjectStore:
-        """The objects; to be read only."""
+        """The objects. Do not change them."""
         return self._state.store
 
     def framework_for(self, pod: Pod) -> Framework:
         """The profile that the pod asks for.
 
         Raises:
-            ClusterError: there is none.
-            ManifestError: the pod asks for amounts that cannot be read.
+            ClusterError: there is no such profile.
+            ManifestError: the pod's requests cannot be parsed.
         """
         try:
             filter_requests(pod.spec)
@@ -471,10 +471,10 @@ class Cluster:
         return framework
 
     def read_pod(self, pod: PodLike) -> Pod:
-        """A typed pod, its gaps filled.
+        """The typed pod, with missing fields filled in.
 
         Raises:
-            ManifestError: it cannot be read.
+            ManifestError: the pod cannot be read.
         """
         if isinstance(pod, Pod):
             return pod
@@ -486,7 +486,7 @@ class Cluster:
     # ------------------------------------------------------------ inside
 
     def _own(self) -> _State:
-        """The state, where nothing else reads it any more."""
+        """The state, copied first if another cluster or an evaluation still reads it."""
         if self._state.is_shared or self._state.evaluations:
             self._state = self._state.fork()
         return self._state
@@ -510,7 +510,7 @@ class Cluster:
         return found
 
     def _make_room(self, placement: Placement) -> Placement:
-        """Nominate the pod to where preemption makes room for it, and let its victims go."""
+        """Carry a preemption out: nominate the pod and remove its victims."""
         if placement.nominated_node is not None:
             state = self._own()
             if state.store.get(PODS, placement.pod.key) is None:
@@ -522,10 +522,10 @@ class Cluster:
 
 
 def read_all(found: Iterable[Found], admission: Admission) -> Iterable[tuple[ResourceType[Any], Any]]:
-    """The typed objects of the kinds that schedulers read, their gaps filled.
+    """The typed objects of the kinds that schedulers read, with missing fields filled in.
 
     Raises:
-        ManifestError: one cannot be read; the text says where it stands.
+        ManifestError: an object cannot be read. The message says where it is.
     """
     for each in found:
         resource = resource_of(each.manifest)
@@ -534,7 +534,7 @@ def read_all(found: Iterable[Found], admission: Admission) -> Iterable[tuple[Res
 
 
 def read_found(found: Found, resource: ResourceType[Any], admission: Admission) -> Any:
-    """As `read_all`, one of them."""
+    """As `read_all`, for one object."""
     try:
         return read_manifest(admission.admit(found.manifest, resource), resource)
     except ManifestError as error:
@@ -544,7 +544,7 @@ def read_found(found: Found, resource: ResourceType[Any], admission: Admission) 
 def _configuration(
     config: Config | None, classes: Mapping[str, type[Plugin]], plugins: Sequence[type[Plugin]]
 ) -> KubeSchedulerConfiguration:
-    """The configuration; where none is given, the default one with these plugins besides its own."""
+    """The given configuration; otherwise the default one with these plugins added."""
     if isinstance(config, KubeSchedulerConfiguration):
         return config
     if config is None:
@@ -561,7 +561,7 @@ def _configuration(
 
 
 def with_plugins(config: KubeSchedulerConfiguration, plugins: Iterable[type[Plugin]]) -> KubeSchedulerConfiguration:
-    """The configuration, with these plugins enabled in its only profile, with weight 1."""
+    """The configuration with these plugins enabled in its only profile, with weight 1."""
     (profile,) = config.profiles
     multi_point = profile.plugins.multi_point
     enabled = (*multi_point.enabled, *(EnabledPlugin(each.name, 1) for each in plugins))
@@ -570,7 +570,7 @@ def with_plugins(config: KubeSchedulerConfiguration, plugins: Iterable[type[Plug
 
 
 def _refuse_broken_nodes(item: Node | Pod, error: FieldError) -> None:
-    """A pod with such a field closes its node, and the answer says so."""
+    """Raise for a node that cannot be parsed. A pod only closes its node, which the answer mentions."""
     if isinstance(item, Pod):
         return
     raise ManifestError(f"{kind_of(item)} {item.key}: {error}") from error

@@ -1,4 +1,4 @@
-"""What can be wrong with objects, and with what is asked about them."""
+"""Errors about objects, and about questions on them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from podium.lib.error_words import Worded
 
 
 class ClusterError(Worded):
-    """What was asked of the cluster makes no sense there; the text says why."""
+    """The cluster cannot carry out or answer what was asked. The message says why."""
 
 
 class ManifestError(ClusterError):
-    """An object cannot be read; the text names it and its field."""
+    """An object cannot be read. The message names the object and the field."""

@@ -1,4 +1,4 @@
-"""What an attempt has found, as JSON values: the shape in which the real scheduler's answers were recorded."""
+"""The result of an attempt as JSON values, in the format in which kube-scheduler's answers were recorded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from podium.framework.cycle.search import FilterResult
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """One attempt at a pod over all nodes.
+    """One scheduling attempt for a pod over all nodes.
 
     Attributes:
         found: every verdict and score.
@@ -29,16 +29,16 @@ class Evaluation:
 
     @property
     def node(self) -> str | None:
-        """The node that a search which begins at the first node and looks at all would choose; None where none fits."""
+        """The node that a search over all nodes, starting at the first one, would choose; None if none fits."""
         return None if self.found.winner is None else self.snapshot.name(self.found.winner)
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values, in the shape of what `podium evaluate` prints."""
+        """The result as JSON values, in the format that `podium evaluate` prints."""
         return as_answer(self.found, self.snapshot)
 
 
 def as_answer(found: FullEvaluation, snapshot: Snapshot) -> dict[str, Any]:
-    """The survey as JSON values."""
+    """The full evaluation as JSON values."""
     judged, node_count = found.judged, len(snapshot)
     answer: dict[str, Any] = {"prefilter": as_status(judged.rejected)}
     if judged.names is not None:
@@ -68,7 +68,7 @@ def as_status(status: Status | None) -> dict[str, Any]:
 
 
 def _scores(judged: FilterResult, scores: Scores, snapshot: Snapshot) -> dict[str, Any]:
-    """By node, the total and each plugin's part in it."""
+    """The total score by node, with each plugin's share."""
     plugins = list(scores.plugins)
     parts = np.stack([scores.plugins[name] for name in plugins], axis=1).tolist() if plugins else []
     answer = {}

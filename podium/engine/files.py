@@ -1,7 +1,7 @@
 """Files of Kubernetes objects: YAML of any number of documents, JSON, lists within them.
 
-Owns finding the objects and saying where each stands. Scalars mean what they mean to kubectl: there are no dates and
-no sexagesimals.
+Owns finding the objects and saying where each one is. Scalars mean what they mean to kubectl: there are no dates and no
+sexagesimals.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ _MISTAKEN = {
     (API_VERSION, KIND): "a scheduler's configuration, not an object of a cluster: give it with --config",
 }
 _LISTS_MAX = 5
-"""How deep lists may stand in lists."""
+"""How deep lists may be nested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An object, and where it stands: `cluster.yaml: document 2: items[3]`."""
+    """An object, and where it is: `cluster.yaml: document 2: items[3]`."""
 
     manifest: Manifest
     where: str
 
 
 def read_objects(text: bytes, name: str) -> Iterator[Found]:
-    """The objects of a file, those in lists one by one; empty documents are passed over.
+    """The objects of a file, including the items of lists. Empty documents are skipped.
 
     Args:
         name: what to call the file.
 
     Raises:
-        ManifestError: the text is neither YAML nor JSON, or something in it is no object of a kind.
+        ManifestError: the text is neither YAML nor JSON, or something in it is not a Kubernetes object.
     """
     for number, document in enumerate(_documents(text, name), start=1):
         if document is not None:

@@ -1,7 +1,7 @@
-"""Objects as they lie in files, into typed ones: what an API server adds on the way in is filled in.
+"""Decoding manifests into typed objects, with the metadata that an API server would add.
 
-Differs: of what an API server adds, only what everything else rests on: a namespace, and a UID that no other object
-has. `podium.engine.admission` knows the rest, for files that no API server has seen.
+Differs: adds only the metadata that everything else depends on: a namespace, and a unique UID.
+`podium.engine.admission` adds the other defaults, for files that no API server has admitted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RESOURCES: Mapping[tuple[str, str], ResourceType[Any]] = {
 
 
 def resource_of(manifest: Manifest) -> ResourceType[Any] | None:
-    """The resource that the object belongs to; None for one that no scheduler reads."""
+    """The resource type of the object; None if a scheduler does not read it."""
     version, kind = manifest.get("apiVersion"), manifest.get("kind")
     if not isinstance(version, str) or not isinstance(kind, str):
         return None
@@ -39,7 +39,7 @@ def resource_of(manifest: Manifest) -> ResourceType[Any] | None:
 
 
 def read_manifest(manifest: object, resource: ResourceType[ObjectT]) -> ObjectT:
-    """The typed object; of a running pod, a node or a budget what can be read of it, as a scheduler has to count it.
+    """The typed object; a running pod, a node or a budget is read as far as possible, because it must count.
 
     Raises:
         ManifestError: a field has a value of a wrong type, or the object has no name.
@@ -69,7 +69,7 @@ def read_manifest(manifest: object, resource: ResourceType[ObjectT]) -> ObjectT:
 
 
 def is_namespaced(resource: ResourceType[Any]) -> bool:
-    """Whether objects of the resource live in namespaces."""
+    """Whether objects of the resource have a namespace."""
     return issubclass(resource.type, (NamespacedObject, Pod))
 
 

@@ -1,6 +1,6 @@
-"""What plugins are lent where there is no API server: questions are decided, nothing is carried out.
+"""The plugins' handle when there is no API server: questions are answered, nothing is carried out.
 
-Owns the stand-ins of `podium.framework.contract.interface` that refuse, know of no pod, or stay silent.
+Owns the stand-ins for the protocols of `podium.framework.contract.interface` that refuse, are empty, or do nothing.
 """
 
 from __future__ import annotations
@@ -19,69 +19,69 @@ from podium.objects.resource_types import ObjectT, ResourceType
 
 
 class WriteRefusedError(Worded):
-    """A plugin wants to write, and there is no API server to write to."""
+    """A plugin tried to write although there is no API server."""
 
 
 class RefusingClient:
-    """Implements `podium.framework.contract.interface.ApiClient`: there is nothing to write to."""
+    """Implements `podium.framework.contract.interface.ApiClient`: refuses every write."""
 
     async def bind(self, pod: Pod, node_name: str) -> None:
-        """Refuse."""
+        """Raise `WriteRefusedError`."""
         raise WriteRefusedError(f"there is no API server to bind {pod.key} to {node_name}")
 
     async def patch(self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any]) -> ObjectT:
-        """Refuse."""
+        """Raise `WriteRefusedError`."""
         del change
         raise WriteRefusedError(f"there is no API server to patch {resource.kind} {item.key}")
 
 
 class NoPreemptions:
-    """Implements `podium.framework.contract.interface.Preemptions`: nobody makes room."""
+    """Implements `podium.framework.contract.interface.Preemptions`: there are no preemptions."""
 
     def attempted(self) -> None:
-        """Let it pass."""
+        """Do nothing."""
 
     def is_preempting(self, uid: str) -> bool:
-        """Nobody."""
+        """False: there are no preemptions."""
         del uid
         return False
 
     def held_back_from(self, pod: Pod) -> Collection[str]:
-        """From no node."""
+        """No node: there are no preemption loops."""
         del pod
         return ()
 
     def spares(self, victim: Pod) -> bool:
-        """Nobody."""
+        """False: every pod may be a victim."""
         del victim
         return False
 
 
 class NoWaitingPods:
-    """Implements `podium.framework.contract.interface.WaitingPods`: no pod is ever bound, so none waits at Permit."""
+    """Implements `podium.framework.contract.interface.WaitingPods`: without binding cycles no pod waits at Permit."""
 
     def get(self, uid: str) -> None:
-        """None."""
+        """None: no pod waits."""
 
     def __iter__(self) -> Iterator[WaitingPod]:
-        """None."""
+        """An empty iterator: no pod waits."""
         return iter(())
 
 
 class SilentObserver:
-    """Implements `podium.framework.profile.runtime.Observer`: nobody measures."""
+    """Implements `podium.framework.profile.runtime.Observer`: records nothing."""
 
     def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
-        """Let it pass."""
+        """Do nothing."""
 
     def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
-        """Let it pass."""
+        """Do nothing."""
 
     def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
-        """Let it pass: the attempt fails with its words."""
+        """Do nothing: the attempt fails with the plugin's message."""
 
     def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:
-        """Let it pass."""
+        """Do nothing."""
 
 
 @dataclass
@@ -102,8 +102,8 @@ class OfflineHandle:
         return self.snapshot_of()
 
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
-        """The objects of a kind."""
+        """The stored objects of a kind."""
         return self.lister_of(resource)
 
     def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:
-        """Let it pass: there is nobody to tell."""
+        """Do nothing: there is no API server for Events."""

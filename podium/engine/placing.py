@@ -1,8 +1,8 @@
-"""The one way to place a pod: decide, assume, reserve, ask Permit, and take all of it back.
+"""The one way to place a pod: decide, assume, reserve, run Permit; and undo all of it.
 
-Owns the order of these steps and their undoing. Never binds and never waits: a caller with an API server goes on from
-here, one without has its answer. Used by the daemon's loop, `podium.Cluster`, the estimator's accurate mode, the test
-kit and the benchmarks.
+Owns the order of these steps and their reversal. Never binds and never waits: the daemon continues with the binding
+cycle, an offline caller has its answer. Used by the daemon's loop, `podium.Cluster`, the estimator's accurate mode, the
+test kit and the benchmarks.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (schedulingCycle, assumeAndReserve), v1.36.2.
 """
@@ -27,13 +27,12 @@ from podium.queues import Nominator
 
 
 class Placed(NamedTuple):
-    """A pod whose node was chosen.
+    """A pod for which a node was chosen.
 
     Attributes:
-        status: why a plugin did not let the pod through at Reserve or Permit, so that it counts nowhere; None if it is
-            assumed on the node.
-        waits: plugin → seconds, where Permit makes the pod wait before it is bound.
-        nominated_to: the node that the pod was nominated to until now.
+        status: why Reserve or Permit rejected the pod, which then counts nowhere; None if it is assumed on the node.
+        waits: plugin → seconds, if Permit makes the pod wait before it is bound.
+        nominated_to: the node that the pod was nominated to before; its nomination has been removed.
     """
 
     framework: Framework
@@ -47,14 +46,14 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What decisions are made on, and how.
+    """The state that decisions depend on, and the steps to place a pod.
 
     Attributes:
         cache: the nodes, and the pods that count on them.
-        nominator: where pods are expected because room is made for them; one that is placed is expected no longer.
+        nominator: the nominated pods. A pod that is placed loses its nomination.
         percentage_of_nodes_to_score: for profiles without a value of their own.
         pick: chooses among the total scores.
-        explainer: is told of every verdict and score, where somebody wants them.
+        explainer: receives every verdict and score, if it is given.
     """
 
     cache: Cache
@@ -66,7 +65,7 @@ class Engine:
     rotation: Rotation = field(default_factory=Rotation)
 
     def attempt(self, framework: Framework, state: CycleState, pod: Pod) -> Steps[Decision]:
-        """Decide where the pod goes, asking the extenders that are interested in it."""
+        """Decide where the pod goes, calling the extenders that are interested in it."""
         return attempt(
             framework,
             state,
@@ -81,18 +80,18 @@ class Engine:
         )
 
     def decide(self, framework: Framework, state: CycleState, pod: Pod) -> Decision:
-        """As `attempt`, where no extender is to be asked."""
+        """As `attempt`, without extenders."""
         return run_unasked(self.attempt(framework, state, pod))
 
     def place(self, framework: Framework, state: CycleState, pod: Pod, node_name: str) -> Placed:
-        """Assume the pod on the node that was chosen, reserve, and ask Permit; undo it where a plugin says no.
+        """Assume the pod on the chosen node, reserve, and run Permit. Undo all of it if a plugin rejects the pod.
 
         Raises:
             CacheError: the pod counts on a node already.
         """
         nominated_to = self.nominator.node_of(pod.uid)
         self.cache.assume_pod(pod, node_name)
-        # It counts on its node from now on: room that is kept for it would count twice.
+        # The pod counts on its node from now on; its nomination would count it twice.
         self.nominator.delete(pod)
         status = framework.run_reserve(state, pod, node_name) if framework.reserve else None
         waits: Mapping[str, float] = {}
@@ -105,9 +104,9 @@ class Engine:
         return placed
 
     def take_back(self, placed: Placed) -> None:
-        """Have the cluster as it was before the pod was placed, its nomination included.
+        """Undo the placement of a pod and restore its nomination.
 
-        A pod that the API server has on a node by now stays there.
+        A pod whose binding the watch has confirmed meanwhile stays on its node.
         """
         if placed.status is None:
             self._withdraw(placed)

@@ -13,10 +13,10 @@ _ENDED = ("Succeeded", "Failed")
 
 
 class StoredObjects(Generic[ObjectT]):
-    """The objects of one kind, as they are by now. Implements `podium.framework.contract.interface.Lister`.
+    """A live view of the objects of one kind. Implements `podium.framework.contract.interface.Lister`.
 
     Attributes:
-        is_asked: whether anybody has wanted to know of an object.
+        is_asked: whether a plugin has read any of the objects.
     """
 
     def __init__(self, store: ObjectStore, resource: ResourceType[ObjectT]) -> None:
@@ -25,25 +25,25 @@ class StoredObjects(Generic[ObjectT]):
         self.is_asked = False
 
     def get(self, key: str) -> ObjectT | None:
-        """The object of that key."""
+        """The object with that key; None if there is none."""
         self.is_asked = True
         return self._store.get(self._resource, key)
 
     def list(self) -> Iterable[ObjectT]:
-        """All of them, in order of namespace and name."""
+        """All objects, in order of namespace and name."""
         self.is_asked = True
         return self._store.objects(self._resource).values()
 
     def in_namespace(self, namespace: str) -> Iterable[ObjectT]:
-        """Those of one namespace."""
+        """The objects of one namespace."""
         return [item for item in self.list() if item.metadata.namespace == namespace]
 
 
 class ObjectStore:
-    """What lives in a cluster. Kinds that no scheduler reads are left out, and pods that have ended.
+    """The objects of a cluster, without kinds that a scheduler does not read and pods that have ended.
 
     Args:
-        whole: the kinds of which all objects are known to be there, even if there are none.
+        whole: the kinds whose list is complete, even if it is empty.
 
     Invariant: the objects of a kind are handed out in order of namespace and name, as an API server lists them.
     """
@@ -55,7 +55,7 @@ class ObjectStore:
         self._listers: dict[ResourceType[Any], StoredObjects[Any]] = {}
         self._objects: dict[str, dict[str, Any]] = {}
         self._shared: set[str] = set()
-        """The paths of kinds whose objects another store reads, too."""
+        """The paths of kinds whose objects are shared with another store."""
         self._unsorted: set[str] = set()
         for resource, item in objects:
             if not (isinstance(item, Pod) and item.status.phase in _ENDED):
@@ -63,10 +63,10 @@ class ObjectStore:
 
     @classmethod
     def of(cls, manifests: Iterable[Manifest], whole: Collection[ResourceType[Any]] = ()) -> ObjectStore:
-        """The store of these objects. Pods that name no scheduler have none: no node is promised to them.
+        """The store of these objects. Pods without a scheduler name keep it empty and so are never nominated.
 
         Raises:
-            ManifestError: one cannot be read.
+            ManifestError: an object cannot be read.
         """
         return cls(
             (
@@ -78,7 +78,7 @@ class ObjectStore:
         )
 
     def fork(self) -> ObjectStore:
-        """A store of the same objects; neither sees what becomes of the other.
+        """A store of the same objects. Later changes of one do not affect the other.
 
         Cost: none, and a copy of the objects of a kind when the first of them changes.
         """
@@ -89,7 +89,7 @@ class ObjectStore:
         return twin
 
     def get(self, resource: ResourceType[ObjectT], key: str) -> ObjectT | None:
-        """The object of that kind and key."""
+        """The object of that kind with that key; None if there is none."""
         return self._objects.get(resource.path, {}).get(key)
 
     def objects(self, resource: ResourceType[ObjectT]) -> Mapping[str, ObjectT]:
@@ -109,18 +109,18 @@ class ObjectStore:
         found[item.key] = item
 
     def drop(self, resource: ResourceType[ObjectT], item: ObjectT) -> None:
-        """Take an object out."""
+        """Remove an object."""
         del self._own(resource.path)[item.key]
 
     def lister(self, resource: ResourceType[ObjectT]) -> StoredObjects[ObjectT]:
-        """The objects of one kind as plugins ask for them; it sees what becomes of the store later."""
+        """The lister of one kind for plugins: a live view of this store."""
         lister = self._listers.get(resource)
         if lister is None:
             lister = self._listers[resource] = StoredObjects(self, resource)
         return lister
 
     def missed(self) -> list[ResourceType[Any]]:
-        """The kinds that plugins have asked about, and of which there is nothing, so that answers may be wrong."""
+        """The kinds that plugins have read and of which there is no object, so that answers may be wrong."""
         return [
             resource
             for resource, lister in self._listers.items()
@@ -128,7 +128,7 @@ class ObjectStore:
         ]
 
     def _own(self, path: str) -> dict[str, Any]:
-        """The objects of a kind, where no other store reads them any more."""
+        """The objects of a kind, copied first if another store shares them."""
         if path in self._shared:
             self._shared.discard(path)
             self._objects[path] = dict(self._objects[path])
@@ -136,7 +136,7 @@ class ObjectStore:
 
 
 def _unclaimed(pod: Manifest) -> Manifest:
-    """The pod; where it names no scheduler, without the name that an API server would have filled in."""
+    """The pod with an empty scheduler name if it has none, to keep the decoder from filling in the default."""
     spec = pod.get("spec")
     if not isinstance(spec, dict) or spec.get("schedulerName"):
         return pod

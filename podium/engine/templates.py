@@ -1,4 +1,4 @@
-"""The pod that a file is about: the one in it, or such as the workload in it makes.
+"""The pod that a file is about: a pod in it, or one made from the pod template of a workload in it.
 
 Source: the kinds with a pod template under apps/v1 and batch/v1; any other kind with `spec.template` counts, too.
 """
@@ -14,13 +14,13 @@ from podium.engine.manifests import Manifest
 
 
 def asked_pod(found: Sequence[Found], name: str) -> tuple[Found, list[Found]]:
-    """The pod that a file asks about, not bound yet, and the other objects of the file.
+    """The pod that a file asks about, unbound, and the other objects of the file.
 
     Args:
         name: what to call the file.
 
     Raises:
-        ManifestError: it holds no pod and no workload, or more than one.
+        ManifestError: the file holds no pod and no workload, or more than one.
     """
     asked = [(each, template) for each in found if (template := template_of(each.manifest)) is not None]
     if len(asked) != 1:
@@ -36,7 +36,7 @@ def asked_pod(found: Sequence[Found], name: str) -> tuple[Found, list[Found]]:
 
 
 def template_of(manifest: Manifest) -> Mapping[str, Any] | None:
-    """What says how the pod is: a pod itself, or a workload's template; None for other objects."""
+    """The pod template of an object: a pod itself, or a workload's template; None for other objects."""
     if manifest.get("kind") == "Pod":
         return manifest
     spec = manifest.get("spec")

@@ -1,7 +1,7 @@
-"""Questions as they stand in files, and their answers: `podium evaluate`.
+"""`podium evaluate`: questions from files, and their answers.
 
-Owns recorded scenarios, and a pod beside a dump. Decides nothing itself: every answer comes from `podium.engine`. Never
-talks to an API server.
+Owns recorded scenarios, and questions about one pod in a dumped cluster. Decides nothing itself: every answer comes
+from `podium.engine`. Never talks to an API server.
 """
 
 from podium.evaluate.question import PodAnswer, Question

@@ -1,4 +1,4 @@
-"""What a change of the cluster is read as, and which plugins would try a pod again for it.
+"""The cluster events of a change, and the plugins whose queueing hints requeue a pod for them.
 
 Source: kubernetes pkg/scheduler/eventhandlers.go and backend/queue/scheduling_queue.go (isPodWorthRequeuing), v1.36.2.
 """
@@ -37,7 +37,7 @@ class Change:
 
 
 def events_of(change: Change) -> tuple[ClusterEvent, ...]:
-    """The cluster events that a change is read as; none where it can help no pod."""
+    """The cluster events of a change; empty if it cannot make any pod schedulable."""
     item = change.new if change.new is not None else change.old
     if isinstance(item, Node):
         return _node_events(change.old, change.new)
@@ -73,7 +73,7 @@ def _pod_events(old: Pod | None, new: Pod | None) -> tuple[ClusterEvent, ...]:
 
 
 def hints_for(framework: Framework, pod: Pod, event: ClusterEvent, change: Change) -> dict[str, str]:
-    """What each plugin of the profile that has registered for the event makes of it for the pod: Queue or Skip."""
+    """The queueing hint, Queue or Skip, of each plugin of the profile that has registered for the event."""
     hints: dict[str, str] = {}
     for plugin, registrations in sorted(build_hint_map(framework.plugins.values()).items()):
         concerned = [each for each in registrations if each.event.matches(event)]

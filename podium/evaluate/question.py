@@ -1,4 +1,4 @@
-"""One pod and one cluster as people have them in files, and what came out of asking about them."""
+"""Questions about one pod in a cluster, both from files, and their answers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from podium.objects.resource_types import NODES, PODS, ResourceType
 
 @dataclass(frozen=True, slots=True)
 class PodAnswer:
-    """What one attempt at a pod has found in a cluster.
+    """The result of one scheduling attempt for a pod.
 
     Attributes:
-        gates: what holds the pod back from being tried at all.
-        missed: the resources that the answer depends on and of which the cluster has no object.
-        details: by row, what there is to add to the reason why the node does not fit.
+        gates: the statuses of PreEnqueue plugins that gate the pod.
+        missed: the resources that the answer depends on and of which the cluster has no objects.
+        details: by row, details on why the node does not fit.
     """
 
     pod: Pod
@@ -39,10 +39,10 @@ class PodAnswer:
     details: Mapping[int, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, as JSON values.
+        """The answer as JSON values.
 
-        `node` is where the pod would go, `preenqueue` what holds it back, `missing` what the cluster may lack,
-        `details` what there is to add to the reasons of some nodes.
+        `node` is where the pod would go, `preenqueue` the statuses that gate it, `missing` the resources that may be
+        missing from the input, `details` the details on why nodes do not fit.
         """
         more: dict[str, Any] = {"preenqueue": [as_status(gate) for gate in self.gates]} if self.gates else {}
         if self.missed:
@@ -54,7 +54,7 @@ class PodAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Where would the pod go in this cluster? Its priority class may not be known there."""
+    """Where would the pod go in this cluster? Its PriorityClass may be missing there."""
 
     store: ObjectStore
     pod: Pod
@@ -64,16 +64,16 @@ class Question:
     def read(
         cls, cluster: Iterable[Found], pod: tuple[str, bytes], whole: Collection[ResourceType[Any]] = ()
     ) -> Question:
-        """Read a question from the objects of a cluster, and from a file, its name and its content.
+        """Read a question from the objects of a cluster and a pod file, given by its name and content.
 
-        The pod, or one such as the workload in the file makes, is taken as not yet bound, and stands in for one of its
-        name in the cluster.
+        The pod, or one made from the pod template of a workload in the file, counts as unbound, and replaces a pod of
+        the same name in the cluster.
 
         Args:
-            whole: the kinds of which the cluster's objects are complete, even if there are none.
+            whole: the kinds whose list is complete, even if it is empty.
 
         Raises:
-            ManifestError: an object cannot be read, the file is about no pod or several, or there is no node.
+            ManifestError: an object cannot be read, the file has no pod or several, or there is no node.
         """
         asked_about, others = asked_pod(list(read_objects(pod[1], pod[0])), pod[0])
         found = [*cluster, *others]
@@ -88,13 +88,13 @@ class Question:
     def ask(
         self, config: KubeSchedulerConfiguration, classes: Mapping[str, type[Plugin]], *, any_scheduler: bool
     ) -> PodAnswer:
-        """Make one attempt at the pod.
+        """Make one scheduling attempt for the pod.
 
         Args:
-            any_scheduler: the first profile serves the pod, whatever scheduler it asks for.
+            any_scheduler: use the first profile, whatever scheduler name the pod has.
 
         Raises:
-            ClusterError, ScheduleError: there is no answer.
+            ClusterError, ScheduleError: the attempt failed.
         """
         if any_scheduler:
             profile = replace(config.profiles[0], scheduler_name=self.pod.spec.scheduler_name)

@@ -1,7 +1,7 @@
 """Recorded questions, one JSON object each, and their answers.
 
-A question holds a cluster's objects, a configuration or none, and one of: a pod (one attempt over all nodes), a queue
-of pods (where each goes), or a pod and an event (which plugins would try the pod again for it). Or it holds a device
+A question holds a cluster's objects, an optional configuration, and one of: a pod (one attempt over all nodes), a queue
+of pods (where each goes), or a pod and an event (which plugins would requeue the pod for it). Or it holds a device
 selector and one device.
 """
 
@@ -51,7 +51,7 @@ class RecordedChange(Struct):
 
 
 class Scenario(Struct):
-    """One question. `objects` are the state after the event, where there is one."""
+    """One question. `objects` are the state after the event, if there is an event."""
 
     id: str | int = ""
     objects: list[Any] | None = None
@@ -65,10 +65,10 @@ class Scenario(Struct):
 
 
 class Evaluator:
-    """Answers questions, each on its own.
+    """Answers questions independently of each other.
 
     Args:
-        classes: the plugins there are, by name.
+        classes: the available plugins by name.
         config: for questions without a configuration of their own; by default upstream's defaults.
     """
 
@@ -81,7 +81,7 @@ class Evaluator:
         self._configurations: dict[bytes, KubeSchedulerConfiguration] = {}
 
     def answer_line(self, line: bytes, name: str) -> dict[str, Any]:
-        """The answer to a question as it stands in a file, its `id` first; `error` where there is none.
+        """The answer to a question in a line of a file. `id` comes first; `error` replaces the answer if there is none.
 
         Args:
             name: what to call the question if it has no id, or cannot be read.
@@ -100,7 +100,7 @@ class Evaluator:
         """The answer to a question.
 
         Raises:
-            ClusterError, ConfigError, PluginError, ScheduleError, CacheError, FieldError: there is none.
+            ClusterError, ConfigError, PluginError, ScheduleError, CacheError, FieldError: the question has no answer.
         """
         if scenario.expression is not None:
             return answer_selector(scenario.expression, scenario.driver, scenario.device)

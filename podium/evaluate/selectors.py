@@ -1,4 +1,4 @@
-"""Recorded device selectors: does an expression choose a device?"""
+"""Recorded device selectors: whether an expression selects a device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from podium.objects.devices import Device
 
 
 def answer_selector(expression: str, driver: str, device: Device) -> dict[str, Any]:
-    """Whether the expression chooses the device of the driver, or the error that it ends with."""
+    """Whether the expression selects the driver's device, or the error of its evaluation."""
     try:
         return {"matches": compile_selector(expression).matches(BoundDevice(driver, device))}
     except CompileError as error:

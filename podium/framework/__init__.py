@@ -3,7 +3,7 @@
 One scheduling attempt is a synchronous, deterministic function of pod, snapshot, profile, clock and random source.
 Never awaits, never does I/O, never reads a clock that was not passed in.
 
-What is exported here is what plugins are written against.
+The names exported here are the public API for plugins.
 """
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot

@@ -1,6 +1,6 @@
-"""What the API server, or the way to it, can answer instead of a result.
+"""The errors of requests to the API server, including those of the network and of proxies.
 
-Owns the exceptions and their choice from a `Status` body. Never retries: whoever asked decides what an error means.
+Owns the exceptions and how a `Status` body selects one. Never retries: the caller decides what an error means.
 """
 
 # ruff: noqa: N818 - the names are the API's own reasons
@@ -17,8 +17,8 @@ from podium.lib.error_words import Worded
 class ApiError(Worded):
     """A request that gave no result.
 
-    `may_have_happened` says whether a write that ended so can nevertheless have taken effect: then the object has to
-    be read again (or the watch awaited) before anything is concluded.
+    `may_have_happened` says whether a write with this error can have taken effect all the same: then the caller must
+    read the object again, or wait for the watch, before it draws a conclusion.
     """
 
     may_have_happened: ClassVar[bool] = False
@@ -31,7 +31,7 @@ class ApiError(Worded):
         self.retry_after_s = retry_after_s
 
     def __str__(self) -> str:
-        """The message, led by code and reason where the server gave them."""
+        """The message, preceded by code and reason if the server gave them."""
         head = " ".join(part for part in (str(self.code or ""), self.reason) if part)
         return f"{head}: {self.message}" if head else self.message
 
@@ -41,7 +41,7 @@ class Unreachable(ApiError):
 
 
 class Crowded(Unreachable):
-    """All connections were in use for too long: the request was certainly not sent, whatever the server may be like."""
+    """All connections were in use for too long: the request was certainly not sent. Says nothing about the server."""
 
 
 class HeldBack(ApiError):
@@ -53,7 +53,7 @@ class ConnectionLost(ApiError):
 
 
 class Silent(ConnectionLost):
-    """Nothing has come for too long: the server is slow, or the connection is dead without anybody having said so."""
+    """No data has arrived for too long: the server is slow, or the connection is dead without having been closed."""
 
 
 class OutcomeUnknown(ApiError):
@@ -63,17 +63,17 @@ class OutcomeUnknown(ApiError):
 
 
 class Malformed(ApiError):
-    """The server's answer is not what its type promises."""
+    """The server's answer does not have the expected form."""
 
     may_have_happened = True
 
 
 class BadRequest(ApiError):
-    """400: the server could not make sense of the request."""
+    """400: the server did not understand the request."""
 
 
 class Unauthorized(ApiError):
-    """401: the credentials are not valid, or not valid any more."""
+    """401: the credentials are not valid (any more)."""
 
 
 class Forbidden(ApiError):
@@ -89,15 +89,15 @@ class Conflict(ApiError):
 
 
 class AlreadyExists(ApiError):
-    """409: an object of that name is there already."""
+    """409: an object of that name already exists."""
 
 
 class Gone(ApiError):
-    """410: the resource version or continue token is too old to go on from."""
+    """410: the resource version or continue token is too old."""
 
 
 class Expired(Gone):
-    """410 with reason Expired: what API servers answer today for `Gone`."""
+    """410 with reason Expired, which current API servers use instead of `Gone`."""
 
 
 class Invalid(ApiError):
@@ -105,10 +105,10 @@ class Invalid(ApiError):
 
 
 class TooManyRequests(ApiError):
-    """429: not done; to be asked again after `retry_after_s` seconds.
+    """429: the request was not carried out; retry it after `retry_after_s` seconds.
 
-    `is_server_wide` says that priority and fairness has refused it, so that other requests would be refused, too.
-    Otherwise a webhook or a store has, which may accept others.
+    `is_server_wide` says that API priority and fairness rejected the request, so that other requests would be rejected
+    too. Otherwise a webhook or the storage rejected it, which may accept others.
     """
 
     def __init__(self, message: str, *, code: int = 429, reason: str = "", retry_after_s: float | None = None) -> None:
@@ -120,7 +120,7 @@ class TooManyRequests(ApiError):
 
 
 class ServerError(ApiError):
-    """5xx: something failed on the server's side, at a point that the answer does not tell."""
+    """5xx: the server failed, and the answer does not say whether the request took effect."""
 
     may_have_happened = True
 
@@ -130,7 +130,7 @@ class InternalError(ServerError):
 
 
 class Unavailable(ServerError):
-    """503 or 502: the server, or a proxy before it, cannot answer now."""
+    """503 or 502: the server, or a proxy in front of it, cannot answer now."""
 
 
 class ServerTimeout(ServerError):
@@ -172,10 +172,10 @@ _BY_CODE: dict[int, type[ApiError]] = {
 
 
 ACCEPTED = (200, 201, 202)
-"""The codes by which an API server says that it has done, or will do, what was asked."""
+"""The codes of an API server for a request that was carried out or accepted."""
 
 RETRY_AFTER_S_MAX = 60.0
-"""A server, or a proxy before it, may ask for more: it is asked again then."""
+"""The longest Retry-After that is respected. A server, or a proxy in front of it, may ask for more."""
 
 
 class StatusDetails(Struct, rename="camel"):
@@ -185,7 +185,7 @@ class StatusDetails(Struct, rename="camel"):
 
 
 class Status(Struct, rename="camel"):
-    """`meta/v1 Status`: how the API server words a failure."""
+    """`meta/v1 Status`: the body of a failed request."""
 
     code: int | None = None
     reason: str | None = None
@@ -197,7 +197,7 @@ _decode_status = msgspec.json.Decoder(Status).decode
 
 
 def from_status(status: Status, *, code: int = 0, retry_after_s: float | None = None) -> ApiError:
-    """The error a `Status` stands for; its own words win over the HTTP answer's around it."""
+    """The error for a `Status`. Its own fields have precedence over the HTTP answer's."""
     reason = status.reason or ""
     if retry_after_s is None and status.details is not None and status.details.retry_after_seconds:
         retry_after_s = float(status.details.retry_after_seconds)
@@ -214,15 +214,15 @@ def _kind_of(code: int) -> type[ApiError]:
 
 
 def from_response(code: int, body: bytes, retry_after: str | None = None, *, has_flow_schema: bool = False) -> ApiError:
-    """The error an HTTP answer stands for.
+    """The error for an HTTP answer.
 
-    A code that leaves open whether a write has happened is not overruled by a body that says something else.
+    If the code leaves open whether a write took effect, the body cannot change that.
 
     Args:
-        code: the HTTP status, not one of `ACCEPTED`. Below 400 it is no answer of an API server to what podium asks.
-        body: a `Status` as JSON, or anything a proxy may say instead.
+        code: the HTTP status, not one of `ACCEPTED`. An API server never answers podium's requests with one below 400.
+        body: a `Status` as JSON, or whatever a proxy sends instead.
         retry_after: the header's text; only whole seconds are understood, as in client-go.
-        has_flow_schema: whether a header names the flow schema, as priority and fairness has it on every answer.
+        has_flow_schema: whether a header names the flow schema, which API priority and fairness adds to every answer.
     """
     seconds = float(retry_after) if retry_after is not None and retry_after.isdecimal() else None
     try:
@@ -233,7 +233,7 @@ def from_response(code: int, body: bytes, retry_after: str | None = None, *, has
         return Malformed(f"answered with code {code}: {body[:100]!r}")
     error = from_status(status, code=code, retry_after_s=seconds)
     if isinstance(error, TooManyRequests):
-        # Its own refusal is this text; a webhook's or a store's is a Status with words of theirs.
+        # The rejection of API priority and fairness has this text; webhooks and the storage send a Status of their own.
         error.is_server_wide = has_flow_schema and error.message.lower().startswith("too many requests")
     if _kind_of(code).may_have_happened and not error.may_have_happened:
         return _kind_of(code)(error.message, code=code, retry_after_s=error.retry_after_s)

@@ -1,9 +1,9 @@
-"""What can be read of an object that does not decode: all its fields but those that have a wrong type.
+"""Partial decoding of an object that does not decode: every field except those of a wrong type.
 
-Owns going into an object part by part. Never decides what an unreadable field means: that is for `objects.unreadable`.
+Owns decoding an object part by part. Never decides what an unreadable field means: `objects.unreadable` does.
 
-Cost: linear in the size. A part that decodes is decoded in one go, and after `UNREAD_MAX` fields that do not decode the
-rest of their lists and maps is left out.
+Cost: linear in the size. A part that decodes is decoded as a whole, and after `UNREAD_MAX` unreadable fields the rest
+of their lists and maps is skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from podium.objects.errors import FieldError
 
 UNREAD_MAX: Final = 100
 _AT_ONCE: Final = 256
-"""So many items of a list or map are tried together: most of them decode."""
+"""How many items of a list or map are decoded together first, because most of them decode."""
 
 
 _NOT_READ: Final = object()
@@ -35,9 +35,9 @@ _items_of = msgspec.json.Decoder(list[Raw]).decode
 
 
 class _Fault(NamedTuple):
-    """Why something does not decode, and the fields and indexes that lead to where that is, as far as they are named.
+    """Why a value does not decode, and the path of fields and indexes to the fault, as far as the error names it.
 
-    What is known to fail is not tried again as a whole.
+    A part that is known to fail is not decoded as a whole again.
     """
 
     detail: str
@@ -49,20 +49,20 @@ class _Fault(NamedTuple):
         return cls(detail, tuple(name or index for name, index in _STEP.findall(path.partition("[...]")[0])))
 
     def at(self, step: str) -> _Fault | None:
-        """The fault of the part that this step leads to, if it is the one."""
+        """The same fault relative to the part behind this step; None if the fault is elsewhere."""
         return _Fault(self.detail, self.below[1:]) if self.below[:1] == (step,) else None
 
 
 class PartialReader:
-    """Reads one object. `unread` are the fields that could not be, in the order in which they were met."""
+    """Decodes one object. `unread` are the unreadable fields in the order in which they were found."""
 
     def __init__(self) -> None:
         self.unread: list[FieldError] = []
 
     def read(self, raw: bytes | Raw, kind: type[Struct], error: str) -> Any:
-        """An object that does not decode as a whole, because of this; None if it is no object.
+        """Decode what is readable of an object that failed with this error; None if it is not an object.
 
-        Returns: the object with every field that can be read.
+        Returns: the object with every readable field.
         """
         found = self._struct(raw, kind, "", _Fault.of(error))
         return None if found is _NOT_READ else found
@@ -99,7 +99,7 @@ class PartialReader:
                 values[field.name] = found
         try:
             return kind(**values)
-        except TypeError:  # a field without which there is no such thing
+        except TypeError:  # a required field is missing
             return _NOT_READ
 
     def _list(self, raw: bytes | Raw, kind: Any, path: str, fault: _Fault) -> Any:

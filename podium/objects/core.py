@@ -20,10 +20,10 @@ from msgspec.structs import force_setattr
 
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""What the API holds its numbers in: no API server has a larger one."""
+"""The API's integer type."""
 
 RawQuantity: TypeAlias = str | int | float
-"""A quantity as it stands on the wire; `objects.quantity` gives it a value."""
+"""A quantity as it is on the wire; `objects.quantity` parses it."""
 
 ResourceList: TypeAlias = dict[str, RawQuantity]
 
@@ -48,7 +48,7 @@ class OwnerReference(Value, frozen=True):
 
 
 class ObjectMeta(Value, frozen=True):
-    """What every object carries."""
+    """The metadata of every object."""
 
     name: str = ""
     namespace: str = ""
@@ -63,7 +63,7 @@ class ObjectMeta(Value, frozen=True):
 
 
 class NamespacedObject(Value, frozen=True, tag_field="kind", tag=True):
-    """An object with a namespace. A `kind` on the wire, where there is one, must be the class's name."""
+    """An object with a namespace. If there is a `kind` on the wire, it must be the class's name."""
 
     metadata: ObjectMeta = ObjectMeta()
 
@@ -131,7 +131,7 @@ class PreferredSchedulingTerm(Value, frozen=True):
 
 
 class NodeAffinity(Value, frozen=True):
-    """Where, by node labels, the pod must and would like to run."""
+    """The pod's required and preferred node affinity."""
 
     required: NodeSelector | None = field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: tuple[PreferredSchedulingTerm, ...] = field(
@@ -349,7 +349,7 @@ class Volume(Value, frozen=True):
 
     @property
     def has_source(self) -> bool:
-        """Whether any source that scheduling looks at is set."""
+        """Whether it has a source that scheduling depends on."""
         return self != Volume(name=self.name)
 
 
@@ -368,7 +368,7 @@ class SchedulingGroup(Value, frozen=True):
 
 
 class PodSpec(Value, frozen=True, gc=True, weakref=True, dict=True):
-    """What a pod asks for, without the node it is bound to: that is `Pod.node_name`, so that replicas share one spec.
+    """A pod's spec without the node that it is bound to: that is `Pod.node_name`, so that replicas share one spec.
 
     Invariant: instances reachable from a `Pod` are interned: equal content is the same object.
     """
@@ -399,7 +399,7 @@ _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 def _interned(spec: PodSpec) -> PodSpec:
-    """The one spec with this content, node name and scheduling-neutral volumes left out."""
+    """The one shared spec with this content, without the node name and volumes that do not affect scheduling."""
     memory: dict[str, Any] = spec.__dict__
     if _INTERNED in memory:
         return spec
@@ -471,7 +471,7 @@ class ExtendedResourceClaimStatus(Value, frozen=True):
 
 
 class PodStatus(Value, frozen=True):
-    """What has become of a pod, as far as scheduling looks at it."""
+    """A pod's status, as far as scheduling depends on it."""
 
     phase: str = ""
     conditions: tuple[PodCondition, ...] = ()
@@ -513,12 +513,12 @@ class Pod(NamespacedObject, frozen=True):
 
     @property
     def priority(self) -> int:
-        """`spec.priority`, 0 where it is absent."""
+        """`spec.priority`; 0 if it is absent."""
         return self.spec.priority or 0
 
     @property
     def is_terminating(self) -> bool:
-        """Whether deletion has been asked for."""
+        """Whether the pod is being deleted."""
         return self.metadata.deletion_timestamp is not None
 
     def on_node(self, node_name: str) -> Pod:

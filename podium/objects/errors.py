@@ -9,7 +9,7 @@ class FieldError(Worded, ValueError):
     """A field of an object has no usable meaning.
 
     Attributes:
-        path: Where, in the API's own spelling: `spec.containers[0].resources.requests[cpu]`.
+        path: The field's path in the API's spelling: `spec.containers[0].resources.requests[cpu]`.
         detail: What is wrong with it.
     """
 

@@ -1,4 +1,4 @@
-"""Objects by something they say of themselves, kept up to date one change at a time."""
+"""An index of objects by a text made of each, updated with every change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from podium.objects.resource_types import ObjectT
 
 
 class Index(Generic[ObjectT]):
-    """Objects by a text made of each.
+    """Objects grouped by a text made of each.
 
     Args:
         text_of: the text an object is found by; pure.
@@ -26,17 +26,17 @@ class Index(Generic[ObjectT]):
         return self._groups.get(text, {}).values()
 
     def put(self, item: ObjectT) -> None:
-        """Take a new object in, or a newer state of one that keeps its text."""
+        """Add an object, or a newer state of one whose text has not changed."""
         self._groups.setdefault(self._text_of(item), {})[item.key] = item
 
     def replace(self, old: ObjectT, new: ObjectT) -> None:
-        """Take a newer state of an object."""
+        """Replace an object by a newer state, whose text may differ."""
         if self._text_of(old) != self._text_of(new):
             self.drop(old)
         self.put(new)
 
     def drop(self, item: ObjectT) -> None:
-        """Take an object out."""
+        """Remove an object."""
         text = self._text_of(item)
         group = self._groups[text]
         del group[item.key]

@@ -1,7 +1,7 @@
-"""What an API server lets an object be called.
+"""Validation of object names, namespaces and uids, as in an API server.
 
-Owns the check of names, namespaces and uids as they arrive: they are put into URL paths and are keys of every store.
-All kinds that podium reads are named by DNS subdomains.
+Owns the check of names, namespaces and uids that arrive: they are put into URL paths and are keys of every store. All
+kinds that podium reads are named by DNS subdomains.
 
 Source: kubernetes apimachinery pkg/api/validation/generic.go and pkg/util/validation/validation.go, v1.36.2.
 Cost: 1 us for each object.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# With one run of characters and two looks at its ends: runs between dashes would take three times as long.
+# One run of characters with a check of both ends: matching runs between dashes would take three times as long.
 _LABEL: Final = r"(?!-)[a-z0-9-]+(?<!-)"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*").fullmatch
 _NAMESPACE = re.compile(_LABEL).fullmatch
@@ -23,7 +23,7 @@ _SHOWN_LENGTH_MAX: Final = 80
 
 
 def flaw(name: str, namespace: str, uid: str, *, is_namespaced: bool) -> str:
-    """What no API server would have let through, with its field; empty if there is no such thing."""
+    """The first invalid one of name, namespace and uid, in words; empty if all are valid."""
     if len(name) > _NAME_LENGTH_MAX or not _NAME(name):
         return _says("name", name, "not the name of an object")
     if is_namespaced:
@@ -35,7 +35,7 @@ def flaw(name: str, namespace: str, uid: str, *, is_namespaced: bool) -> str:
 
 
 def is_uid(text: str) -> bool:
-    """Whether this can identify an object."""
+    """Whether the text is a valid uid."""
     return _UID(text) is not None
 
 

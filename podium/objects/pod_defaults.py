@@ -1,7 +1,7 @@
-"""What an API server fills in where a pod says nothing, as far as it decides where the pod goes.
+"""The defaults that an API server sets in a pod, as far as they affect where the pod goes.
 
-For pods that no API server has seen: those in files, and those that a template stands for. Fills gaps only; what is
-malformed is left to those who read it.
+For pods that no API server has admitted: those in files and those made from a pod template. Only missing fields are
+set; malformed ones are left for the decoder to report.
 
 Source: kubernetes pkg/apis/core/v1/defaults.go, v1.36.2.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def with_pod_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The pod spec without gaps, as parsed from JSON or YAML."""
+    """The pod spec, as parsed from JSON or YAML, with its defaults set."""
     filled = dict(spec)
     for group in ("containers", "initContainers"):
         if isinstance(containers := filled.get(group), list):
@@ -37,7 +37,7 @@ def _container(container: Any, *, host_network: bool) -> Any:
 
 
 def _requests_from_limits(resources: Any) -> Any:
-    """What has a limit but no request requests its limit."""
+    """The requests; a resource with a limit but no request gets the limit as its request."""
     if not isinstance(resources, dict):
         return resources
     limits, requests = (resources.get(name) for name in ("limits", "requests"))

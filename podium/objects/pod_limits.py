@@ -1,10 +1,10 @@
-"""How much of a pod is decided on: one that demands more would hold up all others.
+"""Limits on the size of a pod that is scheduled: a larger one would delay all other pods.
 
-An API server stores pods of 1.5 MiB, which is room for a hundred thousand demands. Such a pod is turned down without a
-look at them. Where it runs already, all that others depend on counts the same: its requests, labels and required
-anti-affinity. Only terms that make a difference to scores do not.
+An API server stores pods of up to 1.5 MiB, which can hold a hundred thousand terms. Such a pod is rejected without
+evaluating them. If it runs already, everything that other pods depend on still counts: its requests, labels and
+required anti-affinity. Only terms that affect scores are ignored.
 
-Differs: kube-scheduler decides on whatever an API server stores, for as long as that takes.
+Differs: kube-scheduler schedules every pod that an API server stores, however long that takes.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from podium.objects.core import (
 )
 
 LABELS_MAX: Final = 10_000
-"""How many labels a pod that is decided on may have: each is held against the terms of others."""
+"""How many labels a scheduled pod may have: each is matched against the terms of other pods."""
 
 _Expressions = Iterable[LabelSelectorRequirement | NodeSelectorRequirement]
 
 
 def excess_of(pod: Pod) -> str:
-    """As `excess`, of the pod's labels too."""
+    """As `excess`, also checking the pod's labels."""
     count = len(pod.metadata.labels)
     if count <= LABELS_MAX:
         return excess(pod.spec)
@@ -39,12 +39,12 @@ def excess_of(pod: Pod) -> str:
 
 @once_per_spec
 def excess(spec: PodSpec) -> str:
-    """The field of which there is too much, and how much that is; "" for a pod that can be decided on."""
+    """The first field over its limit, with its count and limit; "" if the pod can be scheduled."""
     return next((said for count in LIMITS if (said := _excess(spec, count))), "")
 
 
 def excess_of_pod_affinity(spec: PodSpec) -> str:
-    """As `excess`, of affinity to pods alone."""
+    """As `excess`, checking only pod affinity and anti-affinity."""
     return _excess(spec, pod_demands)
 
 
@@ -58,27 +58,27 @@ def _excess(spec: PodSpec, count: Callable[[PodSpec], int]) -> str:
 
 
 def containers(spec: PodSpec) -> int:
-    """Init containers too."""
+    """The number of containers, including init containers."""
     return len(spec.containers) + len(spec.init_containers)
 
 
 def ports(spec: PodSpec) -> int:
-    """Of all containers."""
+    """The number of ports of all containers."""
     return sum(len(each.ports) for each in _containers(spec))
 
 
 def resources(spec: PodSpec) -> int:
-    """By name, of all containers."""
+    """The number of requested or limited resources of all containers."""
     return len({name for each in _containers(spec) for name in each.resources.requests})
 
 
 def volumes(spec: PodSpec) -> int:
-    """Resource claims too."""
+    """The number of volumes and resource claims."""
     return len(spec.volumes) + len(spec.resource_claims)
 
 
 def node_demands(spec: PodSpec) -> int:
-    """Labels of `nodeSelector`, and terms and expressions of node affinity."""
+    """The size of `nodeSelector` and node affinity: labels, terms and expressions."""
     count = len(spec.node_selector)
     rules = spec.affinity.node_affinity if spec.affinity is not None else None
     if rules is not None:
@@ -91,7 +91,7 @@ def node_demands(spec: PodSpec) -> int:
 
 
 def pod_demands(spec: PodSpec) -> int:
-    """Terms of affinity and anti-affinity to pods, with their namespaces and selectors."""
+    """The size of pod affinity and anti-affinity: terms with their namespaces and selectors."""
     if spec.affinity is None:
         return 0
     count = 0
@@ -103,7 +103,7 @@ def pod_demands(spec: PodSpec) -> int:
 
 
 def spread_demands(spec: PodSpec) -> int:
-    """Spread constraints, and what their selectors ask for."""
+    """The size of the spread constraints with their selectors."""
     return sum(1 + _selector(each.label_selector) for each in spec.topology_spread_constraints)
 
 
@@ -116,7 +116,7 @@ LIMITS: Final[dict[Callable[[PodSpec], int], tuple[str, str, int]]] = {
     pod_demands: ("spec.affinity", "demands of pods", 1_000),
     spread_demands: ("spec.topologySpreadConstraints", "demands", 1_000),
 }
-"""What is counted: its field, what to call it, and how much of it is decided on."""
+"""By count function: the field, its unit in messages, and the limit."""
 
 _VALUES_OF_A_DEMAND: Final = 16  # one value of an expression costs about that much less than another expression
 

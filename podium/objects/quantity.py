@@ -1,9 +1,9 @@
 """Resource quantities: `100m`, `1.5`, `2Gi`, `1e3`.
 
-Owns what a quantity's text is worth, exactly, and how it becomes an integer. Never knows which resource it is for.
+Owns parsing a quantity to its exact value, and rounding it to an integer. Never knows which resource it is for.
 
-`value` and `milli_value` are what nearly everyone wants. `parse` gives the exact number behind them, for sums that must
-be rounded only once, at the end.
+Most callers use `value` and `milli_value`. `parse` gives the exact number, for sums that must be rounded only once, at
+the end.
 
 Source: k8s.io/apimachinery/pkg/api/resource v0.36.2.
 Differs: texts longer than 1024 characters and decimal exponents beyond ±4096 are refused; upstream computes with
@@ -26,10 +26,10 @@ INT64_MIN: Final = -(2**63)
 TEXT_LENGTH_MAX: Final = 1024
 EXPONENT_MAX: Final = 4096
 NANO: Final = -9
-"""Nothing finer than this power of ten is kept."""
+"""The finest power of ten that is kept."""
 
 DIGITS_IN_INT64: Final = 18
-"""Decimal numbers of at most so many digits are held as a scaled int64 upstream, longer ones as big decimals."""
+"""Decimal numbers of at most this many digits are held as a scaled int64 upstream, longer ones as big decimals."""
 
 WRAPPING_SHIFTS: Final = frozenset({1, 2, 3, 6, 9})
 """Powers of ten by which upstream multiplies in one step, where an overflow wraps; with others it gives 0."""
@@ -51,8 +51,8 @@ class QuantityError(Worded, ValueError):
 class Quantity:
     """`unscaled * 10**exponent`, exactly.
 
-    `wide` tells whether upstream holds it as a big decimal; the two forms round negative numbers differently and
-    overflow differently, and nothing else.
+    `wide` says whether upstream holds it as a big decimal. The two forms only differ in rounding negative numbers and
+    in overflow.
     """
 
     unscaled: int
@@ -86,7 +86,7 @@ class Quantity:
         return self._at(exponent) > other._at(exponent)
 
     def _at(self, exponent: int) -> int:
-        """The unscaled number for an exponent that is not above ours."""
+        """The unscaled number for an exponent that is not above this quantity's."""
         return self.unscaled * int(10 ** (self.exponent - exponent))
 
     def _scaled(self, exponent: int) -> int:
@@ -122,10 +122,10 @@ def _wrapped(number: int) -> int:
 
 @functools.lru_cache(maxsize=65536)
 def parse(raw: RawQuantity) -> Quantity:
-    """The exact number that a quantity stands for.
+    """Parse a quantity to its exact value.
 
     Raises:
-        QuantityError: `raw` is no quantity.
+        QuantityError: `raw` is not a quantity.
     """
     text = raw if isinstance(raw, str) else repr(raw)
     if len(text) > TEXT_LENGTH_MAX:
@@ -193,7 +193,7 @@ def value(raw: RawQuantity) -> int:
     Cost: one cached dictionary look-up for a text seen before.
 
     Raises:
-        QuantityError: `raw` is no quantity.
+        QuantityError: `raw` is not a quantity.
     """
     return parse(raw).value
 
@@ -205,6 +205,6 @@ def milli_value(raw: RawQuantity) -> int:
     Cost: one cached dictionary look-up for a text seen before.
 
     Raises:
-        QuantityError: `raw` is no quantity.
+        QuantityError: `raw` is not a quantity.
     """
     return parse(raw).milli_value

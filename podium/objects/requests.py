@@ -1,10 +1,10 @@
-"""What a pod asks for and what a node has, as integers by resource name.
+"""A pod's requests and a node's allocatable resources, as integers by resource name.
 
 Owns the arithmetic of requests: containers, sidecars, init containers, pod level, overhead, in-place resize. Quantities
 are added exactly and rounded up once, at the end. Never compares requests with what is free.
 
 Units: cpu in thousandths of a core, everything else as counted by its quantity (bytes, devices).
-Invariant: results are shared between pods of one spec; nobody changes them.
+Invariant: results are shared between pods of one spec and must not be changed.
 Source: component-helpers resource/helpers.go and kubernetes pkg/scheduler/framework/types.go, v1.36.2.
 Differs: for fractions of negative amounts and where a sum leaves the range of int64, upstream's answer depends on which
 amounts it compared on the way; here it does not.
@@ -36,7 +36,7 @@ Requests: TypeAlias = Mapping[str, int]
 DEFAULT_CPU_MILLI: Final = 100
 DEFAULT_MEMORY_BYTES: Final = 200 * 1024 * 1024
 
-# What can be added up in time, for a pod as large as an API server stores.
+# Limits up to which sums are fast enough, for a pod as large as an API server stores.
 CONTAINERS_MAX: Final = 3_000
 REQUESTS_MAX: Final = 5_000
 PORTS_MAX: Final = 10_000
@@ -64,7 +64,7 @@ def pod_requests(spec: PodSpec) -> Requests:
 
 @once_per_spec
 def filter_requests(spec: PodSpec) -> Requests:
-    """What an incoming pod must find free on a node: the counted resources of `pod_requests`, never below 0.
+    """What must be free on a node for an incoming pod: the counted resources of `pod_requests`, never below 0.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -74,10 +74,10 @@ def filter_requests(spec: PodSpec) -> Requests:
 
 @once_per_spec
 def scoring_requests(spec: PodSpec) -> Requests:
-    """What the resource scoring strategies take an incoming pod to use.
+    """The usage that the resource scoring strategies assume for an incoming pod.
 
-    Each container that does not list cpu or memory counts with 100m or 200 MiB. Pod-level values play no part:
-    NodeResourcesFit's scorer does not look at them upstream.
+    Each container that does not list cpu or memory counts with 100m or 200 MiB. Pod-level values are ignored, as by
+    upstream's scorer of NodeResourcesFit.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -88,7 +88,7 @@ def scoring_requests(spec: PodSpec) -> Requests:
 def pod_requests_with_status(pod: Pod) -> Requests:
     """`pod_requests`, but counting what a pod still holds while it is resized in place.
 
-    This is what NodeResourcesBalancedAllocation takes an incoming pod to use.
+    NodeResourcesBalancedAllocation assumes this usage for an incoming pod.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -97,7 +97,7 @@ def pod_requests_with_status(pod: Pod) -> Requests:
 
 
 def requests_on_node(pod: Pod) -> Requests:
-    """What a pod on a node takes away from it: the counted resources of `pod_requests_with_status`.
+    """What a pod on a node uses of it: the counted resources of `pod_requests_with_status`.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -108,7 +108,7 @@ def requests_on_node(pod: Pod) -> Requests:
 
 
 def nonzero_requests_on_node(pod: Pod) -> tuple[int, int]:
-    """The cpu (milli) and memory (bytes) that scoring takes a pod on a node to use.
+    """The cpu (milli) and memory (bytes) usage that scoring assumes for a pod on a node.
 
     As `requests_on_node`, but each container without a value counts with 100m or 200 MiB; with pod-level requests only
     for a resource that the pod's total does not list at all.
@@ -120,7 +120,7 @@ def nonzero_requests_on_node(pod: Pod) -> tuple[int, int]:
 
 
 def node_allocatable(node: Node) -> tuple[Requests, int]:
-    """What the node offers: the counted resources, and the number of pods.
+    """The node's allocatable resources that are counted, and its number of pods.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -183,7 +183,7 @@ def _spec_total(spec: PodSpec) -> _Exact:
 
 
 def _containers_total(spec: PodSpec, requests_of: _RequestsOf, defaults: Mapping[str, Quantity]) -> _Exact:
-    """What the pod needs at its greediest moment, resource by resource.
+    """The highest amount that the pod needs at any time, resource by resource.
 
     App containers and sidecars run together; before that each init container runs beside the sidecars started so far.
     """
@@ -239,7 +239,7 @@ def _sets_pod_level(spec: PodSpec) -> bool:
 
 
 def is_resized(pod: Pod) -> bool:
-    """Whether the status tells of other amounts than the spec does."""
+    """Whether the amounts in the status differ from those in the spec."""
     status = pod.status
     if status.resources is not None and _sets_pod_level(pod.spec):
         return True
@@ -304,7 +304,7 @@ def _status_total(pod: Pod, defaults: Mapping[str, Quantity]) -> _Exact:
 
 
 def _held(*amounts: _Exact) -> _Exact:
-    """The greatest of each resource."""
+    """The maximum of each resource."""
     result: _Exact = {}
     for each in amounts:
         _raise_to(result, each)

@@ -1,4 +1,4 @@
-"""Which resource names the scheduler counts, and which of them are special.
+"""The resource names that the scheduler counts, and their classes.
 
 Source: kubernetes pkg/apis/core/v1/helper/helpers.go and pkg/scheduler/util/utils.go, v1.36.2.
 """
@@ -23,7 +23,7 @@ _BASIC: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE})
 
 
 def is_extended_resource(name: str) -> bool:
-    """Whether it is a resource of somebody else's domain, such as `example.com/gpu`."""
+    """Whether it is an extended resource: one of a domain other than Kubernetes' own, such as `example.com/gpu`."""
     if "/" not in name or _NATIVE_DOMAIN in name or name.startswith(_QUOTA_PREFIX):
         return False
     return is_qualified_name(_QUOTA_PREFIX + name)
@@ -46,7 +46,7 @@ def is_scalar_resource(name: str) -> bool:
 
 
 def is_counted_resource(name: str) -> bool:
-    """Whether requests for it are held against nodes: cpu, memory, ephemeral storage and every scalar resource."""
+    """Whether requests for it are checked against nodes: cpu, memory, ephemeral storage and every scalar resource."""
     return name in _BASIC or is_scalar_resource(name)
 
 

@@ -1,6 +1,6 @@
 """The resources that podium watches.
 
-Owns how each is addressed and decoded; another kind is one more line.
+Owns how each is addressed and decoded. Adding a kind takes one line.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class KubeObject(Protocol):
 
     @property
     def key(self) -> str:
-        """`<namespace>/<name>`, or the name where there is no namespace."""
+        """`<namespace>/<name>`, or the name if there is no namespace."""
         ...
 
 
@@ -49,7 +49,7 @@ ObjectT = TypeVar("ObjectT", bound=KubeObject)
 
 @dataclass(frozen=True, slots=True)
 class ResourceType(Generic[ObjectT]):
-    """A kind, where its collection is served, and the type its objects are decoded to."""
+    """A kind, the path of its collection, and the type that its objects are decoded to."""
 
     kind: str
     path: str
@@ -78,7 +78,7 @@ class ResourceType(Generic[ObjectT]):
         return issubclass(self.type, NamespacedObject)
 
     def object_path(self, item: KubeObject) -> str:
-        """Where one object is served. Names that an API server lets through need no percent-encoding."""
+        """The path of one object. Valid names need no percent-encoding."""
         base, _, plural = self.path.rpartition("/")
         namespace = item.metadata.namespace
         place = f"{base}/namespaces/{namespace}" if namespace else base

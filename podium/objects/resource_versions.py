@@ -1,4 +1,4 @@
-"""The order of resource versions: whole numbers, of which those of one resource only grow.
+"""The order of resource versions: integers that only grow within one resource.
 
 Source: KEP-5504, comparable resource versions.
 """

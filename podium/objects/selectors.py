@@ -1,7 +1,7 @@
 """Label selectors and node selectors, compiled.
 
-Owns what a selector means and which selectors are invalid. Compiled forms are immutable, hashable, and public in their
-parts, so that an evaluator over columns can work from the same requirements. Never looks at whole pods or nodes.
+Owns what a selector means and which selectors are invalid. Compiled forms are immutable and hashable, and their parts
+are public, so that an evaluator over columns can use the same requirements. Never looks at whole pods or nodes.
 
 Source: apimachinery pkg/labels and component-helpers scheduling/corev1/nodeaffinity, v0.36.2.
 Differs: `compile_node_selector` and `compile_preferred_terms` report every invalid requirement with its field path.
@@ -36,13 +36,14 @@ _SUBDOMAIN_LENGTH_MAX: Final = 253
 NODE_NAME_FIELD: Final = "metadata.name"
 
 REQUIREMENTS_MAX: Final = 10_000
-"""What a label selector may ask for; anybody may make an object with one."""
+"""The largest number of requirements in a label selector. The limit exists because any user may create an object with
+one."""
 
 
 class Operator(enum.Enum):
-    """How a requirement's values are held against a label."""
+    """How a requirement compares its values with a label."""
 
-    __hash__ = object.__hash__  # members are single, and an enum's own hash is a call of Python code
+    __hash__ = object.__hash__  # members are singletons, and an enum's own hash runs Python code
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -83,7 +84,7 @@ def is_label_value(text: str) -> bool:
 class Requirement(msgspec.Struct, frozen=True, gc=False):
     """One condition on a label or field.
 
-    `values` are those of In and NotIn, `bound` the number of Gt and Lt; each is empty or 0 for other operators.
+    `values` are those of In and NotIn, `bound` is the number of Gt and Lt; for other operators they are empty and 0.
     """
 
     key: str
@@ -92,11 +93,11 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
     bound: int = 0
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels satisfy it. NotIn and DoesNotExist hold where the key is absent."""
+        """Whether the labels match. NotIn and DoesNotExist match if the key is absent."""
         return self.matches_value(labels.get(self.key))
 
     def matches_value(self, value: str | None) -> bool:
-        """Whether the label's value satisfies it; None stands for an absent label."""
+        """Whether the label's value matches; None stands for an absent label."""
         operator = self.operator
         if operator is Operator.IN:
             return value in self.values
@@ -166,8 +167,8 @@ def _order(requirement: Requirement) -> tuple[Any, ...]:
 class Selector:
     """A compiled label selector: every requirement must hold.
 
-    Invariant: requirements are sorted and unique, so selectors that say the same in another order are equal.
-    `nothing` marks the selector that was absent: it matches no labels at all.
+    Invariant: requirements are sorted and unique, so selectors with the same requirements in another order are equal.
+    `nothing` marks an absent selector, which matches no labels at all.
     """
 
     requirements: tuple[Requirement, ...] = ()
@@ -175,7 +176,7 @@ class Selector:
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Work the hash out once: every attempt looks selectors up."""
+        """Compute the hash once, because every attempt looks selectors up."""
         object.__setattr__(self, "_hash", hash((self.requirements, self.nothing)))
 
     def __hash__(self) -> int:
@@ -183,7 +184,7 @@ class Selector:
 
     @property
     def everything(self) -> bool:
-        """Whether it matches whatever the labels."""
+        """Whether it matches all labels."""
         return not self.requirements and not self.nothing
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -196,7 +197,7 @@ class Selector:
         return True
 
     def narrowed(self, labels: Mapping[str, str]) -> Selector:
-        """This selector with these labels demanded too, as `matchLabelKeys` does."""
+        """This selector with these labels required too, as for `matchLabelKeys`."""
         if self.nothing or not labels:
             return self
         return Selector(_sorted((*self.requirements, *_equalities(labels))))
@@ -207,7 +208,7 @@ NOTHING: Final = Selector(nothing=True)
 
 
 def joined(selectors: Sequence[Selector]) -> Selector:
-    """What matches where each of them matches."""
+    """The selector that matches what all of them match."""
     if any(each.nothing for each in selectors):
         return NOTHING
     return Selector(_sorted([requirement for each in selectors for requirement in each.requirements]))
@@ -242,7 +243,10 @@ def compile_selector(selector: LabelSelector | None) -> Selector:
 
 
 def selector_of_labels(labels: Mapping[str, str]) -> Selector:
-    """The selector that demands exactly these labels, unchecked, as `spec.nodeSelector` does; empty is everything."""
+    """The selector that requires these labels, unvalidated, as `spec.nodeSelector`.
+
+    Without labels it matches everything.
+    """
     return Selector(_sorted(_equalities(labels)))
 
 
@@ -268,7 +272,7 @@ class NodeTerm:
         for requirement in self.expressions:
             if not requirement.matches_value(labels.get(requirement.key)):
                 return False
-        # A node without a name has no fields, and upstream then asks nothing of them.
+        # A node without a name has no fields, and upstream then skips the requirements on fields.
         return not node_name or all(self._field_matches(requirement, node_name) for requirement in self.fields)
 
     @staticmethod
@@ -323,7 +327,7 @@ def _compile_all(
     path: str,
     errors: list[FieldError],
 ) -> tuple[Requirement, ...]:
-    """Compile each expression; what cannot be goes to `errors`."""
+    """Compile each expression; the errors of invalid ones go to `errors`."""
     compiled: list[Requirement] = []
     for index, expression in enumerate(expressions):
         try:
@@ -344,7 +348,7 @@ def _field_requirement(expression: NodeSelectorRequirement, path: str) -> Requir
 
 
 def compile_node_selector(selector: NodeSelector, path: str = "nodeSelectorTerms") -> NodeMatcher:
-    """Compile a node selector. Empty terms vanish; an invalid one never matches and carries its errors."""
+    """Compile a node selector. Empty terms are dropped; an invalid term never matches and keeps its errors."""
     return NodeMatcher(
         tuple(
             _compile_term(term, f"{path}[{index}]")
@@ -357,7 +361,7 @@ def compile_node_selector(selector: NodeSelector, path: str = "nodeSelectorTerms
 def compile_preferred_terms(
     terms: Iterable[PreferredSchedulingTerm], path: str = "preferredDuringSchedulingIgnoredDuringExecution"
 ) -> tuple[PreferredTerm, ...]:
-    """Compile preferred terms; those without weight or requirements contribute nothing and vanish unread.
+    """Compile preferred terms; those without weight or requirements have no effect and are dropped without validation.
 
     Raises:
         FieldError: the first invalid requirement; `__notes__` name the others.
@@ -377,11 +381,11 @@ def compile_preferred_terms(
 
 
 def node_names(selector: NodeSelector | None) -> frozenset[str] | None:
-    """The names of the only nodes that a required node selector can match, None where names do not restrict it.
+    """The names of the only nodes that a required node selector can match; None if names do not restrict it.
 
-    Within a term the names of its `metadata.name In` requirements are intersected, over the terms they are joined; one
-    term that names no node leaves all nodes open. Terms count here even when another
-    part of them is invalid. An empty set: no node can match.
+    Within a term the names of its `metadata.name In` requirements are intersected; the results of all terms are united.
+    If one term names no node, names do not restrict the selector. Terms count here even if another part of them is
+    invalid. An empty set means that no node can match.
     """
     if selector is None or not selector.node_selector_terms:
         return None

@@ -38,7 +38,7 @@ class PersistentVolumeClaimSpec(Value, frozen=True):
 
 
 class PersistentVolumeClaimStatus(Value, frozen=True):
-    """How far binding has come."""
+    """The phase of the claim's binding."""
 
     phase: str = ""
 
@@ -51,7 +51,7 @@ class PersistentVolumeClaim(NamespacedObject, frozen=True):
 
 
 class ClaimReference(Value, frozen=True):
-    """The claim a volume is bound to, or kept for."""
+    """The claim that a volume is bound or pre-bound to."""
 
     api_version: str = ""
     kind: str = ""
@@ -69,7 +69,7 @@ class CSIPersistentVolumeSource(Value, frozen=True):
 
 
 class VolumeNodeAffinity(Value, frozen=True):
-    """The nodes a volume can be reached from."""
+    """The nodes that a volume can be used on."""
 
     required: NodeSelector | None = None
 
@@ -93,7 +93,7 @@ class PersistentVolumeSpec(Value, frozen=True):
 
 
 class PersistentVolumeStatus(Value, frozen=True):
-    """Whether a volume is free."""
+    """The phase of a volume."""
 
     phase: str = ""
 
@@ -127,7 +127,7 @@ class StorageClass(ClusterObject, frozen=True):
 
 
 class VolumeNodeResources(Value, frozen=True):
-    """How many volumes of a driver a node takes."""
+    """The limit of a driver's volumes on a node."""
 
     count: Int32 | None = None
 
@@ -146,7 +146,7 @@ class CSINodeSpec(Value, frozen=True):
 
 
 class CSINode(ClusterObject, frozen=True):
-    """What CSI drivers say of a node of the same name."""
+    """What CSI drivers publish about the node of the same name."""
 
     spec: CSINodeSpec = CSINodeSpec()
 

@@ -16,7 +16,7 @@ def parse_time(text: str) -> float:
     """An RFC 3339 timestamp, with or without fraction, as seconds since the epoch. Nanoseconds are cut to micro.
 
     Raises:
-        ValueError: it is no such timestamp.
+        ValueError: the text is not such a timestamp.
     """
     if _RFC3339.fullmatch(text) is None:
         raise ValueError(f'"{text}" is not a timestamp such as 2006-01-02T15:04:05Z')
@@ -36,5 +36,5 @@ def format_micro_time(epoch_s: float) -> str:
 
 @lru_cache(maxsize=16)
 def _second(epoch_s: int) -> str:
-    """Kept, since thousands of Events are written in the same second."""
+    """Cached, because thousands of Events are written in the same second."""
     return (_EPOCH + timedelta(seconds=epoch_s)).isoformat()[:19]

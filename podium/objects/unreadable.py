@@ -1,7 +1,7 @@
-"""Objects that cannot be read in full, and must count all the same.
+"""Objects that cannot be parsed in full but must count all the same.
 
-Owns for which kinds what is left of an object is better than nothing, and which of its fields others depend on. What is
-left is an object like any other, so that it comes, changes and goes like any other; its type says that it is not all.
+Owns for which kinds a partial object is better than none, and which of its fields other objects depend on. A partial
+object is added, updated and deleted like any other; its type says that it is partial.
 
 Differs: client-go drops an object that does not decode, and lists again.
 """
@@ -27,31 +27,34 @@ from podium.objects.workloads import Namespace, PodDisruptionBudget
 
 
 class UnreadablePod(Pod, frozen=True):
-    """A pod that runs somewhere, with at least one field unread that others depend on. It is never decided on."""
+    """A pod on a node, with at least one unreadable field that others depend on. It is never scheduled."""
 
     field: str = ""
     detail: str = ""
 
 
 class UnreadableNode(Node, frozen=True):
-    """A node with at least one field unread that decisions depend on."""
+    """A node with at least one unreadable field that decisions depend on."""
 
     field: str = ""
     detail: str = ""
 
 
 class UnreadableBudget(PodDisruptionBudget, frozen=True):
-    """A budget of which it is not known what it allows. `is_selector_read`: whether it is known for which pods."""
+    """A budget of which it is not known what it allows.
+
+    `is_selector_read` says whether it is known which pods it covers.
+    """
 
     is_selector_read: bool = False
 
 
 class UnreadableCSINode(CSINode, frozen=True):
-    """What CSI drivers say of a node, of which not all is known: it may have no place for another volume."""
+    """A CSINode with an unreadable field. The node may not be able to attach another volume."""
 
 
 def unread_field(item: Pod | Node) -> FieldError | None:
-    """The first field that was not read and that others depend on."""
+    """The first unreadable field that others depend on; None for a complete object."""
     return FieldError(item.field, item.detail) if isinstance(item, (UnreadablePod, UnreadableNode)) else None
 
 
@@ -61,14 +64,14 @@ def kind_of(item: Pod | Node) -> str:
 
 
 def is_in_part(item: KubeObject) -> bool:
-    """Whether this is what could be read of an object."""
+    """Whether the object is partial."""
     return isinstance(item, (UnreadablePod, UnreadableNode, UnreadableBudget))
 
 
 def readable_part(kind: type[KubeObject], raw: Raw, error: str) -> Any:
-    """What is left of an object that does not decode because of an error.
+    """The readable part of an object that failed to decode with this error.
 
-    Returns: None where that is of no use, or nobody can tell which object it is.
+    Returns: None if a partial object of this kind is of no use, or if the object cannot be identified.
     """
     make = _MAKERS.get(kind)
     if make is None:
@@ -79,9 +82,9 @@ def readable_part(kind: type[KubeObject], raw: Raw, error: str) -> Any:
 
 
 def with_another_name(item: Any) -> Any:
-    """What is left of an object with a name that none can have; None where that is of no use.
+    """A stand-in for an object with an invalid name; None if that is of no use.
 
-    Only of running pods: nobody has to ask an API server for them by their names.
+    Only for running pods, because they need not be requested from the API server by name.
     """
     return _pod(item, []) if isinstance(item, Pod) else None
 
@@ -96,7 +99,7 @@ _HARMLESS_OF_PODS = re.compile(
     r"|spec\.(initC|c)ontainers\[\d+\]\.(image\b|resources\.limits|ports\[\d+\]\.containerPort)"
     r"|status\.(phase|conditions|nominatedNodeName|startTime|resourceClaimStatuses|extendedResourceClaimStatus)\b"
 )
-"""What a running pod takes up, and whom it minds, does not depend on these."""
+"""The fields that affect neither a running pod's usage nor its anti-affinity."""
 
 _HARMLESS_OF_NODES = re.compile(
     r"metadata\.(generation|annotations|ownerReferences|creationTimestamp|deletionTimestamp)\b"
@@ -167,13 +170,13 @@ _MAKERS: Final[dict[type[Any], Callable[[Any, Sequence[FieldError]], Any]]] = {
 
 
 def _harm(unread: Sequence[FieldError], harmless: re.Pattern[str]) -> FieldError | None:
-    """The first field that others depend on; the last one where there may be more that was not looked at."""
+    """The first field that others depend on; the last one if further fields may not have been checked."""
     harm = next((each for each in unread if not harmless.match(each.path)), None)
     return harm or (unread[-1] if len(unread) >= UNREAD_MAX else None)
 
 
 def _stand_in(pod: Pod) -> ObjectMeta:
-    """The pod's metadata, with a name of its own, and another namespace or uid where none can have those."""
+    """The pod's metadata with a generated name, and with another namespace or uid if those are invalid."""
     meta = pod.metadata
     content = msgspec.json.encode((meta.namespace, meta.name, meta.uid, pod.node_name))
     stand_in = f"unreadable-{blake2s(content, digest_size=8).hexdigest()}"

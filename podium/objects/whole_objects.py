@@ -1,7 +1,7 @@
-"""Pods and nodes together with all that the API server says of them, for those outside who want to see everything.
+"""Pods and nodes together with their complete JSON, for consumers outside of podium such as extenders.
 
-Owns the bytes beside the typed object. They are kept only where somebody asked for that (`Keep`): podium itself reads
-none of them.
+Owns the bytes next to the typed object. They are kept only on request (`Keep`), because podium itself does not read
+them.
 
 Cost: one copy of the bytes for each object that is kept whole, and about 3 us to decode it in two steps.
 """
@@ -18,7 +18,7 @@ from podium.objects.core import Node, Pod
 from podium.objects.resource_types import ObjectT
 
 Keep: TypeAlias = Callable[[ObjectT, bytes | Raw], ObjectT]
-"""What to keep of an object and its bytes."""
+"""(object, its bytes) → the object to keep, with or without the bytes."""
 
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _encode = msgspec.json.Encoder().encode
@@ -43,7 +43,7 @@ class WholeNode(Node, frozen=True):
 
 
 def whole_pod(pod: Pod, content: bytes | Raw) -> Pod:
-    """Keep all of a pod but what only its writers want to know, as kube-scheduler does."""
+    """Keep all of a pod except `managedFields`, as kube-scheduler does."""
     whole = bytes(content)
     if b'"managedFields"' in whole:
         fields = _fields(whole)
@@ -54,7 +54,7 @@ def whole_pod(pod: Pod, content: bytes | Raw) -> Pod:
 
 
 def whole_pending_pod(pod: Pod, content: bytes | Raw) -> Pod:
-    """As `whole_pod`, for pods that are still to be scheduled; of others only what podium reads."""
+    """As `whole_pod` for pods that are still to be scheduled; of other pods keep only what podium reads."""
     return pod if pod.node_name else whole_pod(pod, content)
 
 

@@ -1,10 +1,9 @@
-"""Bytes of lists and watches into typed objects.
+"""Decoding lists and watches into typed objects.
 
-Owns the decoders. An object that does not decode becomes a `BrokenObject`, or what is left of it if that must count
-(`objects.unreadable`), and leaves its neighbours alone.
-Never keeps anything.
+Owns the decoders. An object that does not decode becomes a `BrokenObject`, or a partial object if it must count
+(`objects.unreadable`), and does not affect its neighbours. Never keeps anything.
 
-Cost: one decode straight into the typed object; only a line or page that fails it is looked at again.
+Cost: one decode straight into the typed object; only a line or page that fails is decoded again step by step.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ _ERROR = "ERROR"
 _NOT_A_CHANGE = (b'{"type":"BOOKMARK"', b'{"type":"ERROR"')
 
 _DEPTH_MAX: Final = 10_000
-"""How deep an API server lets objects nest, which is Go's own limit: a pod's `managedFields` may, to no purpose."""
+"""How deep an API server lets objects nest: Go's own limit. A pod's `managedFields` can reach it."""
 
 
 class BrokenObject(Struct, frozen=True):
-    """An object that cannot be understood, as far as it can be named.
+    """An object that cannot be decoded, with what is known of its identity.
 
     `detail` says what was expected, and where: a path such as `$.spec.priority`.
     """
@@ -79,7 +78,7 @@ Event: TypeAlias = Change[ObjectT] | BrokenChange | Bookmark
 
 
 class Page(Struct, Generic[ObjectT], frozen=True):
-    """Some items of a list. At the end of a page there is a version; an empty `continue_token` means the last page."""
+    """Some items of a list. The end of a page has a version; an empty `continue_token` means the last page."""
 
     items: list[ObjectT]
     broken: list[BrokenObject]
@@ -113,7 +112,7 @@ class _RawChange(Struct):
 
 
 class _Named(Struct):
-    # Raw: what is not a name is skipped, however large it is.
+    # Raw: fields other than names are skipped without decoding, however large they are.
     metadata: dict[str, msgspec.Raw] = field(default_factory=dict)
 
 
@@ -136,13 +135,13 @@ _decode_text = msgspec.json.Decoder(str).decode
 _decode_any = msgspec.json.Decoder().decode
 
 NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""A fast decode has no more room for nesting than its caller leaves it; the slow one makes room."""
+"""The errors of the fast decode. Its nesting is limited by the recursion limit; the slow decode raises that limit."""
 
 
 class ObjectDecoder(Generic[ObjectT]):
     """Decodes lists and watches of one resource type.
 
-    Args: `keep` makes of each object and its bytes what is handed out; without it, the bytes are let go.
+    Args: `keep` turns each object and its bytes into the returned object; without it, the bytes are dropped.
     """
 
     def __init__(self, resource: ResourceType[ObjectT], keep: Keep[ObjectT] | None = None) -> None:
@@ -162,7 +161,7 @@ class ObjectDecoder(Generic[ObjectT]):
         """Decode one page of a list.
 
         Raises: `Malformed` if it is not a list of this resource: an empty answer, a `Status`, another kind's list, one
-        object, what a proxy says instead. Nothing may be concluded from such an answer, least of all that all is gone.
+        object, or a proxy's page. Such an answer says nothing, least of all that all objects are gone.
         """
         if self._keep is not None:
             with room_for_nesting():
@@ -176,9 +175,9 @@ class ObjectDecoder(Generic[ObjectT]):
         return Page(*self._named(page.items or []), page.metadata.resource_version, page.metadata.continue_token or "")
 
     def items(self, array: bytes | memoryview) -> Page[ObjectT]:
-        """Decode some items of a list, given as an array; of the bytes nothing is kept.
+        """Decode some items of a list, given as an array. The bytes are not kept.
 
-        Raises: `Malformed` if it is no array.
+        Raises: `Malformed` if it is not an array.
         """
         if self._keep is None:
             try:
@@ -195,8 +194,8 @@ class ObjectDecoder(Generic[ObjectT]):
     def event(self, line: bytes) -> Event[ObjectT]:
         """Decode one line of a watch.
 
-        Raises: the `ApiError` that an ERROR event carries; `Malformed` if the line is no event of this resource: then
-        something has changed that nobody can name.
+        Raises: the `ApiError` of an ERROR event; `Malformed` if the line is not an event of this resource: then an
+        unknown object may have changed.
         """
         if not line.startswith(_NOT_A_CHANGE):
             try:
@@ -221,7 +220,7 @@ class ObjectDecoder(Generic[ObjectT]):
         return Page(items, broken, page.metadata.resource_version, page.metadata.continue_token or "")
 
     def _check_list(self, page: _TypedPage[ObjectT] | _RawPage) -> None:
-        """Raises: `Malformed` if this is a list of something else, or cannot be watched on from."""
+        """Raises: `Malformed` if this is a list of another kind, or has no version to watch from."""
         if (page.kind, page.api_version) != (self._list.kind, self._list.api_version):
             came = f"{page.kind or 'list without a kind'} ({page.api_version or 'no version'})"
             raise api_errors.Malformed(f"not a {self._list.kind} ({self._list.api_version}), but a {came}")
@@ -233,7 +232,7 @@ class ObjectDecoder(Generic[ObjectT]):
         return flaw(meta.name, meta.namespace, meta.uid, is_namespaced=self._is_namespaced)
 
     def _named(self, items: list[ObjectT]) -> tuple[list[ObjectT], list[BrokenObject]]:
-        """Keep apart what has a name, a namespace or a uid that no API server lets through."""
+        """Separate objects with an invalid name, namespace or uid."""
         flaws = {id(item): self._unnamed(item, why) for item in items if (why := self._flaw(item))}
         if not flaws:
             return items, []
@@ -300,10 +299,10 @@ class ObjectDecoder(Generic[ObjectT]):
         return item if self._keep is None or is_in_part(item) else self._keep(item, raw)
 
     def _second_try(self, raw: msgspec.Raw) -> ObjectT | BrokenObject:
-        """Decode an object with more room, nulls taken for absent fields as Go does.
+        """Decode an object with a higher recursion limit, and with nulls taken for absent fields as Go does.
 
-        Raises: `Malformed` if it says that it is of another kind.
-        Cost: of a broken object without nulls, of which API servers write few, only the beginning is built.
+        Raises: `Malformed` if its `kind` is another one.
+        Cost: for a broken object without nulls, which is the usual one, only its beginning is built.
         """
         try:
             if b"null" in bytes(raw):
@@ -324,7 +323,7 @@ _CHANGES = frozenset((ADDED, MODIFIED, DELETED))
 
 @contextmanager
 def room_for_nesting() -> Iterator[None]:
-    """As much recursion as the deepest object needs; the stack has room for twice that."""
+    """Raise the recursion limit to what the deepest object needs. The stack has room for twice that."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(before + _DEPTH_MAX)
     try:
@@ -345,9 +344,9 @@ def _not_json(kind: str, error: Exception) -> api_errors.Malformed:
 
 
 def _without_nulls_within(raw: msgspec.Raw, levels: int) -> Any:
-    """What encodes to the same JSON without nulls down to so many levels.
+    """The same JSON without nulls down to this many levels.
 
-    Cost: only what has a null in it is taken apart, level by level, and nothing is built of the rest.
+    Cost: only parts that contain a null are decoded, level by level.
     """
     content = bytes(raw)
     if not levels or b"null" not in content:
@@ -362,11 +361,11 @@ def _without_nulls_within(raw: msgspec.Raw, levels: int) -> Any:
 
 
 _LEVELS_READ: Final = 16
-"""Deeper in an object there is nothing that is read."""
+"""The depth of the deepest field that is read."""
 
 
 def without_nulls(content: Any) -> Any:
-    """Parsed JSON with the nulls taken out, which Go takes for absent."""
+    """Parsed JSON without nulls, which Go treats as absent fields."""
     # Loops, since a comprehension would take a second frame for each level of nesting.
     if isinstance(content, dict):
         fields = {}
@@ -399,13 +398,13 @@ def _broken(kind: str, raw: msgspec.Raw, detail: str) -> BrokenObject:
             return ""
 
     uid = text("uid")
-    # Another uid says that what was known is gone: only one that can be a uid may say that.
+    # A different uid means that the known object is gone, so only a valid uid may be used.
     uid = uid if is_uid(uid) else ""
     return BrokenObject(kind, text("namespace"), text("name"), uid, text("resourceVersion"), detail)
 
 
 def _kind_of(content: bytes | msgspec.Raw) -> str:
-    """The kind that an object says it is of; empty if it says none."""
+    """The object's `kind`; empty if it has none."""
     try:
         return _decode_typed(content).kind
     except NOT_DECODED:
@@ -413,7 +412,7 @@ def _kind_of(content: bytes | msgspec.Raw) -> str:
 
 
 def _is_version(text: str) -> bool:
-    """Whether a watch can begin here: versions are whole numbers, and 0 stands for any.
+    """Whether a watch can begin at this version: versions are integers, and 0 stands for any.
 
     Source: KEP-5504, comparable resource versions.
     """

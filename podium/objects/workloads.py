@@ -60,7 +60,7 @@ class PodDisruptionBudget(NamespacedObject, frozen=True):
 
 
 class DeviceClassSpec(Value, frozen=True):
-    """The extended resource that devices of the class stand for."""
+    """The extended resource that devices of the class provide."""
 
     extended_resource_name: str | None = None
 
@@ -72,4 +72,4 @@ class DeviceClass(ClusterObject, frozen=True):
 
 
 class ResourceClaim(NamespacedObject, frozen=True):
-    """A claim to devices, of which podium so far only knows that it exists."""
+    """A claim to devices. Podium only checks that it exists."""

@@ -1,7 +1,7 @@
 """The in-tree plugins, one per file; class name = configuration name.
 
-Owns the policies that kube-scheduler ships with. Never knows the queue, the binder or another plugin's state, and never
-does I/O but through the handle it was given.
+Owns the plugins that kube-scheduler ships with. Never knows the queue, the binder or another plugin's state, and never
+does I/O except through the handle.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""What an incoming pod and the running pods want of each other, counted by topology.
+"""The affinity terms between an incoming pod and the existing pods, counted by topology.
 
-Owns the state of InterPodAffinity within one attempt. Never looks at running pods one by one: the snapshot answers how
-many pods a term means, and which terms running pods carry that mean the incoming one.
+Owns the state of InterPodAffinity within one attempt. Never iterates over existing pods: the snapshot counts the pods
+that a term selects, and the existing pods' terms that select the incoming pod.
 
 Source: kubernetes pkg/scheduler/framework/plugins/interpodaffinity/filtering.go and scoring.go, v1.36.2.
 """
@@ -25,7 +25,7 @@ from podium.objects.selectors import Selector, joined
 from podium.plugins.topology_counts import TopologyCounts
 
 NOT_NEAR, TOO_NEAR, UNWELCOME = 1, 2, 3
-"""Verdicts, in the order in which they are looked for."""
+"""Verdicts, in the order in which they are checked."""
 
 _NO_LABELS: Final[Mapping[str, str]] = {}
 _MINDING: Final = (TermKind.REQUIRED_ANTI_AFFINITY,)
@@ -34,10 +34,10 @@ _ALL_SCORING_KINDS: Final = (*_SCORING_KINDS, TermKind.REQUIRED_AFFINITY)
 
 
 class Namespaces(Protocol):
-    """The namespaces that there are."""
+    """Looks up namespaces by their labels."""
 
     def selected_by(self, selector: Selector) -> frozenset[str]:
-        """The names of those whose labels match."""
+        """The names of the namespaces whose labels match."""
 
 
 # ---------------------------------------------------------------- terms of the incoming pod
@@ -45,21 +45,22 @@ class Namespaces(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IncomingTerm:
-    """A term of the incoming pod, with the pods it means written out as a question to the snapshot."""
+    """A term of the incoming pod, with the query for the pods that it selects."""
 
     topology_key: str
     query: PodQuery
 
     def means(self, pod: Pod) -> bool:
-        """Whether it means the pod."""
+        """Whether the term selects the pod."""
         return self.query.takes(pod.metadata.namespace, pod.metadata.labels, pod.is_terminating)
 
 
 def incoming_term(term: AffinityTerm, namespaces: Namespaces) -> IncomingTerm:
-    """The term as that of an incoming pod.
+    """Build the query for a term of an incoming pod.
 
-    Upstream adds the selected namespaces to the named ones, but leaves the selector in place and holds it against no
-    labels at all later: one that asks for nothing, or only for labels to be absent, means every namespace.
+    Upstream adds the selected namespaces to the named ones, but keeps the selector and later matches it against an
+    empty
+    set of labels: a selector that is empty, or only requires labels to be absent, selects every namespace.
     """
     meant: frozenset[str] | None = None
     if not term.namespace_selector.matches(_NO_LABELS):
@@ -68,7 +69,7 @@ def incoming_term(term: AffinityTerm, namespaces: Namespaces) -> IncomingTerm:
 
 
 def _joint_query(terms: tuple[IncomingTerm, ...]) -> PodQuery:
-    """What takes the pods that all the terms mean."""
+    """The query for the pods that all the terms select."""
     if len(terms) == 1:
         return terms[0].query
     namespaces: frozenset[str] | None = None
@@ -83,10 +84,10 @@ def _joint_query(terms: tuple[IncomingTerm, ...]) -> PodQuery:
 
 
 class RequiredAffinity:
-    """The required terms of one attempt, with the pods as they are, or as a dry run has them.
+    """The counts for the required terms of one attempt, updated by dry runs.
 
-    `near` counts the pods that all affinity terms mean, `far` those that each anti-affinity term means, `unwelcome` the
-    anti-affinity terms of running pods that mean the incoming one.
+    `near` counts the pods that all affinity terms select, `far` those that each anti-affinity term selects, `unwelcome`
+    the anti-affinity terms of existing pods that select the incoming one.
     """
 
     __slots__ = ("_far", "_far_terms", "_near", "_near_terms", "_newcomer", "_suits_itself", "_unwelcome")
@@ -115,7 +116,7 @@ class RequiredAffinity:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody demands anything."""
+        """Whether there are no required terms on either side."""
         return not self._near_terms and not self._far_terms and self._unwelcome.is_empty
 
     def clone(self) -> RequiredAffinity:
@@ -127,7 +128,7 @@ class RequiredAffinity:
         return twin
 
     def add(self, changed: Pod, row: int, number: int) -> None:
-        """Count a pod that is tried out on the row (1), or off it (-1)."""
+        """Count a pod that a dry run adds to the row (1) or removes from it (-1)."""
         for term in pod_terms(changed).required_anti_affinity:
             if self._newcomer.is_meant_by(term):
                 self._unwelcome.add_node(term.topology_key, row, number)
@@ -139,7 +140,7 @@ class RequiredAffinity:
                 self._far.add_node(incoming.topology_key, row, number)
 
     def judge(self, rows: Rows) -> IntArray | None:
-        """The first verdict on each row, 0 where all demands are met; None where nothing speaks against any row."""
+        """The first verdict on each row, 0 if all terms are met; None if every row passes."""
         verdicts = np.zeros(len(rows), np.int64)
         for counts, verdict in ((self._unwelcome, UNWELCOME), (self._far, TOO_NEAR)):
             for key in counts.keys:
@@ -164,7 +165,7 @@ class RequiredAffinity:
         return UNWELCOME if any(self._unwelcome.at_node(key, row) > 0 for key in self._unwelcome.keys) else 0
 
     def _is_first_of_its_kind(self) -> bool:
-        """Whether the pod asks for pods like itself, and there is none: then it may go wherever the labels are."""
+        """Whether affinity selects the pod itself and no existing pod: then any node with the labels will do."""
         return bool(self._near_terms) and self._suits_itself and self._near.is_empty
 
 
@@ -172,7 +173,7 @@ class RequiredAffinity:
 
 
 class PreferredAffinity:
-    """The weights of one attempt: of the incoming pod's preferred terms, and of running pods' terms that mean it."""
+    """The weights of one attempt: of the incoming pod's preferred terms, and of existing pods' terms that select it."""
 
     __slots__ = ("_weights", "counts_anything")
 
@@ -194,7 +195,7 @@ class PreferredAffinity:
         self._weights = TopologyCounts(snapshot)
         for key, by_value, weight in counted:
             self._weights.add_values(key, by_value * weight)
-        # Weights may cancel each other out; a node that pods were found near to is scored all the same.
+        # Weights may cancel each other out; the nodes are scored all the same if any term selected a pod.
         self.counts_anything = any(by_value[ABSENT + 1 :].any() for _, by_value, _ in counted)
 
     def score(self, rows: Rows) -> IntArray:

@@ -1,7 +1,8 @@
-"""How NodeResourcesFit scores a node: by what would be left free, by what would be used, or by a function of the ratio.
+"""The scoring strategies of NodeResourcesFit: least allocated, most allocated, and requested-to-capacity ratio.
 
-Each strategy is a score from 0 to MAX_NODE_SCORE for one resource, given what would be in use with the pod and what the
-node offers; a node's score is the weighted mean over the resources that count there. Integers only, truncating.
+A strategy scores one resource from 0 to MAX_NODE_SCORE, given the amount in use with the pod and the allocatable
+amount. A node's score is the weighted mean over the resources that count there. All arithmetic is in truncating
+integers.
 
 Source: kubernetes pkg/scheduler/framework/plugins/noderesources (least_allocated.go, most_allocated.go,
 requested_to_capacity_ratio.go, resource_allocation.go), v1.36.2.
@@ -32,34 +33,34 @@ from podium.objects.resource_names import is_scalar_resource
 
 MAX_UTILIZATION: Final = 100
 _SHAPE_SCALE: Final = 10
-"""Points of a shape give scores from 0 to 10."""
+"""The points of a shape have scores from 0 to 10."""
 
 
 def counted_resources(resources: Sequence[ResourceSpec], requests: Requests) -> list[tuple[ResourceSpec, int]]:
-    """The resources that count for a pod, and what it requests: scalar ones only where it requests some."""
+    """The resources that count for a pod, and its requests; scalar resources count only if the pod requests them."""
     amounts = [(resource, requests.get(resource.name, 0)) for resource in resources]
     return [(resource, amount) for resource, amount in amounts if amount or not is_scalar_resource(resource.name)]
 
 
 class Strategy(ABC):
-    """The weighted mean of a score per resource; a resource that a node does not offer does not count there."""
+    """The weighted mean of a score per resource. A resource that a node does not offer does not count there."""
 
     only_positive: ClassVar[bool] = False
-    """Whether resources with a score of 0 do not count either, and the mean is rounded instead of truncated."""
+    """Whether resources with a score of 0 are left out, and the mean is rounded instead of truncated."""
 
     def __init__(self, strategy: ScoringStrategy) -> None:
         self.resources = strategy.resources
 
     @abstractmethod
     def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
-        """One resource's scores by row; allocatable is nowhere 0."""
+        """One resource's scores by row; no row of `allocatable` is 0."""
 
     @abstractmethod
     def resource_score(self, in_use: int, allocatable: int) -> int:
         """One resource's score on one node; allocatable is not 0."""
 
     def score_rows(self, requests: Requests, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """The score by row, 0 where nothing counts."""
+        """The score by row; 0 if no resource counts."""
         total = np.zeros(len(rows), np.int64)
         weight: IntArray | int = 0
         for resource, amount in counted_resources(self.resources, requests):
@@ -82,7 +83,7 @@ class Strategy(ABC):
         return (2 * total + weight) // (2 * weight) if self.only_positive else total // weight
 
     def score(self, requests: Requests, node: NodeInfo) -> int:
-        """The score of one node, 0 where nothing counts."""
+        """The score of one node; 0 if no resource counts."""
         total = weight = 0
         for resource, amount in counted_resources(self.resources, requests):
             allocatable = node.allocatable(resource.name)
@@ -101,12 +102,12 @@ class LeastAllocated(Strategy):
     """The share that stays free: spreads pods out."""
 
     def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
-        """Percent left free, 0 where the pod does not fit."""
+        """The percentage left free; 0 if the pod does not fit."""
         scores: IntArray = np.maximum(allocatable - in_use, 0) * MAX_NODE_SCORE // allocatable
         return scores
 
     def resource_score(self, in_use: int, allocatable: int) -> int:
-        """Percent left free, 0 where the pod does not fit."""
+        """The percentage left free; 0 if the pod does not fit."""
         return 0 if in_use > allocatable else (allocatable - in_use) * MAX_NODE_SCORE // allocatable
 
 
@@ -114,12 +115,12 @@ class MostAllocated(Strategy):
     """The share that is in use: packs pods together."""
 
     def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
-        """Percent in use, at most 100."""
+        """The percentage in use, at most 100."""
         scores: IntArray = np.minimum(in_use, allocatable) * MAX_NODE_SCORE // allocatable
         return scores
 
     def resource_score(self, in_use: int, allocatable: int) -> int:
-        """Percent in use, at most 100."""
+        """The percentage in use, at most 100."""
         return min(in_use, allocatable) * MAX_NODE_SCORE // allocatable
 
 
@@ -136,11 +137,11 @@ class RequestedToCapacityRatio(Strategy):
         self._column = np.array(self._by_utilization, np.int64)
 
     def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
-        """The function's value at the percentage in use; where the pod does not fit, at 100."""
+        """The function's value at the percentage in use; at 100 if the pod does not fit."""
         return self._column.take(np.minimum(in_use, allocatable) * MAX_UTILIZATION // allocatable)
 
     def resource_score(self, in_use: int, allocatable: int) -> int:
-        """The function's value at the percentage in use; where the pod does not fit, at 100."""
+        """The function's value at the percentage in use; at 100 if the pod does not fit."""
         percent = MAX_UTILIZATION if in_use > allocatable else in_use * MAX_UTILIZATION // allocatable
         return self._by_utilization[percent]
 
@@ -156,7 +157,7 @@ def _on_graph(points: Sequence[UtilizationShapePoint], percent: int) -> int:
     left = points[after - 1]
     rise = (right.score - left.score) * _SHAPE_SCALE * (percent - left.utilization)
     run = right.utilization - left.utilization
-    # Towards zero, also on the way down.
+    # Truncate towards zero, as Go does, also if the line falls.
     return left.score * _SHAPE_SCALE + (rise // run if rise >= 0 else -(-rise // run))
 
 

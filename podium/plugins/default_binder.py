@@ -25,7 +25,7 @@ class DefaultBinder(BindPlugin):
         self._client = handle.client
 
     async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """Success, or Error; the cause of its error is the ApiError."""
+        """Return success or Error; the cause of its error is the ApiError."""
         del state
         try:
             await self._client.bind(pod, node_name)
@@ -36,5 +36,5 @@ class DefaultBinder(BindPlugin):
         return None
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """None: what fails here is retried after a backoff."""
+        """None: a failed binding is retried after a backoff."""
         return ()

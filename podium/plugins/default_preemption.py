@@ -1,18 +1,18 @@
-"""DefaultPreemption: a pod that fits nowhere makes room by having pods of lower priority deleted.
+"""DefaultPreemption: for a pod that fits on no node, evict pods of lower priority to make room.
 
-Runs at: PreEnqueue (waits while room is being made for the pod), PostFilter.
-Verdict: PreEnqueue: UnschedulableAndUnresolvable. PostFilter: Success with the node and the victims; Unschedulable
-where preemption does not help or the pod must not preempt; Error where none helped and a dry run failed, or an
+Runs at: PreEnqueue (the pod waits while its preemption runs), PostFilter.
+Verdict: PreEnqueue: UnschedulableAndUnresolvable. PostFilter: Success with the node and the victims; Unschedulable if
+preemption does not help or the pod must not preempt; Error if no candidate was found and a dry run failed, or if an
 extender failed.
-Requeue: a pod goes; that never puts the pod back by itself, the plugins that rejected it do.
+Requeue: a pod is deleted. This hint always returns Skip; the plugins that rejected the pod requeue it.
 Cost: half a microsecond for each node that an earlier pod of the same spec has tried, about ten for each of hundreds
-tried in step, and 100 where a filter has to see the pods themselves: then a clone of the plugins' state for each node,
-and one pass of the filters for each pod of lower priority.
+tried in parallel, and 100 if a filter depends on the pods themselves: then each node costs a clone of the plugins'
+state, and one pass of the filters for each pod of lower priority.
 Source: kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go and
 framework/preemption/preemption.go, v1.36.2; KEP-4832.
-Differs: pods that the handle spares are nobody's victims (in the daemon those of other schedulers, unless it is told
-otherwise), and pods that have preempted on a node in a loop are kept from it for a while. The pod is not read again
-first: the daemon, which carries the preemption out from the result, leaves it where the pod is gone by then. See also
+Differs: pods that the handle spares are never victims (in the daemon those of other schedulers, by default), and pods
+that have preempted on a node in a loop may not preempt there for a while. The pod is not read again first: the daemon
+carries the preemption out later and drops it if the pod has been deleted by then. See also
 `podium.framework.preemption.candidates`.
 """
 
@@ -61,7 +61,7 @@ _NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 
 
 class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
-    """Finds the node where making room costs least."""
+    """Finds the node where preemption costs least."""
 
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
         self._percentage = args.min_candidate_nodes_percentage
@@ -73,13 +73,13 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
         self._known = VictimsKnown()
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
-        """Success, unless the pod's victims are still being told to go."""
+        """Return success, unless the evictions for the pod are still being requested."""
         return _WAITING if self._preemptions.is_preempting(pod.uid) else None
 
     def post_filter_asking(
         self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes, extenders: Sequence[Extender]
     ) -> Steps[tuple[PostFilterResult | None, Status | None]]:
-        """Success with a node and victims, Unschedulable, or Error."""
+        """Return success with a node and victims, Unschedulable, or Error."""
         del state
         self._preemptions.attempted()
         if pod.spec.preemption_policy == "Never":
@@ -113,12 +113,12 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
         return _not_helpful(snapshot, tried.rejected | dict.fromkeys(held_back.tolist(), _COME_BACK))
 
     def _spares(self, budgets: Budgets) -> Callable[[Pod], bool]:
-        """Whether a pod must stay."""
+        """The test for pods that must not be victims."""
         spares = self._preemptions.spares
         return (lambda victim: spares(victim) or budgets.forbid(victim)) if budgets.has_unreadable else spares
 
     def _held_back(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[Rows, Rows]:
-        """The rows where the pod may preempt, and those where it would go on with a loop."""
+        """The rows where the pod may preempt, and those where it is held back because of a preemption loop."""
         names = self._preemptions.held_back_from(pod)
         if not names:
             return rows, rows[:0]
@@ -128,7 +128,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
     def _among(
         self, candidates: Sequence[Candidate], pod: Pod, snapshot: Snapshot, extenders: Sequence[Extender]
     ) -> Steps[tuple[PostFilterResult | None, Status | None]]:
-        """The best of the candidates that the extenders agree to."""
+        """The best of the candidates that the extenders accept."""
         found = {each.node_name: Victims(each.victims, each.violations) for each in candidates}
         try:
             agreed = yield from narrow_by_extenders(extenders, pod, snapshot, found)
@@ -142,28 +142,28 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
 
     @staticmethod
     def _waits_for_victims(pod: Pod, snapshot: Snapshot, filtered: FilteredNodes) -> bool:
-        """Whether earlier victims are on their way out, on a node that the pod may still fit on then."""
+        """Whether earlier victims are still terminating on the nominated node, and the pod may fit there afterwards."""
         row = snapshot.row_of.get(pod.status.nominated_node_name)
         if row is None or filtered.status(row).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return False
         return any(each.priority < pod.priority and _is_leaving(each) for each in snapshot.node(row).pods)
 
     def _rotated(self, rows: Rows) -> list[int]:
-        """The rows from a random one on, so that not always the same nodes are tried."""
+        """The rows starting at a random one, so that the same nodes are not always tried first."""
         start = self._random.randrange(len(rows))
         rotated: list[int] = np.concatenate((rows[start:], rows[:start])).tolist()
         return rotated
 
     def _wanted(self, node_count: int) -> int:
-        """How many candidates are enough."""
+        """How many candidates a search looks for before it stops."""
         return min(max(node_count * self._percentage // 100, self._absolute), node_count)
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Pods that go, so that a pod held back at PreEnqueue is asked about again."""
+        """Deleted pods, so that PreEnqueue runs again for a pod that waits for its preemption."""
         return (on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_delete, scope=HintScope.SPEC),)
 
     def after_pod_delete(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
-        """Skip: the plugins that rejected the pod know whether the deletion helps it."""
+        """Return Skip: the plugins that rejected the pod know whether the deletion helps it."""
         del pod, old, new
         return QueueingHint.SKIP
 
@@ -177,6 +177,6 @@ def _is_leaving(pod: Pod) -> bool:
 
 
 def _not_helpful(snapshot: Snapshot, tried: dict[int, Status]) -> tuple[PostFilterResult, Status]:
-    """No node will do: an earlier nomination ends, and the message says how each node fared."""
+    """The result if no node helps: clear the nomination, and count the reasons of the nodes in the message."""
     error = FitError(len(snapshot), Diagnosis(len(snapshot.nodes), single=tried, absent=_NOT_HELPFUL))
     return PostFilterResult(""), unschedulable(_PREFIX + error.message)

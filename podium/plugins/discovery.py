@@ -1,7 +1,7 @@
 """Finding users' own plugins: in a file, in an importable module, or among installed packages.
 
-Owns how a plugin is named on the command line and the errors of a name that leads nowhere. Never decides whether it
-runs: the configuration enables plugins by their names.
+Owns how a plugin is named on the command line, and the errors for names that cannot be resolved. Never decides whether
+a plugin runs: the configuration enables plugins by name.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ ENTRY_POINT_GROUP = "podium.plugins"
 
 
 class DiscoveryError(Worded):
-    """A plugin that was asked for cannot be had; the text names it and says why."""
+    """A requested plugin cannot be loaded. The message names it and says why."""
 
 
 def discover(references: Iterable[str], installed: Iterable[EntryPoint] | None = None) -> Mapping[str, type[Plugin]]:
-    """Every plugin there is, by name: in-tree, installed, and those of the references.
+    """All available plugins by name: in-tree, installed, and those of the references.
 
     Args:
         references: `package.module:Class` or `path/file.py:Class`, as given to `--plugin`.
         installed: entry points of the group `podium.plugins`; by default those of the environment.
 
     Raises:
-        DiscoveryError: a reference or entry point leads to no plugin, or two plugins have one name.
+        DiscoveryError: a reference or entry point cannot be resolved to a plugin, or two plugins have the same name.
     """
     found: dict[str, type[Plugin]] = dict(IN_TREE)
     for entry_point in entry_points(group=ENTRY_POINT_GROUP) if installed is None else installed:
@@ -50,7 +50,7 @@ def load(reference: str) -> type[Plugin]:
     """The plugin class that a reference names.
 
     Raises:
-        DiscoveryError: there is no such file, module or class, it fails to import, or it is no plugin.
+        DiscoveryError: the file, module or class does not exist, fails to import, or is not a plugin.
     """
     where, colon, name = reference.rpartition(":")
     if not colon or not where or not name:

@@ -1,8 +1,8 @@
-"""Whose code a plugin's file is: one that somebody else can write is somebody else's, and is not run.
+"""Trust in plugin files: a file that an untrusted user could have changed is not run.
 
-Owns the rule. Nobody but root, the user podium runs as and the owner of podium's own code may be able to change the
-file, a directory on the way to it, or a link. What is mounted read-only nobody can change: ConfigMaps are so, with
-directories of mode 0777.
+Owns the rule. Only root, the user that podium runs as, and the owner of podium's own code may be able to change the
+file, a directory on the path to it, or a link. Files on a read-only mount are trusted: ConfigMaps are mounted that way,
+with directories of mode 0777.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import podium
 
 
 def untrusted(path: Path) -> str | None:
-    """Why code in that file must not be run; None where it may. The file is there."""
+    """Why code in that file must not be run; None if it may. The file must exist."""
     for place in _places(path):
         try:
             found = place.lstat()
         except (FileNotFoundError, NotADirectoryError):
-            # Within an archive, which is a place on the way to it.
+            # A path within an archive; the archive itself is another place on the path and is checked.
             continue
         if stat.S_ISLNK(found.st_mode) or _is_read_only(place):
             continue
         if found.st_uid not in _trusted_users():
             return f"{place} belongs to another user, uid {found.st_uid}"
-        # In a directory with the sticky bit, such as /tmp, nobody can replace what belongs to others.
+        # In a directory with the sticky bit, such as /tmp, a user cannot replace files of other users.
         if stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX:
             continue
         if found.st_mode & stat.S_IWOTH:
@@ -39,7 +39,7 @@ def untrusted(path: Path) -> str | None:
 
 
 def _places(path: Path) -> Iterator[Path]:
-    """The file and every directory on the way to it, as it is named and as it is in truth."""
+    """The file and every directory on the path to it, both as named and with links resolved."""
     named, real = Path(os.path.abspath(path)), path.resolve()
     yield from dict.fromkeys((named, *named.parents, real, *real.parents))
 
@@ -53,7 +53,7 @@ def _is_read_only(place: Path) -> bool:
 
 
 def _is_private_group(gid: int) -> bool:
-    """Whether the group is our own and has no other members, as is usual where the umask is 002."""
+    """Whether the group is the user's own and has no other members, as is usual with a umask of 002."""
     if gid != os.getegid():
         return False
     try:

@@ -1,4 +1,4 @@
-"""What several plugins ask when an event comes by: could it help this pod?
+"""Tests that several plugins' queueing hints share: could the event help this pod?
 
 Source: kubernetes pkg/scheduler/util/utils.go and framework/plugins/helper, v1.36.2.
 """
@@ -10,7 +10,7 @@ from podium.objects.core import Pod
 
 
 def queue_if(helps: bool) -> QueueingHint:
-    """Queue where the event may help, otherwise Skip."""
+    """Return Queue if the event may help, otherwise Skip."""
     return QueueingHint.QUEUE if helps else QueueingHint.SKIP
 
 
@@ -20,5 +20,5 @@ def is_about(pod: Pod, changed: Pod | None) -> bool:
 
 
 def holds_a_place(pod: Pod) -> bool:
-    """Whether the pod takes up room on a node, or room is kept for it there."""
+    """Whether the pod is on a node, or nominated to one."""
     return bool(pod.node_name or pod.status.nominated_node_name)

@@ -22,18 +22,18 @@ from podium.objects.core import Pod, PodSpec, once_per_spec
 
 _MIB: Final = 1024 * 1024
 MIN_BYTES: Final = 23 * _MIB
-"""Images up to this size, weighted by how widespread they are, do not count."""
+"""The sum of image sizes, weighted by how widespread the images are, up to which a node scores 0."""
 MAX_BYTES_PER_CONTAINER: Final = 1000 * _MIB
 
 
 def normalized_image_name(name: str) -> str:
-    """The name as nodes report it: with a tag, `latest` where none is given."""
+    """The name as nodes report it, with the tag `latest` if it has none."""
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
 
 
 @once_per_spec
 def _image_names(spec: PodSpec) -> tuple[str, ...]:
-    """The images of containers and volumes; one that is used twice counts twice."""
+    """The images of containers and volumes. An image that is used twice counts twice."""
     containers = [container.image for container in (*spec.init_containers, *spec.containers)]
     volumes = [volume.image.reference for volume in spec.volumes if volume.image is not None]
     return tuple(map(normalized_image_name, containers + volumes))
@@ -44,19 +44,19 @@ def _max_bytes(spec: PodSpec) -> int:
 
 
 def _weighted_bytes(image: ImageState, node_count: int) -> int:
-    """The size, less what of the cluster lacks the image, so that pods do not heap up on the first node to have it."""
+    """The image size times the share of nodes that have it, so that pods do not pile up on the first such node."""
     return int(float(image.size_bytes) * (len(image.rows) / node_count))
 
 
 class ImageLocality(TableScorePlugin, ScorePlugin):
-    """Scores nodes by the size of the pod's images that are there."""
+    """Scores nodes by the size of the pod's images that are present."""
 
     def __init__(self, args: object, handle: Handle) -> None:
         del args
         self._handle = handle
 
     def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """From 0, where at most MIN_BYTES are present, to MAX_NODE_SCORE."""
+        """Scores from 0, if at most MIN_BYTES are present, to MAX_NODE_SCORE."""
         del state
         present = _present_images(snapshot, pod.spec)
         total = np.zeros(len(rows), np.int64)
@@ -80,17 +80,17 @@ class ImageLocality(TableScorePlugin, ScorePlugin):
         return MAX_NODE_SCORE * above // (most - MIN_BYTES)
 
     def score_scope(self, spec: PodSpec) -> Scope:
-        """The node's images, as long as they weigh the same."""
+        """NODE: the score depends on the node's images and on `score_basis`."""
         del spec
         return Scope.NODE
 
     def score_basis(self, spec: PodSpec, snapshot: Snapshot) -> tuple[int | None, ...]:
-        """What each image weighs: images are spread over more nodes, or fewer, as nodes come and go."""
+        """The weighted size of each image: it changes as the number of nodes that have the image changes."""
         images = map(snapshot.images.get, _image_names(spec))
         return tuple(None if image is None else _weighted_bytes(image, len(snapshot)) for image in images)
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """None: it rejects nothing."""
+        """None: the plugin rejects no node."""
         return ()
 
 

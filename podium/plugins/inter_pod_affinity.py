@@ -1,15 +1,15 @@
-"""InterPodAffinity: pods choose to be near other pods, or far from them; running pods choose too.
+"""InterPodAffinity: pods are placed near other pods or away from them, by their own terms and those of existing pods.
 
 Runs at: PreFilter (with AddPod and RemovePod), Filter (required terms), PreScore, Score (preferred terms, and required
-    ones of running pods), NormalizeScores.
-Verdict: UnschedulableAndUnresolvable where the pod is not near those it must be near to, or a term is invalid;
-    Unschedulable where it is too near to others, or they do not want it.
-Requeue: a pod comes, goes or changes labels so that the terms are met or no longer broken; a node appears or moves; the
-    pod's own labels change.
-Cost: one sum by topology value for each term of the pod, and each distinct term of running pods that means it, over
-    counts that the snapshot keeps; whatever the number of pods.
+ones of existing pods), NormalizeScores.
+Verdict: UnschedulableAndUnresolvable if the pod's required affinity is not met, or a term is invalid; Unschedulable if
+    its anti-affinity, or that of an existing pod, rejects the node.
+Requeue: a pod is added, deleted or changes labels so that the terms may be met; a node is added or changes topology
+    labels; the pod's own labels change.
+Cost: one sum by topology value for each term of the pod, and each distinct term of existing pods that selects it, over
+    counts that the snapshot keeps. It does not depend on the number of pods.
 Source: kubernetes pkg/scheduler/framework/plugins/interpodaffinity, v1.36.2.
-Differs: the text about an invalid term names the field.
+Differs: the message about an invalid term names the field.
 """
 
 from __future__ import annotations
@@ -80,23 +80,23 @@ class _ListedNamespaces:
         return frozenset(each.key for each in self.lister.list() if selector.matches(each.metadata.labels))
 
     def newcomer(self, pod: Pod) -> IncomingPod:
-        """What running pods' terms look at; a namespace that is not known has no labels."""
+        """The incoming pod as existing pods' terms see it. An unknown namespace has no labels."""
         meta = pod.metadata
         namespace = self.lister.get(meta.namespace)
         return IncomingPod(meta.namespace, meta.labels, {} if namespace is None else namespace.metadata.labels)
 
 
 class _TriedOut(PreFilterExtensions):
-    """Keeps the counts true while pods are tried out."""
+    """Updates the counts when a dry run adds or removes a pod."""
 
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
-        """Count one more."""
+        """Count the added pod."""
         del pod
         state.read(RequiredAffinity).add(added, node.row, 1)
         return None
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Status | None:
-        """Count one less."""
+        """Stop counting the removed pod."""
         del pod
         state.read(RequiredAffinity).add(removed, node.row, -1)
         return None
@@ -116,7 +116,10 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
     def pre_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[PreFilterResult | None, Status | None]:
-        """Count pods and terms by topology; Skip where nobody demands anything, a rejection where a term is invalid."""
+        """Count pods and terms by topology.
+
+        Return Skip if there are no required terms, a rejection if a term is invalid.
+        """
         terms = pod_terms(pod)
         if terms.errors:
             return None, unresolvable(f"parsing pod: {_joined(terms.errors)}")
@@ -135,28 +138,28 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         return None, None
 
     def pre_filter_extensions(self) -> PreFilterExtensions:
-        """Counts change as pods are tried out."""
+        """The extensions that update the counts."""
         return self._tried_out
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Code 1 without the pods to be near to, code 2 near those to be far from, code 3 near those who mind."""
+        """Verdict 1: affinity not met; 2: anti-affinity rejects it; 3: an existing pod's anti-affinity rejects it."""
         del pod, snapshot
         return state.read(RequiredAffinity).judge(rows)
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
-        """Whose demand is not met."""
+        """The status for the kind of term that is not met."""
         del state, pod
         return _REJECTED[verdict]
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Success, UnschedulableAndUnresolvable or Unschedulable."""
+        """Return success, UnschedulableAndUnresolvable or Unschedulable."""
         del pod
         return _REJECTED.get(state.read(RequiredAffinity).judge_node(node))
 
     # ------------------------------------------------------------ scoring
 
     def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
-        """Sum up weights by topology; Skip where no term means anybody."""
+        """Sum up weights by topology. Return Skip if no term selects any pod."""
         del rows
         terms = pod_terms(pod)
         if self._ignores_preferences_of_others and not _has_preferences(pod):
@@ -174,17 +177,17 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         return None
 
     def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """The summed weights; below 0 where anti-affinity prevails."""
+        """The sum of the weights. It is negative if anti-affinity prevails."""
         del pod, snapshot
         return state.read(PreferredAffinity).score(rows)
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
-        """The summed weights; below 0 where anti-affinity prevails."""
+        """The sum of the weights. It is negative if anti-affinity prevails."""
         del pod
         return state.read(PreferredAffinity).score_node(node.row)
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
-        """The heavier the better, from the least to the greatest; all 0 where they are alike."""
+        """Scale linearly from the lowest sum (0) to the highest (MAX_NODE_SCORE); all 0 if they are equal."""
         del state, pod
         least, greatest = int(scores.min()), int(scores.max())
         if least == greatest:
@@ -200,7 +203,7 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Pods that come, go or change labels, nodes that come or move."""
+        """Pods that are added, deleted or change labels; nodes that are added or change labels."""
         of_pods = (ActionType.ADD, ActionType.DELETE, ActionType.UPDATE_POD_LABEL)
         return (
             on(EventResource.POD, *of_pods, hint=self.after_pod_change, scope=HintScope.LABELS),
@@ -214,7 +217,7 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         )
 
     def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
-        """Queue where a pod to be near to came, or one to be far from, or that minds, went."""
+        """Queue if a pod that affinity selects appears, or a pod on either side of anti-affinity goes."""
         if old is not None and is_about(pod, new):
             return QueueingHint.QUEUE
         if any(changed is not None and not holds_a_place(changed) for changed in (old, new)):
@@ -229,7 +232,7 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         return queue_if(comes_near or (_all_mean(far, old) and not _all_mean(far, new)))
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
-        """Queue where a node appears in, or moves within, a topology that the terms are about."""
+        """Queue if a node is added to, or moves within, a topology that the terms name."""
         terms = _valid_terms(pod)
         near = [term.topology_key for term in terms.required_affinity]
         far = [term.topology_key for term in terms.required_anti_affinity]
@@ -256,7 +259,7 @@ def _valid_terms(pod: Pod) -> PodTerms:
     """The terms of the pod.
 
     Raises:
-        ValueError: one of them is invalid.
+        ValueError: a term is invalid.
     """
     terms = pod_terms(pod)
     if terms.errors:
@@ -265,6 +268,6 @@ def _valid_terms(pod: Pod) -> PodTerms:
 
 
 def _all_mean(terms: tuple[AffinityTerm, ...], pod: Pod) -> bool:
-    """Whether there are terms and each means the pod; selected namespaces are not looked up here, as upstream."""
+    """Whether there are terms and each selects the pod. Namespace selectors are not resolved here, as upstream."""
     meta = pod.metadata
     return bool(terms) and all(term.matches(meta.namespace, meta.labels, {}) for term in terms)

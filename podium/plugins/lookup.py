@@ -1,7 +1,7 @@
-"""Answers about the entries of a growing table, each entry judged once.
+"""Cached answers about the entries of a growing table. Each entry is evaluated once.
 
-Columns hold small integers that stand for entries of a table: taint sets, values of a label. What a pod makes of an
-entry is worked out when it is first seen and gathered by row from then on. Never looks at rows itself.
+Columns hold small integers that stand for entries of a table: taint sets, values of a label. The answer for an entry
+is computed when the entry is first seen and gathered by row from then on. Never looks at rows itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Answer = TypeVar("Answer", bound=np.generic)
 class Lookup(Generic[Entry, Answer]):
     """The answers of one pure function to the entries of one table.
 
-    Invariant: tables only ever grow at the end. A lookup asked about another table starts anew.
+    Invariant: tables only ever grow at the end. A lookup that is given another table starts again.
     """
 
     __slots__ = ("_answers", "_dtype", "_entries", "_judge")

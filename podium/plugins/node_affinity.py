@@ -1,9 +1,9 @@
-"""NodeAffinity: pods choose nodes by label and by name.
+"""NodeAffinity: pods select nodes by label and by name.
 
 Runs at: PreFilter, Filter (`nodeSelector`, required terms), PreScore, Score (preferred terms), NormalizeScores.
-Verdict: UnschedulableAndUnresolvable; an Error from PreScore where a preferred term is invalid.
-Requeue: a node that matches appears, or one that did not match comes to match.
-Cost: each requirement is held against each distinct label value once per pod spec; then one gather per requirement.
+Verdict: UnschedulableAndUnresolvable; an Error from PreScore if a preferred term is invalid.
+Requeue: a matching node is added, or a node begins to match.
+Cost: each requirement is evaluated for each distinct label value once per pod spec; then one gather per requirement.
 Source: kubernetes pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, v1.36.2.
 """
 
@@ -74,7 +74,7 @@ def _preferred(spec: PodSpec) -> tuple[WeightedRowTerm, ...]:
 
 
 class NodeAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScorePlugin, ScorePlugin):
-    """Holds nodes against the pod's affinity, and against what the configuration adds for every pod."""
+    """Matches nodes against the pod's affinity, and against the affinity that the configuration adds to every pod."""
 
     def __init__(self, args: NodeAffinityArgs, handle: Handle) -> None:
         del handle
@@ -88,7 +88,7 @@ class NodeAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlu
     def pre_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[PreFilterResult | None, Status | None]:
-        """Skip without any demand; the named nodes where every term names some."""
+        """Return Skip if there is no required affinity; narrow the search to named nodes if every term names some."""
         del state, snapshot
         spec = pod.spec
         if self._enforced is None and _demanded(spec).everything:
@@ -99,7 +99,7 @@ class NodeAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlu
         return (PreFilterResult(names), None) if names else (None, _CONFLICT)
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Code 1 for nodes that the configuration rules out, code 2 for those that the pod rules out."""
+        """Verdict 1 for nodes that the configuration's affinity rejects, 2 for those that the pod's rejects."""
         del state
         selected = _demanded(pod.spec).matching(snapshot, rows)
         if self._enforced is None:
@@ -108,12 +108,12 @@ class NodeAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlu
         return np.where(enforced, np.where(selected, 0, _NOT_SELECTED), _NOT_ENFORCED)
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
-        """Which of the two demands the node fails."""
+        """The status for the affinity that the node does not match."""
         del state, pod
         return _REJECTED[verdict]
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Success, or UnschedulableAndUnresolvable."""
+        """Return success or UnschedulableAndUnresolvable."""
         del state
         if self._enforced is not None and not self._enforced.matches(node.labels, node.name):
             return _REJECTED[_NOT_ENFORCED]
@@ -122,7 +122,7 @@ class NodeAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlu
     # ------------------------------------------------------------ scoring
 
     def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
-        """Skip where nobody prefers anything; Error where a preferred term is invalid."""
+        """Return Skip if there are no preferred terms, Error if one is invalid."""
         del state, snapshot, rows
         affinity = pod.spec.affinity
         rules = affinity.node_affinity if affinity is not None else None
@@ -149,7 +149,7 @@ class NodeAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlu
         return sum(each.weight for each in self._preferences_for(pod) if each.term.matches(labels, name))
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
-        """The heavier the better."""
+        """Scale so that the highest sum of weights becomes MAX_NODE_SCORE."""
         del state, pod
         return default_normalize(scores)
 
@@ -157,19 +157,19 @@ class NodeAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlu
         return (*_preferred(pod.spec), *self._added_preferences)
 
     def filter_scope(self, spec: PodSpec) -> Scope:
-        """The node's labels and name."""
+        """NODE: the answer depends on the node's labels and name."""
         del spec
         return Scope.NODE
 
     def score_scope(self, spec: PodSpec) -> Scope:
-        """The node's labels and name."""
+        """NODE: the answer depends on the node's labels and name."""
         del spec
         return Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Nodes that appear or change labels."""
+        """Nodes that are added or change labels."""
         return (
             on(
                 EventResource.NODE,
@@ -181,7 +181,7 @@ class NodeAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlu
         )
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
-        """Queue where the node matches now, and did not match the pod's own demands before."""
+        """Queue if the node matches now, and did not match the pod's own affinity before."""
         demanded = _demanded(pod.spec)
         if self._enforced is not None and not self._enforced.matches(new.metadata.labels, new.name):
             return QueueingHint.SKIP

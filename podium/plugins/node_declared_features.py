@@ -1,8 +1,8 @@
-"""NodeDeclaredFeatures: what a pod's spec needs of the kubelet, the node must declare.
+"""NodeDeclaredFeatures: the node must declare the kubelet features that the pod's spec needs.
 
 Runs at: PreFilter (Skip for pods that need nothing special), Filter.
 Verdict: UnschedulableAndUnresolvable.
-Requeue: a node appears, or declares other features than before; the pod itself comes to need others.
+Requeue: a node is added or declares other features than before; the pod itself needs other features than before.
 Cost: once per pod spec; then a walk over the nodes for the few pods that need a feature.
 Source: kubernetes pkg/scheduler/framework/plugins/nodedeclaredfeatures and component-helpers nodedeclaredfeatures,
 v1.36.2; KEP-5328.
@@ -70,12 +70,12 @@ class NodeDeclaredFeatures(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def pre_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[PreFilterResult | None, Status | None]:
-        """Skip where the pod needs no feature."""
+        """Return Skip if the pod needs no feature."""
         del state, snapshot
         return None, None if _needed(pod.spec) else SKIP
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """1 for nodes that lack a feature."""
+        """Verdict 1 for nodes that lack a feature."""
         del state
         needed = _needed(pod.spec)
         if not needed:
@@ -84,22 +84,22 @@ class NodeDeclaredFeatures(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         return np.array(lacks, np.int64)
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
-        """There is one verdict."""
+        """The status of the only verdict."""
         del state, pod, verdict
         return _REJECTED
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Success, or UnschedulableAndUnresolvable."""
+        """Return success or UnschedulableAndUnresolvable."""
         del state
         return None if _needed(pod.spec).issubset(node.node.status.declared_features) else _REJECTED
 
     def filter_scope(self, spec: PodSpec) -> Scope:
-        """What the node declares."""
+        """NODE: the answer depends on the node's declared features."""
         del spec
         return Scope.NODE
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Nodes that appear or declare other features; any update of the pod itself."""
+        """Nodes that are added or declare other features; any update of the pod itself."""
         declared = ActionType.UPDATE_NODE_DECLARED_FEATURE
         return (
             on(EventResource.NODE, ActionType.ADD, declared, hint=self.after_node_change, scope=HintScope.SPEC),
@@ -107,12 +107,12 @@ class NodeDeclaredFeatures(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         )
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
-        """Queue where the node is new, or what it declares has changed; the pod is not looked at."""
+        """Queue if the node is new or its declared features have changed, whatever the pod needs."""
         del pod
         return queue_if(old is None or old.status.declared_features != new.status.declared_features)
 
     def after_pod_update(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
-        """Queue where the pod itself needs other features than before."""
+        """Queue if the pod itself needs other features than before."""
         if old is None or new is None:
             return QueueingHint.QUEUE
         return queue_if(is_about(pod, new) and _needed(old.spec) != _needed(new.spec))

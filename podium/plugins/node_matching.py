@@ -1,6 +1,6 @@
-"""Compiled node selectors, held against one node or against many rows.
+"""Compiled node selectors, matched against one node or against many rows.
 
-Each requirement is held against each distinct value of its label once, then gathered by row. Never parses selectors:
+Each requirement is evaluated for each distinct value of its label once, then gathered by row. Never parses selectors:
 that is `podium.objects.selectors`.
 """
 
@@ -40,11 +40,11 @@ class RowTerm:
         self._labels = _label_tests(term.expressions)
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
-        """Whether a node of that name with those labels satisfies it."""
+        """Whether a node with that name and those labels matches."""
         return self._term.matches(labels, node_name)
 
     def matching(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which of the rows satisfy it."""
+        """Which of the rows match."""
         if self._term.broken:
             return np.zeros(len(rows), np.bool_)
         matching = _rows_with_labels(self._labels, snapshot, rows)
@@ -54,7 +54,7 @@ class RowTerm:
 
 
 class RowSelector:
-    """A pod's `nodeSelector` and the terms of a required node affinity, None where there is none."""
+    """A pod's `nodeSelector` and the terms of its required node affinity (None if it has none)."""
 
     def __init__(self, labels: Mapping[str, str], matcher: NodeMatcher | None) -> None:
         self._selector = selector_of_labels(labels)
@@ -63,17 +63,17 @@ class RowSelector:
 
     @property
     def everything(self) -> bool:
-        """Whether it asks for nothing."""
+        """Whether it matches every node."""
         return not self._labels and self._terms is None
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
-        """Whether a node of that name with those labels satisfies it."""
+        """Whether a node with that name and those labels matches."""
         if not self._selector.matches(labels):
             return False
         return self._terms is None or any(term.matches(labels, node_name) for term in self._terms)
 
     def matching(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which of the rows satisfy it."""
+        """Which of the rows match."""
         matching = _rows_with_labels(self._labels, snapshot, rows)
         if self._terms is None:
             return matching
@@ -92,7 +92,7 @@ class WeightedRowTerm:
 
 
 def row_selector(spec: PodSpec) -> RowSelector:
-    """What the spec demands of nodes; terms that are invalid match none."""
+    """The node selector and required node affinity of the spec. Invalid terms match no node."""
     required = required_terms(spec)
     return RowSelector(spec.node_selector, None if required is None else compile_node_selector(required))
 
@@ -104,7 +104,7 @@ def required_terms(spec: PodSpec) -> NodeSelector | None:
 
 
 def weighted_row_terms(terms: tuple[PreferredTerm, ...]) -> tuple[WeightedRowTerm, ...]:
-    """The preferred terms, ready for rows."""
+    """The preferred terms, compiled for matching rows."""
     return tuple(WeightedRowTerm(each.weight, RowTerm(each.term)) for each in terms)
 
 
@@ -121,7 +121,10 @@ def _rows_with_labels(tests: tuple[_LabelTest, ...], snapshot: Snapshot, rows: R
 
 
 def _rows_with_field(requirement: Requirement, snapshot: Snapshot, rows: Rows) -> BoolArray:
-    """Rows by the only field that nodes have, their name; every other reads as the empty string."""
+    """The rows that match a field requirement.
+
+    `metadata.name` is the only field; every other one is the empty string.
+    """
     if requirement.key != NODE_NAME_FIELD:
         return np.full(len(rows), requirement.matches_value(""), np.bool_)
     (name,) = requirement.values

@@ -1,9 +1,9 @@
-"""NodeName: a pod that names its node goes nowhere else.
+"""NodeName: a pod with `spec.nodeName` goes to that node only.
 
 Runs at: Filter.
 Verdict: UnschedulableAndUnresolvable.
-Requeue: any node appears.
-Cost: nothing for pods that name no node, which is every pod that comes out of the queue.
+Requeue: any node is added.
+Cost: nothing for pods that name no node, as all pods from the queue.
 Source: kubernetes pkg/scheduler/framework/plugins/nodename/node_name.go, v1.36.2.
 """
 
@@ -31,7 +31,7 @@ class NodeName(TableFilterPlugin, FilterPlugin):
         del args, handle
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """1 for other nodes than the named one."""
+        """Verdict 1 for nodes other than the named one."""
         del state
         if not pod.node_name:
             return None
@@ -39,20 +39,20 @@ class NodeName(TableFilterPlugin, FilterPlugin):
         return others
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
-        """There is one verdict."""
+        """The status of the only verdict."""
         del state, pod, verdict
         return _REJECTED
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Success, or UnschedulableAndUnresolvable."""
+        """Return success or UnschedulableAndUnresolvable."""
         del state
         return _REJECTED if pod.node_name and pod.node_name != node.name else None
 
     def filter_scope(self, spec: PodSpec) -> Scope:
-        """The node's name."""
+        """NODE: the answer depends on the node's name."""
         del spec
         return Scope.NODE
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Nodes that appear."""
+        """Nodes that are added."""
         return (on(EventResource.NODE, ActionType.ADD),)

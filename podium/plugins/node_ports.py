@@ -1,8 +1,8 @@
-"""NodePorts: no two pods on a node ask for the same host port.
+"""NodePorts: a host port is given to one pod on a node only.
 
 Runs at: PreFilter, Filter.
 Verdict: Unschedulable.
-Requeue: a pod that holds a conflicting port is deleted; any node appears.
+Requeue: a pod that holds a conflicting port is deleted; any node is added.
 Cost: nothing without host ports; else one look-up per port in the snapshot's index.
 Source: kubernetes pkg/scheduler/framework/plugins/nodeports/node_ports.go, v1.36.2.
 """
@@ -59,12 +59,12 @@ class NodePorts(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def pre_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[PreFilterResult | None, Status | None]:
-        """Skip without host ports."""
+        """Return Skip for a pod without host ports."""
         del state, snapshot
         return None, None if host_ports(pod.spec) else SKIP
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """1 for nodes where a port is taken."""
+        """Verdict 1 for nodes where a port is taken."""
         del state
         taken = [row for port in host_ports(pod.spec) for row in snapshot.host_ports.conflicting_rows(port)]
         if not taken:
@@ -74,27 +74,27 @@ class NodePorts(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         return verdicts.take(rows)
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
-        """There is one verdict."""
+        """The status of the only verdict."""
         del state, pod, verdict
         return _REJECTED
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Success, or Unschedulable."""
+        """Return success or Unschedulable."""
         del state
         return _REJECTED if any(_pods_conflict(pod, other) for other in node.pods) else None
 
     def filter_scope(self, spec: PodSpec) -> Scope:
-        """The ports of the pods on the node."""
+        """PODS_ON_NODE: the answer depends on the ports of the pods on the node."""
         return Scope.PODS_ON_NODE if host_ports(spec) else Scope.NODE
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Pods that go, nodes that appear."""
+        """Pods that are deleted; nodes that are added."""
         return (
             on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion, scope=HintScope.SPEC),
             on(EventResource.NODE, ActionType.ADD),
         )
 
     def after_pod_deletion(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
-        """Queue where the pod that went held, or was about to hold, a port that conflicts."""
+        """Queue if the deleted pod held, or was nominated to hold, a conflicting port."""
         del new
         return queue_if(holds_a_place(old) and _pods_conflict(pod, old))

@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: prefers nodes whose resources the pod brings closer to equal use.
+"""NodeResourcesBalancedAllocation: prefers nodes where the pod makes the use of resources more balanced.
 
 Runs at: PreScore, Score.
 Verdict: none.
@@ -39,9 +39,9 @@ _NO_GAIN: Final = _HALF + _HALF // 2
 
 
 class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlugin):
-    """Scores by how much the standard deviation of the resources' used fractions falls when the pod comes.
+    """Scores by how much adding the pod lowers the standard deviation of the resources' used fractions.
 
-    Floating point in the order of upstream's own, so that truncation falls alike.
+    Floating point operations are in upstream's order, so that truncation gives the same integers.
     """
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
@@ -49,7 +49,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
         self._resources = args.resources
 
     def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
-        """Skip where the pod requests none of the resources; Error where a request cannot be read."""
+        """Return Skip if the pod requests none of the resources, Error if a request cannot be parsed."""
         del state, snapshot, rows
         try:
             requests = pod_requests_with_status(pod)
@@ -58,7 +58,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
         return None if any(requests.get(resource.name, 0) for resource in self._resources) else SKIP
 
     def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """From half of MAX_NODE_SCORE, where the pod only does harm, to MAX_NODE_SCORE."""
+        """Scores from half of MAX_NODE_SCORE, if the pod only worsens the balance, to MAX_NODE_SCORE."""
         del state
         columns = [
             _Column(
@@ -90,12 +90,12 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
         return _HALF + (_HALF + with_pod - without) // 2
 
     def score_scope(self, spec: PodSpec) -> Scope:
-        """What the pods on the node request."""
+        """USAGE: the score depends on what the pods on the node request."""
         del spec
         return Scope.PODS_ON_NODE
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """None: it rejects nothing."""
+        """None: the plugin rejects no node."""
         return ()
 
     def _counted(self, pod: Pod) -> list[tuple[ResourceSpec, int]]:
@@ -103,14 +103,14 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
 
 
 class _Column(NamedTuple):
-    """One resource by row: what is in use, what the pod wants, what there is."""
+    """One resource by row: in use, requested by the pod, allocatable."""
 
     in_use: IntArray
     wanted: int
     allocatable: IntArray
 
     def narrowed(self, places: NDArray[np.intp]) -> _Column:
-        """The rows at these places only."""
+        """Only the rows at these positions."""
         return _Column(self.in_use[places], self.wanted, self.allocatable[places])
 
     def fractions(self) -> NDArray[np.float64]:
@@ -124,7 +124,7 @@ class _Column(NamedTuple):
 
 
 def _gain(columns: Sequence[_Column], size: int) -> IntArray:
-    """The score by row; allocatable is nowhere 0."""
+    """The score by row; no row of `allocatable` is 0."""
     if len(columns) < 2:
         return np.full(size, _NO_GAIN, np.int64)
     without, with_pod = _evenness_by_row([column.fractions() for column in columns])
@@ -147,7 +147,7 @@ def _evenness_by_row(fractions: Sequence[NDArray[np.float64]]) -> IntArray:
 
 
 def _evenness(fractions: Sequence[float]) -> int:
-    """MAX_NODE_SCORE where all fractions are equal, less the further they lie apart."""
+    """MAX_NODE_SCORE if all fractions are equal; the further apart they are, the lower."""
     count = len(fractions)
     if count == 2:
         deviation = abs(fractions[0] - fractions[1]) / 2

@@ -1,14 +1,14 @@
-"""NodeResourcesFit: a node must have what the pod requests, and the strategy decides which fill is best.
+"""NodeResourcesFit: a node must have the resources that the pod requests; a strategy scores how full it gets.
 
 Runs at: PreFilter, Filter, PreScore, Score.
-Verdict: Unschedulable for what deleting pods can free, UnschedulableAndUnresolvable for what the empty node lacks, each
-with every failing resource. UnschedulableAndUnresolvable from PreFilter where a request cannot be read.
-Requeue: a pod goes or shrinks; a node appears or grows that the pod fits when it is empty.
+Verdict: Unschedulable if deleting pods could free enough, UnschedulableAndUnresolvable if even the empty node has too
+little, each with every failing resource. UnschedulableAndUnresolvable from PreFilter if a request cannot be parsed.
+Requeue: a pod is deleted or scaled down; a node is added or grows on which the pod fits when it is empty.
 Cost: two gathers per requested resource.
 Source: kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go, v1.36.2.
 Differs: extended resources are never delegated to devices (DynamicResources), so DeviceClasses do not requeue. Of the
 resources that a pod requests beyond the 60th, an explanation names only one. An unreadable request, which the API
-server would not let through, rejects the pod instead of failing the attempt again and again.
+server would not admit, rejects the pod instead of failing every attempt.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _NATIVE_ORDER: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
 
 class Demand(NamedTuple):
-    """An amount of one resource, more than 0."""
+    """A request for one resource. The amount is above 0."""
 
     resource: str
     amount: int
@@ -63,21 +63,21 @@ class Demand(NamedTuple):
 
 @once_per_spec
 def _demands(spec: PodSpec) -> tuple[Demand, ...]:
-    """What must be free, in the order in which reasons are given: cpu, memory, ephemeral storage, the rest by name."""
+    """The requests in the order in which reasons are given: cpu, memory, ephemeral storage, the rest by name."""
     requests = filter_requests(spec)
     others = sorted(name for name in requests if name not in _NATIVE_ORDER)
     return tuple(Demand(name, requests[name]) for name in (*_NATIVE_ORDER, *others) if requests.get(name, 0) > 0)
 
 
 def _bit(index: int) -> int:
-    """The verdict's bit for the demand at that place; the last bit stands for all from there on."""
+    """The verdict's bit for the request at that index. The last bit is shared by all from there on."""
     return 1 << _FIRST_RESOURCE_BIT + min(index, _RESOURCE_BITS - 1)
 
 
 class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScorePlugin, ScorePlugin):
-    """Rejects nodes without room for the pod, and scores the others by how full the pod leaves them.
+    """Rejects nodes without enough free resources, and scores the others by how full the pod makes them.
 
-    A verdict is a set of bits: too many pods, unresolvable, then one for each demand.
+    A verdict is a set of bits: too many pods, unresolvable, then one for each request.
     """
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
@@ -91,7 +91,7 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
     def pre_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[PreFilterResult | None, Status | None]:
-        """Never Skip: every pod counts as one."""
+        """Never return Skip: every pod counts towards the number of pods."""
         del state, snapshot
         try:
             _demands(pod.spec)
@@ -100,7 +100,7 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         return None, None
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """A set of bits for nodes without room."""
+        """A set of bits for each node without enough free resources."""
         del state
         verdicts: IntArray | None = None
         full = snapshot.pod_count.take(rows) >= snapshot.allowed_pods.take(rows)
@@ -126,7 +126,7 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         return Status(_code(bool(verdict & _UNRESOLVABLE)), tuple(reasons))
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Success, Unschedulable, or UnschedulableAndUnresolvable."""
+        """Return success, Unschedulable or UnschedulableAndUnresolvable."""
         del state
         reasons = ["Too many pods"] if len(node.pods) + 1 > node.allowed_pods else []
         unresolvable_too = False
@@ -151,7 +151,7 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
     # ------------------------------------------------------------ scoring
 
     def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
-        """Never Skip; Error where a request cannot be read."""
+        """Never return Skip; return Error if a request cannot be parsed."""
         del state, snapshot, rows
         try:
             scoring_requests(pod.spec)
@@ -170,19 +170,19 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         return self._strategy.score(scoring_requests(pod.spec), node)
 
     def filter_scope(self, spec: PodSpec) -> Scope:
-        """What the pods on the node request."""
+        """USAGE: the answer depends on what the pods on the node request."""
         del spec
         return Scope.USAGE
 
     def score_scope(self, spec: PodSpec) -> Scope:
-        """What the pods on the node request."""
+        """USAGE: the answer depends on what the pods on the node request."""
         del spec
         return Scope.PODS_ON_NODE
 
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Pods that go or shrink, nodes that appear or grow."""
+        """Pods that are deleted or scaled down; nodes that are added or grow."""
         return (
             on(
                 EventResource.POD,
@@ -201,7 +201,7 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         )
 
     def after_pod_change(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
-        """Queue where a pod with a place goes, the pod itself shrinks, or one on a node gives back what is wanted."""
+        """Queue if a pod on a node is deleted or frees a requested resource, or if the pod itself is scaled down."""
         if new is None:
             return queue_if(holds_a_place(old))
         if is_about(pod, new):
@@ -212,7 +212,7 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         return queue_if(any(before.get(name, 0) > after.get(name, 0) for name, _ in _demands(pod.spec)))
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
-        """Queue where the pod fits the empty node, and the node is new or has grown where it matters."""
+        """Queue if the pod fits on the empty node, and the node is new or has more of a requested resource."""
         demands = _demands(pod.spec)
         allocatable, allowed_pods = node_allocatable(new)
         if allowed_pods < 1 or any(amount > allocatable.get(name, 0) for name, amount in demands):

@@ -1,9 +1,9 @@
-"""NodeUnschedulable: cordoned nodes take only pods that tolerate it.
+"""NodeUnschedulable: cordoned nodes take only pods that tolerate the cordon.
 
 Runs at: Filter.
 Verdict: UnschedulableAndUnresolvable.
-Requeue: a schedulable node appears, or one is uncordoned; the pod itself comes to tolerate cordoned nodes.
-Cost: one gather over the rows; nothing for pods that tolerate it.
+Requeue: a schedulable node is added, or a node is uncordoned; the pod itself gets a toleration for cordoned nodes.
+Cost: one gather over the rows; nothing for pods that tolerate the cordon.
 Source: kubernetes pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, v1.36.2.
 """
 
@@ -45,7 +45,7 @@ class NodeUnschedulable(TableFilterPlugin, FilterPlugin):
         del args, handle
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """1 for nodes that are cordoned."""
+        """Verdict 1 for nodes that are cordoned."""
         del state
         if _tolerates_cordon(pod.spec):
             return None
@@ -53,22 +53,22 @@ class NodeUnschedulable(TableFilterPlugin, FilterPlugin):
         return cordoned.astype(np.int64) if cordoned.any() else None
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
-        """There is one verdict."""
+        """The status of the only verdict."""
         del state, pod, verdict
         return _REJECTED
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Success, or UnschedulableAndUnresolvable."""
+        """Return success or UnschedulableAndUnresolvable."""
         del state
         return _REJECTED if node.node.spec.unschedulable and not _tolerates_cordon(pod.spec) else None
 
     def filter_scope(self, spec: PodSpec) -> Scope:
-        """Whether the node is cordoned."""
+        """NODE: the answer depends on whether the node is cordoned."""
         del spec
         return Scope.NODE
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Nodes that appear or are uncordoned, tolerations that are added to the pod."""
+        """Nodes that are added or uncordoned, and tolerations that are added to the pod."""
         return (
             on(
                 EventResource.NODE,
@@ -86,11 +86,11 @@ class NodeUnschedulable(TableFilterPlugin, FilterPlugin):
         )
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
-        """Queue where the node can be scheduled on now and could not before."""
+        """Queue if the node is schedulable now and was not before."""
         del pod
         return queue_if(not new.spec.unschedulable and (old is None or old.spec.unschedulable))
 
     def after_toleration_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
-        """Queue where the pod itself tolerates cordoned nodes now."""
+        """Queue if the pod itself tolerates cordoned nodes now."""
         del old
         return queue_if(new is not None and is_about(pod, new) and _tolerates_cordon(new.spec))

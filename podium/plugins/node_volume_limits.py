@@ -1,14 +1,14 @@
 """NodeVolumeLimits: no node gets more volumes of a CSI driver than it can attach.
 
 Runs at: PreFilter, Filter.
-Verdict: Unschedulable; UnschedulableAndUnresolvable where a claim is missing.
-Requeue: a node appears among the CSI nodes or can attach more, a pod with volumes goes, a claim of the pod appears, a
+Verdict: Unschedulable; UnschedulableAndUnresolvable if a claim is missing.
+Requeue: a CSINode is added or can attach more volumes, a pod with volumes is deleted, a claim of the pod is added, a
 volume is detached.
-Cost: nothing without claims and migrated volumes; else a few gathers, and for each node that may be near its limit the
-volumes of its pods.
+Cost: nothing without claims and migrated volumes; otherwise a few gathers, and a walk over the volumes of the pods on
+each node that may be near its limit.
 Source: kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, v1.36.2.
-Differs: a node whose CSINode cannot be read in full takes no volumes that it has not; upstream does not see such a
-CSINode, and knows no limit then.
+Differs: a node whose CSINode cannot be parsed in full takes no further volumes; upstream does not see such a CSINode
+and then applies no limit.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ _TOO_MANY: Final = unschedulable("node(s) exceed max volume count")
 _EXCEEDED, _MISSING = 1, 2
 _NO_LIMIT: Final = 1 << 62
 _DRIVERS_MAX: Final = 64
-"""For how many drivers limits are kept by node."""
+"""For how many drivers the limits are cached by node."""
 
 
 def _limits(csi_node: CSINode) -> dict[str, int]:
-    """How many volumes of each driver the node takes, where it says so."""
+    """The volume limit of each driver that the CSINode has a limit for."""
     return {
         driver.name: driver.allocatable.count
         for driver in csi_node.spec.drivers
@@ -72,7 +72,7 @@ def _limits(csi_node: CSINode) -> dict[str, int]:
 
 
 class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
-    """Counts the volumes of the pods on a node, and those attached to it, against what its CSINode says."""
+    """Checks the volumes of the pods on a node, and those attached to it, against the limits in its CSINode."""
 
     def __init__(self, args: object, handle: Handle) -> None:
         del args
@@ -90,12 +90,12 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def pre_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[PreFilterResult | None, Status | None]:
-        """Skip without volumes that have to be attached."""
+        """Return Skip for a pod without volumes that must be attached."""
         del state, snapshot
         return None, None if attaches_volumes(pod.spec) else SKIP
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """1 for nodes that would get too many, 2 for all where a claim is missing."""
+        """Verdict 1 for nodes that would get too many volumes; 2 for all limited nodes if a claim is missing."""
         del state
         try:
             self._finder.of_new_pod(pod, None)
@@ -104,7 +104,7 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         is_limited = self._has_csi_node.over(snapshot).take(rows)
         if not is_limited.any():
             return None
-        # Any will do: what is wanted depends on whether there is one.
+        # Any limited node will do: the wanted volumes only depend on whether there is a CSINode.
         wanted = self._finder.of_new_pod(pod, self._csi_nodes.get(snapshot.name(int(rows[is_limited.argmax()]))))
         if not wanted:
             return None
@@ -117,7 +117,7 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         return verdicts if verdicts.any() else None
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
-        """Too many, or which claim is missing."""
+        """The status: too many volumes, or the missing claim."""
         del state
         if verdict == _EXCEEDED:
             return _TOO_MANY
@@ -128,7 +128,7 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         raise AssertionError("the claim was missing a moment ago")
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Success, Unschedulable, or UnschedulableAndUnresolvable where a claim is missing."""
+        """Return success, Unschedulable, or UnschedulableAndUnresolvable if a claim is missing."""
         del state
         csi_node = self._csi_nodes.get(node.name)
         try:
@@ -140,7 +140,7 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         return _TOO_MANY if self._is_exceeded(wanted, node.pods, csi_node, _limits(csi_node)) else None
 
     def _close_to_limits(self, wanted: AbstractSet[AttachedVolume], snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Rows without places enough if every volume were another one, of a wanted driver; and those not so clear."""
+        """Rows that may exceed a wanted driver's limit if all volumes are distinct; unclear rows are included."""
         in_use = snapshot.volumes_in_use
         used_max = in_use.named_claims(rows) + self._attached.over(snapshot).take(rows) + len(wanted)
         is_close: BoolArray = in_use.unclear(rows) > 0
@@ -154,7 +154,7 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
             if len(self._limits) >= _DRIVERS_MAX:
                 del self._limits[next(iter(self._limits))]
             column = self._of_csi_nodes(lambda name: self._limit_on(driver, name))
-        self._limits[driver] = column  # the latest asked for is last
+        self._limits[driver] = column  # the most recently used is last
         return column
 
     def _limit_on(self, driver: str, node_name: str) -> int:
@@ -173,7 +173,7 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         csi_node: CSINode,
         limits: Mapping[str, int],
     ) -> bool:
-        """Whether some driver would have more volumes on the node than it has places, or may have."""
+        """Whether a driver would, or might, exceed its limit of volumes on the node."""
         if isinstance(csi_node, UnreadableCSINode):
             return bool(wanted - self._finder.of_pods(pods, csi_node))
         if not limits:
@@ -186,13 +186,13 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         return any(driver in limits and current[driver] + count > limits[driver] for driver, count in new.items())
 
     def filter_scope(self, spec: PodSpec) -> Scope:
-        """Claims and volumes wherever they are; nothing without any."""
+        """CLUSTER for a pod with volumes, because claims and volumes are objects elsewhere; otherwise NODE."""
         return Scope.CLUSTER if spec.volumes else Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Places that are made or given back, claims that appear."""
+        """Changes that free attachments or raise limits, and claims that are added."""
         return (
             on(EventResource.CSI_NODE, ActionType.ADD),
             on(EventResource.CSI_NODE, ActionType.UPDATE, hint=self.after_csi_node_update, scope=HintScope.SPEC),
@@ -202,7 +202,7 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         )
 
     def after_csi_node_update(self, pod: Pod, old: CSINode, new: CSINode) -> QueueingHint:
-        """Queue where some driver has more places than before; none where it does not say."""
+        """Queue if a driver has a higher limit than before. A driver without a limit counts as 0."""
         del pod
         if isinstance(old, UnreadableCSINode):
             return QueueingHint.QUEUE
@@ -210,19 +210,19 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         return queue_if(any(count > before.get(driver, 0) for driver, count in _limits(new).items()))
 
     def after_pod_deletion(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
-        """Queue where the pod that went held a place and had volumes that may have been attached."""
+        """Queue if the deleted pod was on a node, or nominated to one, and had volumes that may have been attached."""
         del pod, new
         return queue_if(holds_a_place(old) and attaches_volumes(old.spec))
 
     def after_claim_added(
         self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
     ) -> QueueingHint:
-        """Queue where the pod uses the claim."""
+        """Queue if the pod uses the claim."""
         del old
         return queue_if(uses_claim(pod, new))
 
     def after_detachment(self, pod: Pod, old: VolumeAttachment, new: VolumeAttachment | None) -> QueueingHint:
-        """Queue where the pod names a claim, or has an in-tree volume that the driver stands in for."""
+        """Queue if the pod names a claim, or has an in-tree volume that is migrated to the driver."""
         del new
         return queue_if(
             any(

@@ -1,4 +1,4 @@
-"""How scores are brought into 0..MAX_NODE_SCORE where a plugin asks for nothing special.
+"""The default normalisation of scores to 0..MAX_NODE_SCORE.
 
 Source: kubernetes pkg/scheduler/framework/plugins/helper/normalize_score.go, v1.36.2.
 """
@@ -14,7 +14,7 @@ from podium.framework.contract.interface import MAX_NODE_SCORE
 def default_normalize(scores: IntArray, *, reverse: bool = False) -> IntArray:
     """Scale so that the highest score becomes MAX_NODE_SCORE, truncating; `reverse` makes low scores the good ones.
 
-    Where no score is above 0 they stay as they are, or all become MAX_NODE_SCORE with `reverse`.
+    If no score is above 0, the scores stay as they are; with `reverse` all become MAX_NODE_SCORE.
     """
     highest = int(scores.max(initial=0))
     if highest == 0:

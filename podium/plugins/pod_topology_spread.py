@@ -1,15 +1,16 @@
-"""PodTopologySpread: pods of a kind spread evenly over zones, nodes, or whatever a node label tells apart.
+"""PodTopologySpread: selected pods are spread evenly over zones, nodes, or the domains of any other node label.
 
 Runs at: PreFilter (with AddPod and RemovePod), Filter (DoNotSchedule), PreScore, Score (ScheduleAnyway),
     NormalizeScores.
-Verdict: UnschedulableAndUnresolvable without the label, Unschedulable where the skew would grow too large; an Error
-    where a selector is invalid.
-Requeue: a pod that counts comes, goes or changes labels; a node in a domain comes, goes, moves or changes taints; the
-    pod's own tolerations change where taints count.
-Cost: one sum by domain for each constraint, over counts that the snapshot keeps; whatever the number of pods.
+Verdict: UnschedulableAndUnresolvable without the label, Unschedulable if the skew would be too large; an Error if a
+    selector is invalid.
+Requeue: a counted pod is added, deleted or changes labels; a node in a domain is added, deleted, moved or changes
+    taints; the pod's own tolerations change, if taints matter.
+Cost: one sum by domain for each constraint, over counts that the snapshot keeps. It does not depend on the number of
+pods.
 Source: kubernetes pkg/scheduler/framework/plugins/podtopologyspread, v1.36.2.
-Differs: the smallest domain is sought anew after AddPod and RemovePod, where upstream keeps track of two; the same for
-    the pods of one node, which is all that is ever tried out.
+Differs: the smallest domain is searched again after AddPod and RemovePod, where upstream tracks two. The result is the
+    same for pods of one node, and dry runs never go beyond one node.
 """
 
 from __future__ import annotations
@@ -58,15 +59,15 @@ _REJECTED: Final = {NO_LABEL: unresolvable(f"{_REASON} (missing required label)"
 
 
 class _TriedOut(PreFilterExtensions):
-    """Keeps the counts true while pods are tried out."""
+    """Updates the counts when a dry run adds or removes a pod."""
 
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
-        """Count one more."""
+        """Count the added pod."""
         state.read(HardSpread).add(pod, added, node, 1)
         return None
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Status | None:
-        """Count one less."""
+        """Stop counting the removed pod."""
         state.read(HardSpread).add(pod, removed, node, -1)
         return None
 
@@ -74,7 +75,7 @@ class _TriedOut(PreFilterExtensions):
 class PodTopologySpread(
     PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScorePlugin, ScorePlugin
 ):
-    """Rejects nodes whose domain has too many pods of the kind already, and prefers those with few."""
+    """Rejects nodes whose domain has too many matching pods already, and prefers domains with few."""
 
     def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
         self._defaults = DefaultConstraints(args, handle)
@@ -90,7 +91,7 @@ class PodTopologySpread(
     def pre_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[PreFilterResult | None, Status | None]:
-        """Count the pods by domain; Skip without hard constraints, Error where one is invalid."""
+        """Count the pods by domain. Return Skip without hard constraints, Error if one is invalid."""
         try:
             constraints = self._constraints(pod, HARD)
         except FieldError as error:
@@ -102,28 +103,28 @@ class PodTopologySpread(
         return None, None
 
     def pre_filter_extensions(self) -> PreFilterExtensions:
-        """Counts change as pods are tried out."""
+        """The extensions that update the counts."""
         return self._tried_out
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Code 1 for nodes without a label, code 2 for those where the skew would be too large."""
+        """Verdict 1 for nodes without a label, 2 for nodes where the skew would be too large."""
         del pod, snapshot
         return state.read(HardSpread).judge(rows)
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
-        """No label, or too much skew."""
+        """The status for a missing label or for too much skew."""
         del state, pod
         return _REJECTED[verdict]
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Success, UnschedulableAndUnresolvable or Unschedulable."""
+        """Return success, UnschedulableAndUnresolvable or Unschedulable."""
         del pod
         return _REJECTED.get(state.read(HardSpread).judge_node(node.row))
 
     # ------------------------------------------------------------ scoring
 
     def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
-        """Count the pods by domain; Skip without soft constraints, Error where one is invalid."""
+        """Count the pods by domain. Return Skip without soft constraints, Error if one is invalid."""
         try:
             constraints = self._constraints(pod, SOFT)
         except FieldError as error:
@@ -136,26 +137,26 @@ class PodTopologySpread(
         return None
 
     def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """How many pods of the kind are in the node's domains, weighted."""
+        """The weighted number of matching pods in the node's domains."""
         del pod, snapshot
         return state.read(SoftSpread).score(rows)
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
-        """How many pods of the kind are in the node's domains, weighted."""
+        """The weighted number of matching pods in the node's domains."""
         del pod
         return state.read(SoftSpread).score_node(node)
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
-        """The fewer pods the better; nothing for nodes without the labels."""
+        """Invert the scores, so that fewer pods score higher. Nodes without the labels get 0."""
         del pod
         return state.read(SoftSpread).normalize(scores)
 
     def filter_scope(self, spec: PodSpec) -> Scope:
-        """Pods everywhere; nothing without hard constraints."""
+        """CLUSTER with hard constraints, because pods on other nodes count; NODE without."""
         return Scope.CLUSTER if self._may_have(spec, HARD) else Scope.NODE
 
     def score_scope(self, spec: PodSpec) -> Scope:
-        """Pods everywhere; nothing without soft constraints."""
+        """CLUSTER with soft constraints, because pods on other nodes count; NODE without."""
         return Scope.CLUSTER if self._may_have(spec, SOFT) else Scope.NODE
 
     def _may_have(self, spec: PodSpec, action: str) -> bool:
@@ -165,7 +166,7 @@ class PodTopologySpread(
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Pods that come, go or change labels, nodes that come, go or move, tolerations that are added to the pod."""
+        """Pods that are added, deleted or change labels; nodes that are added, deleted or changed; new tolerations."""
         of_pods = (
             ActionType.ADD,
             ActionType.DELETE,
@@ -178,7 +179,7 @@ class PodTopologySpread(
             ActionType.UPDATE_NODE_LABEL,
             ActionType.UPDATE_NODE_TAINT,
         )
-        # By default constraints select what the owners of the pod do.
+        # Default constraints use the selectors of the pod's owners, so the hint depends on more than the pod.
         sees = HintScope.ANYTHING if self._defaults.has_any(HARD) else HintScope.LABELS
         return (
             on(EventResource.POD, *of_pods, hint=self.after_pod_change, scope=sees),
@@ -186,7 +187,7 @@ class PodTopologySpread(
         )
 
     def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
-        """Queue where a pod that counts came or went, or one came to count or ceased to."""
+        """Queue if a counted pod was added or deleted, or a pod began or ceased to be counted."""
         if any(changed is not None and not _is_involved(pod, changed) for changed in (old, new)):
             return QueueingHint.SKIP
         constraints = self._constraints(pod, HARD)
@@ -196,7 +197,7 @@ class PodTopologySpread(
         return queue_if(changed is not None and _is_counted(changed, constraints))
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> QueueingHint:
-        """Queue where a node came into a domain, left one, or moved; or changed taints there."""
+        """Queue if a node was added to a domain, left it, or moved to another; or changed its taints there."""
         constraints = self._constraints(pod, HARD)
         was_in = old is not None and has_all_keys(old.metadata.labels, constraints)
         is_in = new is not None and has_all_keys(new.metadata.labels, constraints)
@@ -218,7 +219,7 @@ def _is_counted(changed: Pod, constraints: tuple[SpreadConstraint, ...]) -> bool
 
 
 def _may_help(pod: Pod, old: Pod, new: Pod, constraints: tuple[SpreadConstraint, ...]) -> bool:
-    """Whether the update may make room for the pod."""
+    """Whether the update may let the pod fit."""
     tolerates_others = new.uid == pod.uid and new.spec.tolerations != old.spec.tolerations
     if tolerates_others and any(each.honors_taints for each in constraints):
         return True

@@ -1,4 +1,4 @@
-"""PrioritySort: pods of higher priority first, and those that have waited longer first among equals.
+"""PrioritySort: pods of higher priority first; among equal priorities those that have waited longer first.
 
 Runs at: QueueSort.
 Verdict: none.
@@ -21,7 +21,7 @@ class PrioritySort(QueueSortPlugin):
         del args, handle
 
     def sort_key(self, info: QueuedPodInfo) -> tuple[int, float]:
-        """The lower the earlier: `a` goes before `b` exactly where its key is lower."""
+        """The key of the order: `a` goes before `b` exactly if its key is lower."""
         return -info.pod.priority, info.timestamp_s
 
     def less(self, a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
@@ -29,5 +29,5 @@ class PrioritySort(QueueSortPlugin):
         return self.sort_key(a) < self.sort_key(b)
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """None: it rejects nothing."""
+        """None: the plugin rejects no node."""
         return ()

@@ -30,7 +30,7 @@ class SchedulingGates(PreEnqueuePlugin):
         del args, handle
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
-        """Success without gates."""
+        """Return success for a pod without gates."""
         gates = pod.spec.scheduling_gates
         if not gates:
             return None
@@ -38,11 +38,11 @@ class SchedulingGates(PreEnqueuePlugin):
         return unresolvable(f"waiting for scheduling gates: [{names}]")
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """The gates of a pod are gone."""
+        """Updates that remove the last gate of a pod."""
         eliminated = ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
         return (on(EventResource.POD, eliminated, hint=self.after_gates_eliminated, scope=HintScope.SPEC),)
 
     def after_gates_eliminated(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
-        """Queue where it is the pod itself."""
+        """Queue if the event is about the pod itself."""
         del old
         return queue_if(is_about(pod, new))

@@ -1,6 +1,6 @@
-"""Topology spread constraints, compiled: a pod's own, or those that it gets by default.
+"""Compiled topology spread constraints: a pod's own, or the default ones.
 
-Owns what a constraint selects and which nodes it takes into account. Never counts pods.
+Owns which pods a constraint selects and which nodes it considers. Never counts pods.
 
 Source: kubernetes pkg/scheduler/framework/plugins/podtopologyspread/common.go and helper/spread.go, v1.36.2.
 """
@@ -42,7 +42,7 @@ _demanded = once_per_spec(row_selector)
 
 @dataclass(frozen=True, slots=True)
 class SpreadConstraint:
-    """One constraint. The policies say whether nodes that the pod could not go to anyway are left out of account."""
+    """One constraint. The policies say whether nodes are ignored that the pod could not be placed on anyway."""
 
     topology_key: str
     max_skew: int
@@ -52,13 +52,13 @@ class SpreadConstraint:
     honors_taints: bool = False
 
     def includes(self, spec: PodSpec, node: Node) -> bool:
-        """Whether the node counts, going by the policies."""
+        """Whether the policies include the node."""
         if self.honors_affinity and not _demanded(spec).matches(node.metadata.labels, node.name):
             return False
         return not (self.honors_taints and is_repelled(spec.tolerations, node.spec.taints))
 
     def included(self, spec: PodSpec, snapshot: Snapshot) -> BoolArray | None:
-        """By row, whether its node counts, going by the policies; None where all do."""
+        """By row, whether the policies include the node; None if they include all."""
         included: BoolArray | None = None
         if self.honors_affinity and not _demanded(spec).everything:
             included = _demanded(spec).matching(snapshot, np.arange(len(snapshot.nodes)))
@@ -111,7 +111,7 @@ def _soft(spec: PodSpec) -> tuple[tuple[SpreadConstraint, tuple[str, ...]], ...]
 
 
 def _compile(spec: PodSpec, action: str) -> tuple[tuple[SpreadConstraint, tuple[str, ...]], ...]:
-    """With each constraint the keys of the labels that its selector demands as the pod has them."""
+    """The constraints, each with its `matchLabelKeys`, which require the pod's own label values."""
     return tuple(
         (_constraint(each, compile_selector(each.label_selector)), each.match_label_keys)
         for each in spec.topology_spread_constraints
@@ -134,7 +134,7 @@ def _constraint(each: TopologySpreadConstraint | ConfiguredConstraint, selector:
 
 
 class DefaultConstraints:
-    """What pods get that define no constraint: they spread with those that the same services and workload select."""
+    """The constraints of pods that define none: spread with the pods of the same services and workload."""
 
     def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
         self.is_system = args.defaulting_type == SYSTEM_DEFAULTING
@@ -156,7 +156,7 @@ class DefaultConstraints:
         return bool(self._by_action[action])
 
     def constraints(self, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
-        """The constraints of that `whenUnsatisfiable`; none where nothing says which pods belong together."""
+        """The constraints of that `whenUnsatisfiable`; none if no service or workload selects the pod."""
         constraints = self._by_action[action]
         if not constraints:
             return ()
@@ -164,7 +164,7 @@ class DefaultConstraints:
         return () if selector.everything else tuple(replace(each, selector=selector) for each in constraints)
 
     def _selector(self, pod: Pod) -> Selector:
-        """What selects the pod: its services, and the workload that owns it."""
+        """The joint selector of the pod's services and of the workload that owns it."""
         meta = pod.metadata
         demanded: dict[str, str] = {}
         for service in self._services.in_namespace(meta.namespace):
@@ -180,7 +180,7 @@ class DefaultConstraints:
         return self._of_workload(owner, key).narrowed(demanded)
 
     def _of_workload(self, owner: OwnerReference, key: str) -> Selector:
-        """What the owning workload selects; everything where there is none, or its selector is absent or invalid."""
+        """The owning workload's selector; one that selects everything if there is none, or it is absent or invalid."""
         workloads = self._workloads.get(owner.kind) if owner.api_version == "apps/v1" else None
         workload = workloads.get(key) if workloads is not None else None
         if workload is None or workload.spec.selector is None:

@@ -35,7 +35,7 @@ def _query(pod: Pod, constraint: SpreadConstraint) -> PodQuery:
 
 
 def _matching(pod: Pod, constraint: SpreadConstraint, snapshot: Snapshot) -> IntArray:
-    """By row, how many pods the constraint counts. A selector that takes everything counts none, as upstream."""
+    """By row, how many pods the constraint counts. A selector that matches everything counts no pod, as upstream."""
     if constraint.selector.everything:
         return np.zeros(len(snapshot.nodes), np.int64)
     return snapshot.pod_counts.matching(_query(pod, constraint))
@@ -53,7 +53,7 @@ def _matching_by_value(
 
 
 def _in_all_topologies(columns: Sequence[LabelColumn], snapshot: Snapshot) -> BoolArray | None:
-    """By row, whether the node has all of the labels; None where every node has."""
+    """By row, whether the node has all of the labels; None if every node has them."""
     if all(column.labelled() == len(snapshot) for column in columns):
         return None
     present: BoolArray = columns[0].ids != ABSENT
@@ -93,7 +93,7 @@ class Domains:
         self._verdicts: IntArray | None = None
 
     def verdicts(self) -> IntArray:
-        """What the constraint says of a node in each domain; of one without the label under id 0."""
+        """The constraint's verdict for nodes of each domain; under id 0 for nodes without the label."""
         if self._verdicts is None:
             allowed = self.constraint.max_skew + self._minimum() - self._self_match
             self._verdicts = np.where(self._counts > allowed, TOO_SKEWED, 0)
@@ -101,7 +101,7 @@ class Domains:
         return self._verdicts
 
     def add(self, row: int, number: int) -> None:
-        """Count so many pods more on a row."""
+        """Add `number` to the count of a row's domain."""
         self._counts[self.column.ids[row]] += number
         self._verdicts = None
 
@@ -120,7 +120,7 @@ class Domains:
 
 
 class HardSpread:
-    """The hard constraints of one attempt, with the pods as they are, or as a dry run has them."""
+    """The hard constraints of one attempt with their counts, updated by dry runs."""
 
     __slots__ = ("domains",)
 
@@ -144,7 +144,7 @@ class HardSpread:
         return HardSpread(tuple(each.clone() for each in self.domains))
 
     def add(self, pod: Pod, changed: Pod, node: NodeInfo, number: int) -> None:
-        """Count a pod that is tried out on the node (1), or off it (-1). One that is going away counts too, here."""
+        """Count a pod that a dry run adds to the node (1) or removes from it (-1). Terminating pods count here, too."""
         if changed.metadata.namespace != pod.metadata.namespace:
             return
         labels = node.labels
@@ -156,7 +156,7 @@ class HardSpread:
                 domains.add(node.row, number)
 
     def judge(self, rows: Rows) -> IntArray | None:
-        """The verdict of the first constraint that each row fails, 0 where it fails none; None where none fails any."""
+        """The verdict of the first constraint that each row violates, 0 if there is none; None if every row passes."""
         verdicts: IntArray | None = None
         for domains in self.domains:
             by_domain = domains.verdicts()
@@ -197,7 +197,7 @@ class _SoftCounts:
     allowance: int
 
     def score(self, rows: Rows) -> NDArray[np.float64]:
-        """What the constraint adds to the score of each row; nothing without the label."""
+        """What the constraint adds to the score of each row; 0 for nodes without the label."""
         ids = self.column.ids.take(rows)
         counts = self.counts.take(rows if self.by_row else ids)
         return np.where(ids, counts * self.weight + self.allowance, 0.0)
@@ -214,8 +214,8 @@ class _SoftCounts:
 class SoftSpread:
     """The soft constraints of one attempt.
 
-    `ignored` says by row which of the feasible nodes lack a label that they would need; None where none does.
-    `rows` are the feasible nodes.
+    `ignored` says by row which of the feasible nodes lack a required label; None if none does. `rows` are the feasible
+    nodes.
     """
 
     parts: tuple[_SoftCounts, ...]
@@ -250,7 +250,7 @@ class SoftSpread:
         return cls(tuple(parts), rows, ignored)
 
     def score(self, rows: Rows) -> IntArray:
-        """The pods in the domains of each row, weighted: the more, the worse."""
+        """The weighted number of pods in the domains of each row. More is worse."""
         total = np.zeros(len(rows))
         for part in self.parts:
             total += part.score(rows)
@@ -267,7 +267,7 @@ class SoftSpread:
         return math.floor(total + 0.5)
 
     def normalize(self, scores: IntArray) -> IntArray:
-        """The scores of the feasible nodes turned round and scaled to 0..100; ignored nodes get 0."""
+        """The scores of the feasible nodes, inverted and scaled to 0..100; ignored nodes get 0."""
         kept = slice(None) if self.ignored is None else ~self.ignored.take(self.rows)
         judged = scores[kept]
         normalized = np.zeros(len(scores), np.int64)
@@ -280,7 +280,7 @@ class SoftSpread:
 
 
 def _weight(domain_count: int) -> float:
-    """Evens out that the more domains there are, the fewer pods are in each."""
+    """The weight that compensates for having fewer pods in each domain if there are more domains."""
     return math.log(domain_count + 2)
 
 
@@ -305,7 +305,7 @@ def _count_soft(
     domain_count = int(np.count_nonzero(is_domain))
     empty = column.id_of("")
     if empty is not None:
-        # Upstream reads an absent label as the empty value: they are one domain.
+        # Upstream reads an absent label as the empty value, so both are one domain.
         counts[empty] += counts[ABSENT]
         domain_count -= bool(is_domain[empty] and is_domain[ABSENT])
     return _SoftCounts(column, counts, False, _weight(domain_count), constraint.max_skew - 1)

@@ -2,8 +2,9 @@
 
 Runs at: Filter (taints NoSchedule and NoExecute), PreScore, Score (taints PreferNoSchedule), NormalizeScores.
 Verdict: UnschedulableAndUnresolvable.
-Requeue: a node whose taints the pod tolerates appears, or one becomes such; the pod's own tolerations change.
-Cost: tolerations are held against each distinct set of taints once per pod spec; then one gather over the rows.
+Requeue: a node whose taints the pod tolerates is added, or a node's taints become tolerable; the pod's own tolerations
+change.
+Cost: tolerations are evaluated for each distinct set of taints once per pod spec; then one gather over the rows.
 Source: kubernetes pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, v1.36.2.
 """
 
@@ -43,14 +44,14 @@ from podium.plugins.normalize import default_normalize
 _PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 _HARD_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 _SETS_TOLD_MAX: Final = 100
-"""Of how many of the most frequent sets of taints a rejection is explained: with more, nobody reads it."""
+"""How many of the most frequent sets of taints a rejection names: a longer list would not be read."""
 _REJECTED: Final = unresolvable("node(s) had untolerated taint(s)")
 
 _TaintLookup: TypeAlias = Lookup[tuple[Taint, ...], np.int64]
 
 
 def is_repelled(tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> bool:
-    """Whether one of the taints keeps away a pod with these tolerations."""
+    """Whether one of the taints is not tolerated by these tolerations."""
     return any(taint.effect in _HARD_EFFECTS and not is_tolerated(tolerations, taint) for taint in taints)
 
 
@@ -81,7 +82,7 @@ class TaintToleration(TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScor
         del args, handle
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """1 for nodes with an untolerated taint."""
+        """Verdict 1 for nodes with an untolerated taint."""
         del state
         repelled = _repelled_lookup(pod.spec).over(snapshot.taint_sets)
         if not repelled.any():
@@ -90,12 +91,12 @@ class TaintToleration(TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScor
         return verdicts if verdicts.any() else None
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
-        """There is one verdict."""
+        """The status of the only verdict."""
         del state, pod, verdict
         return _REJECTED
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Success, or UnschedulableAndUnresolvable."""
+        """Return success or UnschedulableAndUnresolvable."""
         del state
         return _REJECTED if is_repelled(pod.spec.tolerations, node.node.spec.taints) else None
 
@@ -112,7 +113,7 @@ class TaintToleration(TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScor
         return found
 
     def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
-        """Never Skip: without soft taints every node gets the full score, and that counts."""
+        """Never return Skip: without soft taints every node gets the full score, which counts in the total."""
         del state, pod, snapshot, rows
         return None
 
@@ -131,22 +132,22 @@ class TaintToleration(TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScor
         return _untolerated_preferences(_soft_tolerations(pod.spec.tolerations), node.node.spec.taints)
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
-        """The fewer taints the better."""
+        """Invert the counts, so that fewer taints score higher."""
         del state, pod
         return default_normalize(scores, reverse=True)
 
     def filter_scope(self, spec: PodSpec) -> Scope:
-        """The node's taints."""
+        """NODE: the answer depends on the node's taints."""
         del spec
         return Scope.NODE
 
     def score_scope(self, spec: PodSpec) -> Scope:
-        """The node's taints."""
+        """NODE: the answer depends on the node's taints."""
         del spec
         return Scope.NODE
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Nodes that appear or lose taints, tolerations that are added to the pod."""
+        """Nodes that are added or lose taints, and tolerations that are added to the pod."""
         return (
             on(
                 EventResource.NODE,
@@ -164,13 +165,13 @@ class TaintToleration(TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScor
         )
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
-        """Queue where the pod tolerates the node now and did not before."""
+        """Queue if the pod tolerates the node's taints now and did not before."""
         tolerations = pod.spec.tolerations
         if is_repelled(tolerations, new.spec.taints):
             return QueueingHint.SKIP
         return queue_if(old is None or is_repelled(tolerations, old.spec.taints))
 
     def after_toleration_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
-        """Queue where it is the pod itself."""
+        """Queue if the event is about the pod itself."""
         del old
         return queue_if(is_about(pod, new))

@@ -1,4 +1,4 @@
-"""Numbers by topology: for each topology key and value, something summed over the nodes that have it."""
+"""Sums by topology: for each topology key and value, a number summed over the nodes with that label value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TopologyCounts:
         self._by_key: dict[str, IntArray] = {}
 
     def add_values(self, key: str, by_value: IntArray) -> None:
-        """Add numbers by the value ids of a key; what is under that of an absent label counts nowhere."""
+        """Add numbers by the value ids of a key. The number under id 0, of nodes without the label, is ignored."""
         known = self._by_key.get(key)
         if known is None:
             self._by_key[key] = known = by_value.copy()
@@ -44,7 +44,7 @@ class TopologyCounts:
 
     @property
     def keys(self) -> Collection[str]:
-        """The keys under which anything was added."""
+        """The keys to which anything was added."""
         return self._by_key.keys()
 
     @property
@@ -53,11 +53,11 @@ class TopologyCounts:
         return not any(counts.any() for counts in self._by_key.values())
 
     def at(self, key: str, rows: Rows) -> IntArray:
-        """The number of each row's node, 0 without the label; the key must be one of `keys`."""
+        """The number of each row's node, 0 without the label. The key must be one of `keys`."""
         return self._by_key[key].take(self._column(key).ids.take(rows))
 
     def at_node(self, key: str, row: int) -> int:
-        """The number of one row's node, 0 without the label; the key must be one of `keys`."""
+        """The number of one row's node, 0 without the label. The key must be one of `keys`."""
         return int(self._by_key[key][self._column(key).ids[row]])
 
     def has_label(self, key: str, rows: Rows) -> BoolArray:

@@ -1,9 +1,9 @@
-"""Importing plugins from files that nobody else could have changed, and never from bytecode.
+"""Importing plugins, only from files that no untrusted user could have changed, and never from bytecode.
 
-Owns the finder that looks at every file of a plugin before it runs, submodules and what is imported later included.
-`file_trust` judges whose a file is.
+Owns the finder that checks every file of a plugin before it runs, including submodules and later imports. `file_trust`
+decides whether a file is trusted.
 
-Why no bytecode: Python runs what is in a `__pycache__` in place of the source next to it, whoever has put it there.
+Why no bytecode: Python runs the contents of a `__pycache__` instead of the source next to it, whoever wrote it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _OWN_PACKAGE: Final = __name__.partition(".")[0]
 
 
 class UntrustedError(Worded, ImportError):
-    """A file of a plugin could have been changed by others; the text names it."""
+    """An untrusted user could have changed a file of a plugin. The message names the file."""
 
 
 class SourceLoader(SourceFileLoader):
-    """Compiles the source each time."""
+    """Compiles the source on each import and ignores bytecode caches."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """The code of the source as it is now."""
+        """The code compiled from the current source."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
 
 
 class _Finder(MetaPathFinder):
-    """Stands before all other finders, asks them, and looks at what they have found."""
+    """The first finder: it asks all other finders and checks the file that they found."""
 
     def __init__(self) -> None:
         self._packages: set[str] = set()
@@ -47,7 +47,7 @@ class _Finder(MetaPathFinder):
 
     @contextmanager
     def loading(self, package: str = "") -> Iterator[None]:
-        """Look at what is imported within the block, but for what is installed; at that package's modules for good."""
+        """Check imports within the block, except of installed modules; check that package's modules from then on."""
         if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
         if package and package != _OWN_PACKAGE:
@@ -61,7 +61,7 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """What the others find, if it may run. Raises: UntrustedError."""
+        """The other finders' result, if it may run. Raises: UntrustedError."""
         is_plugins = fullname.partition(".")[0] in self._packages
         if not is_plugins and not self._loads:
             return None
@@ -84,7 +84,7 @@ loading = _finder.loading
 
 
 def module_of_file(name: str, path: Path) -> ModuleType:
-    """The module in that file, which has been judged; under that name in `sys.modules`.
+    """Load the module in that file, which has been checked, and register it under that name in `sys.modules`.
 
     Raises: whatever its code raises.
     """
@@ -92,7 +92,7 @@ def module_of_file(name: str, path: Path) -> ModuleType:
     assert spec is not None, "a file with a loader has a spec"
     assert spec.loader is not None, "the loader was given"
     module = importlib.util.module_from_spec(spec)
-    # Before it runs: dataclasses and typing look their module up by name.
+    # Registered before it runs, because dataclasses and typing look their module up by name.
     sys.modules[name] = module
     try:
         with loading():
@@ -104,7 +104,7 @@ def module_of_file(name: str, path: Path) -> ModuleType:
 
 
 def _is_installed(name: str, path: Path) -> bool:
-    """Whether it is a part of Python, of podium, or of what is installed beside them: who runs podium trusts these."""
+    """Whether the module is part of Python, of podium, or installed next to them: the user already trusts these."""
     if name.partition(".")[0] == _OWN_PACKAGE:
         return True
     prefixes = {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values()}

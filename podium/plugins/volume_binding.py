@@ -1,12 +1,12 @@
-"""VolumeBinding: pods go where their claims have volumes, or can get some, and are bound once they have.
+"""VolumeBinding: pods go to nodes where their claims have volumes or can get them, and are bound after their claims.
 
 Runs at: PreFilter, Filter, PreScore (always Skip), Score (always 0), Reserve, PreBind.
-Verdict: UnschedulableAndUnresolvable, with every reason that holds; an Error from PreBind where binding fails.
-Requeue: volumes, claims of the pod, classes, nodes, and what CSI drivers say of themselves change.
+Verdict: UnschedulableAndUnresolvable, with every reason that holds; an Error from PreBind if binding fails.
+Requeue: changes of volumes, claims of the pod, storage classes, nodes, and the objects that CSI drivers publish.
 Cost: nothing without claims; one pass over the rows for each bound volume, and for each volume that a claim may take.
 Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go and binder.go, v1.36.2.
-Differs: what a node means for the claims is worked out again for the node that was chosen, instead of being kept for
-every node; nodes are scored only behind the feature gate StorageCapacityScoring, which is off.
+Differs: the plan for the claims is computed again for the chosen node, instead of being kept for every node; nodes are
+scored only behind the feature gate StorageCapacityScoring, which is off.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class VolumeBinding(
     ReservePlugin,
     PreBindPlugin,
 ):
-    """Follows the pod's claims, and has those that wait for it bound on the way to its node."""
+    """Follows the pod's claims to their volumes, and has waiting claims bound before the pod is bound."""
 
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         self._handle = handle
@@ -114,7 +114,7 @@ class VolumeBinding(
     def pre_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[PreFilterResult | None, Status | None]:
-        """Skip without claims; UnschedulableAndUnresolvable where one cannot be used, or should be bound and is not."""
+        """Return Skip without claims, UnschedulableAndUnresolvable if a claim is unusable or should be bound."""
         del snapshot
         if not uses_claims(pod.spec):
             return None, SKIP
@@ -133,7 +133,7 @@ class VolumeBinding(
         return None, None
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """The bits of `Conflict`."""
+        """The bits of `Conflict` for each row."""
         del pod
         return state.read(PodClaims).judge_rows(snapshot, rows)
 
@@ -143,7 +143,7 @@ class VolumeBinding(
         return _rejected(Conflict(verdict))
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Success, or UnschedulableAndUnresolvable."""
+        """Return success or UnschedulableAndUnresolvable."""
         del pod
         conflict, _ = state.read(PodClaims).judge(node)
         return _rejected(conflict) if conflict else None
@@ -163,17 +163,17 @@ class VolumeBinding(
         return ownership_problem(pod, claim) if use.is_ephemeral else None
 
     def _followed(self, pod: Pod, uses: Iterable[ClaimUse]) -> PodClaims | None:
-        """The pod's claims with their volumes, as assumed; None where one ought to be bound and is not.
+        """The pod's claims with their volumes, as assumed; None if a claim should be bound already and is not.
 
         Raises:
-            PluginError: a class or a claim makes no sense.
+            PluginError: a class or a claim is invalid.
         """
         bound: list[PersistentVolume | None] = []
         waiting: list[tuple[PersistentVolumeClaim, StorageClass]] = []
         is_immediate = False
         for use in uses:
             claim = self._claims.get(f"{pod.metadata.namespace}/{use.name}")
-            assert claim is not None, "looked at a moment ago"
+            assert claim is not None, "found a moment ago"
             if is_fully_bound(claim):
                 bound.append(self._volumes.get(claim.spec.volume_name))
                 continue
@@ -187,10 +187,10 @@ class VolumeBinding(
         return PodClaims(tuple(bound), self._in_order(waiting), self._csi_nodes)
 
     def _class_that_waits(self, claim: PersistentVolumeClaim) -> StorageClass | None:
-        """The claim's class, where it binds claims only once a pod needs them.
+        """The claim's class, if its binding mode is WaitForFirstConsumer.
 
         Raises:
-            PluginError: the class does not say.
+            PluginError: the class has no binding mode.
         """
         name = class_of_claim(claim)
         storage_class = self._classes.get(name) if name else None
@@ -201,7 +201,7 @@ class VolumeBinding(
         return storage_class if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else None
 
     def _in_order(self, waiting: list[tuple[PersistentVolumeClaim, StorageClass]]) -> tuple[Waiting, ...]:
-        """The claims that wait, with what they may take, in the order of `PodClaims`."""
+        """The waiting claims, with the volumes that they may take, in the order of `PodClaims`."""
         if not waiting:
             return ()
         made = [self._waiting(claim, storage_class) for claim, storage_class in waiting]
@@ -222,24 +222,24 @@ class VolumeBinding(
     # ------------------------------------------------------------ scoring
 
     def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
-        """Skip."""
+        """Return Skip: nodes are not scored."""
         del state, pod, snapshot, rows
         return SKIP
 
     def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """0: only asked for where the configuration takes PreScore out."""
+        """Return 0. Only called if the configuration disables PreScore."""
         del state, pod, snapshot
         return np.zeros(len(rows), np.int64)
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
-        """0, as `score_rows`."""
+        """Return 0, as `score_rows`."""
         del state, pod, node
         return 0
 
     # ------------------------------------------------------------ on the way to the node
 
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """Assume that claims get their volumes; UnschedulableAndUnresolvable where they cannot any more."""
+        """Assume the bindings of claims; UnschedulableAndUnresolvable if they are no longer possible."""
         del pod
         claims = state.find(PodClaims)
         if claims is None or not claims.waiting:
@@ -252,7 +252,7 @@ class VolumeBinding(
         return None
 
     def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
-        """Take back what was assumed and has not been written."""
+        """Undo the assumptions that have not been written."""
         del pod, node_name
         reservation = state.find(Reservation)
         if reservation is not None:
@@ -261,13 +261,13 @@ class VolumeBinding(
     def pre_bind_pre_flight(
         self, state: CycleState, pod: Pod, node_name: str
     ) -> tuple[PreBindPreFlightResult | None, Status | None]:
-        """Skip where every claim is bound."""
+        """Return Skip if every claim is bound."""
         del pod, node_name
         result = PreBindPreFlightResult(allow_parallel=True)
         return result, SKIP if state.find(Reservation) is None else None
 
     async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """Write what was assumed, and wait until every claim is bound; Error where that fails or takes too long."""
+        """Write the assumed bindings and wait until every claim is bound. Return Error if that fails or times out."""
         reservation = state.find(Reservation)
         if reservation is None:
             return None
@@ -278,18 +278,18 @@ class VolumeBinding(
         return None
 
     def filter_scope(self, spec: PodSpec) -> Scope:
-        """Claims and volumes wherever they are; nothing without any."""
+        """CLUSTER for a pod with volumes, because claims and volumes are objects elsewhere; otherwise NODE."""
         return Scope.CLUSTER if spec.volumes else Scope.NODE
 
     def score_scope(self, spec: PodSpec) -> Scope:
-        """Nothing."""
+        """NODE: every score is 0."""
         del spec
         return Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Everything that has a say in where volumes are, or can be made."""
+        """Everything that affects where volumes are or can be provisioned."""
         add, update = ActionType.ADD, ActionType.UPDATE
         return (
             on(EventResource.STORAGE_CLASS, add, update, hint=self.after_class_change, scope=HintScope.SPEC),
@@ -302,19 +302,19 @@ class VolumeBinding(
         )
 
     def after_class_change(self, pod: Pod, old: StorageClass | None, new: StorageClass) -> QueueingHint:
-        """Queue where the class is new or makes volumes elsewhere now."""
+        """Queue if the class is new or its allowed topologies have changed."""
         del pod
         return queue_if(old is None or old.allowed_topologies != new.allowed_topologies)
 
     def after_claim_change(
         self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
     ) -> QueueingHint:
-        """Queue where the pod uses the claim."""
+        """Queue if the pod uses the claim."""
         del old
         return queue_if(uses_claim(pod, new))
 
     def after_csi_node_change(self, pod: Pod, old: CSINode | None, new: CSINode) -> QueueingHint:
-        """Queue where the node is new, or other in-tree plugins have migrated there."""
+        """Queue if the CSINode is new, or its migrated in-tree plugins have changed."""
         del pod
         if old is None:
             return QueueingHint.QUEUE
@@ -322,7 +322,7 @@ class VolumeBinding(
         return queue_if(before.get(MIGRATED_PLUGINS, "") != after.get(MIGRATED_PLUGINS, ""))
 
     def after_driver_change(self, pod: Pod, old: CSIDriver, new: CSIDriver) -> QueueingHint:
-        """Queue where the driver of an inline volume of the pod has stopped publishing what storage it has left."""
+        """Queue if the driver of an inline volume of the pod has stopped publishing its storage capacity."""
         stopped = old.spec.storage_capacity and not new.spec.storage_capacity
         return queue_if(
             bool(stopped)
@@ -330,7 +330,7 @@ class VolumeBinding(
         )
 
     def after_capacity_change(self, pod: Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity) -> QueueingHint:
-        """Queue where it is new, or larger volumes can be made there."""
+        """Queue if the capacity object is new, or larger volumes can be provisioned there."""
         del pod
         if old is None:
             return QueueingHint.QUEUE

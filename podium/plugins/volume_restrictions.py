@@ -1,9 +1,9 @@
-"""VolumeRestrictions: no two pods use what only one may use.
+"""VolumeRestrictions: a disk or claim that only one pod may use is not given to a second pod.
 
 Runs at: PreFilter (with AddPod and RemovePod), Filter.
-Verdict: Unschedulable; UnschedulableAndUnresolvable from PreFilter where a claim is missing.
-Requeue: a pod that shares an inline disk or a claim is deleted, a claim that the pod names appears, any node appears.
-Cost: nothing without claims and inline disks; else one look-up per volume in the snapshot's index.
+Verdict: Unschedulable; UnschedulableAndUnresolvable from PreFilter if a claim is missing.
+Requeue: a pod that shares an inline disk or a claim is deleted, a claim that the pod names is added, any node is added.
+Cost: nothing without claims and inline disks; otherwise one look-up per volume in the snapshot's index.
 Source: kubernetes pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go, v1.36.2.
 """
 
@@ -53,7 +53,7 @@ _REJECTED: Final = {
 
 @once_per_spec
 def _disks(spec: PodSpec) -> tuple[Volume, ...]:
-    """The inline volumes that not every pod may share."""
+    """The inline volumes that pods can share only under conditions."""
     return tuple(volume for volume in spec.volumes if disk_key(volume) is not None)
 
 
@@ -80,7 +80,7 @@ def _pods_conflict(wanting: Pod, using: Pod) -> bool:
 
 @dataclass(slots=True)
 class OnceOnly:
-    """The pod's claims that only one pod may use, and how many uses by others there are."""
+    """The pod's ReadWriteOncePod claims, and how often other pods use them."""
 
     names: frozenset[str]
     others: int
@@ -90,26 +90,26 @@ class OnceOnly:
         return OnceOnly(self.names, self.others)
 
     def count(self, pod: Pod, sign: int) -> None:
-        """Take another pod's uses in, or out. Namespaces are not compared, as upstream does not."""
+        """Add or remove another pod's uses. Namespaces are not compared, as upstream."""
         self.others += sign * sum(name in self.names for name in named_claims(pod))
 
 
 class _Extensions(PreFilterExtensions):
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
-        """Count the pod's uses in."""
+        """Add the pod's uses."""
         del pod, node
         state.read(OnceOnly).count(added, 1)
         return None
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Status | None:
-        """Count the pod's uses out."""
+        """Remove the pod's uses."""
         del pod, node
         state.read(OnceOnly).count(removed, -1)
         return None
 
 
 class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
-    """Rejects nodes with a pod that uses an inline disk of this pod, and all where a claim is taken."""
+    """Rejects nodes with a pod that uses an inline disk of this pod, and all nodes if a claim is in use."""
 
     def __init__(self, args: object, handle: Handle) -> None:
         del args
@@ -119,7 +119,7 @@ class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def pre_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[PreFilterResult | None, Status | None]:
-        """Skip without inline disks and taken claims; UnschedulableAndUnresolvable where a claim is missing."""
+        """Return Skip without inline disks and claims in use, UnschedulableAndUnresolvable if a claim is missing."""
         namespace = pod.metadata.namespace
         once_only: set[str] = set()
         for name in named_claims(pod):
@@ -136,11 +136,11 @@ class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         return None, None
 
     def pre_filter_extensions(self) -> PreFilterExtensions:
-        """Pods that come and go take their claims along."""
+        """The extensions that update the uses of claims."""
         return self._extensions
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """1 for nodes where a disk is taken, 2 for all others where a claim is."""
+        """Verdict 1 for nodes where a disk is in use, 2 for all others if a claim is in use."""
         taken = [row for row in _rows_with_disks(pod, snapshot) if self._is_disk_taken(pod, snapshot.node(row))]
         is_claim_taken = state.read(OnceOnly).others > 0
         if not taken and not is_claim_taken:
@@ -150,12 +150,12 @@ class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         return verdicts.take(rows)
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
-        """What is taken."""
+        """The status for a disk or a claim in use."""
         del state, pod
         return _REJECTED[verdict]
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Success, or Unschedulable."""
+        """Return success or Unschedulable."""
         if self._is_disk_taken(pod, node):
             return _REJECTED[_DISK_TAKEN]
         return _REJECTED[_CLAIM_TAKEN] if state.read(OnceOnly).others > 0 else None
@@ -164,13 +164,13 @@ class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         return any(_pods_conflict(pod, other) for other in node.pods)
 
     def filter_scope(self, spec: PodSpec) -> Scope:
-        """Claims and volumes wherever they are; nothing without any."""
+        """CLUSTER for a pod with volumes, because claims and volumes are objects elsewhere; otherwise NODE."""
         return Scope.CLUSTER if spec.volumes else Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Pods that go, nodes and claims that appear."""
+        """Pods that are deleted; nodes and claims that are added."""
         return (
             on(EventResource.POD, ActionType.DELETE, hint=self.after_pod_deletion, scope=HintScope.SPEC),
             on(EventResource.NODE, ActionType.ADD),
@@ -180,7 +180,7 @@ class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         )
 
     def after_pod_deletion(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
-        """Queue where the pod that went, of the same namespace, shared a disk or a claim with this one."""
+        """Queue if the deleted pod, of the same namespace, shared a disk or a claim with this one."""
         del new
         if old.metadata.namespace != pod.metadata.namespace:
             return QueueingHint.SKIP
@@ -189,12 +189,12 @@ class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def after_claim_added(
         self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
     ) -> QueueingHint:
-        """Queue where the pod names the claim."""
+        """Queue if the pod names the claim."""
         del old
         return queue_if(names_claim(pod, new))
 
 
 def _rows_with_disks(pod: Pod, snapshot: Snapshot) -> set[int]:
-    """The rows with a pod that uses one of the disks, in whatever way."""
+    """The rows with a pod that uses one of the disks, with or without conflict."""
     keys = {key for volume in _disks(pod.spec) if (key := disk_key(volume)) is not None}
     return {row for key in keys for row in snapshot.volumes_in_use.rows_using(key)}

@@ -1,10 +1,10 @@
-"""VolumeZone: pods go where the zone and region labels of their volumes are those of the node.
+"""VolumeZone: pods go to nodes with the zone and region labels of their volumes.
 
 Runs at: PreFilter, Filter.
 Verdict: UnschedulableAndUnresolvable.
-Requeue: a node or volume gets other labels or appears, a claim of the pod appears or changes, a class that waits for
-consumers appears.
-Cost: nothing without labelled volumes; else one gather for each label of each volume.
+Requeue: a node or volume is added or changes labels, a claim of the pod is added or changes, a class with
+WaitForFirstConsumer is added.
+Cost: nothing without labelled volumes; otherwise one gather for each label of each volume.
 Source: kubernetes pkg/scheduler/framework/plugins/volumezone/volume_zone.go, v1.36.2.
 """
 
@@ -69,7 +69,7 @@ class _Demands:
 
 
 def zones_of(volume: PersistentVolume) -> tuple[Zones, ...]:
-    """What the volume's labels demand; a label that names an empty zone is left out."""
+    """The node labels that the volume's labels require. A label that names an empty zone is ignored."""
     demands: list[Zones] = []
     for label in _TOPOLOGY_LABELS:
         text = volume.metadata.labels.get(label)
@@ -82,7 +82,7 @@ def zones_of(volume: PersistentVolume) -> tuple[Zones, ...]:
 
 
 class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
-    """Holds nodes' labels against those of the pod's bound volumes. Nodes without any such label will do."""
+    """Matches nodes' labels against those of the pod's bound volumes. Nodes without any such label pass."""
 
     def __init__(self, args: object, handle: Handle) -> None:
         del args
@@ -93,7 +93,7 @@ class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def pre_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[PreFilterResult | None, Status | None]:
-        """Skip where no volume has such labels; UnschedulableAndUnresolvable where a claim cannot be followed."""
+        """Return Skip if no volume has such labels, UnschedulableAndUnresolvable if a claim or volume is missing."""
         del snapshot
         zones: list[Zones] = []
         for name in named_claims(pod):
@@ -107,7 +107,7 @@ class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         return None, None
 
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """1 for nodes with other labels."""
+        """Verdict 1 for nodes with other labels."""
         del pod
         fits = np.ones(len(rows), np.bool_)
         for zones in state.read(_Demands).zones:
@@ -120,12 +120,12 @@ class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         return np.where(labelled & ~fits, 1, 0)
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
-        """There is one verdict."""
+        """The status of the only verdict."""
         del state, pod, verdict
         return _REJECTED
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Success, or UnschedulableAndUnresolvable."""
+        """Return success or UnschedulableAndUnresolvable."""
         del pod
         labels = node.labels
         if not any(label in labels for label in _TOPOLOGY_LABELS):
@@ -147,7 +147,7 @@ class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         return zones_of(volume)
 
     def _problem_of_unbound(self, claim: PersistentVolumeClaim) -> Status | None:
-        """Why a claim without a volume rejects the pod; None where it waits for the pod."""
+        """Why an unbound claim rejects the pod; None if it waits for its first consumer."""
         class_name = class_of_claim(claim)
         if not class_name:
             return unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
@@ -161,13 +161,13 @@ class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         return unresolvable("PersistentVolume had no name")
 
     def filter_scope(self, spec: PodSpec) -> Scope:
-        """Claims and volumes wherever they are; nothing without any."""
+        """CLUSTER for a pod with volumes, because claims and volumes are objects elsewhere; otherwise NODE."""
         return Scope.CLUSTER if spec.volumes else Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Classes, nodes, claims and volumes that appear or change."""
+        """Classes, nodes, claims and volumes that are added or changed."""
         return (
             on(EventResource.STORAGE_CLASS, ActionType.ADD, hint=self.after_class_added, scope=HintScope.SPEC),
             on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_LABEL),
@@ -188,19 +188,19 @@ class VolumeZone(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         )
 
     def after_class_added(self, pod: Pod, old: StorageClass | None, new: StorageClass) -> QueueingHint:
-        """Queue where claims of the class wait for their pod."""
+        """Queue if claims of the class wait for their first consumer."""
         del pod, old
         return queue_if(new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER)
 
     def after_claim_change(
         self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
     ) -> QueueingHint:
-        """Queue where the pod names the claim."""
+        """Queue if the pod names the claim."""
         del old
         return queue_if(names_claim(pod, new))
 
     def after_volume_change(self, pod: Pod, old: PersistentVolume | None, new: PersistentVolume) -> QueueingHint:
-        """Queue where the volume is new, or demands other labels than before."""
+        """Queue if the volume is new, or requires other labels than before."""
         del pod
         return queue_if(old is None or zones_of(old) != zones_of(new))
 
@@ -222,7 +222,7 @@ def _rows_in(zones: Zones, snapshot: Snapshot, rows: Rows) -> BoolArray:
 
 
 def _rows_with(label: str, values: frozenset[str], snapshot: Snapshot, rows: Rows) -> tuple[BoolArray, BoolArray]:
-    """Which rows have the label with one of the values, and which have it at all."""
+    """Which rows have the label with one of the values, and which have the label with any value."""
     column = snapshot.label_column(label)
     ids = column.ids.take(rows)
     wanted = [known for value in values if (known := column.id_of(value)) is not None]

@@ -1,9 +1,9 @@
-"""Builders of API objects: every field has a good default, a test names what it is about.
+"""Builders of API objects. Every field has a good default, so that a test only names the fields that it is about.
 
     pod("web-1", cpu="100m", memory="1Gi", node="n1", labels={"app": "web"}, priority=10, host_ports=[8080])
     node("n1", cpu="4", memory="8Gi", zone="a", taints=["dedicated=gpu:NoSchedule"])
 
-What has no keyword of its own is given as it stands in the API: `pod("web-1", spec={"nodeSelector": {...}})`.
+Fields without a keyword are given as in the API: `pod("web-1", spec={"nodeSelector": {...}})`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def pod(
     spec: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
 ) -> Pod:
-    """A pod with one container for each image; the first one carries the requests and the host ports.
+    """A pod with one container for each image; the first container has the requests and the host ports.
 
     A host port is a number (TCP on all addresses) or a port as in the API; without `uid` it is `uid-<name>`.
     """
@@ -95,7 +95,7 @@ def node(
 ) -> Node:
     """A node; a taint is `key=value:Effect`, `key:Effect` or as in the API, `images` are sizes in bytes by name.
 
-    `allocatable` comes on top of cpu, memory and pods. Without `uid` it is `uid-<name>`.
+    `allocatable` is added to cpu, memory and pods. Without `uid` it is `uid-<name>`.
     """
     topology = {REGION_LABEL: region, ZONE_LABEL: zone}
     return msgspec.convert(

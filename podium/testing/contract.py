@@ -1,6 +1,6 @@
-"""Holding a plugin against the contract, over random clusters.
+"""Checking a plugin against the plugin contract, on random clusters.
 
-Owns which checks there are and how a failure is told. Never knows a plugin; those of podium's own pass too.
+Owns the list of checks and the message of a failure. Never knows any plugin. Podium's own plugins pass all checks.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ __all__ = ["BrokenContract", "check_contract"]
 def check_contract(plugin: type[Plugin], args: Any = None, *, clusters: int = 30, seed: int = 0) -> None:
     """Check that a plugin does what the framework and its other plugins rely on.
 
-    At the extension points that the plugin extends: `events_to_register` is valid, and hints answer; nothing is
-    waited for but where it may be; PreEnqueue, Filter and Score answer alike when asked twice and in another order;
-    both forms agree; scores are integers, between 0 and 100 once normalised; the snapshot stays as it was; what a
-    PreFilter remembers follows a pod that is taken off, is as it was when that is put back, and is not reached by dry
-    runs; Unreserve is harmless without Reserve; every status is one that its extension point may answer.
+    At the extension points that the plugin implements: `events_to_register` is valid, and hints return a QueueingHint;
+    only asynchronous extension points are `async def`; PreEnqueue, Filter and Score give the same answers when called
+    twice and in another order; both forms agree; scores are integers, between 0 and 100 once normalised; the snapshot
+    is not changed; a PreFilter's state follows a removed pod, is restored when the pod is added back, and is not
+    changed by dry runs; Unreserve is harmless without Reserve; every status is one that its extension point allows.
 
     Args:
-        args: as in the configuration, a mapping, if the plugin declares `Args`; a value of that type will do too.
-        clusters: how many; each with three incoming pods. Cost: a few milliseconds each.
-        seed: the same number, the same clusters.
+        args: as in the configuration, a mapping, if the plugin declares `Args`; a value of that type is accepted too.
+        clusters: the number of clusters, each with three incoming pods. Cost: a few milliseconds each.
+        seed: the same seed gives the same clusters.
 
     Raises:
         BrokenContract: an AssertionError with the plugin, the rule, the seed, the cluster and the pod.
-        PluginError: the args do not fit.
+        PluginError: the args are invalid.
     """
     value = args if args is not None and not isinstance(args, Mapping) else typed_args(plugin, args)
     for number in range(clusters):

@@ -39,13 +39,13 @@ _RESOURCES: Final = ("cpu", "memory", "ephemeral-storage", "example.com/gpu")
 _WAITS: Final = frozenset({"pre_bind", "bind", "post_bind"})
 
 
-class BrokenContract(AssertionError):  # noqa: N818 - the words of a report, not an error of podium's
-    """A plugin does not do what is relied on."""
+class BrokenContract(AssertionError):  # noqa: N818 - the name is read in test reports
+    """A plugin breaks a rule of the plugin contract."""
 
 
 @dataclass(slots=True)
 class Subject:
-    """A plugin, built for one cluster, and the pod that it is asked about."""
+    """A plugin constructed for one cluster, and the pod to call it with."""
 
     plugin: Plugin
     pod: Pod
@@ -53,7 +53,7 @@ class Subject:
     cluster: RandomCluster
 
     def fingerprint(self) -> tuple[object, ...]:
-        """What a plugin must leave as it is."""
+        """The content of the snapshot, which a plugin must not change."""
         snapshot = self.snapshot
         columns: list[NDArray[Any]] = [
             column(name) for name in _RESOURCES for column in (snapshot.allocatable, snapshot.requested)
@@ -66,7 +66,7 @@ class Subject:
         )
 
     def begun(self) -> tuple[CycleState, Rows | None]:
-        """The state after PreFilter, and the rows to filter; None where PreFilter says that none is to be."""
+        """The state after PreFilter, and the rows to filter; None if PreFilter skips or rejects."""
         state = CycleState()
         if not isinstance(self.plugin, PreFilterPlugin):
             return state, self.snapshot.order
@@ -119,7 +119,7 @@ def events_are_valid(subject: Subject) -> None:
 
 
 def _changes(subject: Subject, registration: EventRegistration) -> Iterator[tuple[Any, Any]]:
-    """Changes that the registration covers, as old and new object."""
+    """Sample changes that the registration covers, as old and new object."""
     objects: Sequence[Any] = ()
     if registration.event.resource is EventResource.NODE:
         objects = subject.cluster.nodes
@@ -147,7 +147,7 @@ def pre_enqueue_is_steady(subject: Subject) -> None:
 
 
 def less_is_an_order(subject: Subject) -> None:
-    """Nothing goes before itself, no two go before each other, and what goes before goes before all that follows."""
+    """`less` is a strict order: irreflexive, asymmetric and transitive."""
     assert isinstance(subject.plugin, QueueSortPlugin)
     less = subject.plugin.less
     queued = [QueuedPodInfo(pod, float(index % 2)) for index, pod in enumerate(subject.cluster.incoming)]
@@ -170,7 +170,7 @@ def _filters(plugin: Plugin) -> Iterator[Filter]:
 
 
 def _answers(form: Filter, subject: Subject, state: CycleState, snapshot: Snapshot, rows: Rows) -> list[object]:
-    """What a form says of each row, in order of the rows' numbers."""
+    """The answers of a form for the rows, in order of the row numbers."""
     judged = form.judge(state, subject.pod, snapshot, rows)
     if judged is None:
         return [None] * len(rows)
@@ -187,7 +187,7 @@ def _answers(form: Filter, subject: Subject, state: CycleState, snapshot: Snapsh
 
 
 def filtering_is_steady(subject: Subject) -> None:
-    """Both forms answer alike, whenever they are asked, in whatever order, about however many nodes."""
+    """Both forms give the same answers, however often, in whatever order and for however many nodes they are called."""
     state, rows = subject.begun()
     if rows is None:
         return
@@ -203,7 +203,7 @@ def filtering_is_steady(subject: Subject) -> None:
 
 
 def taking_off_and_putting_back_restores(subject: Subject) -> None:
-    """AddPod undoes RemovePod, and what is tried out on a clone does not reach the original."""
+    """AddPod undoes RemovePod, and changes of a cloned state do not affect the original."""
     assert isinstance(subject.plugin, PreFilterPlugin)
     extensions, (state, rows) = subject.plugin.pre_filter_extensions(), subject.begun()
     if extensions is None or rows is None:
@@ -225,7 +225,7 @@ def taking_off_and_putting_back_restores(subject: Subject) -> None:
 
 
 def what_is_remembered_follows_the_pods(subject: Subject) -> None:
-    """Without extensions, Filter with the old state fares as PreFilter and Filter do anew, once a pod is gone."""
+    """Without extensions, Filter with the old state must still be right after a pod is removed."""
     plugin = subject.plugin
     assert isinstance(plugin, PreFilterPlugin)
     state, rows = subject.begun()
@@ -268,7 +268,7 @@ def _integers(point: str, answer: object, count: int) -> IntArray:
 
 
 def scoring_is_steady(subject: Subject) -> None:
-    """Both forms score alike, with integers, which are in range once normalised."""
+    """Both forms give the same integer scores, which are in range once normalised."""
     state, rows = subject.begun()
     if rows is None or not len(rows):
         rows = subject.snapshot.order
@@ -296,7 +296,7 @@ def _scored(form: Scorer, subject: Subject, state: CycleState, rows: Rows) -> In
 
 
 def unreserve_is_harmless(subject: Subject) -> None:
-    """Without Reserve, and once more."""
+    """Unreserve may be called without Reserve, and twice."""
     assert isinstance(subject.plugin, ReservePlugin)
     state, _ = subject.begun()
     for name in subject.snapshot.row_of:
@@ -307,7 +307,7 @@ def unreserve_is_harmless(subject: Subject) -> None:
 
 
 def permit_answers(subject: Subject) -> None:
-    """A status, and seconds."""
+    """Permit returns a status and seconds."""
     assert isinstance(subject.plugin, PermitPlugin)
     state, _ = subject.begun()
     for name in subject.snapshot.row_of:
@@ -319,7 +319,7 @@ def permit_answers(subject: Subject) -> None:
 
 
 def pre_flight_answers(subject: Subject) -> None:
-    """Skip, or success."""
+    """The pre-flight of PreBind returns Skip or success."""
     assert isinstance(subject.plugin, PreBindPlugin)
     state, _ = subject.begun()
     for name in subject.snapshot.row_of:
@@ -340,4 +340,4 @@ CHECKS: Final[Sequence[tuple[tuple[type, ...], Callable[[Subject], None]]]] = (
     ((PermitPlugin,), permit_answers),
     ((PreBindPlugin,), pre_flight_answers),
 )
-"""Each rule, for the plugins of one of these kinds."""
+"""Each rule, with the kinds of plugins that it applies to."""

@@ -1,4 +1,4 @@
-"""What plugins are lent in tests: a world that stands still, and remembers what was done to it."""
+"""The plugins' handle in tests: a cluster that does not change, and a record of what plugins did."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class NotedEvent:
 
 @dataclass(frozen=True, slots=True)
 class RecordingClient:
-    """Implements `podium.framework.contract.interface.ApiClient`: remembers what was asked for, and always succeeds."""
+    """Implements `podium.framework.contract.interface.ApiClient`: records every request, and always succeeds."""
 
     bound: dict[str, str] = field(default_factory=dict)
     patches: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
 
     async def bind(self, pod: Pod, node_name: str) -> None:
-        """Note the node of the pod, by its key."""
+        """Record the node of the pod by the pod's key."""
         self.bound[pod.key] = node_name
 
     async def patch(self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any]) -> ObjectT:
-        """Note the change, by the object's key; the object stays as it is."""
+        """Record the change by the object's key. The object is not changed."""
         del resource
         self.patches.append((item.key, change))
         return item
@@ -52,7 +52,7 @@ class RecordingHandle(OfflineHandle):
     """Implements `podium.framework.Handle`.
 
     Args:
-        objects: what the listers list, of any kinds, nodes and pods among them.
+        objects: the objects for the listers, of any kind, including nodes and pods.
 
     `events` are those that plugins have recorded. `waiting_pods.add(pod, node_name, {plugin: seconds})` makes a pod
     wait; `clock.advance(seconds)` lets time pass.
@@ -81,5 +81,5 @@ class RecordingHandle(OfflineHandle):
                 self.nominator.add(pod)
 
     def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:
-        """Remember the Event."""
+        """Record the Event in `events`."""
         self.events.append(NotedEvent(pod, reason, note, action, is_warning))

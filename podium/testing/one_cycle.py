@@ -1,4 +1,4 @@
-"""One scheduling cycle over a handful of objects, and everything that came of it."""
+"""One scheduling cycle over a handful of objects, with its full result."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from podium.testing.handle import RecordingHandle
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one cycle came to.
+    """The result of one scheduling cycle.
 
     Attributes:
-        node_name: where the pod goes; None if it stays pending, because no node fits, or a plugin stopped it after
-            its node was chosen.
-        rejected: why, by the name of the node; a node that PreFilter left out is there too.
-        scores: plugin → node → normalised score times weight, of the nodes that fit.
-        message: what the pod's condition would say, "" if it is let through.
-        waits: plugin → seconds, where Permit makes the pod wait before it is bound.
-        status: of Reserve or Permit, where one of them stopped the pod.
-        handle: what the plugins were lent: its `events`, `waiting_pods`, `client`.
+        node_name: where the pod goes; None if it stays pending, because no node fits, or Reserve or Permit rejected
+        it.
+        rejected: the reasons by node name, including nodes that PreFilter excluded.
+        scores: plugin → node → normalised score times weight, for feasible nodes.
+        message: what the pod's condition would say; "" if the pod has a node.
+        waits: plugin → seconds, if Permit makes the pod wait before it is bound.
+        status: the status of Reserve or Permit, if one of them rejected the pod.
+        handle: the plugins' handle, with its `events`, `waiting_pods` and `client`.
     """
 
     node_name: str | None
@@ -73,17 +73,18 @@ def schedule_once(
     config: Path | str | None = None,
     objects: Iterable[KubeObject] = (),
 ) -> Result:
-    """Run one cycle for the pod, up to and with Permit: every node is judged, and every one that fits is scored.
+    """Run one cycle for the pod, up to and including Permit. Every node is filtered, every feasible node is scored.
 
     Args:
-        pods: on their nodes, or pending.
-        plugins: yours; without `config` they run besides the default plugins, with weight 1 and without args.
+        pods: existing pods, on their nodes or pending.
+        plugins: your own plugins; without `config` they run in addition to the default plugins, with weight 1 and no
+        args.
         config: a KubeSchedulerConfiguration, as a file or as text; the pod's `schedulerName` chooses the profile.
-        objects: others that plugins may list.
+        objects: other objects for the plugins' listers.
 
     Raises:
         ConfigError, PluginError: the profile cannot be built.
-        ScheduleError: a plugin failed; the text names it.
+        ScheduleError: a plugin failed. The message names it.
         ValueError: an object cannot be read, or no profile has the pod's scheduler name.
     """
     nodes, pods = tuple(nodes), tuple(pods)
@@ -98,7 +99,7 @@ def schedule_once(
 def snapshot_of(*objects: Node | Pod) -> Snapshot:
     """The snapshot of a cluster with these nodes, and these pods on them.
 
-    A node was deleted from it, as from any real one: its first row is empty.
+    Its first row is empty, as if a node had been deleted, because plugins must cope with such rows.
 
     Raises:
         ValueError: an object has a field that cannot be read.
@@ -124,7 +125,7 @@ def _refuse(item: Node | Pod, error: FieldError) -> NoReturn:
 
 
 def _default(plugins: Iterable[type[Plugin]], pod: Pod) -> KubeSchedulerConfiguration:
-    """The default configuration, and these plugins."""
+    """The default configuration with these plugins added."""
     config = default_configuration()
     (profile,) = with_plugins(config, plugins).profiles
     return replace(config, profiles=(replace(profile, scheduler_name=pod.spec.scheduler_name),))

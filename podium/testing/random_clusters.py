@@ -1,4 +1,4 @@
-"""Small clusters from a seed, with a bit of everything that plugins look at."""
+"""Small random clusters from a seed, with a bit of everything that plugins depend on."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ async def test_an_api_server_that_was_not_restarted_with_its_etcd_is_complained_
     await own_cluster.wait_bound(names(2, "web"))
     await daemon.wait_told_bound(names(2, "web"))
     await anyio.to_thread.run_sync(lambda: plane.restore_etcd(backup, restart_apiserver=False))
-    await wait_told(daemon, "The API server goes on showing what etcd has lost: it has to be restarted")
+    await wait_told(daemon, "The API server still serves objects that etcd has lost: restart it")
     await anyio.to_thread.run_sync(plane.restart_apiserver)
     assert await own_cluster.placements() == {}
     for name in names(2, "web"):

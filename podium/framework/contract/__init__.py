@@ -1,1 +1,1 @@
-"""What plugins are written against: extension points, statuses, cluster events, the state of one attempt."""
+"""The plugin API: extension points, statuses, cluster events, and the state of one scheduling attempt."""

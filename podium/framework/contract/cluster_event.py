@@ -1,4 +1,4 @@
-"""Changes of the cluster that may make a pod schedulable, and how plugins say which ones concern them.
+"""Cluster events that may make a pod schedulable, and how plugins register for them with queueing hints.
 
 Source: staging kube-scheduler/framework/types.go and pkg/scheduler/framework/events.go, v1.36.2.
 """
@@ -14,7 +14,7 @@ from podium.objects.core import Pod
 
 
 class ActionType(enum.IntFlag):
-    """What happened to the resource; one bit each, the bits are upstream's."""
+    """What happened to the resource, one bit for each action. The bits are upstream's."""
 
     ADD = 1
     DELETE = 2
@@ -85,7 +85,7 @@ _POD_KINDS = frozenset({EventResource.POD, EventResource.ASSIGNED_POD, EventReso
 class ClusterEvent:
     """A resource and what happened to it.
 
-    `custom_label` is the metric label of events that are no change of the cluster.
+    `custom_label` is the metric label of events that do not stand for a change of an object.
     """
 
     resource: EventResource
@@ -114,11 +114,11 @@ class ClusterEvent:
 
     @property
     def is_wildcard(self) -> bool:
-        """Whether it stands for any change at all."""
+        """Whether this event matches every change of every resource."""
         return self.resource is EventResource.WILDCARD and self.action == ActionType.ALL
 
     def matches(self, incoming: ClusterEvent) -> bool:
-        """Whether this, as a registration, covers the incoming event."""
+        """Whether this event, as a registration, covers the incoming event."""
         if self.is_wildcard:
             return True
         covers_resource = self.resource in (EventResource.WILDCARD, incoming.resource) or (
@@ -138,39 +138,39 @@ FORCE_ACTIVATE = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ForceActi
 
 
 class QueueingHint(enum.Enum):
-    """What a plugin makes of an event for a pod it rejected."""
+    """Whether a plugin wants a pod that it rejected to be requeued for an event."""
 
     SKIP = "QueueSkip"
     QUEUE = "Queue"
 
 
 HintFunction: TypeAlias = Callable[[Pod, Any, Any], QueueingHint]
-"""(pod, old object, new object) → whether the pod may be schedulable now. A failing one counts as QUEUE."""
+"""(pod, old object, new object) → whether the pod may be schedulable now. A hint that raises counts as QUEUE."""
 
 
 class HintScope(enum.Enum):
-    """What a hint looks at of the waiting pod, besides whether the event is about that very pod.
+    """Which parts of the waiting pod a hint reads, besides whether the event is about that very pod.
 
-    Pods that are alike in it get the same answer, and the hint is asked for one of them.
+    Pods with equal parts get the same answer, so the hint is called for one of them only.
     """
 
     SPEC = enum.auto()
     """`pod.spec` and the namespace."""
     LABELS = enum.auto()
-    """These, and the labels."""
+    """`pod.spec`, the namespace and the labels."""
     ANYTHING = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
 class EventRegistration:
-    """An event that may make pods schedulable which the plugin rejected; without a hint it always does."""
+    """An event that may make pods schedulable that the plugin rejected. Without a hint it always requeues them."""
 
     event: ClusterEvent
     hint: HintFunction | None = None
     scope: HintScope = HintScope.ANYTHING
 
     def __post_init__(self) -> None:
-        """Refuse what would never be called, or never match.
+        """Refuse a registration that could never match or be called.
 
         Raises:
             TypeError: names the field.
@@ -213,4 +213,4 @@ _EVERYTHING = (
     EventResource.DEVICE_CLASS,
 )
 ALL_EVENTS = tuple(on(resource, ActionType.ALL) for resource in _EVERYTHING)
-"""What a plugin registers for that does not say which events concern it."""
+"""The default registrations of a plugin that does not override `events_to_register`."""

@@ -1,4 +1,4 @@
-"""What plugins remember from one extension point to the next within one scheduling attempt.
+"""The state that plugins pass from one extension point to the next within one scheduling attempt.
 
 Source: kubernetes pkg/scheduler/framework/cycle_state.go, v1.36.2.
 """
@@ -17,15 +17,15 @@ T = TypeVar("T")
 
 @cache
 def cloner(kind: type) -> Callable[[Any], object] | None:
-    """The `clone` of state that changes as pods are tried out, of which a dry run needs a copy; None for other types.
+    """The `clone` method of a state that dry runs change and must copy; None for types without one.
 
-    Cost: next to nothing after the first time, since a dry run asks for every node.
+    Cost: a look-up after the first call for a type; a dry run calls it for every node.
     """
     return getattr(kind, "clone", None)
 
 
 class CycleState:
-    """Values by type: a plugin keeps its state in a class of its own, and that class is the key.
+    """Values by type. Each plugin defines a class for its state, and that class is the key.
 
     Invariant: a value without `clone` is never changed once written.
     """
@@ -35,12 +35,12 @@ class CycleState:
     def __init__(self) -> None:
         self._values: dict[type, object] = {}
         self.pod_signature: Any = None
-        """What is known of pods like this one; the framework's own."""
+        """The cached answers for pods of the same spec. Plugins do not use it."""
         self.skipped_filters: frozenset[str] = frozenset()
         self.skipped_scores: frozenset[str] = frozenset()
 
     def write(self, *values: object) -> None:
-        """Remember each value under its type."""
+        """Store each value under its type."""
         for value in values:
             self._values[type(value)] = value
 
@@ -60,7 +60,7 @@ class CycleState:
         return value if isinstance(value, kind) else None
 
     def values(self) -> tuple[object, ...]:
-        """All that has been written."""
+        """All values written in this attempt."""
         return tuple(self._values.values())
 
     def clone(self) -> CycleState:
@@ -80,6 +80,9 @@ class CycleState:
         return twin
 
     def _not_cloned(self, error: BaseException) -> PluginError:
-        """Which plugin's value it was is only known by its class."""
+        """The error for a failed copy.
+
+        It lists the classes of all values, because which plugin owns the value is not known.
+        """
         kinds = ", ".join(f"{kind.__module__}.{kind.__qualname__}" for kind in self._values if cloner(kind) is not None)
         return PluginError(f"copying the state for a dry run, one of {kinds}: {words_of(error)}")

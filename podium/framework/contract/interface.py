@@ -1,11 +1,11 @@
 """The plugin contract: one abstract class per extension point.
 
-A plugin is a class that derives from those of the points it runs at; a misspelt method cannot go unnoticed, because the
-abstract one then stays open. The colour of a method is its contract: plain `def` decides and must not wait; `async def`
-carries a decision out. Every plugin is constructed as `Class(args, handle)`.
+A plugin derives from the class of each extension point that it implements. A misspelt method is noticed when the
+plugin is constructed, because the abstract method stays unimplemented. A plain `def` method decides and must not wait;
+an `async def` method carries a decision out. Every plugin is constructed as `Class(args, handle)`.
 
-Filtering and scoring come in two forms. The table form answers for many rows of the snapshot at once; the node form
-looks at one node. A plugin that has both must agree with itself.
+Filtering and scoring have two forms. The table form answers for many rows of the snapshot at once; the node form
+looks at one node. A plugin with both forms must give the same answers in both.
 
 Source: staging kube-scheduler/framework/interface.go, v1.36.2.
 Differs: a success is None; scores are returned, and a failure to score is raised; the table form is podium's own.
@@ -38,7 +38,7 @@ MAX_NODE_SCORE = 100
 
 
 class ApiClient(Protocol):
-    """What plugins may ask of the API server.
+    """The API requests that plugins may make.
 
     Raises:
         podium.objects.api_errors.ApiError: the request failed, or its outcome is not known.
@@ -48,40 +48,40 @@ class ApiClient(Protocol):
         """Bind the pod to the node."""
 
     def patch(self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any]) -> Awaitable[ObjectT]:
-        """Merge the change, in the API's own shape, into the object as it was when `item` was read; its new state."""
+        """Merge-patch the object, with the resourceVersion of `item` as precondition, and return its new state."""
 
 
 class Lister(Protocol[ListedT_co]):
-    """The objects of one kind as the API server last had them."""
+    """The objects of one kind, from the informer's cache."""
 
     def get(self, key: str) -> ListedT_co | None:
-        """The object of that key (`<namespace>/<name>`, or the name)."""
+        """The object with that key (`<namespace>/<name>`, or the name); None if there is none."""
 
     def list(self) -> Iterable[ListedT_co]:
-        """All of them, a live view: not to be held across an await."""
+        """All objects, as a live view: do not hold it across an await."""
 
     def in_namespace(self, namespace: str) -> Iterable[ListedT_co]:
-        """Those of one namespace, a live view too; cheap however many there are elsewhere."""
+        """The objects of one namespace, as a live view. The cost does not depend on other namespaces."""
 
 
 class Preemptions(Protocol):
     """The preemptions that are being carried out."""
 
     def attempted(self) -> None:
-        """Be told that a pod has looked for victims, with or without success."""
+        """Count one preemption attempt, successful or not."""
 
     def is_preempting(self, uid: str) -> bool:
-        """Whether room is still being made for the pod of that uid, so that it must not be tried yet."""
+        """Whether the preemption for the pod of that uid is still running, so that the pod must not be tried yet."""
 
     def held_back_from(self, pod: Pod) -> Collection[str]:
-        """The names of the nodes where the pod must not preempt for now: that has led nowhere, again and again."""
+        """The nodes where the pod must not preempt for now, because preemptions there kept failing to help it."""
 
     def spares(self, victim: Pod) -> bool:
         """Whether the pod must not be preempted, whatever its priority."""
 
 
 class WaitingPod(Protocol):
-    """A pod that Permit plugins make wait. The first signal wins; later ones do nothing."""
+    """A pod that Permit plugins make wait. The first allow or reject decides; later ones do nothing."""
 
     @property
     def pod(self) -> Pod:
@@ -96,41 +96,41 @@ class WaitingPod(Protocol):
         """The plugins that have not allowed it yet."""
 
     def allow(self, plugin: str) -> None:
-        """The plugin lets it go; with the last of them it is bound."""
+        """Record that the plugin allows the pod. The pod is bound once no pending plugin is left."""
 
     def reject(self, plugin: str, message: str) -> bool:
-        """End its wait: it is unschedulable, because of the plugin. Returns whether this was the first signal."""
+        """End the wait: the plugin rejects the pod as unschedulable. Returns whether this was the first signal."""
 
 
 class WaitingPods(Protocol):
-    """The pods of all profiles that wait at Permit."""
+    """The pods of all profiles that are waiting at Permit."""
 
     def get(self, uid: str) -> WaitingPod | None:
-        """The waiting pod of that uid."""
+        """The waiting pod with that uid; None if it does not wait."""
 
     def __iter__(self) -> Iterator[WaitingPod]:
-        """Those that wait now. The pod that a Permit plugin is being asked about is not among them yet."""
+        """The pods that wait now. The pod that is passed to a Permit plugin is not among them yet."""
 
 
 class Nominator(Protocol):
-    """Which pods are expected on which node, because room is being made for them there."""
+    """The nominated pods by node: pods for which preemption makes room there."""
 
     def node_names(self) -> Sequence[str]:
         """The nodes that pods are nominated to."""
 
     def node_of(self, uid: str) -> str | None:
-        """The node that the pod of that uid is nominated to."""
+        """The node that the pod with that uid is nominated to; None if it is not nominated."""
 
     def pods(self, node_name: str) -> Sequence[Pod]:
         """The pods that are nominated to the node."""
 
 
 class Handle(Protocol):
-    """What the framework lends to plugins."""
+    """The services that the framework offers to plugins."""
 
     @property
     def clock(self) -> Clock:
-        """The clock to read; never the machine's own."""
+        """The clock. Plugins must use it instead of the machine's clock."""
 
     @property
     def random(self) -> Random:
@@ -138,11 +138,11 @@ class Handle(Protocol):
 
     @property
     def client(self) -> ApiClient:
-        """The way to the API server, for the asynchronous extension points."""
+        """The API client, for the asynchronous extension points."""
 
     @property
     def preemptions(self) -> Preemptions:
-        """Who makes room for whom at the moment."""
+        """The preemptions that are being carried out."""
 
     @property
     def waiting_pods(self) -> WaitingPods:
@@ -150,45 +150,48 @@ class Handle(Protocol):
 
     @property
     def nominator(self) -> Nominator:
-        """The pods that a node is promised to."""
+        """The nominated pods of each node."""
 
     def snapshot(self) -> Snapshot:
         """The snapshot that the current attempt decides on."""
 
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
-        """The objects of a kind; only to be asked for while the plugin is constructed, so that they are watched."""
+        """The lister of a resource.
+
+        Call it only in the plugin's constructor, so that the resource is watched in time.
+        """
 
     def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:
-        """Tell whoever looks at the pod, by an Event. Returns at once; equal Events become a series.
+        """Record an Event for the pod. Returns at once; equal Events become a series.
 
         Args:
-            reason, action: in a word, `UpperCamelCase`.
+            reason, action: one `UpperCamelCase` word each.
             note: a sentence; cut after 1,024 bytes.
         """
 
 
 class Scope(enum.IntEnum):
-    """How far a plugin looks, beside the pod's spec, for its answer about a node.
+    """What a plugin's answer about a node depends on, besides the pod's spec.
 
-    All answers but those of the last are kept and given again to pods of the same spec, until something in scope has
-    changed. What-if questions about filters of the first two can be put for many nodes at once.
+    Answers of every scope but CLUSTER are cached for pods of the same spec until something in that scope changes. Dry
+    runs can evaluate filters of scope NODE and USAGE for many nodes at once.
     """
 
     NODE = 0
-    """At the node itself: labels, taints, what it offers."""
+    """The node itself: labels, taints, allocatable resources."""
     USAGE = 1
-    """At the node, at how many pods are on it, and at what they request together."""
+    """The node, the number of pods on it, and the sum of their requests."""
     PODS_ON_NODE = 2
-    """At the node, and at the pods that are on it."""
+    """The node, and the pods on it."""
     CLUSTER = 3
-    """Anywhere: at other nodes, at other objects, at the pod's labels, at the clock."""
+    """Anything: other nodes, other objects, the pod's labels, the clock."""
 
 
 class Plugin(ABC):
-    """A policy. Its name is that of its class, in the configuration, in metrics and in logs.
+    """A scheduling plugin. Its class name is its name in the configuration, in metrics and in logs.
 
-    `Args` is the type of its args, a dataclass or msgspec struct: the configuration's `pluginConfig` entry is held
-    against it, and `args` is a value of it. Without `Args`, `args` is what the configuration says, or None.
+    `Args` is the type of its args, a dataclass or msgspec struct: the configuration's `pluginConfig` entry is validated
+    against it, and `args` is a value of that type. Without `Args`, `args` is the unvalidated entry, or None.
     """
 
     name: ClassVar[str]
@@ -202,7 +205,7 @@ class Plugin(ABC):
         """Name the plugin after its class, unless it names itself.
 
         Raises:
-            TypeError: the name is not a text, but a property, say.
+            TypeError: the name is not a string, but for example a property.
         """
         name: object = cls.__dict__.get("name", cls.__name__)
         if not isinstance(name, str) or not name:
@@ -210,22 +213,22 @@ class Plugin(ABC):
         cls.name = name
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """The events that may make a pod schedulable which this plugin rejected; by default all."""
+        """The events that may make a pod schedulable that this plugin rejected. By default all events."""
         return ALL_EVENTS
 
     def filter_scope(self, spec: PodSpec) -> Scope:
-        """How far PreFilter and Filter look for pods of that spec; by default anywhere.
+        """What PreFilter and Filter depend on for pods of that spec. By default CLUSTER.
 
-        Within a smaller scope, PreFilter goes by the spec alone.
+        With a smaller scope, PreFilter must depend on the spec alone.
         """
         del spec
         return Scope.CLUSTER
 
     def score_scope(self, spec: PodSpec) -> Scope:
-        """How far PreScore and Score look for pods of that spec; by default anywhere.
+        """What PreScore and Score depend on for pods of that spec. By default CLUSTER.
 
-        Within a smaller scope, PreScore goes by the spec alone, and NormalizeScores by the scores alone: it must give
-        equal scores for equal ones.
+        With a smaller scope, PreScore must depend on the spec alone, and NormalizeScores on the scores alone: equal raw
+        scores must become equal normalised scores.
         """
         del spec
         return Scope.CLUSTER
@@ -249,15 +252,15 @@ class QueueSortPlugin(Plugin):
 
 @dataclass(frozen=True, slots=True)
 class PreFilterResult:
-    """The only nodes worth looking at."""
+    """The only nodes that need to be filtered."""
 
     node_names: frozenset[str]
 
     def __post_init__(self) -> None:
-        """Refuse a list, or a text, whose letters would count as names.
+        """Refuse anything but a set. A string would be read as a set of one-letter names.
 
         Raises:
-            PluginError: the names are not a set of texts.
+            PluginError: the names are not a set of strings.
         """
         names: object = self.node_names
         if not isinstance(names, frozenset | set) or not all(isinstance(name, str) for name in names):
@@ -265,28 +268,28 @@ class PreFilterResult:
 
 
 class PreFilterExtensions(ABC):
-    """Keeps a PreFilter's state true while pods are tried out on, or taken off, a node."""
+    """Updates a PreFilter's state when a dry run adds a pod to a node or removes one from it."""
 
     @abstractmethod
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
-        """`added` has been put on the node."""
+        """Update the state: `added` is now on the node."""
 
     @abstractmethod
     def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Status | None:
-        """`removed` has been taken off the node."""
+        """Update the state: `removed` is no longer on the node."""
 
 
 class PreFilterPlugin(Plugin):
-    """Looks at the pod and the whole cluster once, before any node."""
+    """Looks at the pod and the whole cluster once, before any node is filtered."""
 
     @abstractmethod
     def pre_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[PreFilterResult | None, Status | None]:
-        """Narrow the nodes down (None: all), or reject the pod, or answer Skip to leave out this plugin's filter."""
+        """Narrow the nodes down (None: all nodes), reject the pod, or return Skip to skip this plugin's Filter."""
 
     def pre_filter_extensions(self) -> PreFilterExtensions | None:
-        """How to keep the state true while pods are tried out; None where it does not depend on other pods."""
+        """The AddPod and RemovePod extensions; None if the state does not depend on other pods."""
         return None
 
 
@@ -295,7 +298,7 @@ class FilterPlugin(Plugin):
 
     @abstractmethod
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Success, Unschedulable, UnschedulableAndUnresolvable, or Error."""
+        """Return success, Unschedulable, UnschedulableAndUnresolvable or Error for the node."""
 
 
 class TableFilterPlugin(Plugin):
@@ -303,29 +306,29 @@ class TableFilterPlugin(Plugin):
 
     @abstractmethod
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """A verdict for each of the rows: 0 where the node passes, else a code of the plugin's own.
+        """A verdict for each row: 0 if the node passes, otherwise a code of the plugin's own that `explain` translates.
 
         Returns:
-            None where every row passes.
+            None if every row passes.
         """
 
     @abstractmethod
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
-        """What a verdict other than 0 means; it must not depend on the row."""
+        """The status that a verdict other than 0 stands for. It must not depend on the row."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """What a PostFilter plugin achieved. A nominated node of "" takes an earlier nomination back.
+    """The result of a PostFilter plugin. A nominated node of "" clears an earlier nomination.
 
-    `victims` are the pods that have to leave that node first, the most important one first.
+    `victims` are the pods to evict from that node, the most important one first.
     """
 
     nominated_node_name: str
     victims: tuple[Pod, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be nominated or evicted.
+        """Refuse values that cannot be nominated or evicted.
 
         Raises:
             PluginError: names the field.
@@ -337,74 +340,80 @@ class PostFilterResult:
 
 
 class Trial(Protocol):
-    """One node in a private world, where pods can be taken off and put back.
+    """A dry run on one node, in a fork of the snapshot: pods can be removed and added back.
 
-    Raises: `PluginError` from `add` and `remove`, where a plugin cannot follow.
+    Raises: `PluginError` from `add` and `remove`, if a plugin's AddPod or RemovePod fails.
     """
 
     @property
     def node(self) -> NodeInfo:
-        """The node as it is in that world."""
+        """The node as it is in the dry run."""
 
     def remove(self, pod: Pod) -> None:
         """Take a pod off the node."""
 
     def add(self, pod: Pod) -> None:
-        """Put a pod back that was taken off."""
+        """Put back a pod that was removed."""
 
     def status(self) -> Status | None:
-        """How the incoming pod fares there: None where it fits. A filter that fails is an Error status."""
+        """The filters' status for the incoming pod: None if it fits. A filter that fails gives an Error status."""
 
 
 class Trials(Protocol):
-    """Many nodes in a private world, where it is enough to count what pods take up.
+    """A dry run on many nodes at once, for filters that depend on the nodes' usage but not on the single pods.
 
-    Raises: `ScheduleError` from `statuses` and `fits`, where a filter fails.
+    Raises: `ScheduleError` from `statuses` and `fits`, if a filter fails.
     """
 
     def name(self, row: int) -> str:
         """The node's name."""
 
     def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
-        """What an answer about each row goes by, beside the spec of the pod: for the same objects it is the same."""
+        """What the answer about each row depends on, besides the pod's spec.
+
+        Identical objects mean an identical answer.
+        """
 
     def pods(self, row: int) -> Mapping[str, Pod]:
-        """The pods of a node by uid, as they are outside of that world."""
+        """The pods of a node by uid, without the changes of the dry run."""
 
     def usage_of(self, rows: Iterable[int], pods: Iterable[Pod]) -> IntArray:
-        """What each pod takes up on its node, as the columns count it. Shape: (columns, pods)."""
+        """The usage that each pod adds to its node, by usage column. Shape: (columns, pods)."""
 
     def add(self, rows: Rows, usage: IntArray) -> None:
-        """Put on each of the rows, which may repeat, what something takes up."""
+        """Add usage to each of the rows. Rows may repeat."""
 
     def remove(self, rows: Rows, usage: IntArray) -> None:
-        """Take it off."""
+        """Subtract usage from each of the rows."""
 
     def statuses(self, rows: Rows) -> Mapping[int, Status]:
-        """How the incoming pod fares on these rows, those left out on which it fits."""
+        """The rejections of the incoming pod by row. Rows on which it fits are absent."""
 
     def fits(self, rows: Rows) -> BoolArray:
-        """Whether the incoming pod fits on each of the rows, on all of which it has fitted before a change."""
+        """Whether the incoming pod still fits on each of the rows after a change.
+
+        It must have fitted on all of them before.
+        """
 
 
 Basis: TypeAlias = tuple[object, object, tuple[object, ...]]
-"""A node, the pods on it, and those it is promised to."""
+"""A node, the pods on it, and the pods nominated to it."""
 
 
 class FilteredNodes(Protocol):
-    """How every node fared in filtering, for PostFilter plugins."""
+    """The filter result of every node, for PostFilter plugins."""
 
     def codes(self) -> IntArray:
-        """The status code by row; rows without a status of their own have that of nodes not looked at."""
+        """The status code by row. Rows without a status have the code of nodes that were not examined."""
 
     def status(self, row: int) -> Status:
         """The status of one row."""
 
     def trial(self, row: int) -> AbstractContextManager[Trial]:
-        """Try things out on one node; its end undoes them. One at a time."""
+        """Begin a dry run on one node. Leaving the context undoes its changes. Only one may be open at a time."""
 
     def trials(self) -> Trials | None:
-        """Try things out on many nodes at once, in a world for that; None where a filter must see the pods."""
+        """Begin a dry run on many nodes at once; None if a filter depends on the single pods of a node."""
 
 
 class PostFilterPlugin(Plugin):
@@ -414,7 +423,7 @@ class PostFilterPlugin(Plugin):
     def post_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
     ) -> tuple[PostFilterResult | None, Status | None]:
-        """Success where the pod has been helped; Unschedulable where not."""
+        """Return success if the plugin has helped the pod, Unschedulable if it cannot."""
 
 
 class PreScorePlugin(Plugin):
@@ -422,19 +431,19 @@ class PreScorePlugin(Plugin):
 
     @abstractmethod
     def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
-        """Prepare, or answer Skip to leave this plugin's score out."""
+        """Prepare the scoring, or return Skip to skip this plugin's Score."""
 
 
 class Scoring(Plugin):
-    """What both forms of scoring have in common."""
+    """The common base of both forms of scoring."""
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
-        """Bring the scores of the feasible nodes into 0..MAX_NODE_SCORE; by default they are there already."""
+        """Normalise the scores of the feasible nodes to 0..MAX_NODE_SCORE. By default they are left as they are."""
         del state, pod
         return scores
 
     def score_basis(self, spec: PodSpec, snapshot: Snapshot) -> Hashable:
-        """What of all nodes together a score goes by that looks at the node only: it is good while this stays equal."""
+        """The cluster-wide input of a node-scoped score. Cached scores stay valid while it is unchanged."""
         del spec, snapshot
         return None
 
@@ -444,7 +453,7 @@ class ScorePlugin(Scoring):
 
     @abstractmethod
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
-        """The higher the better; any exception fails the attempt."""
+        """Return the node's score, higher is better. Any exception fails the attempt."""
 
 
 class TableScorePlugin(Scoring):
@@ -456,15 +465,15 @@ class TableScorePlugin(Scoring):
 
 
 class ReservePlugin(Plugin):
-    """Keeps account of what a chosen node will have to give."""
+    """Reserves resources of the chosen node in the plugin's own state."""
 
     @abstractmethod
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """Anything but success undoes the attempt."""
+        """Reserve. Any status but success makes the scheduler undo the attempt."""
 
     @abstractmethod
     def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
-        """Take `reserve` back; must be harmless where nothing was reserved."""
+        """Undo `reserve`. Must be harmless if nothing was reserved."""
 
 
 class PermitPlugin(Plugin):
@@ -472,29 +481,29 @@ class PermitPlugin(Plugin):
 
     @abstractmethod
     def permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status | None, float]:
-        """Success, a rejection, or Wait with the seconds to wait at the most."""
+        """Return success, a rejection, or Wait with the longest time to wait in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreBindPreFlightResult:
-    """Whether this PreBind may run beside its neighbours."""
+    """Whether this PreBind may run in parallel with its neighbours."""
 
     allow_parallel: bool = False
 
 
 class PreBindPlugin(Plugin):
-    """Makes ready what a pod needs on its node."""
+    """Prepares what a pod needs on its node before it is bound."""
 
     def pre_bind_pre_flight(
         self, state: CycleState, pod: Pod, node_name: str
     ) -> tuple[PreBindPreFlightResult | None, Status | None]:
-        """Skip where there is nothing to do for this pod; otherwise success."""
+        """Return Skip if there is nothing to do for this pod, otherwise success."""
         del state, pod, node_name
         return None, None
 
     @abstractmethod
     async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """Anything but success undoes the attempt."""
+        """Prepare. Any status but success makes the scheduler undo the attempt."""
 
 
 class BindPlugin(Plugin):
@@ -502,21 +511,21 @@ class BindPlugin(Plugin):
 
     @abstractmethod
     async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """Success, Skip to leave it to the next bind plugin, or an error."""
+        """Return success, an error, or Skip to leave the pod to the next bind plugin."""
 
 
 class PostBindPlugin(Plugin):
-    """Is told of bound pods."""
+    """Runs after a pod is bound."""
 
     @abstractmethod
     async def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
-        """The pod is bound; nothing can be undone any more."""
+        """React to the binding. The pod is bound, so nothing can be undone any more."""
 
 
 @runtime_checkable
 class Detailing(Protocol):
-    """A filter that can say more about the nodes it has rejected."""
+    """A filter that can give details about the nodes that it rejected."""
 
     def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
-        """What it was about these nodes, and on how many of them."""
+        """Why these nodes were rejected, and on how many of them each detail holds."""
         ...

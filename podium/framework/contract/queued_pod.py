@@ -1,4 +1,4 @@
-"""A pod on its way through the queue, with what is remembered between attempts.
+"""A pod in the scheduling queue, with its state between attempts.
 
 Source: kubernetes pkg/scheduler/framework/types.go (QueuedPodInfo), v1.36.2.
 """
@@ -30,12 +30,12 @@ class QueuedPodInfo:
     pending_plugins: set[str] = field(default_factory=set)
     gating_plugin: str = ""
     gate_reason: str = ""
-    """What the plugin that gates it, or has failed to decide, says."""
+    """The message of the PreEnqueue plugin that gates the pod or failed to decide."""
     last_failure: str = ""
-    """Why the last attempt has not placed it."""
+    """Why the last attempt did not schedule it."""
     last_details: str = ""
     has_failed_at_gate: bool = False
-    """Whether a PreEnqueue plugin has failed, so that it has to be asked again after the pod's backoff."""
+    """Whether a PreEnqueue plugin failed, so that it is called again after the pod's backoff."""
     story: Story = field(default_factory=Story)
 
     @property
@@ -50,5 +50,5 @@ class QueuedPodInfo:
 
     @property
     def rejector_plugins(self) -> set[str]:
-        """Every plugin that had a part in the pod not being scheduled."""
+        """Every plugin that contributed to the pod not being scheduled."""
         return self.unschedulable_plugins | self.pending_plugins

@@ -1,4 +1,4 @@
-"""What a plugin answers: a code, and why.
+"""A plugin's status: a code, and the reasons for it.
 
 Source: staging kube-scheduler/framework/interface.go, v1.36.2.
 """
@@ -32,7 +32,7 @@ class Code(enum.IntEnum):
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the pod does not fit, as against an error."""
+        """Whether the pod was rejected, as opposed to an error."""
         return self in MAY_REJECT
 
 
@@ -45,7 +45,7 @@ _LABELS = {
     Code.SKIP: "Skip",
     Code.PENDING: "Pending",
 }
-# A tuple: an Enum hashes in Python, and is found by identity at once.
+# A tuple, not a set: an Enum's hash runs Python code, while a tuple is searched by identity first.
 MAY_REJECT = (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING)
 """The codes that say that the pod does not fit."""
 _TOLD_MAX: Final = 100
@@ -57,7 +57,7 @@ class Status:
 
     `plugin` is filled in by the framework.
 
-    Invariant: every field is of its type, so whoever gets a status may rely on it.
+    Invariant: every field has its declared type, so readers of a status need no checks.
     """
 
     code: Code
@@ -66,7 +66,7 @@ class Status:
     error: BaseException | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no reader of a status could make sense of.
+        """Refuse fields of a wrong type.
 
         Raises:
             PluginError: names the field.
@@ -85,7 +85,7 @@ class Status:
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the pod does not fit, as against an error."""
+        """Whether the pod was rejected, as opposed to an error."""
         return self.code in MAY_REJECT
 
     @property
@@ -99,7 +99,7 @@ class Status:
         return ", ".join(self.all_reasons)
 
     def by(self, plugin: str) -> Status:
-        """This status with the plugin's name on it."""
+        """A copy of this status with the plugin's name."""
         return Status(self.code, self.reasons, plugin, self.error)
 
 
@@ -122,18 +122,18 @@ def error_status(error: BaseException | str) -> Status:
 
 
 class PluginError(Worded):
-    """A failure that a plugin or the framework reports in its own words."""
+    """A failure of a plugin, or of a call to one. The message says what went wrong."""
 
 
 class ScheduleError(Worded):
-    """The attempt failed for another reason than that the pod does not fit."""
+    """The scheduling attempt failed for a reason other than that the pod does not fit."""
 
 
 def demand_status(answer: object, allowed: Collection[Code] = MAY_REJECT) -> Status | None:
-    """What a plugin answered, if it is what a plugin may answer there: None for success, an error, or a code allowed.
+    """Check what a plugin returned at an extension point: None for success, an error, or one of the allowed codes.
 
     Raises:
-        PluginError: it is neither a Status nor None, or its code makes no sense at that extension point.
+        PluginError: the value is neither a Status nor None, or its code is not allowed at that extension point.
     """
     if answer is None:
         return None
@@ -150,17 +150,17 @@ def demand_status(answer: object, allowed: Collection[Code] = MAY_REJECT) -> Sta
 
 
 def demand_nothing(answer: object) -> None:
-    """Refuse any answer of a method that has nothing to say.
+    """Check that a method that must return None did so.
 
     Raises:
-        PluginError: it is not None.
+        PluginError: the value is not None.
     """
     if answer is not None:
         raise PluginError(f"answered {told(answer)}, where nothing is to be answered")
 
 
 def failure_words(status: Status) -> str:
-    """The words for an error, or for a status that makes no sense at its extension point."""
+    """The message for an Error status, or for a status that its extension point does not allow."""
     if status.code is Code.ERROR:
         return status.message
     why = f" ({status.message})" if status.message else ""
@@ -168,7 +168,7 @@ def failure_words(status: Status) -> str:
 
 
 def told(value: object) -> str:
-    """A value that should not be there, in a few words, whatever it does when it is asked."""
+    """A short description of an unexpected value. Never raises, even if the value's repr does."""
     if inspect.iscoroutine(value):
         value.close()
         return "a coroutine, as an async def does,"

@@ -1,9 +1,10 @@
-"""Verdicts and raw scores by row that are kept for one class of pods, and brought up to date where rows have changed.
+"""Verdicts and raw scores by row, cached for one pod signature and refreshed where rows have changed.
 
-Owns the columns: filters' verdicts in runs of neighbours, scorers' raw scores, and the sum of those scores that do not
-depend on which nodes they are compared with. Never decides which plugins' answers may be kept: that is `class_cache`.
+Owns the columns: the verdicts of each run of neighbouring filters, the raw scores, and the sum of those scores that do
+not depend on which nodes they are compared with. Never decides which plugins' answers may be cached: `signature_cache`
+does.
 
-Cost: a changed row costs one call, in node form, of each plugin that looks at what has changed; many at once cost one
+Cost: a changed row costs one call in node form of each plugin whose scope has changed; many changed rows cost one
 call in table form. An attempt costs one gather per run of filters, and one for all scores.
 """
 
@@ -25,15 +26,15 @@ from podium.framework.profile.forms import Filter, Scorer, one_integer, one_inte
 from podium.objects.core import Pod
 
 FEW_ROWS: Final = 4
-"""Up to so many changed rows, asking about each is cheaper than asking about all at once."""
+"""Up to this many changed rows, one call per row in node form is cheaper than one call in table form."""
 
 CountEvaluations: TypeAlias = Callable[[str, str, int], None]
-"""Told of a plugin, an extension point, and how many rows it was asked about."""
+"""Called with a plugin, an extension point, and the number of rows that it was called for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """With what plugins are asked."""
+    """The arguments of plugin calls in one refresh."""
 
     state: CycleState
     pod: Pod
@@ -42,7 +43,7 @@ class Asking:
 
 
 class Meanings:
-    """The statuses that kept verdicts stand for, numbered from 1."""
+    """The statuses that cached verdicts stand for, numbered from 1."""
 
     __slots__ = ("_number_of", "of")
 
@@ -54,7 +55,7 @@ class Meanings:
         """The number of a rejection.
 
         Raises:
-            PluginError: it is none.
+            PluginError: the status is not a rejection.
         """
         known = self._number_of.get(status)
         if known is None:
@@ -69,7 +70,7 @@ class Meanings:
 
 
 class _Verdicts:
-    """The first rejection by row of neighbouring filters with one scope, 0 where all pass."""
+    """The first rejection by row among neighbouring filters of one scope; 0 if all pass."""
 
     __slots__ = ("filters", "numbers", "scope")
 
@@ -109,7 +110,7 @@ class _Verdicts:
 
 
 class CachedFilters:
-    """A run of neighbouring filters whose verdicts are kept. Stands where the first of them would."""
+    """A run of neighbouring filters with cached verdicts. It takes the place of the first of them."""
 
     __slots__ = ("_meanings", "_numbers", "_parts")
 
@@ -119,13 +120,13 @@ class CachedFilters:
         self._numbers: IntArray = np.zeros(0, np.int64)
 
     def append(self, each: Filter, scope: Scope) -> None:
-        """Take the next filter in."""
+        """Append the next filter of the run."""
         if not self._parts or self._parts[-1].scope is not scope:
             self._parts.append(_Verdicts(scope))
         self._parts[-1].filters.append(each)
 
     def outcome(self, rows: Rows) -> tuple[NDArray[np.bool_], Rejection] | None:
-        """Which of the rows are rejected, and as what; None where all pass."""
+        """Which of the rows are rejected, and with which statuses; None if all pass."""
         numbers = self._numbers.take(rows)
         if not np.count_nonzero(numbers):
             return None
@@ -139,7 +140,7 @@ class CachedFilters:
         self._numbers = self._parts[0].numbers if len(self._parts) == 1 else _grown(self._numbers, size)
 
     def update(self, asking: Asking, rows: Rows, changed: Scope) -> None:
-        """Look again at rows where something in that scope has changed."""
+        """Refresh rows where something in that scope has changed."""
         for part in self._parts:
             if part.scope >= changed:
                 part.judge(asking, rows, self._meanings)
@@ -163,7 +164,7 @@ class CachedFilters:
 
 
 class CachedScore:
-    """One scorer's raw scores by row. `constant` is the normalised score where all raw ones are equal."""
+    """One scorer's raw scores by row. `constant` is the normalised score if all raw scores are equal."""
 
     __slots__ = ("basis", "constant", "has_basis", "is_absolute", "raw", "scope", "scorer", "uniform", "weight")
 
@@ -206,7 +207,7 @@ class CachedScore:
         self.raw[row] = score
 
     def find_uniform(self, asking: Asking) -> None:
-        """See whether all nodes have the same raw score, so that it need not be normalised again and again."""
+        """Find out whether all nodes have the same raw score, so that it only needs to be normalised once."""
         order = asking.snapshot.order
         if self.is_absolute or not len(order):
             return
@@ -219,7 +220,7 @@ class CachedScore:
 
 
 class CachedScores:
-    """The scorers whose raw scores are kept.
+    """The scorers whose raw scores are cached.
 
     `relative` are those whose normalised scores depend on which nodes are compared; all others are summed up by row.
     """
@@ -233,7 +234,7 @@ class CachedScores:
         self._constant = 0
 
     def append(self, score: CachedScore) -> None:
-        """Take the next scorer in."""
+        """Append the next scorer."""
         self.all[score.scorer.name] = score
 
     def total(self, rows: Rows) -> IntArray:
@@ -250,7 +251,7 @@ class CachedScores:
         self._level = _grown(self._level, size)
 
     def update(self, asking: Asking, rows: Rows, changed: Scope) -> None:
-        """Look again at rows where something in that scope has changed."""
+        """Refresh rows where something in that scope has changed."""
         for score in self.all.values():
             if score.scope >= changed:
                 score.score(asking, rows)
@@ -269,7 +270,7 @@ class CachedScores:
         self._sort_out()
 
     def update_bases(self, asking: Asking) -> None:
-        """Look again at all nodes for a scorer whose basis has changed."""
+        """Score all nodes again for each scorer whose basis has changed."""
         for score in self.all.values():
             if score.has_basis:
                 basis = score.scorer.plugin.score_basis(asking.pod.spec, asking.snapshot)
@@ -279,7 +280,7 @@ class CachedScores:
                     self._sum_up(asking.snapshot.order)
 
     def find_uniform(self, asking: Asking) -> None:
-        """Sort out what needs no normalising, after all nodes have been looked at."""
+        """After all nodes are scored, find the scorers whose scores need no normalising."""
         for score in self.all.values():
             score.find_uniform(asking)
         self._sort_out()

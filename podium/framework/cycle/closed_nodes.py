@@ -1,8 +1,8 @@
-"""Nodes that take no new pods, since what is on them, or the node itself, cannot be read in full.
+"""Closed nodes: they take no new pods, because the node or a pod on it cannot be parsed in full.
 
-Whatever the plugins of a profile are: a pod whose requests are unknown may have taken all there is.
+This holds for every profile, whatever its plugins are: a pod with unknown requests may use all of the node.
 
-Differs: upstream leaves out what it cannot read, and counts the rest.
+Differs: upstream ignores what it cannot parse and keeps placing pods on the node.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from podium.framework.contract.status import Code, Status
 from podium.framework.cycle.diagnosis import Rejection
 
 NODE_CLOSED: Final = "NodeClosed"
-"""Stands for the plugin that rejects such nodes."""
+"""The plugin name under which closed nodes are rejected."""
 
 _REASONS_MAX: Final = 10
 _GENERAL: Final = "what is there cannot be read"
 
 
 def closed_status(snapshot: Snapshot, row: int) -> Status | None:
-    """Why the row's node is closed; None for one that is open."""
+    """Why the row's node is closed; None if it is open."""
     why = snapshot.closed.get(row)
     return None if why is None else _status(why)
 
 
 def among_closed(snapshot: Snapshot, rows: Rows) -> tuple[NDArray[np.bool_], Rejection] | None:
-    """Which of the rows have a closed node, and why; None where all are open."""
+    """Which of the rows have a closed node, and why; None if all are open."""
     closed = snapshot.closed
     is_closed = np.isin(rows, list(closed))
     if not is_closed.any():

@@ -1,6 +1,6 @@
-"""What a rejection leaves out that people need: which taints, for one. For logs and pages, never for Events.
+"""Details that a rejection's reasons leave out, such as which taints. For logs and pages, never for Events.
 
-Upstream's reasons count nodes and name nothing of them, since users who see Events need not see nodes. Operators do.
+Upstream's reasons only count nodes, because users who may read Events may not be allowed to read nodes. Operators are.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _SHOWN_MAX = 10
 
 
 def details_of(framework: Framework, pod: Pod, snapshot: Snapshot, diagnosis: Diagnosis) -> str:
-    """What there is to add to the diagnosis, the most frequent first; empty where there is nothing.
+    """The details of the diagnosis in one text, the most frequent first; empty if there are none.
 
-    Cost: a look at each distinct status, and one gather over the rows of each filter that adds something.
+    Cost: one step for each distinct status, and one gather over the rows of each filter that has details.
     """
     found: Counter[str] = Counter()
     for plugin, rows in _rejected_by(framework.detailing, diagnosis).items():
@@ -35,14 +35,14 @@ def details_of(framework: Framework, pod: Pod, snapshot: Snapshot, diagnosis: Di
 
 
 def detail_of_node(framework: Framework, pod: Pod, snapshot: Snapshot, row: int, status: Status) -> str:
-    """What there is to add to the status of one node."""
+    """The details of one node's status."""
     if status.plugin not in framework.detailing:
         return ""
     return ", ".join(_asked(framework, status.plugin, pod, snapshot, np.array([row])))
 
 
 def _asked(framework: Framework, plugin: str, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
-    """The plugin's answer; nothing where it fails, since the attempt does not depend on it."""
+    """The plugin's details; empty if the plugin fails, because the attempt does not depend on them."""
     try:
         told = framework.detailing[plugin].rejection_details(pod, snapshot, rows)
         return {str(text): int(count) for text, count in told.items()}

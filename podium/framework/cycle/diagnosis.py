@@ -1,4 +1,4 @@
-"""Why a pod fits nowhere: which plugin rejected which nodes, and the text that says so.
+"""Why a pod fits on no node: which plugin rejected which nodes, and the message for users.
 
 Source: kubernetes pkg/scheduler/framework/types.go (Diagnosis, FitError), v1.36.2.
 """
@@ -18,7 +18,7 @@ from podium.framework.contract.status import Code, PluginError, Status, failure_
 from podium.framework.profile.forms import Explain, one_verdict_each
 
 NO_REASON = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-"""What stands for nodes that were not looked at."""
+"""The status of nodes that were not examined."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Rejection:
 
     @classmethod
     def of(cls, rows: Rows, verdicts: IntArray, explain: Explain) -> Rejection:
-        """A rejection by verdicts; what each means is asked for here, once."""
+        """A rejection from verdicts. `explain` is called once for each distinct verdict."""
         counts = _counted(verdicts)
         rejection = cls(rows, verdicts, {verdict: explain(verdict) for verdict, _ in counts})
         rejection.__dict__["counts"] = counts
@@ -46,7 +46,7 @@ class Rejection:
         return _counted(self.verdicts)
 
     def counted(self) -> list[tuple[Status, int]]:
-        """Each status and on how many rows."""
+        """Each status with the number of its rows."""
         return [(self.meanings[verdict], count) for verdict, count in self.counts]
 
     def by_row(self) -> Iterator[tuple[int, Status]]:
@@ -78,10 +78,10 @@ def _counted(verdicts: IntArray) -> tuple[tuple[int, int], ...]:
 
 
 def rejection_of(rows: Rows, judged: tuple[IntArray, Explain] | None) -> tuple[NDArray[np.bool_], Rejection] | None:
-    """Which of the rows a filter rejects by what it answered, and as what; None where all pass.
+    """Which of the rows a filter's answer rejects, and with which statuses; None if all pass.
 
     Raises:
-        PluginError: the filter answered something else than that a row passes or is rejected.
+        PluginError: the filter returned something other than pass or rejection for a row.
     """
     if judged is None:
         return None
@@ -99,9 +99,9 @@ def rejection_of(rows: Rows, judged: tuple[IntArray, Explain] | None) -> tuple[N
 
 @dataclass(slots=True)
 class Diagnosis:
-    """How the nodes fared.
+    """The filter results of all nodes in one attempt.
 
-    `table_size` is the number of rows of the snapshot; `absent` is the status of nodes without one of their own.
+    `table_size` is the number of rows of the snapshot; `absent` is the status of nodes that have no entry.
     """
 
     table_size: int = 0
@@ -112,29 +112,32 @@ class Diagnosis:
     _unschedulable: set[str] = field(default_factory=set)
     _pending: set[str] = field(default_factory=set)
     _blamed: int = 0
-    """How many of the rejections have been blamed on their plugins: most attempts end well, and nobody asks."""
+    """How many of the rejections have been attributed to their plugins.
+
+    This is done on demand, because most attempts succeed and never need it.
+    """
 
     def reject(self, rejection: Rejection) -> None:
-        """Add what a filter rejected; it replaces what was found when a row was looked at alone."""
+        """Add what a filter rejected. It replaces the status of rows that were examined alone before."""
         if self.single:
             for row in [row for row in self.single if row in rejection.rows]:
                 del self.single[row]
         self.rejections.append(rejection)
 
     def reject_one(self, row: int, status: Status) -> None:
-        """Add the status of one node that was looked at alone."""
+        """Add the status of one node that was examined alone."""
         self.single[row] = status
         self.blame(status)
 
     def overrule(self, row: int, status: Status) -> None:
-        """Give a node this status, whatever the filters have found."""
+        """Set a node's status, overriding the filters."""
         self._blame_all()
         self.rejections = [left for each in self.rejections if len((left := each.without(row)).rows)]
         self._blamed = len(self.rejections)
         self.reject_one(row, status)
 
     def blame(self, status: Status) -> None:
-        """Remember the plugin of a rejecting status, so that its events bring the pod back."""
+        """Record the plugin of a rejecting status, so that the events it registered for requeue the pod."""
         if status.plugin:
             (self._pending if status.code is Code.PENDING else self._unschedulable).add(status.plugin)
 
@@ -158,11 +161,11 @@ class Diagnosis:
 
     @property
     def rejected_count(self) -> int:
-        """On how many nodes there is a status of their own."""
+        """The number of nodes that have an entry."""
         return sum(len(rejection.rows) for rejection in self.rejections) + len(self.single)
 
     def statuses(self) -> Mapping[int, Status]:
-        """The status by row of every node that has one of its own. Cost: one entry per such node."""
+        """The status by row of every node that has an entry. Cost: one entry per such node."""
         result: dict[int, Status] = {}
         for rejection in self.rejections:
             result.update(rejection.by_row())
@@ -170,7 +173,7 @@ class Diagnosis:
         return result
 
     def codes(self) -> IntArray:
-        """The status code by row, the absent status's where a row has none of its own."""
+        """The status code by row; rows without an entry have the code of `absent`."""
         codes = np.full(self.table_size, int(self.absent.code), np.int64)
         for rejection in self.rejections:
             codes[rejection.rows] = rejection.codes()
@@ -206,7 +209,7 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class FitError:
-    """The pod fits on none of the nodes. `details` is for operators: no part of the message."""
+    """The pod fits on no node. `details` is for operators and is not part of the message."""
 
     node_count: int
     diagnosis: Diagnosis
@@ -227,7 +230,7 @@ class FitError:
 
 
 def rejected_on(row: int, status: Status) -> FitError:
-    """A rejection after the node was chosen, told as if that node were the only one."""
+    """A rejection after the node was chosen, in the form of a FitError for that node only."""
     diagnosis = Diagnosis(table_size=row + 1)
     diagnosis.reject_one(row, status)
     return FitError(1, diagnosis)

@@ -1,7 +1,7 @@
-"""One scheduling attempt over all nodes, with everything it has found: what people ask for who want to know why.
+"""One scheduling attempt over all nodes with its full result, for explaining a decision.
 
-The same steps as `schedule`, with nothing left out for speed: every node is judged, and every one that fits is scored.
-Extenders are not asked.
+Runs the same steps as `schedule` without its short cuts: every node is filtered, and every feasible node is scored.
+Extenders are not called.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from podium.objects.core import Pod
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """What PostFilter came to: a status that is not success, and what is to be done."""
+    """The outcome of PostFilter: its status, and the nomination and victims if there are any."""
 
     status: Status | None
     result: PostFilterResult | None
@@ -32,7 +32,7 @@ class Help:
 
 @dataclass(frozen=True, slots=True)
 class FullEvaluation:
-    """Everything about one attempt. `scores` are there where a node fits, `help` where none does."""
+    """The full result of one attempt. `scores` is set if a node fits, `help` if none does."""
 
     judged: FilterResult
     diagnosis: Diagnosis
@@ -41,12 +41,12 @@ class FullEvaluation:
 
     @property
     def winner(self) -> int | None:
-        """The row that a search which begins at the first node and looks at all would choose."""
+        """The row that a search over all nodes, starting at the first one, would choose."""
         return int(self.judged.rows[choose(self.scores.total)]) if self.scores is not None else None
 
     @property
     def post_filter_message(self) -> str:
-        """What PostFilter adds to the reasons of a pod that fits nowhere."""
+        """The message that PostFilter adds if the pod fits on no node."""
         status = self.help.status if self.help is not None else None
         return status.message if status is not None else ""
 

@@ -1,4 +1,4 @@
-"""Who is told how each node fared in an attempt, where somebody wants to know that much."""
+"""Callbacks that report how each node fared in an attempt, for verbose logs."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from podium.objects.core import Pod
 
 
 class Explainer(Protocol):
-    """Told of each step of each attempt; changes nothing about it, and may take its time."""
+    """Observes each step of each attempt. It must not change the attempt; it may be slow."""
 
     def begun(self, pod: Pod) -> None:
         """An attempt at the pod begins."""
         ...
 
     def judged(self, framework: Framework, pod: Pod, snapshot: Snapshot, diagnosis: Diagnosis) -> None:
-        """Every node that was looked at has been judged; those that are not in the diagnosis fit."""
+        """Every examined node has been filtered. Nodes that are not in the diagnosis fit."""
         ...
 
     def scored(self, pod: Pod, snapshot: Snapshot, rows: Rows, scores: Scores) -> None:
-        """The plugins have scored the nodes that fit."""
+        """The plugins have scored the feasible nodes."""
         ...
 
     def totalled(self, pod: Pod, snapshot: Snapshot, rows: Rows, total: IntArray) -> None:
-        """Everything that counts has been added up."""
+        """The total scores are known, including those of extenders."""
         ...

@@ -1,8 +1,8 @@
-"""What HTTP extenders are asked in an attempt, and what their answers change: values and rules, without any I/O.
+"""The requests to HTTP extenders in an attempt, and what their answers change. Holds values and rules, does no I/O.
 
-Owns who is asked about which pod, which answers make no sense, and how the others narrow down the feasible nodes, add
-to the scores, and choose among the candidates of a preemption. An attempt yields a question and is sent the answer;
-whoever drives it does the asking. Where an attempt is long, it yields pauses as well.
+Owns which extenders are called for which pod, which answers are invalid, and how valid answers narrow down the feasible
+nodes, add to the scores, and choose among preemption candidates. An attempt is a generator: it yields a question and is
+sent the answer; its caller makes the request. A long attempt also yields pauses.
 
 Source: kubernetes pkg/scheduler/extender.go, schedule_one.go (findNodesThatPassExtenders, prioritizeNodes, selectHost)
 and framework/preemption/preemption.go (callExtenders), v1.36.2.
@@ -35,14 +35,14 @@ from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 T = TypeVar("T")
 
 EXTENDER: Final = "Extender"
-"""The name under which pods are rejected that an extender has turned down."""
+"""The plugin name under which an extender's rejections are recorded."""
 MAX_EXTENDER_PRIORITY: Final = 10
 _SCALE: Final = MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
 _CONTRIBUTION_MAX: Final = 1 << 62
 
 
 def name_of(extender: Extender) -> str:
-    """The extender's URL, without what may be secret in it."""
+    """The extender's URL, without the parts that may be secret."""
     try:
         parts = urlsplit(extender.url_prefix)
     except ValueError:
@@ -55,20 +55,20 @@ def name_of(extender: Extender) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExtenderFailed:
-    """There is no answer, or none that makes sense."""
+    """The extender gave no answer, or an invalid one."""
 
     extender: Extender
     detail: str
 
     @property
     def message(self) -> str:
-        """The detail, and whose fault it is."""
+        """The detail, and the extender's name."""
         return f'extender "{name_of(self.extender)}": {self.detail}'
 
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """The nodes that an extender lets through, in its order, and why others are out, by name."""
+    """The nodes that an extender accepts, in its order, and why it rejected others, by name."""
 
     node_names: Sequence[str]
     failed: Mapping[str, str]
@@ -77,14 +77,14 @@ class Filtered:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What each extender that was asked says: a score by node name, more than one of which add up."""
+    """The scores by node name from each extender that was called. Several scores for one node add up."""
 
     each: Sequence[Sequence[tuple[str, int]] | ExtenderFailed]
 
 
 @dataclass(frozen=True, slots=True)
 class Victims:
-    """The pods that would leave one node, and how many disruption budgets that would violate."""
+    """The victims on one node, and how many PodDisruptionBudgets their eviction would violate."""
 
     pods: tuple[Pod, ...]
     violations: int
@@ -92,7 +92,7 @@ class Victims:
 
 @dataclass(frozen=True, slots=True)
 class Preemptable:
-    """The nodes on which room may be made, and how."""
+    """The preemption candidates that an extender accepts, with their victims."""
 
     victims: Mapping[str, Victims]
 
@@ -114,7 +114,7 @@ class AskFilter:
     def accept(
         self, node_names: Iterable[str], failed: Mapping[str, str], unresolvable: Mapping[str, str]
     ) -> Filtered | ExtenderFailed:
-        """The answer, unless it lets nodes through that were not asked about."""
+        """The answer; a failure if it accepts nodes that were not in the request."""
         asked = {node.name for node in self.nodes}
         passed = tuple(dict.fromkeys(node_names))
         for name in passed:
@@ -134,7 +134,7 @@ class AskPrioritize:
 
     @staticmethod
     def accept(extender: Extender, scores: Sequence[tuple[str, int]]) -> Sequence[tuple[str, int]] | ExtenderFailed:
-        """The scores, unless one is too big to be added up."""
+        """The scores; a failure if one is too big to be added up."""
         for name, score in scores:
             if abs(score * extender.weight * _SCALE) > _CONTRIBUTION_MAX:
                 return ExtenderFailed(extender, f'score {score} of node "{name}" is out of range')
@@ -143,7 +143,7 @@ class AskPrioritize:
 
 @dataclass(frozen=True, slots=True)
 class AskPreempt:
-    """On which of these nodes may room be made for the pod, and who has to go there?"""
+    """On which of these nodes may the pod preempt, and which pods are the victims there?"""
 
     extender: Extender
     pod: Pod
@@ -151,9 +151,9 @@ class AskPreempt:
     snapshot: Snapshot
 
     def accept(self, answer: Mapping[str, tuple[Sequence[str], int]]) -> Preemptable | ExtenderFailed:
-        """The answer, by node name the uids of victims and the number of violations, as pods.
+        """The answer (by node name the uids of the victims and the number of violations), with uids resolved to pods.
 
-        A node without victims is a mistake; one of an extender that may be ignored costs only that node.
+        A node without victims is a failure; from an ignorable extender it only removes that node.
         """
         victims: dict[str, Victims] = {}
         for name, (uids, violations) in answer.items():
@@ -174,18 +174,18 @@ class AskPreempt:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Nothing is asked: here others may have their turn, as long as the snapshot stays as it is."""
+    """No question: other tasks may run here, as long as the snapshot stays as it is."""
 
 
 PAUSE: Final = Pause()
 
 Question: TypeAlias = AskFilter | AskPrioritize | AskPreempt
 Steps: TypeAlias = Generator[Question | Pause, Answer | None, T]
-"""A computation that asks extenders on its way, and pauses where it is long. After a pause it is sent nothing."""
+"""A computation that yields questions to extenders, and pauses if it is long. After a pause it is sent None."""
 
 
 def run_unasked(steps: Steps[T]) -> T:
-    """The result of steps that have nobody to ask, made in one go."""
+    """Run steps that have no extender to call to their end, ignoring pauses."""
     try:
         while True:
             step = next(steps)
@@ -199,9 +199,9 @@ def run_unasked(steps: Steps[T]) -> T:
 
 
 class Extenders:
-    """The extenders of a configuration, in the order in which they are asked: those that may be ignored come last.
+    """The extenders of a configuration, in call order: ignorable extenders come last.
 
-    Args: `random` decides among equally good nodes that an extender has scored.
+    Args: `random` breaks ties among the best nodes that extenders have scored.
     """
 
     def __init__(self, configured: Iterable[Extender], random: Random) -> None:
@@ -218,7 +218,7 @@ class Extenders:
         return iter(self._every)
 
     def interested_in(self, pod: Pod) -> Sequence[Extender]:
-        """Those that manage no resources, or one that the pod names."""
+        """The extenders that manage a resource which the pod names, and those that manage none in particular."""
         if not self._every:
             return ()
         resources = _resource_names(pod.spec)
@@ -234,7 +234,7 @@ NO_EXTENDERS: Final = Extenders((), Random(0))
 
 @once_per_spec
 def _resource_names(spec: PodSpec) -> frozenset[str]:
-    """What the containers request or limit; what the pod asks for as a whole is not looked at."""
+    """The resources in the containers' requests and limits; pod-level resources are not considered."""
     resources = (container.resources for container in (*spec.containers, *spec.init_containers))
     return frozenset(name for each in resources for name in (*each.requests, *each.limits))
 
@@ -245,10 +245,10 @@ def _resource_names(spec: PodSpec) -> frozenset[str]:
 def filter_by_extenders(
     extenders: Sequence[Extender], pod: Pod, snapshot: Snapshot, rows: Rows, diagnosis: Diagnosis
 ) -> Steps[Rows]:
-    """The rows that every extender lets through, each asked about what those before it have left.
+    """The rows that every extender accepts. Each extender is sent the rows that the ones before it accepted.
 
     Raises:
-        ScheduleError: one failed that must not be ignored.
+        ScheduleError: an extender failed that is not ignorable.
     """
     for extender in extenders:
         if not extender.filter_verb or not len(rows):
@@ -278,9 +278,9 @@ def _nodes(snapshot: Snapshot, rows: Rows) -> list[Node]:
 def score_by_extenders(
     extenders: Sequence[Extender], pod: Pod, snapshot: Snapshot, rows: Rows, total: IntArray
 ) -> Steps[tuple[IntArray, NDArray[np.bool_]]]:
-    """The total with what the extenders add, and which nodes they have scored. One that fails adds nothing."""
+    """The total with the extenders' scores added, and which nodes they have scored. A failing extender adds nothing."""
     asked = [each for each in extenders if each.prioritize_verb]
-    # One without a verb scores every node, with 0.
+    # An extender without a prioritize verb scores every node with 0.
     is_scored = np.full(len(rows), len(asked) < len(extenders))
     if not asked:
         return total, is_scored
@@ -300,7 +300,7 @@ def score_by_extenders(
 
 
 def choose_at_random(total: IntArray, is_scored: NDArray[np.bool_], random: Random) -> int | None:
-    """One of the best nodes that extenders have scored, if there is one: such a node goes before its equals."""
+    """A random one of the best nodes, if extenders have scored any of them: those are preferred among equals."""
     best = np.flatnonzero((total == total.max()) & is_scored)
     return int(best[random.randrange(len(best))]) if len(best) else None
 
@@ -311,10 +311,10 @@ def choose_at_random(total: IntArray, is_scored: NDArray[np.bool_], random: Rand
 def narrow_by_extenders(
     extenders: Sequence[Extender], pod: Pod, snapshot: Snapshot, candidates: Mapping[str, Victims]
 ) -> Steps[Mapping[str, Victims]]:
-    """The candidates, by node name, that every extender agrees to, with the victims that the last of them wants.
+    """The candidates, by node name, that every extender accepts, with the victims that the last extender returned.
 
     Raises:
-        ScheduleError: one failed that must not be ignored.
+        ScheduleError: an extender failed that is not ignorable.
     """
     for extender in extenders:
         if not extender.preempt_verb:
@@ -332,16 +332,16 @@ def narrow_by_extenders(
 
 
 class AskingPostFilterPlugin(PostFilterPlugin):
-    """A PostFilter plugin that lets extenders have their say before it makes room, and others their turn."""
+    """A PostFilter plugin that calls extenders before it preempts, and pauses for other tasks."""
 
     @abstractmethod
     def post_filter_asking(
         self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes, extenders: Sequence[Extender]
     ) -> Steps[tuple[PostFilterResult | None, Status | None]]:
-        """As `post_filter`; to be asked are these extenders."""
+        """As `post_filter`, calling these extenders."""
 
     def post_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
     ) -> tuple[PostFilterResult | None, Status | None]:
-        """The outcome where there are no extenders."""
+        """The result without any extender."""
         return run_unasked(self.post_filter_asking(state, pod, snapshot, filtered, ()))

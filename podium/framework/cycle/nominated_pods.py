@@ -1,6 +1,6 @@
-"""What the nodes have been promised: pods that preemption has nominated, as they count for one attempt.
+"""Nominated pods, as they count for one attempt.
 
-Owns the worlds in which nominated pods are on their nodes already. Never decides what that means for the pod.
+Owns the forks of the snapshot in which nominated pods are on their nodes already. Never decides whether the pod fits.
 
 Source: kubernetes pkg/scheduler/framework/runtime/framework.go (addGENominatedPods), v1.36.2.
 """
@@ -21,7 +21,7 @@ from podium.objects.core import Pod
 
 
 class Nomination(NamedTuple):
-    """A pod that is expected on a node, and what it will take up there."""
+    """A pod nominated to a node, and the usage that it will add there."""
 
     node_name: str
     pod: Pod
@@ -30,22 +30,22 @@ class Nomination(NamedTuple):
 
     @classmethod
     def of(cls, pod: Pod, node_name: str) -> Self:
-        """The nomination of a pod, whose requests count as far as they can be read."""
+        """The nomination of a pod. Its requests count as far as they can be parsed."""
         return cls(node_name, pod, pod.priority, pod_usage_as_far_as_readable(pod))
 
 
 class NominatedPods(Protocol):
-    """Pods that preemption has promised a node to."""
+    """The pods that are nominated to nodes."""
 
     def ahead_of(self, pod: Pod) -> Sequence[Nomination]:
-        """All other pods of at least this pod's priority, those of one node in the order of their nomination."""
+        """All other nominated pods of at least this pod's priority, by node in the order of their nomination."""
 
     def ahead_on(self, pod: Pod, node_name: str) -> Sequence[Pod]:
-        """Those of one node."""
+        """As `ahead_of`, for one node."""
 
 
 class NominatedAhead:
-    """What is promised to pods ahead of this one, on the nodes of one snapshot.
+    """The nominated pods of at least this pod's priority, on the nodes of one snapshot.
 
     Cost: nothing until it is asked for; all nodes together then cost half a microsecond for each nominated pod.
     """
@@ -57,7 +57,7 @@ class NominatedAhead:
 
     @classmethod
     def of(cls, state: CycleState, pod: Pod, snapshot: Snapshot, nominated: NominatedPods) -> NominatedAhead:
-        """Those of one attempt, which are found out once."""
+        """The object of one attempt, built on first use and kept in the cycle state."""
         known = state.find(cls)
         if known is None or known._snapshot is not snapshot:
             known = cls(pod, snapshot, nominated)
@@ -65,7 +65,7 @@ class NominatedAhead:
         return known
 
     def on(self, row: int) -> Sequence[Pod]:
-        """The pods that one node is promised to."""
+        """The pods nominated to one node."""
         return self._nominated.ahead_on(self._pod, self._snapshot.name(row))
 
     @cached_property
@@ -79,7 +79,7 @@ class NominatedAhead:
 
     @cached_property
     def by_row(self) -> Mapping[int, Sequence[Pod]]:
-        """The pods that each promised node is promised to."""
+        """The nominated pods of each node that has any."""
         by_row: dict[int, list[Pod]] = {}
         for row, each in self._all:
             by_row.setdefault(row, []).append(each.pod)
@@ -90,7 +90,7 @@ class NominatedAhead:
 
     @cached_property
     def column(self) -> BoolArray:
-        """By row, whether the node is promised to anybody."""
+        """By row, whether any pod is nominated to the node."""
         column = np.zeros(len(self._snapshot.nodes), np.bool_)
         column[self._rows] = True
         return column
@@ -104,7 +104,7 @@ class NominatedAhead:
         return self._snapshot.usage_of([each.pod_usage for _, each in self._all])
 
     def counted(self, snapshot: Snapshot) -> Snapshot:
-        """A private world like that one, where usage counts all promises."""
+        """A fork of that snapshot where the nominated pods count in the nodes' usage."""
         world = snapshot.fork_usage()
         world.add_usage(self._rows, self._usage)
         return world

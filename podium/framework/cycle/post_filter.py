@@ -1,4 +1,4 @@
-"""The PostFilter extension point: what can be done for a pod that fits nowhere.
+"""The PostFilter extension point: what can be done for a pod that fits on no node.
 
 Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunPostFilterPlugins) and pkg/scheduler/schedule_one.go
 (schedulingCycle), v1.36.2.
@@ -35,11 +35,11 @@ def run_post_filter(
     diagnosis: Diagnosis,
     extenders: Sequence[Extender] = (),
 ) -> Steps[_Outcome]:
-    """Let the PostFilter plugins help, in order: the first that succeeds, fails, or says nothing will help, ends it.
+    """Run the PostFilter plugins in order until one succeeds, fails, or returns UnschedulableAndUnresolvable.
 
     Returns:
-        What is to be done (None: leave any nomination as it is), and a status that names the first plugin that could
-        not help. Without PostFilter plugins an earlier nomination is taken back.
+        The result (None: keep the current nomination), and a status that names the first plugin that could not help.
+        Without PostFilter plugins an earlier nomination is cleared.
     """
     if not framework.post_filter:
         return PostFilterResult(""), None
@@ -102,12 +102,13 @@ def _in_steps(
     filtered: FilteredNodes,
     extenders: Sequence[Extender],
 ) -> Steps[_Outcome]:
-    """As `_at_once`. Time that others take, to answer or in pauses, does not make the plugin slow."""
+    """As `_at_once`. Time spent in extenders and in pauses does not count as the plugin's."""
     steps: Steps[_Outcome] | None = None
     answer: Answer | None = None
     try:
         while True:
-            # What is raised here is the plugin's; what comes in at the `yield` is whoever gives the attempt up.
+            # An exception raised here is the plugin's; one raised at the `yield` means that the caller abandons the
+            # attempt.
             try:
                 if steps is None:
                     steps = plugin.post_filter_asking(state, pod, snapshot, filtered, extenders)

@@ -1,4 +1,4 @@
-"""The PreFilter extension point: what is known about the pod before any node is looked at.
+"""The PreFilter extension point, which runs once per attempt before any node is filtered.
 
 Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunPreFilterPlugins) and pkg/scheduler/schedule_one.go
 (findNodesThatFitPod), v1.36.2.
@@ -25,9 +25,9 @@ _MAY_ANSWER: Final = (Code.SKIP, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRE
 def run_pre_filter(
     framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, diagnosis: Diagnosis
 ) -> frozenset[str] | Status | None:
-    """The names of the only nodes to look at (None: all), or the status that rejects the pod outright.
+    """The names of the only nodes to filter (None: all), or the status that rejects the pod outright.
 
-    What it says of nodes that need no look goes into `diagnosis`.
+    The statuses of the excluded nodes go into `diagnosis`.
 
     Raises:
         ScheduleError: a plugin failed.
@@ -82,10 +82,10 @@ def _running(plugin: Plugin) -> str:
 
 
 def names_of(answer: object) -> frozenset[str]:
-    """The only nodes to look at, by what a PreFilter answered.
+    """The only nodes to filter, from what a PreFilter plugin returned.
 
     Raises:
-        PluginError: it is not a PreFilterResult.
+        PluginError: the value is not a PreFilterResult.
     """
     if isinstance(answer, PreFilterResult):
         return answer.node_names

@@ -1,7 +1,7 @@
 """One scheduling attempt: a pure function from pod and snapshot to a decision.
 
-The caller carries the decision out: assume, reserve, permit, bind; or put the pod back, nominate, tell. Where extenders
-have a say, `attempt` yields what they are to be asked; `schedule` is the whole of it where they have none.
+The caller carries the decision out: assume, reserve, permit, bind; or requeue the pod, nominate it and record an Event.
+`attempt` yields the requests to extenders; `schedule` runs an attempt without extenders.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (schedulingCycle, schedulePod), v1.36.2.
 """
@@ -41,7 +41,7 @@ NO_NODES = "no nodes available to schedule pods"
 
 @dataclass(frozen=True, slots=True)
 class Suggested:
-    """The pod goes to this node."""
+    """The pod should be bound to this node."""
 
     node_name: str
     row: int
@@ -51,7 +51,7 @@ class Suggested:
 
 @dataclass(frozen=True, slots=True)
 class DoesNotFit:
-    """No node will do. `post_filter` is what was done about it, None where nothing was to change."""
+    """No node fits. `post_filter` is the result of PostFilter; None if the nomination stays as it is."""
 
     error: FitError
     post_filter: PostFilterResult | None
@@ -76,7 +76,7 @@ def schedule(
     rotation: Rotation,
     percentage_of_nodes_to_score: int,
 ) -> Decision:
-    """Decide where the pod goes, by the plugins alone.
+    """Decide where the pod goes, without extenders.
 
     Args: as `attempt`.
     """
@@ -95,14 +95,14 @@ def attempt(
     pick: Pick = choose,
     explainer: Explainer | None = None,
 ) -> Steps[Decision]:
-    """Decide where the pod goes, asking the extenders that are interested in it.
+    """Decide where the pod goes, calling the extenders that are interested in it.
 
     Args:
         percentage_of_nodes_to_score: the configuration's top-level value, for profiles without their own.
-        rotation: moved on by the number of nodes that were looked at.
-        snapshot: has to stay as it is until the end.
-        pick: chooses among the scores, where no extender has a say.
-        explainer: is told of every verdict and score, where somebody wants them.
+        rotation: advanced by the number of examined nodes.
+        snapshot: must not change until the attempt ends.
+        pick: chooses a node by the total scores, if no extender scored.
+        explainer: receives every verdict and score, if it is given.
     """
     if not len(snapshot):
         return Failed(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, error=ScheduleError(NO_NODES)))
@@ -159,7 +159,7 @@ def _best(
     random: Random,
     explainer: Explainer | None,
 ) -> Steps[int]:
-    """The position of the node that wins with what extenders add."""
+    """The position of the winning node after the extenders' scores are added."""
     total, is_scored = yield from score_by_extenders(extenders, pod, snapshot, rows, total)
     if explainer is not None:
         explainer.totalled(pod, snapshot, rows, total)

@@ -2,7 +2,7 @@
 
 Source: kubernetes pkg/scheduler/schedule_one.go (prioritizeNodes, selectHost) and framework/runtime/framework.go
 (RunScorePlugins), v1.36.2.
-Differs: `NearBest` is podium's own; it is taken only where conflicts with other schedulers are to be avoided.
+Differs: `NearBest` exists in podium only; it is used only to avoid conflicts with other schedulers.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def score_nodes(framework: Framework, state: CycleState, pod: Pod, snapshot: Sna
 
 
 def total_scores(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-    """The total of `score_nodes` alone, with less to do for a pod of which much is known.
+    """The total scores only; uses cached scores for a pod whose signature is known.
 
     Raises:
         ScheduleError: as `score_nodes`.
@@ -99,7 +99,7 @@ def _scores(
     rows: Rows,
     raw: IntArray | None = None,
 ) -> IntArray:
-    """One plugin's scores in their range; the raw ones may be known."""
+    """One plugin's normalised scores; the raw scores may be given."""
     started_s = framework.clock.monotonic()
     if raw is None:
         raw = _raw(framework, scorer, state, pod, snapshot, rows)
@@ -158,13 +158,13 @@ def _out_of_range(framework: Framework, scorer: Scorer, pod: Pod, scores: IntArr
 
 
 Pick: TypeAlias = Callable[[IntArray], int]
-"""From the total of each node to the position of the one that is taken."""
+"""Takes the total of each node and returns the position of the chosen one."""
 
 
 class NearBest:
-    """Takes one of the nodes that are nearly as good as the best, by chance.
+    """Chooses at random among the nodes whose score is within a margin of the best one.
 
-    Schedulers that all take the best node meet there.
+    Schedulers that all choose the best node conflict on it.
     """
 
     def __init__(self, random: Random, margin: int) -> None:
@@ -172,7 +172,7 @@ class NearBest:
         self._margin = margin
 
     def __call__(self, total: IntArray) -> int:
-        """The position of the node that is taken."""
+        """The position of the chosen node."""
         near = np.flatnonzero(total >= total.max() - self._margin)
         return int(near[self._random.randrange(len(near))])
 

@@ -1,9 +1,9 @@
-"""Finding feasible nodes: the rotating search, nominated pods.
+"""Finding feasible nodes: the rotating search, and filtering with nominated pods.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (findNodesThatFitPod, findNodesThatPassFilters) and
 framework/runtime/framework.go (RunFilterPluginsWithNominatedPods), v1.36.2.
-Differs: nodes are judged many at a time, in the order in which upstream examines them with `parallelism: 1`; what lies
-beyond the last node that upstream would have examined is left out of the diagnosis.
+Differs: nodes are filtered many at a time, in the order in which upstream examines them with `parallelism: 1`; nodes
+beyond the last one that upstream would have examined are left out of the diagnosis.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ _CHUNK_ROWS_MIN = 128
 
 @dataclass(slots=True)
 class Rotation:
-    """Where the next search starts, so that all nodes get their turn. One for all profiles."""
+    """Where the next search starts, so that all nodes are examined in turn. All profiles share one."""
 
     next_start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Feasible:
-    """Nodes that fit, in the order in which they were examined. `examined` counts those that were rejected too."""
+    """The feasible nodes in the order in which they were examined. `examined` also counts rejected nodes."""
 
     rows: Rows
     examined: int
 
 
 def count_to_find(node_count: int, percentage: int) -> int:
-    """How many feasible nodes are enough.
+    """How many feasible nodes a search looks for before it stops.
 
-    Args: `percentage` of nodes to score, 0 for the adaptive one.
+    Args: `percentage` is percentageOfNodesToScore; 0 means adaptive.
     """
     if node_count < MIN_FEASIBLE_NODES:
         return node_count
@@ -78,10 +78,10 @@ def find_feasible(
     diagnosis: Diagnosis,
     extenders: Extenders,
 ) -> Steps[Feasible]:
-    """The nodes the pod fits on; what rejected the others goes into `diagnosis`.
+    """The feasible nodes; the rejections of the others go into `diagnosis`.
 
     Raises:
-        ScheduleError: a plugin failed, or an extender that must not be ignored.
+        ScheduleError: a plugin failed, or an extender that is not ignorable.
     """
     state.pod_signature = framework.classes.of(pod, snapshot)
     names = run_pre_filter(framework, state, pod, snapshot, diagnosis)
@@ -116,9 +116,10 @@ def find_feasible(
 
 @dataclass(frozen=True, slots=True)
 class FilterResult:
-    """How every node fares. `rejected` is the status of a PreFilter that turned the pod down before any node.
+    """The filter result of every node. `rejected` is the status of a PreFilter that rejected the pod outright.
 
-    `names` are the only nodes that PreFilter found worth a look, None for all; `rows` those that fit, in node order.
+    `names` are the nodes that PreFilter narrowed the search to, None for all; `rows` are the feasible ones in node
+    order.
     """
 
     rejected: Status | None
@@ -134,7 +135,7 @@ def judge_all(
     nominated: NominatedPods,
     diagnosis: Diagnosis,
 ) -> FilterResult:
-    """As `find_feasible`, but of all nodes: no sampling, no rotation, no short cut for a nominated pod.
+    """As `find_feasible`, but over all nodes: no sampling, no rotation, no short cut for a nominated pod.
 
     Raises:
         ScheduleError: a plugin failed.
@@ -157,7 +158,7 @@ def _worth_a_look(snapshot: Snapshot, names: frozenset[str] | None) -> Rows:
 
 
 def _only(row: int, judge: FilterRun, diagnosis: Diagnosis) -> Feasible | None:
-    """The node that the pod is nominated to, if it fits there: then no other is looked at."""
+    """The node that the pod is nominated to, if it fits there: then no other node is examined."""
     try:
         status = judge.alone(row)
     except ScheduleError:
@@ -171,7 +172,7 @@ def _only(row: int, judge: FilterRun, diagnosis: Diagnosis) -> Feasible | None:
 def _only_if_extenders_agree(
     asked: Sequence[Extender], pod: Pod, snapshot: Snapshot, feasible: Feasible, diagnosis: Diagnosis
 ) -> Steps[Feasible | None]:
-    """The node, unless an extender turns it down or fails: then all nodes are looked at."""
+    """The node; None if an extender rejects it or fails, so that all nodes are examined."""
     try:
         passed = yield from filter_by_extenders(asked, pod, snapshot, feasible.rows, diagnosis)
     except ScheduleError:
@@ -199,7 +200,7 @@ class FilterRun:
         self._counted: Snapshot | None = None
 
     def elsewhere(self, state: CycleState, snapshot: Snapshot) -> FilterRun:
-        """The same filters in another world: a clone of the state, and a fork of the snapshot."""
+        """The same filters on a clone of the state and a fork of the snapshot."""
         twin = copy(self)
         twin._state, twin._snapshot, twin._in_bulk = state, snapshot, self._filters
         twin._private, twin._counted = snapshot, None
@@ -207,7 +208,7 @@ class FilterRun:
 
     @property
     def goes_by_usage(self) -> bool:
-        """Whether no filter has to see more of the pods on a node than what they take up."""
+        """Whether every filter depends on the usage of a node only, not on its single pods."""
         return len(self._content_with_usage) == len(self._filters)
 
     def _scope(self, each: Filter) -> Scope:
@@ -215,11 +216,11 @@ class FilterRun:
 
     @property
     def promised(self) -> Mapping[int, Sequence[Pod]]:
-        """The pods nominated to each node to which any are."""
+        """The nominated pods of each node that has any."""
         return self._promises.by_row
 
     def where_usage_changes(self) -> FilterRun:
-        """The same filters, which must go by usage, in a world where `add_usage` works."""
+        """The same filters on a fork where `add_usage` works. All of them must depend on usage only."""
         assert self.goes_by_usage
         twin = copy(self)
         twin._counted = self._promises.counted(self._snapshot) if self._promises else None
@@ -227,14 +228,14 @@ class FilterRun:
         return twin
 
     def of_usage(self) -> FilterRun:
-        """Only those filters, in the same world, whose verdicts change as usage does."""
+        """Only the filters whose verdicts depend on usage, on the same snapshot."""
         filters: Sequence[Filter] = [each for each in self._filters if self._scope(each) is Scope.USAGE]
         twin = copy(self)
         twin._filters = twin._in_bulk = twin._content_with_usage = filters
         return twin
 
     def add_usage(self, rows: Rows, usage: IntArray) -> None:
-        """Let something be on the rows, or no longer be there."""
+        """Add usage to the rows; negative amounts remove it."""
         self._snapshot.add_usage(rows, usage)
         if self._counted is not None:
             self._counted.add_usage(rows, usage)
@@ -245,11 +246,11 @@ class FilterRun:
 
     @cached_property
     def _content_with_usage(self) -> Sequence[Filter]:
-        """The first of the filters, as far as none has to see more of the pods on a node than what they take up."""
+        """The leading filters that depend on the usage of a node only, not on its single pods."""
         return list(itertools.takewhile(lambda each: self._scope(each) <= Scope.USAGE, self._filters))
 
     def search(self, rows: Rows, start: int, wanted: int, diagnosis: Diagnosis) -> Rows:
-        """Rows that pass, from position `start` around, until one more than `wanted` has been met.
+        """Rows that pass, starting at position `start` and wrapping around, until one more than `wanted` is found.
 
         Raises:
             ScheduleError: a filter failed on a node.
@@ -280,7 +281,7 @@ class FilterRun:
         return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else rows[:0]
 
     def alone(self, row: int) -> Status | None:
-        """How one node fares, first with the pods nominated to it as if they were there, then as it is."""
+        """The status of one node, filtered first with its nominated pods added, then without them."""
         if (closed := closed_status(self._snapshot, row)) is not None:
             return closed
         promised = self._promises.on(row)
@@ -305,16 +306,16 @@ class FilterRun:
     def _judge_others(
         self, rows: Rows, is_closed: NDArray[np.bool_], rejection: Rejection
     ) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
-        """As `judge`, where some of the nodes are closed."""
+        """As `judge`, if some of the nodes are closed."""
         positions = np.flatnonzero(~is_closed)
         passed, rejected = self.judge(rows[positions])
         others = [(positions[at], each) for at, each in rejected]
         return positions[passed], [(np.flatnonzero(is_closed), rejection), *others]
 
     def _judge_promised(self, rows: Rows, positions: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
-        """As `judge`, of nodes promised to others: these count as if they were there, then as if they were not.
+        """As `judge`, for nodes with nominated pods: they are filtered with these pods added, then without them.
 
-        Up to the first filter that has to see the pods themselves, it is enough to count them.
+        Up to the first filter that depends on the pods themselves, adding their usage is enough.
         """
         if self._counted is None:
             self._counted = self._promises.counted(self._snapshot)
@@ -346,7 +347,7 @@ class FilterRun:
         state: CycleState,
         snapshot: Snapshot,
     ) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
-        """Run the filters in order over what is left, a rejected row being out at once."""
+        """Run the filters in order. Each filter sees only the rows that passed the ones before it."""
         rejected: list[tuple[Rows, Rejection]] = []
         left = rows if len(positions) == len(rows) else rows[positions]
         for each in filters:
@@ -384,7 +385,7 @@ class FilterRun:
 
     @contextmanager
     def _told_of(self, each: Filter, nodes: int) -> Iterator[None]:
-        """Around the call of a filter for so many nodes."""
+        """Count and time the call of a filter for this many nodes, and turn its exception into a ScheduleError."""
         framework = self._framework
         framework.observer.count_evaluations(each.name, "Filter", framework.name, nodes)
         started_s = framework.clock.monotonic()
@@ -398,7 +399,7 @@ class FilterRun:
             framework.lap(each.name, "Filter", self._pod, started_s)
 
     def _beside(self, row: int, promised: Sequence[Pod]) -> Status | None:
-        """How one node fares with the nominated pods as if they were there; none of them stays."""
+        """The status of one node with its nominated pods added; they are removed again afterwards."""
         if self._private is None:
             self._private = self._snapshot.fork()
         snapshot = self._private
@@ -419,7 +420,7 @@ class FilterRun:
 
 
 def _around(rows: Rows, start: int, count: int) -> Rows:
-    """So many rows from that position on, the first coming after the last."""
+    """This many rows from that position on, wrapping around at the end."""
     start %= len(rows)
     end = start + count
     return rows[start:end] if end <= len(rows) else np.concatenate((rows[start:], rows[: end - len(rows)]))

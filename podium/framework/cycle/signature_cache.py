@@ -1,12 +1,13 @@
-"""Pods of one kind: what an attempt found out about the nodes is used again for the next pod of the same spec.
+"""The pod signature cache: an attempt's results about the nodes are reused for the next pod of the same spec.
 
-Owns which answers are kept, for how long, and for how many kinds of pods. A plugin says how far it looks (`Scope`); the
-answers of one that looks at the node, or at the pods on it, are kept by row and asked for again only where a row has
-changed since. All other plugins are asked as if there were no cache, in their place in the order. An attempt comes to
-exactly what it would come to without: the same nodes examined, the same diagnosis, scores and failures.
+Owns which answers are cached, for how long, and for how many signatures. A plugin declares its `Scope`; the answers of
+a plugin that depends only on the node, or on the pods on it, are cached by row and refreshed only where a row has
+changed since. All other plugins are called as if there were no cache, in their place in the order. An attempt has
+exactly the
+same result as without the cache: the same examined nodes, the same diagnosis, scores and failures.
 
-Invariant: only attempts on the live snapshot use it. Forks, nominated pods and dry runs are judged by the plugins.
-Cost: the first pod of a spec is decided on without; with the second all nodes are looked at, once.
+Invariant: only attempts on the live snapshot use it. Forks, nominated pods and dry runs always call the plugins.
+Cost: the first pod of a spec does not use the cache; for the second one all nodes are evaluated once.
 """
 
 from __future__ import annotations
@@ -30,16 +31,17 @@ from podium.objects.pod_limits import excess
 P = TypeVar("P", bound=Plugin)
 
 ROWS_KEPT_MAX: Final = 1 << 19
-"""How many rows all classes together may have, at about 60 bytes each; the class not met for the longest goes first."""
+"""How many rows all signatures together may have, at about 60 bytes each. The least recently used one is evicted
+first."""
 
 _KEPT: Final = (Code.SKIP, *MAY_REJECT)
 
 CLASSES_KEPT_MAX: Final = 1024
-"""How many specs are remembered where nodes are few: each keeps alive what was worked out about it, about 10 KB."""
+"""How many specs are remembered if there are few nodes: each keeps about 10 KB of derived values alive."""
 
 
 class Profile(Protocol):
-    """What is asked of a profile; `profile.runtime.Framework` is one."""
+    """The part of a profile that the cache uses. `profile.runtime.Framework` implements it."""
 
     observer: Observer
 
@@ -49,31 +51,31 @@ class Profile(Protocol):
 
     @property
     def pre_filter(self) -> Sequence[PreFilterPlugin]:
-        """In order."""
+        """The PreFilter plugins in order."""
 
     @property
     def filters(self) -> Sequence[Filter]:
-        """In order."""
+        """The filters in order."""
 
     @property
     def pre_score(self) -> Sequence[PreScorePlugin]:
-        """In order."""
+        """The PreScore plugins in order."""
 
     @property
     def scorers(self) -> Sequence[tuple[Scorer, int]]:
-        """In order, with their weights."""
+        """The scorers in order, with their weights."""
 
     def scope_of(self, method: Callable[[PodSpec], Scope], plugin: str, pod: Pod) -> Scope:
-        """How far a filter or scorer looks for the pod."""
+        """The scope of a filter or scorer for the pod."""
 
 
 class CachedAnswers(Generic[P]):
-    """What is known of a PreFilter or PreScore for every pod of the spec, without asking.
+    """The cached answers of PreFilter or PreScore plugins for every pod of the spec.
 
     Attributes:
-        asked: the plugins that have to be asked for each pod, in order.
-        skipped: the names of those that are known to answer Skip.
-        written: what those that are known to answer Skip or success write.
+        asked: the plugins that must be called for each pod, in order.
+        skipped: the names of the plugins that always return Skip.
+        written: what the plugins that always return Skip or success write to the cycle state.
     """
 
     __slots__ = ("_stretches", "asked", "skipped", "written")
@@ -83,15 +85,15 @@ class CachedAnswers(Generic[P]):
         self.skipped: set[str] = set()
         self.written: list[object] = []
         self._stretches: list[tuple[set[str], list[object]]] = [(set(), [])]
-        """What is skipped and written before each plugin that is asked, and after the last."""
+        """What is skipped and written before each plugin that is called, and after the last one."""
 
     def ask(self, plugin: P) -> None:
-        """The next plugin has to be asked for each pod."""
+        """Note that the next plugin must be called for each pod."""
         self.asked.append(plugin)
         self._stretches.append((set(), []))
 
     def note(self, plugin: P, status: Status | None, written: Sequence[object]) -> None:
-        """Keep what the next plugin answered, if it can be given again: success or Skip, and nothing that changes."""
+        """Cache the next plugin's answer if it can be reused: success or Skip, and no state that changes."""
         if (status is not None and status.code is not Code.SKIP) or any(map(cloner, map(type, written))):
             self.ask(plugin)
             return
@@ -103,7 +105,7 @@ class CachedAnswers(Generic[P]):
         self.written += written
 
     def carry_out(self, state: CycleState, skipped: set[str]) -> Iterator[P]:
-        """The plugins to ask, in order; what asking the others would do is done on the way."""
+        """The plugins to call, in order. The cached effects of the others are applied in between."""
         for plugin, (skipped_here, written) in zip_longest(self.asked, self._stretches):
             skipped |= skipped_here
             state.write(*written)
@@ -112,14 +114,14 @@ class CachedAnswers(Generic[P]):
 
 
 class PodSignature:
-    """What is kept for the pods of one spec.
+    """The cached answers for the pods of one spec.
 
-    `pre_filters` and `pre_scores` are the answers that are known already. `filters` are those that do not
-    skip, with runs of kept ones in place of their members; `live_scorers` are those that have to be asked.
+    `pre_filters` and `pre_scores` hold the cached answers. `filters` are the filters that are not skipped, with runs
+    of cached ones in place of their members; `live_scorers` are the scorers that must be called.
     """
 
     def __init__(self, framework: Profile, pod: Pod, snapshot: Snapshot) -> None:
-        """Ask the plugins about all nodes.
+        """Call the plugins for all nodes.
 
         Raises:
             Exception: whatever a plugin raises.
@@ -142,7 +144,7 @@ class PodSignature:
         self._look_at_all(pod)
 
     def is_current(self, snapshot: Snapshot) -> bool:
-        """Whether nothing has changed since it was last brought up to date."""
+        """Whether nothing has changed since the last refresh."""
         return (
             snapshot is self.snapshot
             and self._pods_seen == snapshot.pod_counts.changes.end
@@ -150,7 +152,7 @@ class PodSignature:
         )
 
     def refresh(self, pod: Pod) -> None:
-        """Look again at the rows that have changed.
+        """Call the plugins again for the rows that have changed.
 
         Raises:
             Exception: whatever a plugin raises.
@@ -178,7 +180,7 @@ class PodSignature:
     # ------------------------------------------------------------ which answers are kept
 
     def _settle(self, pod: Pod) -> None:
-        """Ask the plugins that go by the spec alone before any node is looked at."""
+        """Call PreFilter and PreScore of the plugins for which they depend on the spec alone, and cache the answers."""
         snapshot = self.snapshot
         for plugin in self._framework.pre_filter:
             if self._framework.scope_of(plugin.filter_scope, plugin.name, pod) is Scope.CLUSTER:
@@ -230,7 +232,7 @@ class PodSignature:
                 self.scores.append(CachedScore(scorer, weight, scope))
 
     def _has_basis(self, scorer: Scorer, pod: Pod) -> bool:
-        """Whether the plugin can say what its scores depend on; if not, they are not kept."""
+        """Whether the plugin's `score_basis` works; if it fails, its scores are not cached."""
         try:
             hash(scorer.plugin.score_basis(self.spec, self.snapshot))
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
@@ -283,20 +285,20 @@ class PodSignature:
 
 
 class SignatureCache:
-    """The classes of one profile, on one snapshot."""
+    """The pod signatures of one profile, on one snapshot."""
 
     def __init__(self, framework: Profile, rows_max: int = ROWS_KEPT_MAX) -> None:
-        """Keep at most so many rows, over all classes; 0 to keep nothing."""
+        """Keep at most this many rows over all signatures; 0 turns the cache off."""
         self._framework = framework
         self._rows_max = rows_max
         self._snapshot: Snapshot | None = None
         self._known: dict[int, PodSignature | PodSpec] = {}
-        """By the identity of a spec its class, or the spec itself while only one pod of it has been met."""
+        """By the identity of a spec: its signature, or the spec itself while only one pod of it has been seen."""
 
     def of(self, pod: Pod, snapshot: Snapshot) -> PodSignature | None:
-        """The pod's class, up to date; None where it has none (yet), and plugins have to be asked.
+        """The pod's signature, refreshed; None if it has none (yet) and the plugins must be called.
 
-        Pods that are turned down for their size are in no class.
+        Pods that are rejected for their size have no signature.
         """
         if snapshot.is_fork or not self._rows_max or not goes_by_its_spec(pod):
             return None
@@ -318,11 +320,11 @@ class SignatureCache:
                 known.refresh(pod)
         except BaseException:  # noqa: BLE001 - a plugin may raise anything; the attempt meets it again if it gets there
             return None
-        self._known[key] = known  # the latest met is last
+        self._known[key] = known  # the most recently used is last
         return known
 
     def statistics(self) -> Mapping[str, int]:
-        """How many classes are kept, and of how many specs one pod has been met."""
+        """How many signatures are cached, and how many specs were seen once."""
         classes = sum(isinstance(each, PodSignature) for each in self._known.values())
         return {"classes": classes, "specs met once": len(self._known) - classes}
 
@@ -333,7 +335,7 @@ class SignatureCache:
 
 
 def goes_by_its_spec(pod: Pod) -> bool:
-    """Whether plugins that look at nodes only can tell the pod from others of its spec by nothing."""
+    """Whether plugins that depend on nodes only cannot distinguish the pod from others of its spec."""
     status = pod.status
     return (
         not pod.node_name

@@ -1,1 +1,1 @@
-"""Who would have to go so that a pod fits: candidates, victims, dry runs."""
+"""Planning preemption: candidates, victims and dry runs."""

@@ -1,15 +1,15 @@
-"""Planning preemption: which pods of lower priority would have to go, and on which node that costs least.
+"""Planning preemption: which pods of lower priority would be evicted, and on which node that costs least.
 
-Owns what makes pods important, what disruption budgets make of victims, and the choice among nodes. Never tries
-anything out: `podium.framework.preemption.victims` and `dry_run` do.
+Owns the importance of pods, the effect of disruption budgets on victims, and the choice among nodes. Never runs a dry
+run: `podium.framework.preemption.victims` and `dry_run` do.
 
 Source: kubernetes pkg/scheduler/framework/preemption/preemption.go, plugins/defaultpreemption/default_preemption.go and
 pkg/scheduler/util/utils.go, v1.36.2.
-Differs: nodes are tried one after the other, in the order of the snapshot from a random one on, so the plan is the same
-whenever that start is. Where upstream leaves it to chance, here the first in that order wins: among pods of one
+Differs: nodes are tried one after the other, in the order of the snapshot from a random one on, so the plan is the
+same whenever that start is. Where upstream leaves it to chance, here the first in that order wins: among pods of one
 priority and start time, and among nodes that are equally good. A pod that has not started counts as starting now. Pods
-of a disruption budget that cannot be read are nobody's victims, and one with an invalid selector is violated by any pod
-of its namespace; upstream does not see such budgets.
+of a disruption budget that cannot be parsed are never victims, and a budget with an invalid selector is violated by
+any pod of its namespace; upstream does not see such budgets.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from podium.objects.unreadable import UnreadableBudget
 from podium.objects.workloads import PodDisruptionBudget, PodDisruptionBudgetStatus
 
 _PRIORITY_OFFSET: Final = 1 << 31
-"""Makes every priority count for something, so that more victims are never cheaper than fewer of the same priority."""
+"""Added to every priority to make it positive, so that more victims never cost less than fewer of the same priority."""
 _ALLOWS_NOTHING: Final = PodDisruptionBudgetStatus()
 _START_TIMES: Final = 1 << 16
-"""How many start times are remembered: they are read again and again."""
+"""How many parsed start times are cached: each is needed again in every attempt."""
 
 
 def _spare_nobody(pod: Pod) -> bool:
@@ -43,10 +43,10 @@ def _spare_nobody(pod: Pod) -> bool:
 
 
 class Importance:
-    """The order in which pods are kept: higher priority first, among equals the one that has run longer.
+    """The order in which pods are kept: higher priority first; among equal priorities the pod that has run longer.
 
     Args:
-        spares: whether a pod stays in any case, always the same of one pod.
+        spares: whether a pod must never be a victim. Always the same answer for one pod.
 
     Units: `now_s` is in seconds since the epoch.
     """
@@ -56,12 +56,12 @@ class Importance:
         self._spares = spares
 
     def below(self, pod: Pod, others: Iterable[Pod]) -> list[Pod]:
-        """Those of lower priority than the pod, who may have to go for it."""
+        """The pods of lower priority than the pod: its potential victims."""
         priority = pod.priority
         return [each for each in others if each.priority < priority and not self._spares(each)]
 
     def started_s(self, pod: Pod) -> float:
-        """When the pod started; now, where it has not, or where that cannot be read."""
+        """When the pod started; now, if it has not started or its start time cannot be parsed."""
         start_s = started_s(pod)
         return self._now_s if start_s is None else start_s
 
@@ -71,18 +71,18 @@ class Importance:
         return min(first_s, self._now_s) if is_one_pending else first_s
 
     def starts_later(self, pod: Pod) -> bool:
-        """Whether the pod has started in the future, by a clock that is ahead of ours."""
+        """Whether the pod's start time is in the future, because another machine's clock is ahead."""
         return self.started_s(pod) > self._now_s
 
     def sorted(self, pods: Iterable[Pod]) -> list[Pod]:
-        """The most important first."""
-        # As `started_s` says, without another call for each of many thousand pods.
+        """The pods, the most important first."""
+        # The same as `started_s`, without another call for each of many thousand pods.
         now_s = self._now_s
         return sorted(pods, key=lambda pod: (-pod.priority, now_s if (start_s := started_s(pod)) is None else start_s))
 
 
 def started_s(pod: Pod) -> float | None:
-    """When the pod started; None where it has not, or where that cannot be read."""
+    """When the pod started; None if it has not started or its start time cannot be parsed."""
     text = pod.status.start_time
     return _moment_s(text) if text else None
 
@@ -96,10 +96,10 @@ def _moment_s(text: str) -> float | None:
 
 
 class Budgets:
-    """How many pods each disruption budget still lets go.
+    """How many disruptions each PodDisruptionBudget still allows.
 
-    Cost: a selector is compiled when a pod of its namespace is first held against it, and held against each set of
-    labels once.
+    Cost: a selector is compiled when the first pod of its namespace is checked, and matched once against each set of
+    labels.
     """
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
@@ -116,16 +116,16 @@ class Budgets:
 
     @property
     def has_unreadable(self) -> bool:
-        """Whether there is a budget of which nobody knows what it allows."""
+        """Whether there is a budget that cannot be parsed, so that what it allows is not known."""
         return bool(self._unreadable)
 
     def forbid(self, pod: Pod) -> bool:
-        """Whether the pod may be one of those of a budget of which nobody knows what it allows."""
+        """Whether the pod may be covered by a budget that cannot be parsed."""
         selectors = self._unreadable.get(pod.metadata.namespace, ())
         return any(selector.matches(pod.metadata.labels) for selector in selectors)
 
     def split(self, pods: Sequence[Pod]) -> tuple[list[Pod], list[Pod]]:
-        """Those whose going would violate a budget, given that those before them go too, and the others, in order."""
+        """The pods whose eviction, after those before them, would violate a budget; and the others, in order."""
         if not self._budgets:
             return [], list(pods)
         left: dict[str, int] = {}
@@ -136,10 +136,10 @@ class Budgets:
         return violating, others
 
     def _violates(self, pod: Pod, left: dict[str, int]) -> bool:
-        """Take the pod out of all its budgets; whether that is too much for one of them."""
+        """Count the pod's eviction against all its budgets; return whether it violates one of them."""
         is_too_much = False
         for budget in self._of(pod):
-            # The disruption of a pod that is listed has been counted already.
+            # The API server has already counted the disruption of a pod in `disruptedPods`.
             if pod.metadata.name in budget.status.disrupted_pods:
                 continue
             left[budget.key] = left.get(budget.key, budget.status.disruptions_allowed) - 1
@@ -147,7 +147,7 @@ class Budgets:
         return is_too_much
 
     def _of(self, pod: Pod) -> Sequence[PodDisruptionBudget]:
-        """Those that select the pod; none where it has no labels."""
+        """The budgets that select the pod; none if it has no labels."""
         namespace, labels = pod.metadata.namespace, pod.metadata.labels
         if not labels or namespace not in self._budgets:
             return ()
@@ -162,7 +162,7 @@ class Budgets:
 
 
 def _may_select(budget: UnreadableBudget) -> Selector:
-    """What selects every pod that the budget may be for."""
+    """A selector that matches every pod that the budget may cover."""
     try:
         return compile_selector(budget.spec.selector) if budget.is_selector_read else EVERYTHING
     except FieldError:
@@ -183,11 +183,11 @@ def _with_selectors(budgets: Iterable[PodDisruptionBudget]) -> Iterator[tuple[Po
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node that the pod would fit on without these pods, the most important one first.
+    """A node that the pod would fit on without these victims, the most important one first.
 
-    `cost` is what makes a candidate worse, the first that differs decides: violated budgets; the priority of the most
-    important victim; the sum of priorities; the number of victims.
-    `first_start` is when the first of the victims of the highest priority started, and whether one of them has not.
+    `cost` compares candidates, lower is better, and the first difference decides: violated budgets; the priority of
+    the most important victim; the sum of priorities; the number of victims. `first_start` is when the first of the
+    victims of the highest priority started, and whether one of them has not.
     """
 
     node_name: str
@@ -197,7 +197,7 @@ class Candidate:
     first_start: tuple[float, bool] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Find out now, while the processor has the victims at hand, what all candidates are compared by at once."""
+        """Compute the cost now, while the victims are in the processor's cache."""
         priorities = [victim.priority for victim in self.victims]
         count = len(priorities)
         cost = (self.violations, priorities[0], sum(priorities) + count * _PRIORITY_OFFSET, count)
@@ -220,6 +220,6 @@ def choose(candidates: Sequence[Candidate], importance: Importance) -> Candidate
 
 
 def errors_of(statuses: Iterable[Status]) -> str:
-    """The errors among the statuses in one line, as upstream joins them; empty where there are none."""
+    """The errors among the statuses in one line, as upstream joins them; empty if there are none."""
     distinct = dict.fromkeys(status.message for status in statuses if status.code is Code.ERROR)
     return next(iter(distinct)) if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else ""

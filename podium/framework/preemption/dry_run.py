@@ -1,6 +1,6 @@
-"""Dry runs of preemption: nodes are tried until there are enough candidates.
+"""Dry runs of preemption on node after node, until there are enough candidates.
 
-Pauses now and then: hundreds of nodes with all their pods take long.
+Pauses regularly, because dry runs on hundreds of nodes with all their pods take long.
 
 Source: kubernetes pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption), v1.36.2.
 """
@@ -24,7 +24,7 @@ _AT_ONCE_MIN: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What trying nodes came to: candidates, those without violated budgets first, and why the other rows are none."""
+    """The result: candidates, those without violated budgets first, and why the other rows are not candidates."""
 
     candidates: tuple[Candidate, ...]
     rejected: dict[int, Status]
@@ -43,11 +43,11 @@ def dry_run(
     sound: list[Candidate] = []
     violating: list[Candidate] = []
     rejected: dict[int, Status] = {}
-    # One world for all: no row is tried twice, and what is left of a trial concerns its row alone.
+    # One fork for all rows: no row is tried twice, and what a dry run leaves behind concerns its own row only.
     trials = filtered.trials()
     begin = 0
     while begin < len(rows):
-        # As many at once as are wanted yet; too many of them only cost time.
+        # As many at once as are still wanted: more would only cost time.
         most = max(wanted - len(sound) - len(violating), _AT_ONCE_MIN)
         some = rows[begin : begin + (most if trials is not None else 1)]
         begin += len(some)

@@ -1,7 +1,7 @@
-"""Trying pods out on a node without a trace: the dry runs of PostFilter plugins.
+"""The dry runs of PostFilter plugins: pods are removed from a node and added back in a fork of the snapshot.
 
-Owns the private world of one attempt: a fork of the snapshot, and for each node a clone of the plugins' state. Never
-decides who goes.
+Owns the fork of the snapshot that one attempt uses, and for each node a clone of the plugins' state. Never chooses
+victims.
 
 Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNominatedPods,
 RunPreFilterExtensionAddPod, RunPreFilterExtensionRemovePod), v1.36.2.
@@ -45,7 +45,7 @@ class NodeTrial:
 
     @property
     def node(self) -> NodeInfo:
-        """The node as it is in the private world."""
+        """The node as it is in the dry run."""
         return self._snapshot.node(self._row)
 
     def remove(self, pod: Pod) -> None:
@@ -60,14 +60,14 @@ class NodeTrial:
         self._framework.run_add_pod(self._state, self._incoming, pod, self.node)
 
     def status(self) -> Status | None:
-        """How the incoming pod fares."""
+        """The filters' status for the incoming pod; None if it fits."""
         try:
             return self._judge.alone(self._row)
         except ScheduleError as error:
             return error_status(error)
 
     def undo(self) -> None:
-        """Leave the snapshot as it was; the state is not needed any more."""
+        """Restore the snapshot. The cloned state is dropped, so it need not be restored."""
         for pod in tuple(self._off.values()):
             self._put_back(pod)
 
@@ -92,7 +92,7 @@ class ManyTrials:
         return self._judge.of_usage()
 
     def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
-        """The node of each row, the pods on it, and those it is promised to."""
+        """The node of each row, the pods on it, and the pods nominated to it."""
         nodes, pods, promised = self._snapshot.nodes, self._snapshot.pods, self._outside.promised
         return [(nodes[row], pods[row], tuple(promised.get(row, ()))) for row in rows]
 
@@ -101,24 +101,24 @@ class ManyTrials:
         return self._snapshot.name(row)
 
     def pods(self, row: int) -> Mapping[str, Pod]:
-        """The pods of a node by uid, as they are outside of this world."""
+        """The pods of a node by uid, without the changes of the dry run."""
         return self._snapshot.pods[row]
 
     def usage_of(self, rows: Iterable[int], pods: Iterable[Pod]) -> IntArray:
-        """What each pod takes up on its node."""
+        """The usage that each pod adds to its node."""
         pod_usages = self._snapshot.pod_usages
         return self._snapshot.usage_of([pod_usages(row)[pod.uid] for row, pod in zip(rows, pods, strict=True)])
 
     def add(self, rows: Rows, usage: IntArray) -> None:
-        """Put something on each of the rows."""
+        """Add usage to each of the rows."""
         self._judge.add_usage(rows, usage)
 
     def remove(self, rows: Rows, usage: IntArray) -> None:
-        """Take it off."""
+        """Subtract usage from each of the rows."""
         self._judge.add_usage(rows, -usage)
 
     def statuses(self, rows: Rows) -> Mapping[int, Status]:
-        """How the incoming pod fares on these rows, those left out on which it fits."""
+        """The rejections of the incoming pod by row. Rows on which it fits are absent."""
         _, rejected = self._judge.judge(rows)
         return {row: status for _, rejection in rejected for row, status in rejection.by_row()}
 
@@ -133,7 +133,7 @@ class ManyTrials:
 class AfterFiltering:
     """Implements `podium.framework.contract.interface.FilteredNodes`.
 
-    Cost: the fork is made with the first trial.
+    Cost: the snapshot is forked on the first dry run.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class AfterFiltering:
 
     @contextmanager
     def trial(self, row: int) -> Iterator[NodeTrial]:
-        """Try things out on one node."""
+        """Begin a dry run on one node; leaving the context undoes it."""
         state, fork = self._state.clone(), self._fork
         trial = NodeTrial(self._framework, self._judge.elsewhere(state, fork), state, self._pod, fork, row)
         try:
@@ -171,7 +171,7 @@ class AfterFiltering:
             trial.undo()
 
     def trials(self) -> ManyTrials | None:
-        """Try things out on many nodes at once."""
+        """Begin a dry run on many nodes at once; None if a filter depends on single pods."""
         return ManyTrials(self._judge, self._snapshot) if self._judge.goes_by_usage else None
 
     @cached_property

@@ -1,11 +1,11 @@
-"""The victims on one node, tried out pod by pod; and on many nodes at once, where counting usage is enough.
+"""Selecting victims on one node pod by pod, or on many nodes at once if all filters depend on usage only.
 
-Owns which pods have to leave a node, and which of them can stay after all. Never chooses among nodes.
+Owns which pods must leave a node, and which of them are reprieved. Never chooses among nodes.
 
 Source: kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode),
 v1.36.2.
-Differs: on many nodes the same steps are made in step: all victims go, then the most important of each node comes back,
-then the next of each node. The answers are the same, a test of random clusters holds them to that.
+Differs: many nodes are handled in parallel: all potential victims are removed, then the most important one of each node
+is added back, then the next one of each node. The answers are the same, which a test with random clusters checks.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from podium.objects.core import Pod
 _NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
 
 Found: TypeAlias = Candidate | Status
-"""A candidate; or UnschedulableAndUnresolvable without pods of lower priority, how the pod fares even without them, or
-an Error."""
+"""A candidate; or a status: UnschedulableAndUnresolvable if there are no pods of lower priority, the filters'
+rejection if the pod does not fit even without them, or an Error."""
 
 
 def select_victims(trial: Trial, pod: Pod, budgets: Budgets, importance: Importance) -> Found:
-    """The pods that have to leave the node: without all of lower priority the pod fits, and each that can stay stays.
+    """The victims on one node: remove all pods of lower priority, then reprieve each one that can stay.
 
-    Pods whose going violates a budget are let stay first, and of each kind the most important ones.
+    Pods whose eviction violates a budget are reprieved first; within both groups the most important pods come first.
     """
     node = trial.node
     lower = importance.below(pod, node.pods)
@@ -59,7 +59,7 @@ def select_victims(trial: Trial, pod: Pod, budgets: Budgets, importance: Importa
 
 
 def _reprieve(trial: Trial, victim: Pod) -> bool:
-    """Let a pod stay if the incoming one fits beside it; whether it stays."""
+    """Add a pod back if the incoming one fits beside it; return whether it stays."""
     trial.add(victim)
     if trial.status() is None:
         return True
@@ -75,7 +75,7 @@ def _none_needed(node_name: str) -> Status:
 class _Node:
     """A node being tried, and its potential victims in the order in which they may come back.
 
-    `violating_count`: so many of them are in front because their going violates a budget.
+    The first `violating_count` of them are those whose eviction violates a budget.
     """
 
     name: str
@@ -83,7 +83,7 @@ class _Node:
     violating_count: int
 
     def found(self, stays: Sequence[bool], importance: Importance) -> Found:
-        """What has come of it."""
+        """The result, given which of the victims can stay."""
         victims = [pod for pod, stay in zip(self.pods, stays, strict=True) if not stay]
         if not victims:
             return _none_needed(self.name)
@@ -98,7 +98,8 @@ def select_victims_of_many(
 ) -> list[Found]:
     """What `select_victims` finds on each of the rows.
 
-    Cost: one pass of the filters that go by usage for each turn, of which there are as many as one node has pods.
+    Cost: one pass of the usage filters for each turn. There are as many turns as the fullest node has potential
+    victims.
     """
     nodes = [_node(trials, row, pod, budgets, importance) for row in rows]
     tried = np.flatnonzero([len(each.pods) for each in nodes])
@@ -126,7 +127,7 @@ def _node(trials: Trials, row: int, pod: Pod, budgets: Budgets, importance: Impo
 
 
 def _take_turns(trials: Trials, rows: Rows, nodes: Sequence[_Node]) -> tuple[Mapping[int, Status], list[bool]]:
-    """How the pod fares on rows where it does not even fit without them, and which of the nodes' pods can stay."""
+    """The rejections of rows where the pod does not fit even without them, and which of the nodes' pods can stay."""
     counts = np.array([len(each.pods) for each in nodes], np.intp)
     starts = np.cumsum(counts) - counts
     row_of_each = np.repeat(rows, counts)
@@ -142,7 +143,7 @@ def _take_turns(trials: Trials, rows: Rows, nodes: Sequence[_Node]) -> tuple[Map
 
 
 def _can_stay(trials: Trials, rows: Rows, usage: IntArray) -> BoolArray:
-    """Let one pod come back to each of the rows, and go again where the incoming one does not fit beside it."""
+    """Add one pod back to each of the rows, and remove it again where the incoming pod does not fit beside it."""
     trials.add(rows, usage)
     fits = trials.fits(rows)
     trials.remove(rows[~fits], usage[:, ~fits])

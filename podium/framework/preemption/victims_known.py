@@ -1,9 +1,9 @@
-"""Pods that preempt one after the other: what one of a kind has found on a node, the next finds there too.
+"""Cached victims: pods of the same spec that preempt one after the other reuse each other's dry runs.
 
-Owns what is kept of dry runs, and until when. An answer goes by the spec of the pod, the node, the pods on it, those
-that the node is promised to, and the disruption budgets; it is given again while all of these are as they were.
+Owns which dry run results are cached, and for how long. A result depends on the pod's spec, the node, the pods on it,
+the pods nominated to it, and the disruption budgets; it is reused while all of these are unchanged.
 
-Cost: a comparison of the identities of what a node's answer goes by.
+Cost: comparing the identities of the objects that a node's result depends on.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from podium.objects.workloads import PodDisruptionBudget
 
 _SPECS_MAX: Final = 8
 _PODS_AT_ONCE: Final = 2_000
-"""How many pods the nodes have that are tried without a pause, about 10 ms of work."""
+"""How many pods on the tried nodes make one stretch of work without a pause, about 10 ms."""
 
 _Known: TypeAlias = tuple[object, object, tuple[object, ...], Found]
-"""An answer, behind what it goes by."""
+"""A cached result, preceded by the objects that it depends on."""
 
 
 class VictimsKnown:
-    """The answers for pods of the latest few specs."""
+    """The cached results for the few most recent pod specs."""
 
     def __init__(self) -> None:
         self._budgets: list[PodDisruptionBudget] = []
@@ -48,7 +48,7 @@ class VictimsKnown:
         known = self._known(pod.spec, budgets) if goes_by_its_spec(pod) else {}
         bases = trials.bases(rows)
         answers: list[Found | None] = []
-        # No function is called for a row that is as it was: there are hundreds of them in each attempt.
+        # No function is called for an unchanged row: there are hundreds of them in each attempt.
         for row, (node, pods, promised) in zip(rows, bases, strict=True):
             was = known.get(row)
             if (
@@ -78,14 +78,14 @@ class VictimsKnown:
             self._budgets = budgets.all
             self._of.clear()
         _, known = self._of.pop(id(spec), (spec, {}))
-        self._of[id(spec)] = spec, known  # the latest met is last
+        self._of[id(spec)] = spec, known  # the most recently used is last
         if len(self._of) > _SPECS_MAX:
             del self._of[next(iter(self._of))]
         return known
 
 
 def _in_parts(trials: Trials, rows: Sequence[int], positions: Iterable[int]) -> Iterator[list[int]]:
-    """The positions, together as long as not too many pods are on their rows."""
+    """The positions in parts, each with about `_PODS_AT_ONCE` pods on its rows."""
     part: list[int] = []
     count = 0
     for position in positions:
@@ -99,12 +99,12 @@ def _in_parts(trials: Trials, rows: Sequence[int], positions: Iterable[int]) -> 
 
 
 def _are_same(before: Sequence[object], now: Sequence[object]) -> bool:
-    """Whether these are the same objects: equal ones may differ in what comes first."""
+    """Whether these are identical objects. Equality is not enough: equal mappings may differ in their order."""
     return len(before) == len(now) and all(map(is_, before, now))
 
 
 def _lasts(found: Found, pods: Iterable[Pod], importance: Importance) -> bool:
-    """Whether the answer stays the same as time goes by: no error, and nobody has started in the future."""
+    """Whether the result does not depend on the time: it is no error, and no pod's start time is in the future."""
     if isinstance(found, Candidate):
         return not any(map(importance.starts_later, pods))
     return found.code is not Code.ERROR

@@ -1,1 +1,1 @@
-"""One profile as it runs: its plugins built, in order, and called."""
+"""A running profile: its plugins are constructed, ordered and called here."""

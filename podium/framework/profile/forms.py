@@ -1,6 +1,6 @@
-"""The two forms of filtering and scoring behind one face.
+"""A common interface to the two forms of filtering and scoring.
 
-A table plugin answers for many rows at once, a node plugin is run over them one by one.
+A plugin in table form is called for many rows at once, a plugin in node form for one row after the other.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ Explain: TypeAlias = Callable[[int], Status]
 
 
 class Filter(Protocol):
-    """Judges rows."""
+    """A filter plugin that can be called for many rows or for one node."""
 
     name: str
 
     @property
     def plugin(self) -> Plugin:
-        """Whose form it is."""
+        """The plugin behind this interface."""
 
     def judge(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
-        """A verdict for each row, 0 where it passes, and what the others mean; None where all pass."""
+        """A verdict for each row, 0 if it passes, and the function that translates the others; None if all pass."""
 
     def judge_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """The status of one node, None where it passes."""
+        """The status of one node; None if it passes."""
 
 
 class Scorer(Protocol):
-    """Scores rows."""
+    """A score plugin that can be called for many rows or for one node."""
 
     name: str
 
     @property
     def plugin(self) -> Scoring:
-        """Whose form it is."""
+        """The plugin behind this interface."""
 
     def score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """A raw score for each row."""
@@ -61,7 +61,7 @@ class Scorer(Protocol):
         """The raw score of one node."""
 
     def normalize(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
-        """The scores between 0 and MAX_NODE_SCORE."""
+        """The normalised scores, between 0 and MAX_NODE_SCORE."""
 
 
 class TableFilter:
@@ -81,7 +81,7 @@ class TableFilter:
         return verdicts, lambda verdict: _explained(explain(state, pod, verdict), verdict, self.name)
 
     def judge_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """The status of one node, by the node form where there is one."""
+        """The status of one node, by the node form if the plugin has one."""
         if self._in_node_form is not None:
             answer = self._in_node_form(state, pod, node)
             return None if answer is None else _named(demand_status(answer), self.name)
@@ -100,7 +100,7 @@ class NodeFilter:
         self.plugin = plugin
 
     def judge(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
-        """A verdict for each row: the number of its status among those given."""
+        """A verdict for each row: the number of its status among all distinct ones."""
         statuses: list[Status] = []
         number_of: dict[tuple[int, tuple[str, ...]], int] = {}
         verdicts = np.zeros(len(rows), np.int64)
@@ -142,7 +142,7 @@ class TableScorer:
         self._in_node_form = plugin.score if isinstance(plugin, ScorePlugin) else None
 
     def score_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
-        """The raw score of one node, by the node form where there is one."""
+        """The raw score of one node, by the node form if the plugin has one."""
         if self._in_node_form is not None:
             return self._in_node_form(state, pod, node)
         return int(one_integer_each(self.score(state, pod, node.snapshot, np.array([node.row], np.intp)), 1)[0])
@@ -167,14 +167,14 @@ class NodeScorer:
 
 
 def filter_form(plugin: object) -> Filter | None:
-    """The plugin as a filter, in table form where it has both; None where it does not filter."""
+    """The plugin as a filter, in table form if it has both forms; None if it does not filter."""
     if isinstance(plugin, TableFilterPlugin):
         return TableFilter(plugin)
     return NodeFilter(plugin) if isinstance(plugin, FilterPlugin) else None
 
 
 def score_form(plugin: object) -> Scorer | None:
-    """The plugin as a scorer, in table form where it has both; None where it does not score."""
+    """The plugin as a scorer, in table form if it has both forms; None if it does not score."""
     if isinstance(plugin, TableScorePlugin):
         return TableScorer(plugin)
     return NodeScorer(plugin) if isinstance(plugin, ScorePlugin) else None
@@ -187,10 +187,10 @@ def active(filters: Sequence[Filter], state: CycleState) -> Sequence[Filter]:
 
 
 def one_verdict_each(answer: object, count: int) -> IntArray:
-    """The verdicts, if they are what `filter_rows` may answer.
+    """Check that the verdicts are one integer for each row, as `filter_rows` must return.
 
     Raises:
-        PluginError: they are something else.
+        PluginError: the value is anything else.
     """
     if isinstance(answer, np.ndarray) and answer.shape == (count,) and answer.dtype.kind in "iu":
         return answer
@@ -198,10 +198,10 @@ def one_verdict_each(answer: object, count: int) -> IntArray:
 
 
 def one_integer_each(answer: object, count: int) -> IntArray:
-    """The scores, if they are what a plugin may answer: a fraction must not be cut off in silence.
+    """Check that the scores are one integer for each row: a fraction must not be truncated silently.
 
     Raises:
-        PluginError: they are something else.
+        PluginError: the value is anything else.
     """
     scores = np.asarray(answer)
     if scores.shape != (count,) or scores.dtype.kind != "i":
@@ -210,10 +210,10 @@ def one_integer_each(answer: object, count: int) -> IntArray:
 
 
 def one_integer(answer: object) -> int:
-    """The score of one node, if it is an integer, Python's or NumPy's.
+    """Check that the score of one node is an integer, Python's or NumPy's.
 
     Raises:
-        PluginError: it is something else.
+        PluginError: the value is anything else.
     """
     if isinstance(answer, int | np.integer) and not isinstance(answer, bool) and -_SCORE_MAX <= answer <= _SCORE_MAX:
         return int(answer)

@@ -1,4 +1,4 @@
-"""The args of a user's plugin: the configuration's value, held against the type that the plugin declares."""
+"""The args of a user's plugin: the configuration's value, validated against the type that the plugin declares."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _WITH_FIELDS: Final = (msgspec.inspect.StructType, msgspec.inspect.DataclassType
 
 
 def args_of(plugin: type[Plugin], profile: Profile) -> Any:
-    """What the plugin is constructed with: a typed value for in-tree plugins and for those that declare `Args`.
+    """The args to construct the plugin with: a typed value for in-tree plugins and for plugins that declare `Args`.
 
     Raises:
-        PluginError: the args do not fit the declared type; names the field.
+        PluginError: the args do not fit the declared type. The message names the field.
     """
     given = profile.args_of(plugin.name)
     if plugin.Args is None:
@@ -29,12 +29,12 @@ def args_of(plugin: type[Plugin], profile: Profile) -> Any:
 
 
 def typed_args(plugin: type[Plugin], value: Any) -> Any:
-    """What the configuration says, as the type that the plugin declares; as it is, if it declares none.
+    """The configuration's value, converted to the type that the plugin declares; unchanged if it declares none.
 
     Fields may be given in camel case, as in the rest of the configuration: `poolSize` for `pool_size`.
 
     Raises:
-        PluginError: it does not fit; names the field.
+        PluginError: the value does not fit. The message names the field.
     """
     if plugin.Args is None:
         return value
@@ -48,7 +48,7 @@ def typed_args(plugin: type[Plugin], value: Any) -> Any:
 
 
 def _spelt(value: Any, kind: msgspec.inspect.Type, where: str) -> Any:
-    """The value with the names of fields as the type spells them.
+    """The value with its field names spelt as in the type.
 
     Raises:
         PluginError: the type has no such field, or a field is given in both spellings.

@@ -1,4 +1,4 @@
-"""A profile made of plugins: what runs at each extension point, in which order, with which weight.
+"""The framework of one profile: which plugins run at each extension point, in which order and with which weight.
 
 Source: kubernetes pkg/scheduler/framework/runtime/framework.go, v1.36.2.
 """
@@ -59,7 +59,7 @@ P = ParamSpec("P")
 PERMIT_TIMEOUT_S_MAX = 15 * 60.0
 _PERMIT_MAY = (Code.WAIT, *MAY_REJECT)
 SLOW_PLUGIN_S = 0.1
-"""A call of a plugin that takes longer is worth a warning: all pods wait for it."""
+"""A longer plugin call is logged as a warning, because all pods wait for it."""
 
 _CLASSES: Mapping[ExtensionPoint, tuple[type, ...]] = {
     ExtensionPoint.PRE_ENQUEUE: (PreEnqueuePlugin,),
@@ -83,7 +83,7 @@ def points_of(plugin: type[Plugin]) -> frozenset[ExtensionPoint]:
 
 
 def expanded(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -> ExpandedPlugins:
-    """What the profile runs, given the plugins there are.
+    """The plugins that the profile runs at each extension point, given the available classes.
 
     Raises:
         ConfigError: the profile cannot be built.
@@ -93,7 +93,7 @@ def expanded(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]])
 
 
 def constructed(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -> Sequence[str]:
-    """The names of the plugins that a profile constructs: those that it enables anywhere, and that there are.
+    """The names of the plugins that a profile constructs: those that it enables anywhere and that are available.
 
     Raises:
         ConfigError: the profile cannot be built.
@@ -104,22 +104,22 @@ def constructed(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin
 
 @dataclass(frozen=True, slots=True)
 class PermitResult:
-    """What the Permit plugins say: a rejection, or whom to wait for and how long (seconds by plugin), or go on."""
+    """The result of the Permit plugins: a rejection, or the waits in seconds by plugin, or neither to go on."""
 
     status: Status | None
     waits: Mapping[str, float]
 
 
 class Framework:
-    """The plugins of one profile, built and in order. `name` is the scheduler name it serves."""
+    """The constructed plugins of one profile, in order. `name` is the scheduler name that it serves."""
 
     def __init__(
         self, profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]], handle: Handle, observer: Observer
     ) -> None:
         """Construct every enabled plugin.
 
-        In-tree plugins that are in the default set but not in `classes` are left out; the configuration's own checks
-        say so by name.
+        In-tree plugins of the default set that are not in `classes` are left out; the validation of the configuration
+        reports them by name.
 
         Raises:
             ConfigError: the profile cannot be built from these plugins.
@@ -158,16 +158,16 @@ class Framework:
 
     @property
     def plugins(self) -> Mapping[str, Plugin]:
-        """Every plugin that was built, by name."""
+        """Every constructed plugin, by name."""
         return self._plugins
 
-    # ------------------------------------------------------------ trying pods out
+    # ------------------------------------------------------------ dry runs
 
     def run_add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> None:
-        """Tell the PreFilter plugins that `added` is on the node, for as far as `state` is concerned.
+        """Call AddPod of the PreFilter plugins: in `state`, `added` is on the node.
 
         Raises:
-            PluginError: one of them failed.
+            PluginError: a plugin failed.
         """
         for plugin, extensions in self._extensions(state, pod):
             status = self._answer(plugin, "AddPod", pod, _add_pod, extensions, state, pod, added, node)
@@ -175,7 +175,10 @@ class Framework:
                 raise PluginError(f'running AddPod on PreFilter plugin "{plugin}": {status.message}')
 
     def run_remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> None:
-        """Tell the PreFilter plugins that `removed` is off the node; otherwise as `run_add_pod`."""
+        """Call RemovePod of the PreFilter plugins: in `state`, `removed` is not on the node.
+
+        Raises as `run_add_pod`.
+        """
         for plugin, extensions in self._extensions(state, pod):
             status = self._answer(plugin, "RemovePod", pod, _remove_pod, extensions, state, pod, removed, node)
             if status is not None:
@@ -197,7 +200,7 @@ class Framework:
     # ------------------------------------------------------------ after a node is chosen
 
     def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """Reserve in order; the first failure stops, and the caller undoes all with `run_unreserve`."""
+        """Run the Reserve plugins in order up to the first failure. The caller then undoes all with `run_unreserve`."""
         started_s = self.clock.monotonic()
         status: Status | None = None
         for plugin in self.reserve:
@@ -209,7 +212,7 @@ class Framework:
         return status
 
     def run_unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
-        """Unreserve all plugins, in reverse. A failing one is counted and does not stop the others."""
+        """Run Unreserve of all plugins in reverse order. A failure is counted and does not stop the others."""
         started_s = self.clock.monotonic()
         status: Status | None = None
         for plugin in reversed(self.reserve):
@@ -218,7 +221,7 @@ class Framework:
         self.observe("Unreserve", status, started_s)
 
     def run_permit(self, state: CycleState, pod: Pod, node_name: str) -> PermitResult:
-        """Permit in order: a rejection or error stops; waits are collected."""
+        """Run the Permit plugins in order up to the first rejection or error. Waits are collected."""
         started_s = self.clock.monotonic()
         waits: dict[str, float] = {}
         failure: Status | None = None
@@ -240,23 +243,23 @@ class Framework:
         self.observer.observe_extension_point(point, label, self.name, self.clock.monotonic() - started_s)
 
     def lap(self, plugin: str, point: str, pod: Pod, started_s: float) -> float:
-        """The time now, when a plugin is done that began at `started_s`; a slow one is told of."""
+        """The time after a plugin call that began at `started_s`. A slow call is reported to the observer."""
         now_s = self.clock.monotonic()
         if now_s - started_s > SLOW_PLUGIN_S:
             self.observer.plugin_was_slow(plugin, point, pod, now_s - started_s)
         return now_s
 
     def failed(self, plugin: str, point: str, pod: Pod, doing: str, error: BaseException) -> ScheduleError:
-        """Tell of a plugin that has raised something, or answered what is no answer; the end of the attempt.
+        """Report a plugin that raised an exception or returned an invalid value; return the error for the attempt.
 
-        Whatever a plugin raises is its own mistake, SystemExit and KeyboardInterrupt too: only a signal ends podium,
-        and no signal comes as an exception.
+        Any exception counts as the plugin's failure, including SystemExit and KeyboardInterrupt: podium is ended by
+        signals only, and it handles these without exceptions.
         """
         self.observer.plugin_failed(plugin, point, pod, error)
         return ScheduleError(f"{doing}: {words_of(error)}")
 
     def scope_of(self, method: Callable[[PodSpec], Scope], plugin: str, pod: Pod) -> Scope:
-        """What a plugin's `filter_scope` or `score_scope` answers; anywhere, if that is no answer."""
+        """What a plugin's `filter_scope` or `score_scope` returns; CLUSTER if the call fails or returns no Scope."""
         try:
             scope = method(pod.spec)
             if not isinstance(scope, Scope):
@@ -269,7 +272,7 @@ class Framework:
     def _answer(
         self, plugin: str, point: str, about: Pod, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T | Status:
-        """What the plugin answers; whatever it raises is an Error status."""
+        """What the plugin returns; any exception becomes an Error status."""
         started_s = self.clock.monotonic()
         try:
             return call(*args, **kwargs)
@@ -315,14 +318,14 @@ def _permit(plugin: PermitPlugin, state: CycleState, pod: Pod, node_name: str) -
 def _demand_seconds(answer: object) -> float:
     if isinstance(answer, int | float) and not isinstance(answer, bool) and 0 <= answer < math.inf:
         return answer
-    raise PluginError(f"answered {told(answer)} as the seconds to wait, which are a number, not below 0")
+    raise PluginError(f"answered {told(answer)} as the seconds to wait, which must be a number of at least 0")
 
 
 def construct(plugin: type[Plugin], profile: ProfileConfiguration, handle: Handle) -> Plugin:
-    """The plugin as the profile has it, with its args.
+    """Construct the plugin with the profile's args.
 
     Raises:
-        PluginError: it refuses its args, or fails; names the profile and the plugin.
+        PluginError: the constructor failed. The message names the profile and the plugin.
     """
     try:
         built = plugin(args_of(plugin, profile), handle)

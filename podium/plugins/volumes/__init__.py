@@ -1,5 +1,5 @@
-"""What the volume plugins share: claims of pods, volumes for claims, in-tree volumes seen as CSI ones.
+"""Shared code of the volume plugins: claims of pods, volumes for claims, translation of in-tree volumes to CSI.
 
-Owns no policy: verdicts and their words are with the plugins. Never talks to the API server but through the client it
-is given.
+Owns no policy: verdicts and their messages are in the plugins. Never talks to the API server except through the client
+that it is given.
 """

@@ -1,6 +1,6 @@
-"""Claims and volumes as they will be, once what was decided about them has been written and heard of.
+"""Assumed claims and volumes: their state as it will be once the decided change is written and seen in the watch.
 
-Owns assumptions only: each stands until the API server's word about the object is newer. Never writes.
+Owns assumptions only. Each one holds until the watch delivers a newer state of the object. Never writes.
 
 Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/passive_assume_cache.go, v1.36.2.
 """
@@ -14,23 +14,23 @@ from podium.objects.resource_types import ObjectT
 
 
 class Assumed(Generic[ObjectT]):
-    """A lister with assumptions laid over it."""
+    """A lister whose objects are overlaid with assumptions."""
 
     def __init__(self, lister: Lister[ObjectT]) -> None:
         self._lister = lister
         self._assumed: dict[str, ObjectT] = {}
 
     def get(self, key: str) -> ObjectT | None:
-        """The object as it is assumed to be."""
+        """The object as assumed; None if it does not exist."""
         known = self._lister.get(key)
         return self.seen(known) if known is not None else None
 
     def heard(self, key: str) -> ObjectT | None:
-        """The object as the API server last had it."""
+        """The object as the watch last delivered it."""
         return self._lister.get(key)
 
     def seen(self, known: ObjectT) -> ObjectT:
-        """What is assumed of the object that the lister knows in this state."""
+        """The assumed state of an object that the lister has in this state."""
         if not self._assumed:
             return known
         assumed = self._assumed.get(known.key)
@@ -42,14 +42,14 @@ class Assumed(Generic[ObjectT]):
         return assumed
 
     def assume(self, item: ObjectT) -> None:
-        """Take the object to be so, made from the state that the lister knows."""
+        """Assume this state, which must be made from the state that the lister has."""
         known = self._lister.get(item.key)
         assert known is not None, f"{item.key} is gone"
         assert known.metadata.resource_version == item.metadata.resource_version, f"{item.key} is out of sync"
         self._assumed[item.key] = item
 
     def restore(self, item: ObjectT) -> None:
-        """Take the assumption back. Harmless where it is not there any more, or has been written."""
+        """Drop the assumption. Harmless if it has been dropped already or has been written."""
         assumed = self._assumed.get(item.key)
         if assumed is not None and assumed.metadata.resource_version == item.metadata.resource_version:
             del self._assumed[item.key]

@@ -1,10 +1,10 @@
-"""Which CSI volumes a pod has attached to its node, or will have.
+"""The CSI volumes that a pod has, or will have, attached to its node.
 
-Owns what counts as one volume: a driver and its handle, or a claim that has no volume yet. Never knows limits.
+Owns what counts as one volume: a driver and its handle, or an unbound claim. Never knows limits.
 
 Source: kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go (filterAttachableVolumes,
 getCSIDriverInfo), v1.36.2.
-Differs: a claim without a volume is told apart by a name of its own, where upstream makes one with a random prefix.
+Differs: an unbound claim is identified by its key, where upstream makes a name with a random prefix.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from podium.plugins.volumes.grouped import grouped
 
 
 class AttachedVolume(NamedTuple):
-    """A volume that counts; `is_made` tells a driver's handle from the key of a claim that has no volume yet."""
+    """A volume that counts. `is_made` tells a driver's handle from the key of an unbound claim."""
 
     driver: str
     handle: str
@@ -38,7 +38,7 @@ class AttachedVolume(NamedTuple):
 
 
 class MissingClaimError(PluginError):
-    """A claim of the pod is not there."""
+    """A claim of the pod does not exist."""
 
 
 @once_per_spec
@@ -60,19 +60,19 @@ class VolumeFinder:
         self._attachments = grouped(handle.lister(resource_types.VOLUME_ATTACHMENTS), lambda each: each.spec.node_name)
 
     def of_new_pod(self, pod: Pod, csi_node: CSINode | None) -> set[AttachedVolume]:
-        """The volumes of a pod that is to be put on a node.
+        """The volumes of an incoming pod.
 
         Raises:
-            MissingClaimError: a claim is not there.
-            PluginError: a volume makes no sense.
+            MissingClaimError: a claim does not exist.
+            PluginError: a volume is invalid.
         """
         return self._of_pod(pod, csi_node, is_new=True)
 
     def of_pods(self, pods: Iterable[Pod], csi_node: CSINode | None) -> set[AttachedVolume]:
-        """The volumes of pods that are on a node; claims that are not there do not count.
+        """The volumes of pods that are on a node. Missing claims do not count.
 
         Raises:
-            PluginError: a volume makes no sense.
+            PluginError: a volume is invalid.
         """
         found: set[AttachedVolume] = set()
         for pod in pods:
@@ -81,7 +81,7 @@ class VolumeFinder:
         return found
 
     def attachments_max(self, node_name: str) -> int:
-        """How many volumes can be attached to the node at the most."""
+        """The number of VolumeAttachments of the node: an upper limit of `attached_to`."""
         return sum(1 for _ in self._attachments(node_name))
 
     def attached_to(self, node_name: str) -> set[AttachedVolume]:
@@ -135,7 +135,7 @@ class VolumeFinder:
         return AttachedVolume(plugin.driver, handle) if handle else None
 
     def _of_class(self, claim: PersistentVolumeClaim, csi_node: CSINode | None) -> AttachedVolume | None:
-        """The volume that will be made for the claim."""
+        """The volume that will be provisioned for the claim."""
         name = class_of_claim(claim)
         storage_class = self._classes.get(name) if name else None
         if storage_class is None or (is_in_tree(storage_class.provisioner) and csi_node is None):

@@ -1,12 +1,12 @@
-"""Carrying out what was decided about a pod's claims: assume, write, wait.
+"""Binding a pod's claims: assume, write, wait.
 
-Owns the order of writes and the conditions under which waiting makes no sense any more. Others do the binding itself:
-the volume controller and provisioners.
+Owns the order of writes and the conditions that end the wait with an error. The binding itself is done by the volume
+controller and the provisioners.
 
 Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go (AssumePodVolumes, BindPodVolumes,
 checkBindings), v1.36.2.
-Differs: what has to be written is patched at the resource version it was decided on, where upstream writes the whole
-object; a volume that is kept for its claim in full already is not written again.
+Differs: changes are patched with the resource version of the decision as precondition, where upstream writes the whole
+object; a volume that is completely pre-bound to its claim is not written again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _POLL_S: Final = 1.0
 
 @dataclass(slots=True)
 class Binding:
-    """A volume, as it will be once it is kept for the claim; after the write, as the API server has it."""
+    """A volume with its claimRef set to the claim; after the write, as the API server returned it."""
 
     volume: PersistentVolume
     claim: PersistentVolumeClaim
@@ -43,7 +43,7 @@ class Binding:
 
 @dataclass(slots=True)
 class Provision:
-    """A claim, as it will be once its node is selected; after the write, as the API server has it."""
+    """A claim with its selected node set; after the write, as the API server returned it."""
 
     claim: PersistentVolumeClaim
     is_written: bool = False
@@ -57,7 +57,7 @@ class Reservation:
     provisions: tuple[Provision, ...]
 
     def clone(self) -> Reservation:
-        """The same: nothing is tried out once a node has been chosen."""
+        """The same object: there are no dry runs after a node is chosen."""
         return self
 
 
@@ -65,7 +65,7 @@ class VolumeBinder:
     """Assumes, writes and waits for the volumes of pods.
 
     Args:
-        bind_timeout_s: how long PreBind waits at the most.
+        bind_timeout_s: the longest time that PreBind waits.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class VolumeBinder:
     # ------------------------------------------------------------ assuming
 
     def assume(self, plan: Plan, node_name: str) -> Reservation:
-        """Take the volumes to be the claims', and the node to be selected for the others."""
+        """Assume the planned volumes bound to their claims, and the node selected for claims to be provisioned."""
         bindings = tuple(_bound(volume, claim) for volume, claim in plan.bindings)
         for binding in bindings:
             if not binding.is_written:
@@ -101,7 +101,7 @@ class VolumeBinder:
         return Reservation(bindings, provisions)
 
     def revert(self, reservation: Reservation) -> None:
-        """Take back what has not been written; what has been stands until the API server's word comes in."""
+        """Drop the assumptions that have not been written. Written ones hold until the watch delivers newer states."""
         for binding in reservation.bindings:
             self._volumes.restore(binding.volume)
         for provision in reservation.provisions:
@@ -116,7 +116,7 @@ class VolumeBinder:
             ApiError: a write failed.
             PluginError: binding failed, has been undone, or takes too long.
         """
-        # Loaded here: those who only decide wait for nothing, and need no event loop.
+        # Imported here, because callers that only decide need no event loop.
         import anyio
 
         await self._write(reservation)
@@ -133,7 +133,10 @@ class VolumeBinder:
         raise PluginError("binding volumes: context deadline exceeded")
 
     async def _write(self, reservation: Reservation) -> None:
-        """Volumes first, then claims; those that come after a failure are not written, and not assumed any more."""
+        """Write volumes first, then claims.
+
+        After a failure the remaining ones are not written, and their assumptions drop.
+        """
         client = self._handle.client
         try:
             for binding in reservation.bindings:
@@ -154,7 +157,7 @@ class VolumeBinder:
         """Whether every claim has its volume.
 
         Raises:
-            PluginError: waiting for that makes no sense any more.
+            PluginError: the claims can no longer be bound as decided.
         """
         node = self._nodes.get(node_name)
         if node is None:
@@ -192,7 +195,7 @@ class VolumeBinder:
             raise PluginError(f'provisioning failed for PVC "{name}"')
         if claim.spec.volume_name:
             volume = self._volumes.heard(claim.spec.volume_name)
-            if volume is None:  # not heard of yet; or gone, and then the claim will lose it
+            if volume is None:  # not seen yet; or deleted, and then the claim will lose it
                 return False
             self._demand_reach(volume, node)
         return is_fully_bound(claim)
@@ -210,7 +213,7 @@ class VolumeBinder:
 
 
 def _bound(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Binding:
-    """The volume kept for the claim. `is_written` where it is so already, and nothing has to be written."""
+    """The volume pre-bound to the claim. `is_written` is set if it is so already and no write is needed."""
     spec, metadata = volume.spec, volume.metadata
     reference = spec.claim_ref
     if not is_kept_for(volume, claim):
@@ -230,7 +233,7 @@ def _bound(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Binding:
 
 
 def _change_of_volume(volume: PersistentVolume) -> dict[str, Any]:
-    """What has to be written about a volume that is to be kept for a claim."""
+    """The patch that pre-binds a volume to a claim."""
     reference = volume.spec.claim_ref
     assert reference is not None
     annotations = volume.metadata.annotations

@@ -1,4 +1,4 @@
-"""The claims that a pod's volumes stand for.
+"""The claims that a pod's volumes use.
 
 Source: component-helpers storage/volume and storage/ephemeral, v0.36.2.
 """
@@ -25,7 +25,8 @@ WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 class ClaimUse:
     """One volume of a pod that is a claim.
 
-    `name` is the claim's; `is_ephemeral` tells that the claim was made for this pod's volume, and must belong to it.
+    `name` is the claim's. `is_ephemeral` says that the claim was made for this pod's volume, and must belong to the
+    pod.
     """
 
     name: str
@@ -64,7 +65,7 @@ def ephemeral_claim_name(pod: Pod, volume_name: str) -> str:
 
 
 def ownership_problem(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
-    """What is wrong where the claim of an ephemeral volume was not made for this pod."""
+    """The problem if the claim of an ephemeral volume was not made for this pod; None if it was."""
     controller = next((owner for owner in claim.metadata.owner_references if owner.controller), None)
     if claim.metadata.namespace == pod.metadata.namespace and controller is not None and controller.uid == pod.uid:
         return None
@@ -85,13 +86,13 @@ def names_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
 
 
 def class_of_claim(claim: PersistentVolumeClaim) -> str:
-    """The storage class that the claim asks for; an annotation from old times goes first."""
+    """The storage class that the claim asks for; the legacy annotation has precedence."""
     annotated = claim.metadata.annotations.get(_BETA_STORAGE_CLASS)
     return annotated if annotated is not None else claim.spec.storage_class_name or ""
 
 
 def class_of_volume(volume: PersistentVolume) -> str:
-    """The storage class of the volume; an annotation from old times goes first."""
+    """The storage class of the volume; the legacy annotation has precedence."""
     annotated = volume.metadata.annotations.get(_BETA_STORAGE_CLASS)
     return annotated if annotated is not None else volume.spec.storage_class_name
 
@@ -102,5 +103,5 @@ def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
 
 
 def claim_not_found(name: str) -> str:
-    """Upstream's words for a claim that is not there."""
+    """Upstream's message for a missing claim."""
     return f'persistentvolumeclaim "{name}" not found'

@@ -1,7 +1,7 @@
-"""In-tree volumes seen as the CSI volumes that serve them today.
+"""Translation of in-tree volumes to the CSI volumes that replace them.
 
 Owns the names of drivers, how a disk's name becomes a volume handle, and how its zone becomes CSI topology. Knows only
-the sources that scheduling looks at.
+the volume sources that matter for scheduling.
 
 Source: k8s.io/csi-translation-lib v0.36.2; which of them count as migrated: kubernetes pkg/scheduler/framework/plugins
 volumebinding/binder.go and nodevolumelimits/utils.go, v1.36.2.
@@ -38,7 +38,7 @@ BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
 MULTI_ZONE_DELIMITER: Final = "__"
 
 MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
-"""Annotation of a CSINode: the in-tree plugins, separated by commas, that CSI drivers stand in for on the node."""
+"""Annotation of a CSINode: the comma-separated in-tree plugins that are migrated to CSI drivers on the node."""
 
 _MANAGED_AZURE_DISK: Final = "managed"
 _AWS_VOLUME: Final = re.compile(r"vol-[^/]*")
@@ -52,11 +52,11 @@ class TranslationError(Worded, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class InTreePlugin:
-    """An in-tree volume plugin and the CSI driver in its place.
+    """An in-tree volume plugin and the CSI driver that replaces it.
 
     Args:
         source: the attribute of a volume and of a persistent volume that holds its source.
-        topology_key: the label by which the driver knows zones; "" where zones are left as they are.
+        topology_key: the driver's label for zones; "" if zone labels are not translated.
         handle: source and labels of the volume → the driver's volume handle; may raise `TranslationError`.
     """
 
@@ -141,11 +141,11 @@ _MIGRATED: Final = (
 )
 _BY_NAME: Final = {plugin.name: plugin for plugin in _MIGRATED}
 _NOT_COUNTED: Final = frozenset({"kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"})
-"""In-tree plugins that have a driver too, but that the scheduler doesn't look at as migrated."""
+"""In-tree plugins that have a CSI driver, but that kube-scheduler does not treat as migrated."""
 
 
 def plugin_of(volume: Volume | PersistentVolume) -> InTreePlugin | None:
-    """The in-tree plugin whose source the volume has, where a driver stands in for it."""
+    """The in-tree plugin of the volume's source, if a CSI driver replaces it; otherwise None."""
     sources = volume.spec if isinstance(volume, PersistentVolume) else volume
     for plugin in _MIGRATED:
         if getattr(sources, plugin.source) is not None:
@@ -154,10 +154,10 @@ def plugin_of(volume: Volume | PersistentVolume) -> InTreePlugin | None:
 
 
 def handle_of(plugin: InTreePlugin, volume: Volume | PersistentVolume) -> str:
-    """The driver's handle of the volume, which has the plugin's source.
+    """The driver's handle of a volume that has the plugin's source.
 
     Raises:
-        TranslationError: it has none.
+        TranslationError: the volume has no handle.
     """
     if isinstance(volume, PersistentVolume):
         return plugin.handle(getattr(volume.spec, plugin.source), volume.metadata.labels)
@@ -165,12 +165,12 @@ def handle_of(plugin: InTreePlugin, volume: Volume | PersistentVolume) -> str:
 
 
 def is_migratable_inline(volume: Volume) -> bool:
-    """Whether the volume of a pod has an in-tree source that a driver could stand in for."""
+    """Whether the volume of a pod has an in-tree source that can be migrated to a CSI driver."""
     return inline_driver(volume) is not None
 
 
 def inline_driver(volume: Volume) -> str | None:
-    """The CSI driver of a pod's volume with an in-tree source."""
+    """The CSI driver of a pod's volume with an in-tree source; None if there is none."""
     plugin = plugin_of(volume)
     if plugin is not None:
         return plugin.driver
@@ -180,7 +180,7 @@ def inline_driver(volume: Volume) -> str | None:
 
 
 def driver_of_provisioner(provisioner: str) -> str:
-    """The CSI driver that makes volumes in the provisioner's name; "" where they are not looked at as CSI volumes."""
+    """The CSI driver that provisions for the provisioner; "" if its volumes do not count as CSI volumes."""
     plugin = _BY_NAME.get(provisioner)
     if plugin is not None:
         return plugin.driver
@@ -193,7 +193,7 @@ def is_in_tree(provisioner: str) -> bool:
 
 
 def is_migrated_on(plugin: InTreePlugin, csi_node: CSINode | None) -> bool:
-    """Whether the node's CSINode says that the plugin's volumes are the driver's there."""
+    """Whether the plugin is migrated to its CSI driver on the node, according to the CSINode."""
     if csi_node is None:
         return False
     return plugin.name in csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(",")
@@ -203,7 +203,7 @@ def is_migrated_on(plugin: InTreePlugin, csi_node: CSINode | None) -> bool:
 
 
 def translated_affinity(plugin: InTreePlugin, volume: PersistentVolume) -> NodeSelector | None:
-    """The nodes that the volume can be reached from, in the driver's terms; None for all.
+    """The volume's node affinity, with the driver's topology labels; None for all nodes.
 
     Raises:
         TranslationError: the volume cannot be translated.
@@ -224,7 +224,7 @@ def translated_affinity(plugin: InTreePlugin, volume: PersistentVolume) -> NodeS
 
 
 def _topology_labels(required: NodeSelector | None, labels: dict[str, str]) -> tuple[str, str]:
-    """The labels by which zone and region are given: those of today, unless only those of old times are there."""
+    """The label keys for zone and region: the current ones, unless only the deprecated ones are used."""
     keys = {each.key for term in _terms(required) for each in term.match_expressions}
     for names in (keys, labels):
         if ZONE in names:
@@ -258,7 +258,7 @@ def _renamed(required: NodeSelector | None, old_key: str, new_key: str) -> NodeS
 
 
 def _narrowed(required: NodeSelector | None, key: str, zones: str) -> NodeSelector | None:
-    """With the zones demanded in every term; unchanged where no zone is named."""
+    """The selector with the zones required in every term; unchanged if no zone is named."""
     named = sorted({zone.strip() for zone in zones.split(MULTI_ZONE_DELIMITER)} - {""})
     if not named:
         return required

@@ -1,4 +1,4 @@
-"""Listed objects by something they say of themselves: from the lister's index where it keeps one, else by looking."""
+"""Listed objects grouped by a text made of each: from the lister's index if it has one, otherwise by a scan."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Finding a volume that is there for a claim that has none.
+"""Finding an existing volume for an unbound claim.
 
-Owns which volumes a claim may take and which of them it takes: one kept for it, else the smallest. Never assumes
-anything.
+Owns which volumes a claim may take and which of them it takes: one pre-bound to it, otherwise the smallest. Never
+assumes anything.
 
 Source: component-helpers storage/volume/pv_helpers.go (FindMatchingVolume), v0.36.2.
 """
@@ -35,20 +35,20 @@ NO_VOLUME: Final = -1
 
 @functools.lru_cache(maxsize=4096)
 def nano(raw: RawQuantity) -> int:
-    """A quantity exactly, in thousand-millionths.
+    """A quantity as an exact integer, in units of 10^-9.
 
     Raises:
-        QuantityError: `raw` is no quantity.
+        QuantityError: `raw` is not a quantity.
     """
     quantity = parse(raw)
     return quantity.unscaled * int(10 ** (quantity.exponent - NANO)) if quantity.unscaled else 0
 
 
 def requested_nano(claim: PersistentVolumeClaim) -> int:
-    """How much storage the claim asks for, as `nano`.
+    """The storage request of the claim, in the unit of `nano`.
 
     Raises:
-        PluginError: the request cannot be read.
+        PluginError: the request cannot be parsed.
     """
     try:
         return nano(claim.spec.resources.requests.get(STORAGE, 0))
@@ -57,7 +57,7 @@ def requested_nano(claim: PersistentVolumeClaim) -> int:
 
 
 def is_kept_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume is bound to the claim, or kept for it."""
+    """Whether the volume is bound or pre-bound to the claim."""
     reference = volume.spec.claim_ref
     return (
         reference is not None
@@ -68,11 +68,11 @@ def is_kept_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The volumes that a claim may take, on whatever node.
+    """The volumes that a claim may take, regardless of the node.
 
     Attributes:
-        kept: those kept for it, in the order listed: the first that is not taken is the only one.
-        free: others, the smallest first.
+        kept: those pre-bound to the claim, in list order. Only the first one that is not taken is considered.
+        free: the others, the smallest first.
     """
 
     kept: tuple[PersistentVolume, ...]
@@ -80,10 +80,10 @@ class Choice:
 
 
 def choice_for(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]) -> Choice:
-    """What of the volumes of its class the claim may take.
+    """Which volumes of its class the claim may take.
 
     Raises:
-        PluginError: the claim's selector or its request cannot be read.
+        PluginError: the claim's selector or its request cannot be parsed.
     """
     wanted = requested_nano(claim)
     selector = _selector(claim)
@@ -113,7 +113,7 @@ def _selector(claim: PersistentVolumeClaim) -> Selector:
 
 
 def _capacity_nano(volume: PersistentVolume) -> int | None:
-    """How much the volume holds; None where that cannot be read: such a volume suits nobody."""
+    """The volume's capacity; None if it cannot be parsed. Such a volume suits no claim."""
     try:
         return nano(volume.spec.capacity.get(STORAGE, 0))
     except QuantityError:
@@ -138,7 +138,7 @@ def _is_free(volume: PersistentVolume, claim: PersistentVolumeClaim, selector: S
 
 
 def choose(choice: Choice, labels: Mapping[str, str], taken: Collection[str]) -> PersistentVolume | None:
-    """The volume that the claim takes on a node with those labels, where some volumes are taken already, by name."""
+    """The volume that the claim takes on a node with those labels; `taken` names volumes of other claims."""
     for volume in choice.kept:
         if volume.metadata.name not in taken:
             return volume if _covers(volume, labels) else None
@@ -163,7 +163,7 @@ class RowChoices:
         self._number: dict[str, int] = {}
 
     def choose(self, choice: Choice) -> BoolArray:
-        """Choose for the next claim as `choose` does. Which rows have a volume for it."""
+        """Choose for the next claim, as `choose` does. Returns which rows have a volume for it."""
         taken = np.full(len(self._rows), NO_VOLUME, np.int64)
         open_rows = np.ones(len(self._rows), np.bool_)
         for volume in choice.kept:

@@ -1,7 +1,7 @@
-"""Numbers by node that are made of listed objects, as columns of the snapshot.
+"""Numbers by node that are computed from listed objects, as columns of the snapshot.
 
-Owns when a number is made anew: where its node, or an object that names the node, has changed since. Never knows what
-the numbers mean.
+Owns when a number is computed again: when its node, or an object that names the node, has changed. Never knows what the
+numbers mean.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from podium.objects.resource_types import ObjectT
 
 @runtime_checkable
 class Logging(Protocol[ObjectT]):
-    """A lister that can tell what has changed, as informers do."""
+    """A lister with a change log, as informers have."""
 
     def change_log(self) -> ChangeLog[ObjectT]:
-        """Each state of an object that came or went since it was first asked for."""
+        """The log of every object state that was added or removed since the log was first requested."""
 
 
 def change_log_of(lister: Lister[ObjectT]) -> ChangeLog[ObjectT] | None:
-    """The lister's changes; None where it does not tell, and anything may have changed since the last look."""
+    """The lister's change log; None if it has none, so that anything may have changed."""
     return lister.change_log() if isinstance(lister, Logging) else None
 
 
@@ -34,9 +34,9 @@ class NodeColumn(Generic[ObjectT]):
     """One number for each node.
 
     Args:
-        log: changes of the objects that the numbers are made of, `change_log_of` their lister.
+        log: the changes of the objects that the numbers are computed from: `change_log_of` their lister.
         node_of: the node that an object names.
-        number_of: the number of the node of that name; goes by such objects and nothing else.
+        number_of: node name → number. It must depend on these objects only.
 
     Cost: a call of `number_of` for each node at first, then for each that has changed.
     """
@@ -52,7 +52,7 @@ class NodeColumn(Generic[ObjectT]):
         self._nodes_seen = self._objects_seen = 0
 
     def over(self, snapshot: Snapshot) -> IntArray:
-        """The numbers of all rows, 0 where there is no node; to be read only, good until the next change."""
+        """The numbers of all rows, 0 for rows without a node. Must not be written to; valid until the next change."""
         rows = self._changed(snapshot)
         nodes = snapshot.nodes
         if rows is None or len(self._column) != len(nodes):
@@ -65,7 +65,7 @@ class NodeColumn(Generic[ObjectT]):
         return self._column
 
     def _changed(self, snapshot: Snapshot) -> set[int] | None:
-        """The rows to look at again, None for all. Forks share their nodes, and so the log of them."""
+        """The rows to compute again; None for all. Forks share the node log of the original."""
         log, known = self._log, self._nodes
         if log is None:
             return None

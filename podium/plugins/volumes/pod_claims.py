@@ -1,6 +1,6 @@
-"""What VolumeBinding knows of a pod's claims in one scheduling attempt, and decides about them.
+"""The state of VolumeBinding within one scheduling attempt: a pod's claims, and what to do for them on a node.
 
-Owns the verdict on nodes, for one node and for many rows. Never assumes or writes anything.
+Owns the verdicts, for one node and for many rows. Never assumes or writes anything.
 
 Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go (FindPodVolumes), v1.36.2.
 """
@@ -26,7 +26,7 @@ from podium.plugins.volumes.reach import reaches, reaching
 
 
 class Conflict(enum.IntFlag):
-    """Why a node will not do; several may hold."""
+    """Why a node does not fit; several conflicts may hold."""
 
     NODE_AFFINITY = 1
     NO_VOLUME = 2
@@ -36,9 +36,9 @@ class Conflict(enum.IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A claim that waits for its pod's node.
+    """An unbound claim whose binding waits for the pod's node.
 
-    `choice` is None for a claim whose node has been selected: a volume is to be made for it.
+    `choice` is None for a claim whose node has been selected: its volume is being provisioned.
     """
 
     claim: PersistentVolumeClaim
@@ -48,13 +48,13 @@ class Waiting:
 
     @property
     def selected_node(self) -> str | None:
-        """The node that the volume is made for already."""
+        """The node for which the volume is being provisioned already."""
         return self.claim.metadata.annotations.get(SELECTED_NODE)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a node means for the claims that wait: volumes to take, and claims to have volumes made for."""
+    """What to do for the waiting claims on a node: volumes to bind, and claims to provision."""
 
     bindings: tuple[tuple[PersistentVolume, PersistentVolumeClaim], ...] = ()
     provisions: tuple[PersistentVolumeClaim, ...] = ()
@@ -62,9 +62,9 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class PodClaims:
-    """The claims of one pod: volumes of those that are bound (None: the volume is gone), and those that wait.
+    """The claims of one pod: the volumes of bound claims (None: the volume does not exist), and the waiting claims.
 
-    Invariant: the waiting claims whose node has been selected go first, the others choose in their order.
+    Invariant: waiting claims whose node has been selected come first; the others choose volumes in their order.
     """
 
     bound: tuple[PersistentVolume | None, ...]
@@ -74,7 +74,7 @@ class PodClaims:
     # ------------------------------------------------------------ one node
 
     def judge(self, node: NodeInfo) -> tuple[Conflict, Plan]:
-        """What speaks against the node, and what to do where nothing does.
+        """The conflicts of the node, and what to do for the claims if there are none.
 
         Raises:
             PluginError: an in-tree volume cannot be translated.
@@ -113,7 +113,7 @@ class PodClaims:
     # ------------------------------------------------------------ many rows
 
     def judge_rows(self, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """What speaks against each of the rows, as the bits of `Conflict`; None where nothing does.
+        """The conflicts of each row as the bits of `Conflict`; None if every row passes.
 
         Raises:
             PluginError: an in-tree volume cannot be translated.
@@ -156,7 +156,7 @@ class PodClaims:
             undecided &= ~(lacking | full)
 
     def _unmatched(self, snapshot: Snapshot, rows: Rows) -> Sequence[tuple[Waiting, BoolArray]]:
-        """Each claim that waits, with the rows on which no volume is there for it."""
+        """Each waiting claim, with the rows on which there is no volume for it."""
         choices = RowChoices(snapshot, rows)
         everywhere = np.ones(len(rows), np.bool_)
         return [

@@ -1,4 +1,4 @@
-"""Whether a volume can be made for a claim: by the class's provisioner, in its topology, with the storage left there.
+"""Whether a volume can be provisioned for a claim: by the class's provisioner, in its topology, with enough capacity.
 
 Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go (checkVolumeProvisions, hasEnoughCapacity)
 and pkg/apis/core/v1/helper (MatchTopologySelectorTerms), v1.36.2.
@@ -38,12 +38,12 @@ _NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 
 def can_provision(storage_class: StorageClass) -> bool:
-    """Whether the class makes volumes at all."""
+    """Whether the class has a provisioner at all."""
     return storage_class.provisioner not in ("", _NO_PROVISIONER)
 
 
 def topology_allows(storage_class: StorageClass, labels: Mapping[str, str]) -> bool:
-    """Whether the class makes volumes for a node with those labels."""
+    """Whether the class's allowed topologies include a node with those labels."""
     terms = storage_class.allowed_topologies
     return not terms or any(
         all(requirement.matches(labels) for requirement in requirements)
@@ -53,7 +53,7 @@ def topology_allows(storage_class: StorageClass, labels: Mapping[str, str]) -> b
 
 
 def topology_allowing(storage_class: StorageClass, snapshot: Snapshot, rows: Rows) -> BoolArray:
-    """Which of the rows the class makes volumes for."""
+    """Which of the rows the class's allowed topologies include."""
     terms = storage_class.allowed_topologies
     allowed = np.full(len(rows), not terms, np.bool_)
     for term in terms:
@@ -68,7 +68,7 @@ def topology_allowing(storage_class: StorageClass, snapshot: Snapshot, rows: Row
 
 
 def _requirements(term: TopologyTerm) -> tuple[Requirement, ...]:
-    """What the term demands; nothing for one that is empty or invalid, and then it allows no node."""
+    """The term's requirements; empty for an empty or invalid term, which allows no node."""
     expressions = term.match_label_expressions
     if not all(is_qualified_name(each.key) and each.values for each in expressions):
         return ()
@@ -78,7 +78,7 @@ def _requirements(term: TopologyTerm) -> tuple[Requirement, ...]:
 
 
 def volume_limit(capacity: CSIStorageCapacity) -> int | None:
-    """The size in bytes of the largest volume that can be made there; None where that is not known."""
+    """The size in bytes of the largest volume that can be provisioned there; None if it is not known."""
     raw = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
     try:
         return None if raw is None else value(raw)
@@ -87,10 +87,10 @@ def volume_limit(capacity: CSIStorageCapacity) -> int | None:
 
 
 class Room:
-    """Where there is storage left for a claim's new volume.
+    """Which nodes have access to enough storage capacity for a claim's new volume.
 
     Args:
-        capacities: what its driver has published; only looked at where the driver publishes anything.
+        capacities: the driver's CSIStorageCapacity objects; only read if the driver publishes its capacity.
     """
 
     def __init__(
@@ -115,11 +115,11 @@ class Room:
         )
 
     def is_on(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with those labels has access to enough."""
+        """Whether a node with those labels has access to enough capacity."""
         return self._selectors is None or any(selector.matches(labels) for selector in self._selectors)
 
     def rows(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which of the rows have access to enough."""
+        """Which of the rows have access to enough capacity."""
         enough = np.full(len(rows), self._selectors is None, np.bool_)
         for selector in self._selectors or ():
             accessible = np.ones(len(rows), np.bool_)
@@ -130,7 +130,7 @@ class Room:
 
 
 def _accessible_from(capacity: CSIStorageCapacity) -> Selector | None:
-    """The nodes with access; None where there is none, or where it is not said in a way that can be understood."""
+    """The selector of the nodes with access; None if it selects no node, is absent or is invalid."""
     if capacity.node_topology is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The nodes that a volume can be reached from.
+"""The nodes that a volume can be used on, by its node affinity.
 
 Source: component-helpers storage/volume/helpers.go (CheckNodeAffinity), v0.36.2: only labels count, never the fields of
 a term. In-tree volumes: kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go, v1.36.2.
@@ -26,7 +26,10 @@ _CACHED_MAX: Final = 16384
 
 
 class LabelTest:
-    """A requirement on a node label. One that lists its values is not held against every value there is."""
+    """A requirement on a node label.
+
+    One that lists its values is looked up instead of evaluated for every existing value.
+    """
 
     def __init__(self, requirement: Requirement) -> None:
         self.requirement = requirement
@@ -43,18 +46,18 @@ class LabelTest:
 
 
 class Reach:
-    """Terms on node labels of which one must hold."""
+    """Terms on node labels, of which one must match."""
 
     def __init__(self, selector: NodeSelector) -> None:
         self._terms = tuple(replace(term, fields=()) for term in compile_node_selector(selector).terms)
         self._tests = tuple(_tests(term) for term in self._terms if not term.broken)
 
     def covers(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with those labels is within."""
+        """Whether a node with those labels matches."""
         return any(term.matches(labels, "") for term in self._terms)
 
     def covering(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which of the rows are within."""
+        """Which of the rows match."""
         within = np.zeros(len(rows), np.bool_)
         for tests in self._tests:
             in_term = np.ones(len(rows), np.bool_)
@@ -74,7 +77,7 @@ def _reach(selector: NodeSelector) -> Reach:
 
 
 def reach_of(volume: PersistentVolume) -> Reach | None:
-    """From where the volume can be reached, as it says itself; None for everywhere."""
+    """The volume's own node affinity; None if it can be used on every node."""
     affinity = volume.spec.node_affinity
     return _reach(affinity.required) if affinity is not None and affinity.required is not None else None
 
@@ -85,10 +88,10 @@ def _migrated_reach(plugin: InTreePlugin, volume: PersistentVolume) -> Reach | N
 
 
 def reaches(volume: PersistentVolume, labels: Mapping[str, str], csi_node: CSINode | None) -> bool:
-    """Whether a node can reach the volume; an in-tree one as the driver sees it, where the node has migrated.
+    """Whether a node can use the volume. An in-tree volume is translated to CSI if its plugin is migrated on the node.
 
     Raises:
-        TranslationError: the volume cannot be expressed as the driver's.
+        TranslationError: the volume cannot be expressed as a CSI volume.
     """
     plugin = plugin_of(volume)
     is_migrated = plugin is not None and is_migrated_on(plugin, csi_node)
@@ -97,10 +100,10 @@ def reaches(volume: PersistentVolume, labels: Mapping[str, str], csi_node: CSINo
 
 
 def reaching(volume: PersistentVolume, snapshot: Snapshot, rows: Rows, csi_nodes: Lister[CSINode]) -> BoolArray | None:
-    """Which of the rows can reach the volume, as `reaches`; None for all of them.
+    """Which of the rows can use the volume, as `reaches`; None for all of them.
 
     Raises:
-        TranslationError: the volume cannot be expressed as the driver's.
+        TranslationError: the volume cannot be expressed as a CSI volume.
     """
     reach, plugin = reach_of(volume), plugin_of(volume)
     within = reach.covering(snapshot, rows) if reach is not None else None

@@ -234,7 +234,7 @@ def test_other_objects_count_from_the_next_question_on():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda cluster: cluster.add(node("n1")), "Node n1 is there already"),
+        (lambda cluster: cluster.add(node("n1")), "Node n1 already exists"),
         (lambda cluster: cluster.replace(node("n9")), "there is no Node n9"),
         (lambda cluster: cluster.remove("Pod", "old", "elsewhere"), "there is no Pod elsewhere/old"),
         (lambda cluster: cluster.remove("ConfigMap", "c"), "no scheduler reads objects of kind 'ConfigMap'"),
