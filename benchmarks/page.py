@@ -45,7 +45,7 @@ rejected them for a hint. Meanwhile other pods are created and scheduled, after 
 updates elsewhere: so many per second, of objects as large that no scheduler watches. The rate that is kept there is
 what API server and etcd leave to any scheduler, where they share the machine with it; they run with `GOGC=400`, the
 schedulers do not. Updates come in bursts, 20 a second. Cores are those in use until the last pod is bound. Fewer
-updates are handled than made where the API server is late to tell of them. The time in hints is from the scheduler's
+updates are handled than made if the API server sends watch events late. The time in hints is from the scheduler's
 own metric, of which kube-scheduler drops what it cannot record in time. Medians.
 """
 _HOW_ESTIMATOR = """\
