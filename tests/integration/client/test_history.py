@@ -152,7 +152,7 @@ async def test_an_api_server_that_was_not_restarted_with_its_etcd_is_found_out_a
         with capture_logs() as logs:
             # Lists and watches go on as before.
             server.etcd = backup
-            await eventually(lambda: [entry for entry in logs if "has to be restarted" in entry["event"]])
+            await eventually(lambda: [entry for entry in logs if "restart it" in entry["event"]])
         assert node_of(running, "bound-later") == "n"
         # Now it is restarted.
         server.restore(backup)
