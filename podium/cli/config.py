@@ -17,7 +17,6 @@ from podium.cli.configuration import (
     gates_of,
     not_constructed,
     plugin_option,
-    registry_of,
     usable,
 )
 from podium.cli.output import JSON, TEXT, YAML, output_option, print_value
@@ -32,6 +31,7 @@ from podium.config import (
     to_yaml,
 )
 from podium.config import effective as as_effective
+from podium.framework.profile.runtime import registry_of
 
 
 @click.group()

@@ -27,7 +27,7 @@ from podium.config import (
     validate,
 )
 from podium.framework.contract.interface import Plugin
-from podium.framework.profile.runtime import points_of
+from podium.framework.profile.runtime import registry_of
 from podium.plugins.discovery import DiscoveryError, discover
 
 EXIT_BAD_CONFIGURATION = 1
@@ -184,8 +184,3 @@ def found_plugins(references: Sequence[str]) -> Mapping[str, type[Plugin]]:
         return discover(references)
     except DiscoveryError as error:
         raise BadConfiguration([str(error)]) from error
-
-
-def registry_of(plugins: Mapping[str, type[Plugin]]) -> PluginRegistry:
-    """The extension points of each plugin, for validating the configuration."""
-    return {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in plugins.items()}}

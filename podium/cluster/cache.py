@@ -84,7 +84,7 @@ class Cache:
 
         Invariant: nodes of this cache must not change while the fork's nodes are read, because both share their
         columns.
-        Cost: a copy of every table, 10 ms at 5,000 nodes and 50,000 pods.
+        Cost: a copy of every table; `python -m benchmarks forks` measures it.
         """
         twin = object.__new__(Cache)
         twin.__dict__.update(self.__dict__)

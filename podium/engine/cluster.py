@@ -19,7 +19,6 @@ import msgspec
 
 from podium.cluster import Cache, CacheError
 from podium.config import (
-    IN_TREE_PLUGINS,
     KubeSchedulerConfiguration,
     default_configuration,
     load,
@@ -40,7 +39,7 @@ from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import ScheduleError, Status, demand_status
 from podium.framework.cycle.evaluation import evaluate_all
 from podium.framework.cycle.schedule import NO_NODES, Decision, DoesNotFit, Failed, Suggested
-from podium.framework.profile.runtime import Framework, points_of
+from podium.framework.profile.runtime import Framework, registry_of
 from podium.lib.clock import ManualClock
 from podium.lib.error_words import words_of
 from podium.objects.core import Node, Pod
@@ -549,7 +548,7 @@ def _configuration(
         return config
     if config is None:
         return with_plugins(default_configuration(), plugins)
-    registry = {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in classes.items()}}
+    registry = registry_of(classes)
     if isinstance(config, Mapping):
         loaded = load(msgspec.json.encode(config).decode(), "config", registry)
     else:

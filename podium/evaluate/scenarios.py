@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from podium.cluster import CacheError
 from podium.config import (
-    IN_TREE_PLUGINS,
     ConfigError,
     KubeSchedulerConfiguration,
     default_configuration,
@@ -30,7 +29,7 @@ from podium.evaluate.events import Change, events_of, hints_for
 from podium.evaluate.selectors import answer_selector
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import PluginError, ScheduleError
-from podium.framework.profile.runtime import points_of
+from podium.framework.profile.runtime import registry_of
 from podium.objects.core import Pod
 from podium.objects.devices import Device
 from podium.objects.errors import FieldError
@@ -76,7 +75,7 @@ class Evaluator:
         self, classes: Mapping[str, type[Plugin]] = IN_TREE, config: KubeSchedulerConfiguration | None = None
     ) -> None:
         self._classes = classes
-        self._registry = {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in classes.items()}}
+        self._registry = registry_of(classes)
         self._default = config or default_configuration()
         self._configurations: dict[bytes, KubeSchedulerConfiguration] = {}
 

@@ -1,7 +1,7 @@
 """Writes log lines without ever waiting for the reader of the log.
 
 The logging thread itself writes as much as fits into a pipe or socket; within an event loop, all lines of one
-iteration together. Waking a thread for it would take the interpreter lock from the loop, which costs ten times the
+iteration together. Waking a thread for it would take the interpreter lock from the loop, which costs more than the
 write. The rest is written by a separate thread.
 
 Owns the lines that are not written yet: at most `BYTES_MAX` of them, in order. A pipe whose reader has stopped, a full

@@ -77,8 +77,7 @@ class RecordingHandle(OfflineHandle):
         )
         self.events: list[NotedEvent] = []
         for pod in pods.values():
-            if pod.status.nominated_node_name:
-                self.nominator.add(pod)
+            self.nominator.add(pod)
 
     def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:
         """Record the Event in `events`."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from podium.cluster import Cache, Snapshot
-from podium.config import IN_TREE_PLUGINS, KubeSchedulerConfiguration, default_configuration, load, load_file
+from podium.config import KubeSchedulerConfiguration, default_configuration, load, load_file
 from podium.engine.cluster import with_plugins
 from podium.engine.offline import SilentObserver
 from podium.engine.placing import Engine
@@ -18,7 +18,7 @@ from podium.framework.contract.status import Status
 from podium.framework.cycle.diagnosis import FitError
 from podium.framework.cycle.evaluation import FullEvaluation, evaluate_all
 from podium.framework.cycle.schedule import NO_NODES
-from podium.framework.profile.runtime import Framework, points_of
+from podium.framework.profile.runtime import Framework, registry_of
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import KubeObject
@@ -132,7 +132,7 @@ def _default(plugins: Iterable[type[Plugin]], pod: Pod) -> KubeSchedulerConfigur
 
 
 def _loaded(config: Path | str, classes: Mapping[str, type[Plugin]]) -> KubeSchedulerConfiguration:
-    registry = {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in classes.items()}}
+    registry = registry_of(classes)
     return (load_file(config, registry) if isinstance(config, Path) else load(config, "config", registry)).config
 
 

@@ -74,18 +74,24 @@ class CachedAnswers(Generic[P]):
 
     Attributes:
         asked: the plugins that must be called for each pod, in order.
-        skipped: the names of the plugins that always return Skip.
-        written: what the plugins that always return Skip or success write to the cycle state.
     """
 
-    __slots__ = ("_stretches", "asked", "skipped", "written")
+    __slots__ = ("_stretches", "asked")
 
     def __init__(self) -> None:
         self.asked: list[P] = []
-        self.skipped: set[str] = set()
-        self.written: list[object] = []
         self._stretches: list[tuple[set[str], list[object]]] = [(set(), [])]
         """What is skipped and written before each plugin that is called, and after the last one."""
+
+    @property
+    def skipped(self) -> set[str]:
+        """The names of the plugins that always return Skip."""
+        return set().union(*(skipped for skipped, _ in self._stretches))
+
+    @property
+    def written(self) -> list[object]:
+        """What the plugins that always return Skip or success write to the cycle state."""
+        return [value for _, written in self._stretches for value in written]
 
     def ask(self, plugin: P) -> None:
         """Note that the next plugin must be called for each pod."""
@@ -100,9 +106,7 @@ class CachedAnswers(Generic[P]):
         skipped, values = self._stretches[-1]
         if status is not None:
             skipped.add(plugin.name)
-            self.skipped.add(plugin.name)
         values += written
-        self.written += written
 
     def carry_out(self, state: CycleState, skipped: set[str]) -> Iterator[P]:
         """The plugins to call, in order. The cached effects of the others are applied in between."""
@@ -202,10 +206,10 @@ class PodSignature:
         self._state.write(*self.pre_filters.written, *self.pre_scores.written)
 
     def _choose_filters(self, pod: Pod) -> None:
-        asked_before = {plugin.name for plugin in self.pre_filters.asked}
+        skipped, asked_before = self.pre_filters.skipped, {plugin.name for plugin in self.pre_filters.asked}
         run: CachedFilters | None = None
         for each in self._framework.filters:
-            if each.name in self.pre_filters.skipped:
+            if each.name in skipped:
                 continue
             scope = self._framework.scope_of(each.plugin.filter_scope, each.name, pod)
             if scope is Scope.CLUSTER or each.name in asked_before:
@@ -219,9 +223,9 @@ class PodSignature:
             run.append(each, scope)
 
     def _choose_scorers(self, pod: Pod) -> None:
-        asked_before = {plugin.name for plugin in self.pre_scores.asked}
+        skipped, asked_before = self.pre_scores.skipped, {plugin.name for plugin in self.pre_scores.asked}
         for scorer, weight in self._framework.scorers:
-            if scorer.name in self.pre_scores.skipped:
+            if scorer.name in skipped:
                 continue
             scope = self._framework.scope_of(scorer.plugin.score_scope, scorer.name, pod)
             if scope is not Scope.CLUSTER and not self._has_basis(scorer, pod):

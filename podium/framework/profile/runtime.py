@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from podium.cluster import NodeInfo
-from podium.config import IN_TREE_PLUGINS, ExpandedPlugins, ExtensionPoint, expand_plugins
+from podium.config import IN_TREE_PLUGINS, ExpandedPlugins, ExtensionPoint, PluginRegistry, expand_plugins
 from podium.config import Profile as ProfileConfiguration
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import (
@@ -82,14 +82,18 @@ def points_of(plugin: type[Plugin]) -> frozenset[ExtensionPoint]:
     return frozenset(point for point, classes in _CLASSES.items() if issubclass(plugin, classes))
 
 
+def registry_of(classes: Mapping[str, type[Plugin]]) -> PluginRegistry:
+    """The extension points of each class, for validating the configuration."""
+    return {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in classes.items()}}
+
+
 def expanded(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -> ExpandedPlugins:
     """The plugins that the profile runs at each extension point, given the available classes.
 
     Raises:
         ConfigError: the profile cannot be built.
     """
-    registry = {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in classes.items()}}
-    return expand_plugins(profile, registry)
+    return expand_plugins(profile, registry_of(classes))
 
 
 def constructed(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -> Sequence[str]:
