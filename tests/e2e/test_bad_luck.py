@@ -388,14 +388,16 @@ async def test_an_api_server_that_restarts_in_the_middle_of_work_loses_nothing(
 ) -> None:
     await real_cluster.create(*nodes(5))
     await real_cluster.create(*pods(200, cpu="10m"))
-    daemon = await start(real_cluster, configuration(qps=50, burst=5))
+    daemon = await start(real_cluster, configuration(qps=25, burst=5))
 
     async def some_are_bound() -> bool:
         return await daemon.attempts("scheduled") >= 20
 
     await eventually(some_are_bound)
-    await anyio.to_thread.run_sync(real_cluster.plane.restart_apiserver)
-    assert len(await real_cluster.placements()) < 200
+    await anyio.to_thread.run_sync(real_cluster.plane.stop_apiserver)
+    # Of these it may have bound a few more than it knows of, never all.
+    assert await daemon.attempts("scheduled") < 200
+    await anyio.to_thread.run_sync(real_cluster.plane.start_apiserver)
     await real_cluster.create(*pods(20, "after", cpu="10m"))
     names = {*(f"web-{index}" for index in range(200)), *(f"after-{index}" for index in range(20))}
     assert (await real_cluster.wait_bound(names)).keys() == names
