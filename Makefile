@@ -7,6 +7,8 @@ CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Tests of processes wait for them half of the time.
 WAITING := $(shell expr 2 \* $(CORES))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start hundreds of processes, each of which would otherwise compile podium anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 SEEDS ?= 200
 STEPS ?= 2000
