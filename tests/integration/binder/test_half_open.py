@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 ANSWER_S_MAX = 0.5
 
 
-class World:
+class RelayedServer:
     """The embedded API server behind a relay, and our way of writing to it."""
 
     def __init__(self, sandbox: Sandbox, relay: Relay, client: ApiClient) -> None:
@@ -46,42 +46,44 @@ class World:
 
 
 @pytest.fixture
-async def world(anyio_backend: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+async def relayed(
+    anyio_backend: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[RelayedServer]:
     monkeypatch.setattr("podium.client.dispatcher._REQUEST_S_MAX", ANSWER_S_MAX)
     clock = SystemClock()
     async with Sandbox(kubelets=False) as sandbox, Relay(int(sandbox.url.rpartition(":")[2])) as relay:
         credentials = await load(None, clock, master=f"http://127.0.0.1:{relay.port}")
         async with ApiSession(credentials) as session:
-            yield World(sandbox, relay, ApiClient(Dispatcher(session, clock), clock))
+            yield RelayedServer(sandbox, relay, ApiClient(Dispatcher(session, clock), clock))
 
 
-async def test_a_binding_on_a_dead_connection_is_looked_up_and_made_again_on_another(world: World) -> None:
-    await world.client.bind(world.create("a"), "n1")
-    world.relay.swallow()
+async def test_a_binding_on_a_dead_connection_is_looked_up_and_made_again_on_another(relayed: RelayedServer) -> None:
+    await relayed.client.bind(relayed.create("a"), "n1")
+    relayed.relay.swallow()
     with anyio.fail_after(20):
-        await world.client.bind(world.create("b"), "n1")
-    assert world.node_of("b") == "n1"
-    assert world.relay.accepted == 2
+        await relayed.client.bind(relayed.create("b"), "n1")
+    assert relayed.node_of("b") == "n1"
+    assert relayed.relay.accepted == 2
 
 
-async def test_one_dead_connection_is_enough_to_trust_none_that_was_idle_meanwhile(world: World) -> None:
+async def test_one_dead_connection_is_enough_to_trust_none_that_was_idle_meanwhile(relayed: RelayedServer) -> None:
     async with anyio.create_task_group() as tasks:
         for name in "abcde":
-            tasks.start_soon(world.client.bind, world.create(name), "n1")
-    world.relay.swallow()
+            tasks.start_soon(relayed.client.bind, relayed.create(name), "n1")
+    relayed.relay.swallow()
     started_s = anyio.current_time()
     for name in "fgh":
-        await world.client.bind(world.create(name), "n1")
+        await relayed.client.bind(relayed.create(name), "n1")
     assert anyio.current_time() - started_s < 4 * ANSWER_S_MAX
-    assert world.node_of("h") == "n1"
+    assert relayed.node_of("h") == "n1"
 
 
-async def test_a_binding_that_a_slow_server_makes_after_the_deadline_is_one_binding(world: World) -> None:
+async def test_a_binding_that_a_slow_server_makes_after_the_deadline_is_one_binding(relayed: RelayedServer) -> None:
     binding = {"verb": "create", "resource": "pods", "subresource": "binding"}
-    world.sandbox.faults.latency(2 * ANSWER_S_MAX, times=1, **binding)
-    slow = world.create("slow")
-    version = world.sandbox.store.revision
-    await world.client.bind(slow, "n1")
+    relayed.sandbox.faults.latency(2 * ANSWER_S_MAX, times=1, **binding)
+    slow = relayed.create("slow")
+    version = relayed.sandbox.store.revision
+    await relayed.client.bind(slow, "n1")
     await anyio.sleep(2 * ANSWER_S_MAX)
-    assert world.node_of("slow") == "n1"
-    assert world.sandbox.store.revision == version + 1
+    assert relayed.node_of("slow") == "n1"
+    assert relayed.sandbox.store.revision == version + 1

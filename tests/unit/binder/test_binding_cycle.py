@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 Answer = Status | Exception | None
 
 
-class World:
+class BinderBench:
     """What a binding cycle touches, and the order in which it did."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class PreBinds(PreBindPlugin):
     def __init__(
         self,
         name: str,
-        world: World,
+        bench: BinderBench,
         answer: Answer = None,
         *,
         takes_s: float = 0.0,
@@ -86,7 +86,7 @@ class PreBinds(PreBindPlugin):
         parallel: bool = False,
     ) -> None:
         self.name = name  # type: ignore[misc]
-        self._world = world
+        self._bench = bench
         self._answer = answer
         self._takes_s = takes_s
         self._pre_flight = pre_flight
@@ -100,23 +100,23 @@ class PreBinds(PreBindPlugin):
         return PreBindPreFlightResult(self._parallel), self._pre_flight
 
     async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        self._world.story.append(f"{self.name} begins")
+        self._bench.story.append(f"{self.name} begins")
         await anyio.sleep(self._takes_s)
-        self._world.story.append(f"{self.name} ends")
+        self._bench.story.append(f"{self.name} ends")
         if isinstance(self._answer, Exception):
             raise self._answer
         return self._answer
 
 
 class Binds(BindPlugin):
-    def __init__(self, name: str, world: World, answer: Answer = None, *, takes_s: float = 0.0) -> None:
+    def __init__(self, name: str, bench: BinderBench, answer: Answer = None, *, takes_s: float = 0.0) -> None:
         self.name = name  # type: ignore[misc]
-        self._world = world
+        self._bench = bench
         self._answer = answer
         self._takes_s = takes_s
 
     async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        self._world.story.append(f"{self.name} binds")
+        self._bench.story.append(f"{self.name} binds")
         await anyio.sleep(self._takes_s)
         if isinstance(self._answer, Exception):
             raise self._answer
@@ -124,13 +124,13 @@ class Binds(BindPlugin):
 
 
 class PostBinds(PostBindPlugin):
-    def __init__(self, name: str, world: World, failure: Exception | None = None) -> None:
+    def __init__(self, name: str, bench: BinderBench, failure: Exception | None = None) -> None:
         self.name = name  # type: ignore[misc]
-        self._world = world
+        self._bench = bench
         self._failure = failure
 
     async def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
-        self._world.story.append(f"{self.name} is told")
+        self._bench.story.append(f"{self.name} is told")
         if self._failure is not None:
             raise self._failure
 
@@ -150,45 +150,45 @@ def error_of(outcome: BindOutcome) -> str:
 
 
 async def test_a_plain_pod_is_permitted_bound_told_and_nothing_else() -> None:
-    world = World()
-    outcome = await world.run(Plugins([Binds("DefaultBinder", world)]))
+    bench = BinderBench()
+    outcome = await bench.run(Plugins([Binds("DefaultBinder", bench)]))
     assert outcome.is_bound
     assert outcome.stage is BindingStage.BOUND
-    assert world.story == ["permitted", "DefaultBinder binds", "Scheduled"]
-    assert world.events[0].note == "Successfully assigned shop/web-1 to n1"
+    assert bench.story == ["permitted", "DefaultBinder binds", "Scheduled"]
+    assert bench.events[0].note == "Successfully assigned shop/web-1 to n1"
 
 
 async def test_bind_time_is_measured_and_post_bind_does_not_delay_the_end() -> None:
-    world = World()
-    started_s = world.clock.monotonic()
-    plugins = Plugins([Binds("DefaultBinder", world, takes_s=2.0)], post_bind=[PostBinds("Tell", world)])
-    outcome = await world.run(plugins, measure_plugins=True)
+    bench = BinderBench()
+    started_s = bench.clock.monotonic()
+    plugins = Plugins([Binds("DefaultBinder", bench, takes_s=2.0)], post_bind=[PostBinds("Tell", bench)])
+    outcome = await bench.run(plugins, measure_plugins=True)
     assert outcome.ended_at_s - started_s == pytest.approx(2.0)
-    assert world.durations == [
+    assert bench.durations == [
         ("Bind", "Success", "podium", pytest.approx(2.0)),
         ("PostBind", "Success", "podium", 0.0),
     ]
-    assert world.plugin_durations == [
+    assert bench.plugin_durations == [
         ("DefaultBinder", "Bind", "Success", pytest.approx(2.0)),
         ("Tell", "PostBind", "Success", 0.0),
     ]
 
 
 async def test_a_binder_that_skips_leaves_it_to_the_next() -> None:
-    world = World()
-    outcome = await world.run(Plugins([Binds("Extender", world, SKIP), Binds("A", world), Binds("B", world)]))
+    bench = BinderBench()
+    outcome = await bench.run(Plugins([Binds("Extender", bench, SKIP), Binds("A", bench), Binds("B", bench)]))
     assert outcome.is_bound
-    assert world.story == ["permitted", "Extender binds", "A binds", "Scheduled"]
+    assert bench.story == ["permitted", "Extender binds", "A binds", "Scheduled"]
 
 
 @pytest.mark.parametrize("names", [(), ("A", "B")])
 async def test_if_every_binder_skips_the_pod_is_not_bound(names: tuple[str, ...]) -> None:
-    world = World()
-    outcome = await world.run(Plugins([Binds(name, world, SKIP) for name in names]))
+    bench = BinderBench()
+    outcome = await bench.run(Plugins([Binds(name, bench, SKIP) for name in names]))
     assert outcome.status is not None
     assert outcome.status.code is Code.SKIP
     assert outcome.stage is BindingStage.BINDING
-    assert not world.events
+    assert not bench.events
 
 
 @pytest.mark.parametrize(
@@ -203,52 +203,52 @@ async def test_if_every_binder_skips_the_pod_is_not_bound(names: tuple[str, ...]
     ],
 )
 async def test_a_binder_that_fails_ends_the_cycle_with_its_name(answer: Answer, words: str) -> None:
-    world = World()
-    outcome = await world.run(Plugins([Binds("A", world, answer), Binds("B", world)]))
+    bench = BinderBench()
+    outcome = await bench.run(Plugins([Binds("A", bench, answer), Binds("B", bench)]))
     assert error_of(outcome) == f'running Bind plugin "A": {words}'
     assert outcome.stage is BindingStage.BINDING
-    assert world.story == ["permitted", "A binds"]
-    assert world.durations == [("Bind", "Error", "podium", 0.0)]
+    assert bench.story == ["permitted", "A binds"]
+    assert bench.durations == [("Bind", "Error", "podium", 0.0)]
 
 
 async def test_a_plugins_own_exception_is_kept_as_the_cause() -> None:
-    world = World()
+    bench = BinderBench()
     failure = ValueError("x")
-    outcome = await world.run(Plugins([Binds("A", world, failure)]))
+    outcome = await bench.run(Plugins([Binds("A", bench, failure)]))
     assert outcome.status is not None
     assert outcome.status.error is not None
     assert outcome.status.error.__cause__ is failure
 
 
 async def test_a_rejection_by_a_binder_is_passed_on_with_its_name() -> None:
-    world = World()
-    outcome = await world.run(Plugins([Binds("A", world, unschedulable("not now"))]))
+    bench = BinderBench()
+    outcome = await bench.run(Plugins([Binds("A", bench, unschedulable("not now"))]))
     assert outcome.status == unschedulable("not now").by("A")
     assert not outcome.is_rejected_at_permit
 
 
 async def test_cancellation_goes_through() -> None:
-    world = World()
+    bench = BinderBench()
     with anyio.move_on_after(1.0) as scope:
-        await world.run(Plugins([Binds("A", world, takes_s=10.0)]))
+        await bench.run(Plugins([Binds("A", bench, takes_s=10.0)]))
     assert scope.cancelled_caught
-    assert "Scheduled" not in world.story
+    assert "Scheduled" not in bench.story
 
 
 async def test_what_post_bind_raises_changes_nothing() -> None:
-    world = World()
-    posts = [PostBinds("First", world, ValueError("x")), PostBinds("Second", world)]
-    outcome = await world.run(Plugins([Binds("A", world)], post_bind=posts))
+    bench = BinderBench()
+    posts = [PostBinds("First", bench, ValueError("x")), PostBinds("Second", bench)]
+    outcome = await bench.run(Plugins([Binds("A", bench)], post_bind=posts))
     assert outcome.is_bound
-    assert world.story[-3:] == ["Scheduled", "First is told", "Second is told"]
-    assert [(plugin, point, str(error)) for plugin, point, error in world.failures] == [("First", "PostBind", "x")]
+    assert bench.story[-3:] == ["Scheduled", "First is told", "Second is told"]
+    assert [(plugin, point, str(error)) for plugin, point, error in bench.failures] == [("First", "PostBind", "x")]
 
 
 async def test_what_a_plugin_raises_is_told_unless_it_is_the_api_servers_word() -> None:
-    own = World()
+    own = BinderBench()
     await own.run(Plugins([Binds("A", own)], [PreBinds("Volumes", own, ValueError("x"))]))
     assert [(plugin, point, str(error)) for plugin, point, error in own.failures] == [("Volumes", "PreBind", "x")]
-    servers = World()
+    servers = BinderBench()
     outcome = await servers.run(Plugins([Binds("A", servers, Conflict("pod is already assigned", code=409))]))
     assert not outcome.is_bound
     assert servers.failures == []
@@ -258,11 +258,11 @@ async def test_what_a_plugin_raises_is_told_unless_it_is_the_api_servers_word() 
 
 
 async def test_a_pod_with_pre_bind_work_is_nominated_before_it_begins() -> None:
-    world = World()
-    outcome = await world.run(Plugins([Binds("A", world)], [PreBinds("Volumes", world)]))
+    bench = BinderBench()
+    outcome = await bench.run(Plugins([Binds("A", bench)], [PreBinds("Volumes", bench)]))
     assert outcome.is_bound
-    assert world.story == ["nominate n1", "permitted", "Volumes begins", "Volumes ends", "A binds", "Scheduled"]
-    assert [(point, status) for point, status, _, _ in world.durations] == [
+    assert bench.story == ["nominate n1", "permitted", "Volumes begins", "Volumes ends", "A binds", "Scheduled"]
+    assert [(point, status) for point, status, _, _ in bench.durations] == [
         ("PreBindPreFlight", "Success"),
         ("PreBind", "Success"),
         ("Bind", "Success"),
@@ -270,17 +270,17 @@ async def test_a_pod_with_pre_bind_work_is_nominated_before_it_begins() -> None:
 
 
 async def test_a_pod_without_work_for_any_pre_bind_plugin_is_not_nominated() -> None:
-    world = World()
-    outcome = await world.run(Plugins([Binds("A", world)], [PreBinds("Volumes", world, pre_flight=SKIP)]))
+    bench = BinderBench()
+    outcome = await bench.run(Plugins([Binds("A", bench)], [PreBinds("Volumes", bench, pre_flight=SKIP)]))
     assert outcome.is_bound
-    assert world.story == ["permitted", "A binds", "Scheduled"]
-    assert world.durations[0][:2] == ("PreBindPreFlight", "Skip")
+    assert bench.story == ["permitted", "A binds", "Scheduled"]
+    assert bench.durations[0][:2] == ("PreBindPreFlight", "Skip")
 
 
 async def test_a_nomination_that_fails_stops_nothing() -> None:
-    world = World()
-    world.patch_failure = Conflict("no", code=409)
-    outcome = await world.run(Plugins([Binds("A", world)], [PreBinds("Volumes", world)]))
+    bench = BinderBench()
+    bench.patch_failure = Conflict("no", code=409)
+    outcome = await bench.run(Plugins([Binds("A", bench)], [PreBinds("Volumes", bench)]))
     assert outcome.is_bound
 
 
@@ -299,29 +299,29 @@ async def test_a_nomination_that_fails_stops_nothing() -> None:
     ],
 )
 async def test_a_pre_flight_that_is_neither_work_nor_skip_fails_the_cycle(answer: Answer, text: str) -> None:
-    world = World()
-    plugins = Plugins([Binds("A", world)], [PreBinds("Volumes", world, pre_flight=answer)])
-    outcome = await world.run(plugins)
+    bench = BinderBench()
+    plugins = Plugins([Binds("A", bench)], [PreBinds("Volumes", bench, pre_flight=answer)])
+    outcome = await bench.run(plugins)
     assert error_of(outcome) == text
     assert outcome.stage is BindingStage.STARTED
-    assert world.story == []
+    assert bench.story == []
 
 
 async def test_neighbours_that_allow_it_run_together_and_others_alone_in_order() -> None:
-    world = World()
+    bench = BinderBench()
     plugins = [
-        PreBinds("A", world, takes_s=1.0, parallel=True),
-        PreBinds("Idle", world, pre_flight=SKIP),
-        PreBinds("B", world, takes_s=2.0, parallel=True),
-        PreBinds("C", world, takes_s=1.0),
-        PreBinds("D", world, takes_s=1.0, parallel=True),
+        PreBinds("A", bench, takes_s=1.0, parallel=True),
+        PreBinds("Idle", bench, pre_flight=SKIP),
+        PreBinds("B", bench, takes_s=2.0, parallel=True),
+        PreBinds("C", bench, takes_s=1.0),
+        PreBinds("D", bench, takes_s=1.0, parallel=True),
     ]
-    outcome = await world.run(Plugins([Binds("Z", world)], plugins))
+    outcome = await bench.run(Plugins([Binds("Z", bench)], plugins))
     assert outcome.is_bound
-    assert world.story[2:-2] == [
+    assert bench.story[2:-2] == [
         "A begins", "B begins", "A ends", "B ends", "C begins", "C ends", "D begins", "D ends",
     ]  # fmt: skip
-    assert world.durations[1] == ("PreBind", "Success", "podium", pytest.approx(4.0))
+    assert bench.durations[1] == ("PreBind", "Success", "podium", pytest.approx(4.0))
 
 
 @pytest.mark.parametrize(
@@ -333,49 +333,49 @@ async def test_neighbours_that_allow_it_run_together_and_others_alone_in_order()
     ],
 )
 async def test_a_failing_pre_bind_stops_its_neighbours_and_what_comes_after(answer: Answer, expected: str) -> None:
-    world = World()
-    started_s = world.clock.monotonic()
+    bench = BinderBench()
+    started_s = bench.clock.monotonic()
     plugins = [
-        PreBinds("A", world, takes_s=60.0, parallel=True),
-        PreBinds("B", world, answer, takes_s=1.0, parallel=True),
-        PreBinds("C", world),
+        PreBinds("A", bench, takes_s=60.0, parallel=True),
+        PreBinds("B", bench, answer, takes_s=1.0, parallel=True),
+        PreBinds("C", bench),
     ]
-    outcome = await world.run(Plugins([Binds("Z", world)], plugins))
+    outcome = await bench.run(Plugins([Binds("Z", bench)], plugins))
     assert error_of(outcome) == expected
     assert outcome.stage is BindingStage.PRE_BINDING
     assert outcome.ended_at_s - started_s == pytest.approx(1.0)
-    assert world.story == ["nominate n1", "permitted", "A begins", "B begins", "B ends"]
+    assert bench.story == ["nominate n1", "permitted", "A begins", "B begins", "B ends"]
 
 
 async def test_a_rejection_in_pre_bind_is_passed_on_with_the_plugins_name() -> None:
-    world = World()
-    outcome = await world.run(Plugins([Binds("Z", world)], [PreBinds("A", world, unresolvable("no disk"))]))
+    bench = BinderBench()
+    outcome = await bench.run(Plugins([Binds("Z", bench)], [PreBinds("A", bench, unresolvable("no disk"))]))
     assert outcome.status == unresolvable("no disk").by("A")
     assert not outcome.is_rejected_at_permit
 
 
 async def test_preemption_stops_a_pod_in_pre_bind_with_its_cause() -> None:
-    world = World()
+    bench = BinderBench()
     outcomes: list[BindOutcome] = []
 
     async def run() -> None:
-        outcomes.append(await world.run(Plugins([Binds("Z", world)], [PreBinds("A", world, takes_s=60.0)])))
+        outcomes.append(await bench.run(Plugins([Binds("Z", bench)], [PreBinds("A", bench, takes_s=60.0)])))
 
     async with anyio.create_task_group() as group:
         group.start_soon(run)
         await anyio.sleep(1.0)
-        tracked = world.pods_in_pre_bind.get("u1")
+        tracked = bench.pods_in_pre_bind.get("u1")
         assert tracked is not None
         assert tracked.cancel("preempted by DefaultPreemption")
         assert tracked.cancel("preempted once more")
     assert error_of(outcomes[0]) == "preempted by DefaultPreemption"
     assert outcomes[0].stage is BindingStage.PRE_BINDING
-    assert world.pods_in_pre_bind.get("u1") is None
-    assert "Z binds" not in world.story
+    assert bench.pods_in_pre_bind.get("u1") is None
+    assert "Z binds" not in bench.story
 
 
 async def test_a_pod_past_pre_bind_can_no_longer_be_stopped() -> None:
-    world = World()
+    bench = BinderBench()
 
     class Late(Binds):
         async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
@@ -384,109 +384,109 @@ async def test_a_pod_past_pre_bind_can_no_longer_be_stopped() -> None:
 
     class Peeking(PreBinds):
         async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-            found = world.pods_in_pre_bind.get(pod.uid)
+            found = bench.pods_in_pre_bind.get(pod.uid)
             assert found is not None
             tracked.append(found)
             return None
 
     tracked: list[Any] = []
-    outcome = await world.run(Plugins([Late("Z", world)], [Peeking("A", world)]))
+    outcome = await bench.run(Plugins([Late("Z", bench)], [Peeking("A", bench)]))
     assert outcome.is_bound
 
 
 async def test_cancellation_in_pre_bind_goes_through_and_leaves_nothing_behind() -> None:
-    world = World()
+    bench = BinderBench()
     with anyio.move_on_after(1.0) as scope:
-        await world.run(
-            Plugins([Binds("Z", world)], [PreBinds(name, world, takes_s=9.0, parallel=True) for name in "AB"])
+        await bench.run(
+            Plugins([Binds("Z", bench)], [PreBinds(name, bench, takes_s=9.0, parallel=True) for name in "AB"])
         )
     assert scope.cancelled_caught
-    assert world.pods_in_pre_bind.get("u1") is None
+    assert bench.pods_in_pre_bind.get("u1") is None
 
 
 # ---------------------------------------------------------------- Permit
 
 
-async def run_while(world: World, plugins: Plugins, act: Callable[[], object]) -> BindOutcome:
+async def run_while(bench: BinderBench, plugins: Plugins, act: Callable[[], object]) -> BindOutcome:
     """Run the cycle of a pod that waits for Gang, and act after a second."""
-    world.waiting_pods.add(pod(), "n1", {"Gang": 30.0})
+    bench.waiting_pods.add(pod(), "n1", {"Gang": 30.0})
     outcomes: list[BindOutcome] = []
 
     async def run() -> None:
-        outcomes.append(await world.run(plugins))
+        outcomes.append(await bench.run(plugins))
 
     async with anyio.create_task_group() as group:
         group.start_soon(run)
         await anyio.sleep(1.0)
         act()
-    assert len(world.waiting_pods) == 0
+    assert len(bench.waiting_pods) == 0
     return outcomes[0]
 
 
 async def test_a_pod_made_to_wait_is_nominated_and_goes_on_when_allowed() -> None:
-    world = World()
+    bench = BinderBench()
 
     def allow() -> None:
-        assert world.story == ["nominate n1"]
-        for waiting in world.waiting_pods:
+        assert bench.story == ["nominate n1"]
+        for waiting in bench.waiting_pods:
             waiting.allow("Gang")
 
-    outcome = await run_while(world, Plugins([Binds("A", world)]), allow)
+    outcome = await run_while(bench, Plugins([Binds("A", bench)]), allow)
     assert outcome.is_bound
-    assert world.story == ["nominate n1", "permitted", "A binds", "Scheduled"]
-    assert world.permit_waits == [("Success", pytest.approx(1.0))]
+    assert bench.story == ["nominate n1", "permitted", "A binds", "Scheduled"]
+    assert bench.permit_waits == [("Success", pytest.approx(1.0))]
 
 
 async def test_a_pod_allowed_before_its_binding_cycle_began_does_not_wait() -> None:
-    world = World()
-    world.waiting_pods.add(pod(), "n1", {"Gang": 30.0}).allow("Gang")
-    outcome = await world.run(Plugins([Binds("A", world)]))
+    bench = BinderBench()
+    bench.waiting_pods.add(pod(), "n1", {"Gang": 30.0}).allow("Gang")
+    outcome = await bench.run(Plugins([Binds("A", bench)]))
     assert outcome.is_bound
-    assert world.permit_waits == [("Success", 0.0)]
+    assert bench.permit_waits == [("Success", 0.0)]
 
 
 async def test_a_pod_that_waited_in_vain_is_unschedulable_by_that_plugin() -> None:
-    world = World()
-    outcome = await run_while(world, Plugins([Binds("A", world)]), lambda: None)
+    bench = BinderBench()
+    outcome = await run_while(bench, Plugins([Binds("A", bench)]), lambda: None)
     assert outcome.status == unschedulable("rejected due to timeout after waiting 30s at plugin Gang").by("Gang")
     assert outcome.is_rejected_at_permit
-    assert world.story == ["nominate n1"]
-    assert world.permit_waits == [("Unschedulable", pytest.approx(30.0))]
+    assert bench.story == ["nominate n1"]
+    assert bench.permit_waits == [("Unschedulable", pytest.approx(30.0))]
 
 
 async def test_a_preempted_waiting_pod_fails_with_an_error() -> None:
-    world = World()
+    bench = BinderBench()
 
     def preempt() -> None:
-        waiting = world.waiting_pods.get("u1")
+        waiting = bench.waiting_pods.get("u1")
         assert waiting is not None
         waiting.preempt("DefaultPreemption", "preempted")
 
-    outcome = await run_while(world, Plugins([Binds("A", world)]), preempt)
+    outcome = await run_while(bench, Plugins([Binds("A", bench)]), preempt)
     assert error_of(outcome) == "waiting on permit for pod: preempted"
     assert outcome.stage is BindingStage.WAITING_ON_PERMIT
     assert not outcome.is_rejected_at_permit
-    assert world.permit_waits == [("Error", pytest.approx(1.0))]
+    assert bench.permit_waits == [("Error", pytest.approx(1.0))]
 
 
 async def test_pre_bind_begins_after_the_wait() -> None:
-    world = World()
-    plugins = Plugins([Binds("A", world)], [PreBinds("Volumes", world)])
-    await run_while(world, plugins, lambda: [each.allow("Gang") for each in world.waiting_pods])
-    assert world.story[:3] == ["nominate n1", "permitted", "Volumes begins"]
+    bench = BinderBench()
+    plugins = Plugins([Binds("A", bench)], [PreBinds("Volumes", bench)])
+    await run_while(bench, plugins, lambda: [each.allow("Gang") for each in bench.waiting_pods])
+    assert bench.story[:3] == ["nominate n1", "permitted", "Volumes begins"]
 
 
 async def test_a_pod_whose_pre_flight_fails_waits_no_more() -> None:
-    world = World()
-    world.waiting_pods.add(pod(), "n1", {"Gang": 30.0})
-    plugins = Plugins([Binds("A", world)], [PreBinds("Volumes", world, pre_flight=error_status("x"))])
-    assert not (await world.run(plugins)).is_bound
-    assert len(world.waiting_pods) == 0
+    bench = BinderBench()
+    bench.waiting_pods.add(pod(), "n1", {"Gang": 30.0})
+    plugins = Plugins([Binds("A", bench)], [PreBinds("Volumes", bench, pre_flight=error_status("x"))])
+    assert not (await bench.run(plugins)).is_bound
+    assert len(bench.waiting_pods) == 0
 
 
 async def test_a_cancelled_wait_leaves_no_waiting_pod() -> None:
-    world = World()
-    world.waiting_pods.add(pod(), "n1", {"Gang": 30.0})
+    bench = BinderBench()
+    bench.waiting_pods.add(pod(), "n1", {"Gang": 30.0})
     with anyio.move_on_after(1.0):
-        await world.run(Plugins([Binds("A", world)]))
-    assert len(world.waiting_pods) == 0
+        await bench.run(Plugins([Binds("A", bench)]))
+    assert len(bench.waiting_pods) == 0

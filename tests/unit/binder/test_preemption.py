@@ -36,7 +36,7 @@ def victim(name: str, **fields: object) -> Pod:
 A, B, C = victim("a"), victim("b"), victim("c")
 
 
-class World:
+class PreemptionBench:
     """Everything an executor touches. Implements `Evictor`, `Recorder` and `PreemptionObserver`.
 
     Args:
@@ -127,98 +127,98 @@ def note(name: str, *, in_memory: bool = False) -> str:
 
 
 async def test_a_victim_is_told_why_then_deleted_then_an_event_says_so() -> None:
-    world = World()
-    assert await world.preempt(victim("a", uid="u-a"))
-    assert world.story == ["announceTrue a", "delete a"]
-    assert world.noted == [note("a")]
-    [condition] = world.conditions
+    bench = PreemptionBench()
+    assert await bench.preempt(victim("a", uid="u-a"))
+    assert bench.story == ["announceTrue a", "delete a"]
+    assert bench.noted == [note("a")]
+    [condition] = bench.conditions
     assert condition == PodCondition(
         type="DisruptionTarget",
         status="True",
         reason="PreemptionByScheduler",
         message="podium: preempting to accommodate a higher priority pod",
     )
-    assert (world.events[0].type, world.events[0].reason, world.events[0].action) == (
+    assert (bench.events[0].type, bench.events[0].reason, bench.events[0].action) == (
         "Normal",
         "Preempted",
         "Preempting",
     )
-    related = world.events[0].related
+    related = bench.events[0].related
     assert related is not None
     assert related.uid == URGENT.uid
-    assert (world.victims, world.activated) == ([1], [])
+    assert (bench.victims, bench.activated) == ([1], [])
 
 
 async def test_all_go_at_once_but_the_last() -> None:
-    world = World()
-    world.latency_s = {"delete a": 2.0, "delete b": 1.0}
-    assert await world.preempt(A, B, C)
-    assert world.story[-4:] == ["delete b", "delete a", "announceTrue c", "delete c"]
-    assert world.noted == [note("a"), note("b"), note("c")]
+    bench = PreemptionBench()
+    bench.latency_s = {"delete a": 2.0, "delete b": 1.0}
+    assert await bench.preempt(A, B, C)
+    assert bench.story[-4:] == ["delete b", "delete a", "announceTrue c", "delete c"]
+    assert bench.noted == [note("a"), note("b"), note("c")]
 
 
 async def test_victims_that_are_leaving_already_are_left_alone() -> None:
-    world = World()
-    assert await world.preempt(victim("a", terminating=True), B)
-    assert world.story == ["announceTrue b", "delete b"]
-    assert world.victims == [2]
+    bench = PreemptionBench()
+    assert await bench.preempt(victim("a", terminating=True), B)
+    assert bench.story == ["announceTrue b", "delete b"]
+    assert bench.victims == [2]
 
 
 async def test_with_all_victims_leaving_there_is_nothing_to_carry_out() -> None:
-    world = World()
-    assert world.executor.begin(URGENT, "n1", [victim("a", terminating=True)]) is None
-    assert not world.is_held_back
-    assert world.victims == []
+    bench = PreemptionBench()
+    assert bench.executor.begin(URGENT, "n1", [victim("a", terminating=True)]) is None
+    assert not bench.is_held_back
+    assert bench.victims == []
 
 
 @pytest.mark.parametrize("error", [NotFound("gone", code=404), Invalid("another uid", code=422)])
 async def test_a_victim_that_is_gone_before_it_is_told_is_no_failure_and_no_event(error: ApiError) -> None:
-    world = World(errors={"announceTrue a": error})
-    assert await world.preempt(A)
-    assert (world.story, world.events) == ([], [])
+    bench = PreemptionBench(errors={"announceTrue a": error})
+    assert await bench.preempt(A)
+    assert (bench.story, bench.events) == ([], [])
 
 
 async def test_a_victim_that_is_gone_before_it_is_deleted_is_no_failure_and_no_event() -> None:
-    world = World()
-    assert await world.preempt(victim("gone"))
-    assert world.events == []
+    bench = PreemptionBench()
+    assert await bench.preempt(victim("gone"))
+    assert bench.events == []
 
 
 # ---------------------------------------------------------------- victims that are not bound yet
 
 
 async def test_a_victim_that_waits_on_permit_is_stopped_not_deleted() -> None:
-    world = World()
-    waiting = world.waiting.add(A, "n1", {"Gang": 60.0})
-    assert await world.preempt(A)
+    bench = PreemptionBench()
+    waiting = bench.waiting.add(A, "n1", {"Gang": 60.0})
+    assert await bench.preempt(A)
     status = await waiting.wait()
     assert status is not None
     assert (status.code.label, status.message, status.plugin) == ("Error", "preempted", "DefaultPreemption")
-    assert world.story == []
-    assert world.noted == [note("a", in_memory=True)]
+    assert bench.story == []
+    assert bench.noted == [note("a", in_memory=True)]
 
 
 async def test_a_victim_that_may_go_already_is_deleted() -> None:
-    world = World()
-    world.waiting.add(A, "n1", {"Gang": 60.0}).allow("Gang")
-    assert await world.preempt(A)
-    assert world.story == ["announceTrue a", "delete a"]
+    bench = PreemptionBench()
+    bench.waiting.add(A, "n1", {"Gang": 60.0}).allow("Gang")
+    assert await bench.preempt(A)
+    assert bench.story == ["announceTrue a", "delete a"]
 
 
 async def test_a_victim_in_pre_bind_is_cancelled_not_deleted() -> None:
-    world = World()
-    in_pre_bind = world.in_pre_bind.add(A.uid)
-    assert await world.preempt(A)
+    bench = PreemptionBench()
+    in_pre_bind = bench.in_pre_bind.add(A.uid)
+    assert await bench.preempt(A)
     assert in_pre_bind.cause == "preempted by DefaultPreemption"
-    assert world.story == []
-    assert world.noted == [note("a", in_memory=True)]
+    assert bench.story == []
+    assert bench.noted == [note("a", in_memory=True)]
 
 
 async def test_a_victim_past_pre_bind_is_deleted() -> None:
-    world = World()
-    world.in_pre_bind.add(A.uid).mark_pre_bound()
-    assert await world.preempt(A)
-    assert world.story == ["announceTrue a", "delete a"]
+    bench = PreemptionBench()
+    bench.in_pre_bind.add(A.uid).mark_pre_bound()
+    assert await bench.preempt(A)
+    assert bench.story == ["announceTrue a", "delete a"]
 
 
 # ---------------------------------------------------------------- nominations
@@ -230,92 +230,94 @@ async def test_pods_of_lower_priority_lose_their_nomination_to_the_node() -> Non
         pod("equal", priority=100, nominated="n1"),
         pod("elsewhere", priority=1, nominated="n2"),
     ]
-    world = World(nominated=nominated)
-    assert await world.preempt(A)
-    assert world.story == ["clear lower", "announceTrue a", "delete a"]
+    bench = PreemptionBench(nominated=nominated)
+    assert await bench.preempt(A)
+    assert bench.story == ["clear lower", "announceTrue a", "delete a"]
 
 
 async def test_a_nomination_that_cannot_be_cleared_is_a_failure_but_victims_go() -> None:
-    world = World(nominated=[pod("lower", priority=1, nominated="n1")], errors={"clear lower": NO})
-    assert not await world.preempt(A)
-    assert world.story == ["announceTrue a", "delete a"]
-    assert world.activated == ["urgent False"]
+    bench = PreemptionBench(nominated=[pod("lower", priority=1, nominated="n1")], errors={"clear lower": NO})
+    assert not await bench.preempt(A)
+    assert bench.story == ["announceTrue a", "delete a"]
+    assert bench.activated == ["urgent False"]
 
 
 async def test_a_nominated_pod_that_is_gone_is_no_failure() -> None:
-    world = World(nominated=[pod("lower", priority=1, nominated="n1")], errors={"clear lower": NotFound("gone")})
-    assert await world.preempt(A)
+    bench = PreemptionBench(
+        nominated=[pod("lower", priority=1, nominated="n1")], errors={"clear lower": NotFound("gone")}
+    )
+    assert await bench.preempt(A)
 
 
 # ---------------------------------------------------------------- failures
 
 
 async def test_a_failed_delete_is_taken_back_and_the_pod_tried_again_later() -> None:
-    world = World(errors={"delete a": NO})
+    bench = PreemptionBench(errors={"delete a": NO})
     started_s = anyio.current_time()
-    assert not await world.preempt(A)
+    assert not await bench.preempt(A)
     assert anyio.current_time() - started_s == pytest.approx(1.0)
-    assert world.story == ["announceTrue a", "take back a"]
-    assert world.events == []
-    assert world.activated == ["urgent False"]
+    assert bench.story == ["announceTrue a", "take back a"]
+    assert bench.events == []
+    assert bench.activated == ["urgent False"]
 
 
 async def test_a_condition_that_was_there_before_is_put_back() -> None:
     before = {"type": "DisruptionTarget", "status": "False", "reason": "Other"}
-    world = World(errors={"delete a": NO})
-    assert not await world.preempt(victim("a", status={"conditions": [before]}))
-    assert world.story == ["announceTrue a", "announceFalse a"]
+    bench = PreemptionBench(errors={"delete a": NO})
+    assert not await bench.preempt(victim("a", status={"conditions": [before]}))
+    assert bench.story == ["announceTrue a", "announceFalse a"]
 
 
 async def test_nothing_is_taken_back_where_the_delete_may_have_happened() -> None:
-    world = World(errors={"delete a": OutcomeUnknown("lost")})
-    assert not await world.preempt(A)
-    assert world.story == ["announceTrue a"]
+    bench = PreemptionBench(errors={"delete a": OutcomeUnknown("lost")})
+    assert not await bench.preempt(A)
+    assert bench.story == ["announceTrue a"]
 
 
 async def test_what_cannot_be_taken_back_is_left() -> None:
-    world = World(errors={"delete a": NO, "take back a": NO})
-    assert not await world.preempt(A)
-    assert world.activated == ["urgent False"]
+    bench = PreemptionBench(errors={"delete a": NO, "take back a": NO})
+    assert not await bench.preempt(A)
+    assert bench.activated == ["urgent False"]
 
 
 async def test_a_victim_that_cannot_be_told_is_not_deleted() -> None:
-    world = World(errors={"announceTrue a": NO})
-    assert not await world.preempt(A)
-    assert world.story == []
+    bench = PreemptionBench(errors={"announceTrue a": NO})
+    assert not await bench.preempt(A)
+    assert bench.story == []
 
 
 async def test_the_last_victim_is_spared_where_another_cannot_go() -> None:
-    world = World(errors={"delete a": NO})
-    assert not await world.preempt(A, B, C)
-    assert sorted(world.story) == ["announceTrue a", "announceTrue b", "delete b", "take back a"]
-    assert world.noted == [note("b")]
+    bench = PreemptionBench(errors={"delete a": NO})
+    assert not await bench.preempt(A, B, C)
+    assert sorted(bench.story) == ["announceTrue a", "announceTrue b", "delete b", "take back a"]
+    assert bench.noted == [note("b")]
 
 
 async def test_a_preemption_that_is_cancelled_holds_nobody_back() -> None:
-    world = World()
-    world.latency_s["delete a"] = 60.0
-    preemption = world.executor.begin(URGENT, "n1", [A])
+    bench = PreemptionBench()
+    bench.latency_s["delete a"] = 60.0
+    preemption = bench.executor.begin(URGENT, "n1", [A])
     assert preemption is not None
     with anyio.move_on_after(1.0):
-        await world.executor.carry_out(preemption)
-    assert not world.is_held_back
+        await bench.executor.carry_out(preemption)
+    assert not bench.is_held_back
 
 
 # ---------------------------------------------------------------- who is held back
 
 
 def test_attempts_are_counted() -> None:
-    world = World()
-    world.under_way.attempted()
-    assert world.attempts == 1
+    bench = PreemptionBench()
+    bench.under_way.attempted()
+    assert bench.attempts == 1
 
 
 def test_nobody_else_is_held_back() -> None:
-    world = World()
-    assert world.executor.begin(URGENT, "n1", [A]) is not None
-    assert world.is_held_back
-    assert not world.under_way.is_preempting("another")
+    bench = PreemptionBench()
+    assert bench.executor.begin(URGENT, "n1", [A]) is not None
+    assert bench.is_held_back
+    assert not bench.under_way.is_preempting("another")
 
 
 @pytest.mark.parametrize(
@@ -330,84 +332,84 @@ def test_nobody_else_is_held_back() -> None:
 def test_with_only_the_last_victim_left_the_cluster_says_when_the_pod_may_go_on(
     now: Pod | None, is_held_back: bool
 ) -> None:
-    world = World()
+    bench = PreemptionBench()
     if now is not None:
-        world.pods[now.key] = now
-    preemption = world.executor.begin(URGENT, "n1", [B, A])
+        bench.pods[now.key] = now
+    preemption = bench.executor.begin(URGENT, "n1", [B, A])
     assert preemption is not None
     preemption.is_at_last = True
-    assert world.is_held_back is is_held_back
+    assert bench.is_held_back is is_held_back
 
 
 async def test_the_end_of_one_preemption_does_not_end_the_next() -> None:
-    world = World()
-    world.latency_s["delete a"] = 1.0
-    first = world.executor.begin(URGENT, "n1", [A])
+    bench = PreemptionBench()
+    bench.latency_s["delete a"] = 1.0
+    first = bench.executor.begin(URGENT, "n1", [A])
     assert first is not None
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(world.executor.carry_out, first)
+        tasks.start_soon(bench.executor.carry_out, first)
         await anyio.sleep(0.5)
         # The victim is gone before the answer to its deletion comes: the pod has been tried, and has new victims.
-        assert not world.is_held_back
-        assert world.executor.begin(URGENT, "n2", [B, C]) is not None
+        assert not bench.is_held_back
+        assert bench.executor.begin(URGENT, "n2", [B, C]) is not None
         await anyio.sleep(1.0)
-        assert world.is_held_back
+        assert bench.is_held_back
 
 
 async def test_a_pod_that_was_to_be_woken_while_it_was_held_back_is_tried_when_it_no_longer_is() -> None:
-    world = World()
-    world.gated.add(URGENT.uid)
-    assert await world.preempt(A, B)
-    assert world.activated == ["urgent False"]
+    bench = PreemptionBench()
+    bench.gated.add(URGENT.uid)
+    assert await bench.preempt(A, B)
+    assert bench.activated == ["urgent False"]
 
 
 async def test_a_pod_that_was_to_be_woken_is_tried_only_when_its_victims_are_seen_to_go() -> None:
-    world = World()
-    world.gated.add(URGENT.uid)
-    world.pods |= {A.key: A, B.key: B}
+    bench = PreemptionBench()
+    bench.gated.add(URGENT.uid)
+    bench.pods |= {A.key: A, B.key: B}
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(world.preempt, A, B)
+        tasks.start_soon(bench.preempt, A, B)
         await anyio.sleep(0.1)
-        del world.pods[A.key]
+        del bench.pods[A.key]
         await anyio.sleep(0.1)
-        assert not world.activated
-        world.pods[B.key] = victim("b", terminating=True)
+        assert not bench.activated
+        bench.pods[B.key] = victim("b", terminating=True)
         await anyio.sleep(0.1)
-        assert world.activated == ["urgent False"]
+        assert bench.activated == ["urgent False"]
 
 
 async def test_a_pod_that_is_woken_while_its_victims_are_looked_for_is_left_alone() -> None:
-    world = World()
-    world.gated.add(URGENT.uid)
-    world.pods[A.key] = A
+    bench = PreemptionBench()
+    bench.gated.add(URGENT.uid)
+    bench.pods[A.key] = A
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(world.preempt, A)
+        tasks.start_soon(bench.preempt, A)
         await anyio.sleep(0.1)
-        world.gated.clear()
-        del world.pods[A.key]
-    assert not world.activated
+        bench.gated.clear()
+        del bench.pods[A.key]
+    assert not bench.activated
 
 
 async def test_a_pod_that_was_to_be_woken_does_not_wait_for_ever_for_the_watch() -> None:
-    world = World()
-    world.gated.add(URGENT.uid)
-    world.pods[A.key] = A
+    bench = PreemptionBench()
+    bench.gated.add(URGENT.uid)
+    bench.pods[A.key] = A
     with anyio.fail_after(2.0):
-        assert await world.preempt(A)
-    assert world.activated == ["urgent False"]
+        assert await bench.preempt(A)
+    assert bench.activated == ["urgent False"]
 
 
 async def test_a_pod_that_was_to_be_woken_by_nothing_yet_is_left_to_the_events() -> None:
-    world = World()
-    assert await world.preempt(A, B)
-    assert not world.activated
+    bench = PreemptionBench()
+    assert await bench.preempt(A, B)
+    assert not bench.activated
 
 
 # ---------------------------------------------------------------- who preempts whom
 
 
 def test_nobody_is_spared_or_held_back_unless_that_is_asked_for() -> None:
-    under_way = World().under_way
+    under_way = PreemptionBench().under_way
     assert not under_way.spares(URGENT)
     assert not under_way.held_back_from(URGENT)
     assert not under_way.released()
@@ -416,7 +418,7 @@ def test_nobody_is_spared_or_held_back_unless_that_is_asked_for() -> None:
 def test_a_preemption_that_begins_is_looked_at_for_a_loop() -> None:
     told: list[Event] = []
     loops = PreemptionLoops(ManualClock(), lambda _: (), told.append, Metrics())
-    under_way = PreemptionsUnderWay({}.get, World(), spares=lambda each: each is URGENT, loops=loops)
+    under_way = PreemptionsUnderWay({}.get, PreemptionBench(), spares=lambda each: each is URGENT, loops=loops)
     for number in range(LOOP_AT + 1):
         under_way.begin(Preemption(URGENT, "n1", [pod("back", uid=f"uid-{number}")]), 1)
     assert set(under_way.held_back_from(URGENT)) == {"n1"}
@@ -425,17 +427,17 @@ def test_a_preemption_that_begins_is_looked_at_for_a_loop() -> None:
 
 
 async def test_a_pod_that_was_held_back_in_a_loop_is_tried_again_when_that_is_over() -> None:
-    world = World()
+    bench = PreemptionBench()
     loops = PreemptionLoops(LoopClock(), lambda _: (), lambda _: None, Metrics())
-    world.under_way._loops = loops
+    bench.under_way._loops = loops
     for number in range(LOOP_AT + 1):
         loops.begun(URGENT, "n1", [pod("back", uid=f"uid-{number}")])
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(world.executor.wake_released)
-        assert set(world.under_way.held_back_from(URGENT)) == {"n1"}
+        tasks.start_soon(bench.executor.wake_released)
+        assert set(bench.under_way.held_back_from(URGENT)) == {"n1"}
         await anyio.sleep(0.9)
-        assert world.activated == []
+        assert bench.activated == []
         await anyio.sleep(2.0)
-        assert world.activated == ["urgent False"]
-        assert not world.under_way.held_back_from(URGENT)
+        assert bench.activated == ["urgent False"]
+        assert not bench.under_way.held_back_from(URGENT)
         tasks.cancel_scope.cancel()

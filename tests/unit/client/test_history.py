@@ -33,7 +33,7 @@ def pod(name: str, version: int, uid: str = "u") -> Pod:
     return Pod(metadata=ObjectMeta(name=name, namespace="ns", uid=uid, resource_version=str(version)))
 
 
-class World:
+class HistoryBench:
     """An API server, what is known of it, and the reflector; stands for all that `History` uses."""
 
     def __init__(self, *pods: Pod) -> None:
@@ -79,90 +79,90 @@ class World:
 
 
 async def test_the_pod_that_changed_last_is_looked_at_now_and_then() -> None:
-    world = World(pod("old", 7), pod("new", 90), pod("older", 6))
-    async with world.running():
-        assert not world.asked
+    bench = HistoryBench(pod("old", 7), pod("new", 90), pod("older", 6))
+    async with bench.running():
+        assert not bench.asked
         await anyio.sleep(HOUR_S)
-    assert set(world.asked) == {"/api/v1/namespaces/ns/pods/new", "/api/v1/pods?limit=1"}
-    assert len(world.asked) / 2 == pytest.approx(HOUR_S / LOOK_EVERY_S, abs=2)
-    assert not world.started_over_s
+    assert set(bench.asked) == {"/api/v1/namespaces/ns/pods/new", "/api/v1/pods?limit=1"}
+    assert len(bench.asked) / 2 == pytest.approx(HOUR_S / LOOK_EVERY_S, abs=2)
+    assert not bench.started_over_s
 
 
 @pytest.mark.parametrize("event", ["doubt", "resumed"])
 async def test_a_reason_to_doubt_is_followed_up_at_once(event: str) -> None:
-    world = World(pod("a", 50))
-    world.served["a"] = pod("a", 40)
-    async with world.running():
-        getattr(world.history, event)()
+    bench = HistoryBench(pod("a", 50))
+    bench.served["a"] = pod("a", 40)
+    async with bench.running():
+        getattr(bench.history, event)()
         await anyio.sleep(0.01)
-        assert len(world.started_over_s) == 1
+        assert len(bench.started_over_s) == 1
 
 
 async def test_doubts_that_come_to_nothing_are_followed_up_ever_more_rarely() -> None:
-    world = World(pod("a", 50))
-    async with world.running():
+    bench = HistoryBench(pod("a", 50))
+    async with bench.running():
         for _ in range(int(HOUR_S)):
-            world.history.doubt()
+            bench.history.doubt()
             await anyio.sleep(1.0)
-    assert len(world.asked) < 160
-    assert not world.started_over_s
+    assert len(bench.asked) < 160
+    assert not bench.started_over_s
 
 
 async def test_what_only_can_be_if_history_went_back_is_not_listed_for_all_the_time() -> None:
-    world = World(pod("a", 50))
-    async with world.running():
+    bench = HistoryBench(pod("a", 50))
+    async with bench.running():
         for _ in range(int(HOUR_S)):
-            world.history.refute("says so")
+            bench.history.refute("says so")
             await anyio.sleep(1.0)
-    assert world.started_over_s[0] < 0.1
-    assert len(world.started_over_s) < HOUR_S / 60.0 + 4
+    assert bench.started_over_s[0] < 0.1
+    assert len(bench.started_over_s) < HOUR_S / 60.0 + 4
 
 
 async def test_the_states_before_a_watch_was_resumed_are_what_is_asked_about() -> None:
-    world = World(pod("a", 50))
-    world.served["a"] = pod("a", 40)
-    async with world.running():
-        world.history.resumed()
-        world.items["ns/a"] = pod("a", 90)
+    bench = HistoryBench(pod("a", 50))
+    bench.served["a"] = pod("a", 40)
+    async with bench.running():
+        bench.history.resumed()
+        bench.items["ns/a"] = pod("a", 90)
         await anyio.sleep(0.01)
-        assert len(world.started_over_s) == 1
+        assert len(bench.started_over_s) == 1
 
 
 async def test_what_was_known_at_each_of_several_resumptions_is_asked_about() -> None:
-    world = World(pod("a", 50))
-    world.served["a"] = Unreachable("no")
-    async with world.running():
-        world.history.resumed()
+    bench = HistoryBench(pod("a", 50))
+    bench.served["a"] = Unreachable("no")
+    async with bench.running():
+        bench.history.resumed()
         await anyio.sleep(0.1)
-        world.items["ns/lost"] = pod("lost", 60)
-        world.recent.append(pod("a", 50))
-        world.recent.append(world.items["ns/lost"])
-        world.history.resumed()
-        world.items["ns/new"] = world.served["new"] = pod("new", 61)
-        world.recent.append(world.items["ns/new"])
-        world.history.resumed()
-        world.served["a"] = pod("a", 50)
+        bench.items["ns/lost"] = pod("lost", 60)
+        bench.recent.append(pod("a", 50))
+        bench.recent.append(bench.items["ns/lost"])
+        bench.history.resumed()
+        bench.items["ns/new"] = bench.served["new"] = pod("new", 61)
+        bench.recent.append(bench.items["ns/new"])
+        bench.history.resumed()
+        bench.served["a"] = pod("a", 50)
         await anyio.sleep(20.0)
-        assert len(world.started_over_s) == 1
+        assert len(bench.started_over_s) == 1
 
 
 async def test_watches_that_break_often_do_not_let_forget_what_was_known_at_first() -> None:
-    world = World(pod("a", 50))
-    world.served["a"] = Unreachable("no")
-    async with world.running():
-        world.history.resumed()
+    bench = HistoryBench(pod("a", 50))
+    bench.served["a"] = Unreachable("no")
+    async with bench.running():
+        bench.history.resumed()
         await anyio.sleep(0.1)
-        world.items["ns/new"] = world.served["new"] = pod("new", 61)
-        world.recent.append(world.items["ns/new"])
+        bench.items["ns/new"] = bench.served["new"] = pod("new", 61)
+        bench.recent.append(bench.items["ns/new"])
         for _ in range(100):
-            world.history.resumed()
-        world.served["a"] = pod("a", 40)
+            bench.history.resumed()
+        bench.served["a"] = pod("a", 40)
         await anyio.sleep(20.0)
-        assert len(world.started_over_s) == 1
+        assert len(bench.started_over_s) == 1
 
 
 async def test_what_is_lost_of_one_kind_is_found_though_another_is_as_it_was() -> None:
-    pods, nodes = World(pod("a", 50)), World(pod("node", 60))
+    pods, nodes = HistoryBench(pod("a", 50)), HistoryBench(pod("node", 60))
     del nodes.served["node"]
     pods.history = History(pods.clock, [Witnesses(each, PODS, each, each) for each in (pods, nodes)], pods._start_over)
     async with pods.running():
@@ -172,85 +172,85 @@ async def test_what_is_lost_of_one_kind_is_found_though_another_is_as_it_was() -
 
 
 async def test_a_pod_that_had_gone_and_is_there_again_refutes() -> None:
-    world = World(pod("a", 50))
-    world.recent.extend([pod("a", 50), pod("back", 60)])
-    world.served["back"] = pod("back", 40)
-    async with world.running():
-        world.history.doubt()
+    bench = HistoryBench(pod("a", 50))
+    bench.recent.extend([pod("a", 50), pod("back", 60)])
+    bench.served["back"] = pod("back", 40)
+    async with bench.running():
+        bench.history.doubt()
         await anyio.sleep(1.0)
-        assert len(world.started_over_s) == 1
+        assert len(bench.started_over_s) == 1
 
 
 async def test_pods_that_have_gone_prove_nothing() -> None:
-    world = World(pod("a", 50), pod("lost", 51))
-    world.recent.extend(pod(f"gone-{index}", 60 + index) for index in range(4))
-    del world.served["lost"]
-    async with world.running():
-        world.history.doubt()
+    bench = HistoryBench(pod("a", 50), pod("lost", 51))
+    bench.recent.extend(pod(f"gone-{index}", 60 + index) for index in range(4))
+    del bench.served["lost"]
+    async with bench.running():
+        bench.history.doubt()
         await anyio.sleep(5.0)
-        assert len(world.started_over_s) == 1
+        assert len(bench.started_over_s) == 1
 
 
 async def test_a_pod_that_is_gone_unseen_refutes_though_an_older_one_is_as_it_was() -> None:
-    world = World(pod("a", 50), pod("lost", 60))
-    del world.served["lost"]
-    async with world.running():
-        world.history.doubt()
+    bench = HistoryBench(pod("a", 50), pod("lost", 60))
+    del bench.served["lost"]
+    async with bench.running():
+        bench.history.doubt()
         await anyio.sleep(5.0)
-        assert len(world.started_over_s) == 1
+        assert len(bench.started_over_s) == 1
 
 
 @pytest.mark.parametrize("now", [pod("a", 60), None, pod("a", 60, "another")], ids=["changed", "gone", "made anew"])
 async def test_a_change_that_the_watch_does_not_tell_of_refutes(now: Pod | None) -> None:
-    world = World(pod("a", 50))
-    world.served["a"] = GONE if now is None else now
-    async with world.running():
-        world.history.doubt()
+    bench = HistoryBench(pod("a", 50))
+    bench.served["a"] = GONE if now is None else now
+    async with bench.running():
+        bench.history.doubt()
         await anyio.sleep(2.0)
-        assert not world.started_over_s
+        assert not bench.started_over_s
         await anyio.sleep(2.0)
-        assert len(world.started_over_s) == 1
+        assert len(bench.started_over_s) == 1
 
 
 @pytest.mark.parametrize("now", [pod("a", 60), None, pod("a", 60, "another")], ids=["changed", "gone", "made anew"])
 async def test_a_change_that_the_watch_tells_of_a_little_later_is_none_to_worry_about(now: Pod | None) -> None:
-    world = World(pod("a", 50))
-    world.served["a"] = GONE if now is None else now
-    async with world.running():
-        world.history.doubt()
+    bench = HistoryBench(pod("a", 50))
+    bench.served["a"] = GONE if now is None else now
+    async with bench.running():
+        bench.history.doubt()
         await anyio.sleep(2.0)
-        world.items = {} if now is None else {"ns/a": now}
+        bench.items = {} if now is None else {"ns/a": now}
         await anyio.sleep(5.0)
-        assert not world.started_over_s
+        assert not bench.started_over_s
 
 
 async def test_a_watch_that_is_behind_but_goes_on_is_waited_for_longer() -> None:
-    world = World(pod("a", 50))
-    world.served["a"] = GONE
-    world.current = "200"
-    async with world.running():
-        world.history.doubt()
+    bench = HistoryBench(pod("a", 50))
+    bench.served["a"] = GONE
+    bench.current = "200"
+    async with bench.running():
+        bench.history.doubt()
         for version in range(101, 121):
-            world.version = str(version)
+            bench.version = str(version)
             await anyio.sleep(1.0)
-        assert not world.started_over_s
-        world.items = {}
+        assert not bench.started_over_s
+        bench.items = {}
         await anyio.sleep(20.0)
-        assert not world.started_over_s
+        assert not bench.started_over_s
 
 
 @pytest.mark.parametrize("pods", [[], [pod("a", 50)]], ids=["no pods", "pods that may not be read"])
 async def test_the_version_of_a_list_is_asked_for_where_no_pod_can_be(pods: list[Pod]) -> None:
-    world = World(*pods)
-    world.served = {item.metadata.name: Forbidden("no") for item in pods}
-    async with world.running():
-        world.history.doubt()
+    bench = HistoryBench(*pods)
+    bench.served = {item.metadata.name: Forbidden("no") for item in pods}
+    async with bench.running():
+        bench.history.doubt()
         await anyio.sleep(1.0)
-        assert not world.started_over_s
-        world.current = "99"
-        world.history.doubt()
+        assert not bench.started_over_s
+        bench.current = "99"
+        bench.history.doubt()
         await anyio.sleep(5.0)
-        assert len(world.started_over_s) == 1
+        assert len(bench.started_over_s) == 1
 
 
 @pytest.mark.parametrize(
@@ -264,45 +264,45 @@ async def test_the_version_of_a_list_is_asked_for_where_no_pod_can_be(pods: list
     ],
 )
 async def test_an_answer_that_is_not_about_the_pod_says_nothing(answer: bytes | ApiError) -> None:
-    world = World(pod("a", 50))
-    world.served["a"] = answer
-    async with world.running():
-        world.history.doubt()
+    bench = HistoryBench(pod("a", 50))
+    bench.served["a"] = answer
+    async with bench.running():
+        bench.history.doubt()
         await anyio.sleep(600.0)
-        assert not world.started_over_s
-        world.served["a"] = pod("a", 40)
+        assert not bench.started_over_s
+        bench.served["a"] = pod("a", 40)
         await anyio.sleep(5.0)
-        assert len(world.started_over_s) == 1
+        assert len(bench.started_over_s) == 1
 
 
 async def test_a_version_that_no_list_has_is_no_place_to_stay() -> None:
-    world = World(pod("a", 50))
-    world.current = "60"
-    async with world.running():
-        world.history.doubt()
+    bench = HistoryBench(pod("a", 50))
+    bench.current = "60"
+    async with bench.running():
+        bench.history.doubt()
         await anyio.sleep(5.0)
-        assert len(world.started_over_s) == 1
+        assert len(bench.started_over_s) == 1
 
 
 async def test_an_api_server_that_does_not_answer_is_asked_until_it_does() -> None:
-    world = World(pod("a", 50))
-    world.served["a"] = Unreachable("away")
-    async with world.running():
-        world.history.resumed()
+    bench = HistoryBench(pod("a", 50))
+    bench.served["a"] = Unreachable("away")
+    async with bench.running():
+        bench.history.resumed()
         await anyio.sleep(60.0)
-        assert len(world.asked) > 10
-        world.served["a"] = pod("a", 40)
+        assert len(bench.asked) > 10
+        bench.served["a"] = pod("a", 40)
         await anyio.sleep(3.0)
-        assert len(world.started_over_s) == 1
+        assert len(bench.started_over_s) == 1
 
 
 async def test_nothing_is_asked_while_a_list_is_under_way() -> None:
-    world = World(pod("a", 50))
-    world.version = ""
-    async with world.running():
-        world.history.doubt()
+    bench = HistoryBench(pod("a", 50))
+    bench.version = ""
+    async with bench.running():
+        bench.history.doubt()
         await anyio.sleep(60.0)
-        assert not world.asked
-        world.version = "100"
+        assert not bench.asked
+        bench.version = "100"
         await anyio.sleep(3.0)
-        assert world.asked
+        assert bench.asked

@@ -61,18 +61,18 @@ def pods(draw: st.DrawFn) -> Pod:
 
 
 @dataclass
-class World:
+class ChangingCluster:
     """A snapshot and what is meant to be on it."""
 
     snapshot: Snapshot
     on_row: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def empty(cls) -> World:
-        world = cls(Snapshot())
+    def empty(cls) -> ChangingCluster:
+        cluster = cls(Snapshot())
         for index in range(NODES):
-            world.put_node(index)
-        return world
+            cluster.put_node(index)
+        return cluster
 
     def put_node(self, index: int, zone: str = "z0") -> None:
         labels = {"zone": zone, **({"host": f"h{index}"} if index else {})}
@@ -100,8 +100,8 @@ class World:
             self.put_node(index)
             self.put_node(NODES + len(self.snapshot))  # rows grow, too
 
-    def fork(self) -> World:
-        return World(self.snapshot.fork(), dict(self.on_row))
+    def fork(self) -> ChangingCluster:
+        return ChangingCluster(self.snapshot.fork(), dict(self.on_row))
 
     def by_value(self, key: str, by_row: list[int]) -> list[int]:
         """The numbers summed up by the values of a label."""

@@ -12,41 +12,43 @@ from podium.cluster.affinity_terms import CarriedTerm, TermKind, pod_terms
 from podium.cluster.existing_terms import ExistingTerms, IncomingPod
 from podium.objects.core import Pod
 from tests.builders import pod
-from tests.unit.cluster.changing_clusters import REQUIRED, World, histories, labels, namespaces, steps
+from tests.unit.cluster.changing_clusters import REQUIRED, ChangingCluster, histories, labels, namespaces, steps
 
 newcomers = st.builds(IncomingPod, namespaces, labels, labels)
 kinds = st.frozensets(st.sampled_from(TermKind), min_size=1)
 
 
-def recounted(world: World, newcomer: IncomingPod, asked: frozenset[TermKind]) -> dict[CarriedTerm, list[int]]:
+def recounted(
+    cluster: ChangingCluster, newcomer: IncomingPod, asked: frozenset[TermKind]
+) -> dict[CarriedTerm, list[int]]:
     counts: dict[CarriedTerm, list[int]] = {}
-    for row, each in world.pods():
+    for row, each in cluster.pods():
         for carried in pod_terms(each).carried:
             if carried.kind in asked and newcomer.is_meant_by(carried.term):
-                counts.setdefault(carried, [0] * len(world.snapshot.nodes))[row] += 1
+                counts.setdefault(carried, [0] * len(cluster.snapshot.nodes))[row] += 1
     return counts
 
 
-def assert_true(world: World, newcomer: IncomingPod, asked: frozenset[TermKind]) -> None:
-    found = world.snapshot.existing_terms.meaning(newcomer, asked)
-    expected = recounted(world, newcomer, asked)
+def assert_true(cluster: ChangingCluster, newcomer: IncomingPod, asked: frozenset[TermKind]) -> None:
+    found = cluster.snapshot.existing_terms.meaning(newcomer, asked)
+    expected = recounted(cluster, newcomer, asked)
     assert {carried: counts.tolist() for carried, counts in found.items()} == expected
-    by_value = world.snapshot.existing_terms.meaning_by_value(newcomer, asked, world.snapshot.label_column)
+    by_value = cluster.snapshot.existing_terms.meaning_by_value(newcomer, asked, cluster.snapshot.label_column)
     assert {carried: counts.tolist() for carried, counts in by_value} == {
-        carried: world.by_value(carried.term.topology_key, counts) for carried, counts in expected.items()
+        carried: cluster.by_value(carried.term.topology_key, counts) for carried, counts in expected.items()
     }
 
 
 @settings(max_examples=60, deadline=None)
 @given(history=histories, newcomer=newcomers, asked=kinds)
 def test_terms_found_are_those_of_a_recount_whatever_has_happened(history, newcomer, asked) -> None:
-    world = World.empty()
+    cluster = ChangingCluster.empty()
     for kind, index, each in history:
         if kind == "ask":
-            assert_true(world, newcomer, asked)
+            assert_true(cluster, newcomer, asked)
         else:
-            world.take(kind, index, each)
-    assert_true(world, newcomer, asked)
+            cluster.take(kind, index, each)
+    assert_true(cluster, newcomer, asked)
 
 
 @settings(max_examples=60, deadline=None)
@@ -60,18 +62,18 @@ def test_terms_found_are_those_of_a_recount_whatever_has_happened(history, newco
 def test_a_fork_finds_its_own_terms_and_no_others(before, after, newcomer, asked, kept) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(existing_terms, "CHANGES_KEPT", kept)
-        base = World.empty()
+        base = ChangingCluster.empty()
     for kind, index, each in before:
         base.take(kind, index, each)
     fork = base.fork()
-    worlds = {"base": base, "fork": fork, "twin": fork.fork()}
+    clusters = {"base": base, "fork": fork, "twin": fork.fork()}
     for name, (kind, index, each) in after:
         if kind == "ask":
-            assert_true(worlds[name], newcomer, asked)
+            assert_true(clusters[name], newcomer, asked)
         elif name == "twin" or not kind.endswith("node"):  # a fork is good until a node of its original changes
-            worlds[name].take(kind, index, each)
-    for world in worlds.values():
-        assert_true(world, newcomer, asked)
+            clusters[name].take(kind, index, each)
+    for cluster in clusters.values():
+        assert_true(cluster, newcomer, asked)
 
 
 def shunning(name: str, app: str) -> Pod:

@@ -10,7 +10,7 @@ from podium.cluster.pod_counts import ForkedPodCounts, PodCounts, PodQuery
 from podium.objects.core import LabelSelector, Pod
 from podium.objects.selectors import EVERYTHING, compile_selector, selector_of_labels
 from tests.builders import pod
-from tests.unit.cluster.changing_clusters import World, histories, namespaces, selectors, steps
+from tests.unit.cluster.changing_clusters import ChangingCluster, histories, namespaces, selectors, steps
 
 WEB = PodQuery(None, selector_of_labels({"app": "web"}))
 
@@ -30,43 +30,43 @@ def web(name: str, **kwargs) -> Pod:
     return pod(name, labels={"app": "web"}, **kwargs)
 
 
-def world_of(*pods: tuple[int, Pod]) -> World:
-    world = World.empty()
+def cluster_of(*pods: tuple[int, Pod]) -> ChangingCluster:
+    cluster = ChangingCluster.empty()
     for index, each in pods:
-        world.take("come", index, each)
-    return world
+        cluster.take("come", index, each)
+    return cluster
 
 
 def counted(snapshot: Snapshot, query: PodQuery) -> list[int]:
     return snapshot.pod_counts.matching(query).tolist()[:3]
 
 
-def recounted(world: World, query: PodQuery) -> list[int]:
-    counts = [0] * len(world.snapshot.nodes)
-    for row, each in world.pods():
+def recounted(cluster: ChangingCluster, query: PodQuery) -> list[int]:
+    counts = [0] * len(cluster.snapshot.nodes)
+    for row, each in cluster.pods():
         counts[row] += query.takes(each.metadata.namespace, each.metadata.labels, each.is_terminating)
     return counts
 
 
-def assert_true(world: World, asked: list[PodQuery]) -> None:
+def assert_true(cluster: ChangingCluster, asked: list[PodQuery]) -> None:
     for query in asked:
-        by_row = recounted(world, query)
-        assert world.snapshot.pod_counts.matching(query).tolist() == by_row, query
-        column = world.snapshot.label_column("zone")
-        by_value = world.snapshot.pod_counts.matching_by_value(query, column)
-        assert by_value.tolist() == world.by_value("zone", by_row), query
+        by_row = recounted(cluster, query)
+        assert cluster.snapshot.pod_counts.matching(query).tolist() == by_row, query
+        column = cluster.snapshot.label_column("zone")
+        by_value = cluster.snapshot.pod_counts.matching_by_value(query, column)
+        assert by_value.tolist() == cluster.by_value("zone", by_row), query
 
 
 @settings(max_examples=60, deadline=None)
 @given(history=histories, asked=st.lists(queries, min_size=1, max_size=3))
 def test_counters_are_what_a_recount_gives_whatever_has_happened(history, asked) -> None:
-    world = World.empty()
+    cluster = ChangingCluster.empty()
     for kind, index, each in history:
         if kind == "ask":
-            assert_true(world, asked[:1])
+            assert_true(cluster, asked[:1])
         else:
-            world.take(kind, index, each)
-    assert_true(world, asked)
+            cluster.take(kind, index, each)
+    assert_true(cluster, asked)
 
 
 @settings(max_examples=60, deadline=None)
@@ -79,55 +79,55 @@ def test_counters_are_what_a_recount_gives_whatever_has_happened(history, asked)
 def test_a_fork_sees_its_own_changes_and_no_others(before, after, asked, kept) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pod_counts, "CHANGES_KEPT", kept)
-        base = World.empty()
+        base = ChangingCluster.empty()
     for kind, index, each in before:
         base.take(kind, index, each)
     fork = base.fork()
-    worlds = {"base": base, "fork": fork, "twin": fork.fork()}
+    clusters = {"base": base, "fork": fork, "twin": fork.fork()}
     for name, (kind, index, each) in after:
         if kind == "ask":
-            assert_true(worlds[name], asked[:1])
+            assert_true(clusters[name], asked[:1])
         elif name == "twin" or not kind.endswith("node"):  # a fork is good until a node of its original changes
-            worlds[name].take(kind, index, each)
-    for world in worlds.values():
-        assert_true(world, asked)
+            clusters[name].take(kind, index, each)
+    for cluster in clusters.values():
+        assert_true(cluster, asked)
 
 
 def test_pods_going_away_count_only_where_asked_for() -> None:
-    world = world_of((0, web("a")), (0, web("b", terminating=True)))
-    assert counted(world.snapshot, WEB) == [2, 0, 0]
-    assert counted(world.snapshot, WEB._replace(include_terminating=False)) == [1, 0, 0]
+    cluster = cluster_of((0, web("a")), (0, web("b", terminating=True)))
+    assert counted(cluster.snapshot, WEB) == [2, 0, 0]
+    assert counted(cluster.snapshot, WEB._replace(include_terminating=False)) == [1, 0, 0]
 
 
 def test_a_pod_that_starts_to_go_away_or_changes_labels_counts_as_it_is_now() -> None:
-    world = world_of((1, web("a")))
+    cluster = cluster_of((1, web("a")))
     staying = WEB._replace(include_terminating=False)
-    assert counted(world.snapshot, staying) == [0, 1, 0]
-    world.take("change", 1, web("a", terminating=True))
-    assert counted(world.snapshot, staying) == [0, 0, 0]
-    world.take("change", 1, pod("a", labels={"app": "db"}))
-    assert counted(world.snapshot, WEB) == [0, 0, 0]
+    assert counted(cluster.snapshot, staying) == [0, 1, 0]
+    cluster.take("change", 1, web("a", terminating=True))
+    assert counted(cluster.snapshot, staying) == [0, 0, 0]
+    cluster.take("change", 1, pod("a", labels={"app": "db"}))
+    assert counted(cluster.snapshot, WEB) == [0, 0, 0]
 
 
 def test_namespaces_are_told_apart() -> None:
-    world = world_of((0, web("a")), (1, web("b", namespace="other")))
-    assert counted(world.snapshot, WEB._replace(namespaces=frozenset({"other"}))) == [0, 1, 0]
-    assert counted(world.snapshot, WEB._replace(namespaces=frozenset())) == [0, 0, 0]
-    assert counted(world.snapshot, PodQuery(None, EVERYTHING)) == [1, 1, 0]
+    cluster = cluster_of((0, web("a")), (1, web("b", namespace="other")))
+    assert counted(cluster.snapshot, WEB._replace(namespaces=frozenset({"other"}))) == [0, 1, 0]
+    assert counted(cluster.snapshot, WEB._replace(namespaces=frozenset())) == [0, 0, 0]
+    assert counted(cluster.snapshot, PodQuery(None, EVERYTHING)) == [1, 1, 0]
 
 
 def test_a_question_asked_again_is_not_counted_again() -> None:
-    world = world_of((0, web("a")))
-    first = world.snapshot.pod_counts.matching(WEB)
-    world.take("come", 0, web("b"))
-    assert world.snapshot.pod_counts.matching(WEB) is first
+    cluster = cluster_of((0, web("a")))
+    first = cluster.snapshot.pod_counts.matching(WEB)
+    cluster.take("come", 0, web("b"))
+    assert cluster.snapshot.pod_counts.matching(WEB) is first
     assert first[0] == 2
 
 
 def test_the_first_question_looks_at_sets_of_labels_and_at_no_pod(monkeypatch) -> None:
-    world = world_of(*((0, web(f"web-{number}")) for number in range(5)))
-    monkeypatch.setattr(world.snapshot.pod_counts, "_pods", [None])
-    assert counted(world.snapshot, WEB) == [5]
+    cluster = cluster_of(*((0, web(f"web-{number}")) for number in range(5)))
+    monkeypatch.setattr(cluster.snapshot.pod_counts, "_pods", [None])
+    assert counted(cluster.snapshot, WEB) == [5]
 
 
 def test_the_question_not_asked_for_the_longest_is_forgotten(monkeypatch) -> None:
@@ -146,18 +146,18 @@ def test_the_question_not_asked_for_the_longest_is_forgotten(monkeypatch) -> Non
 
 
 def test_labels_that_no_pod_has_any_more_are_forgotten() -> None:
-    world = world_of((0, web("a")))
-    assert counted(world.snapshot, WEB) == [1, 0, 0]
-    world.take("go", 0, web("a"))
-    assert isinstance(world.snapshot.pod_counts, PodCounts)
-    assert world.snapshot.pod_counts.statistics() == {"counters": 1, "groups": 0}
+    cluster = cluster_of((0, web("a")))
+    assert counted(cluster.snapshot, WEB) == [1, 0, 0]
+    cluster.take("go", 0, web("a"))
+    assert isinstance(cluster.snapshot.pod_counts, PodCounts)
+    assert cluster.snapshot.pod_counts.statistics() == {"counters": 1, "groups": 0}
 
 
 def test_a_fork_costs_nothing_until_it_is_asked() -> None:
-    world = world_of((0, web("a")))
-    fork = world.fork()
+    cluster = cluster_of((0, web("a")))
+    fork = cluster.fork()
     fork.take("come", 1, web("b"))
     assert isinstance(fork.snapshot.pod_counts, ForkedPodCounts)
     assert fork.snapshot.pod_counts._counts == {}
     assert counted(fork.snapshot, WEB) == [1, 1, 0]
-    assert counted(world.snapshot, WEB) == [1, 0, 0]
+    assert counted(cluster.snapshot, WEB) == [1, 0, 0]

@@ -189,15 +189,15 @@ def test_pod_is_not_put_on_a_node_twice(cache):
 
 
 @pytest.fixture
-def world(cache) -> Snapshot:
+def original(cache) -> Snapshot:
     cache.put_node(node("n1", labels={"app": "x"}))
     cache.put_node(node("n2"))
     cache.add_pod(pod("a", cpu="1", host_ports=[80], node="n1"))
     return cache.snapshot()
 
 
-def test_fork_sees_its_own_changes_and_leaves_no_trace(world):
-    fork = world.fork()
+def test_fork_sees_its_own_changes_and_leaves_no_trace(original):
+    fork = original.fork()
     newcomer = pod("b", cpu="2", memory="1Ki", host_ports=[80])
     fork.add_pod(1, newcomer, pod_usage(newcomer))
     assert fork.remove_pod(0, "uid-a").metadata.name == "a"
@@ -206,15 +206,15 @@ def test_fork_sees_its_own_changes_and_leaves_no_trace(world):
     assert fork.host_ports.conflicting_rows(PORT) == [1]
     assert [len(fork.node(row).pods) for row in fork.order] == [0, 1]
 
-    assert list(world.requested("cpu")[world.order]) == [1000, 0]
-    assert list(world.requested("memory")[world.order]) == [0, 0]
-    assert list(world.pod_count[world.order]) == [1, 0]
-    assert world.host_ports.conflicting_rows(PORT) == [0]
-    assert [len(world.node(row).pods) for row in world.order] == [1, 0]
+    assert list(original.requested("cpu")[original.order]) == [1000, 0]
+    assert list(original.requested("memory")[original.order]) == [0, 0]
+    assert list(original.pod_count[original.order]) == [1, 0]
+    assert original.host_ports.conflicting_rows(PORT) == [0]
+    assert [len(original.node(row).pods) for row in original.order] == [1, 0]
 
 
-def test_fork_does_not_see_pods_that_come_to_the_original_later(cache, world):
-    fork = world.fork()
+def test_fork_does_not_see_pods_that_come_to_the_original_later(cache, original):
+    fork = original.fork()
     cache.add_pod(pod("later", cpu="1", host_ports=[81], node="n2"))
     cache.snapshot()
     assert list(fork.requested("cpu")[fork.order]) == [1000, 0]
@@ -222,52 +222,52 @@ def test_fork_does_not_see_pods_that_come_to_the_original_later(cache, world):
     assert [len(fork.node(row).pods) for row in fork.order] == [1, 0]
 
 
-def test_fork_of_a_fork_is_a_world_of_its_own(world):
-    fork = world.fork()
+def test_fork_of_a_fork_is_a_cluster_of_its_own(original):
+    fork = original.fork()
     fork.remove_pod(0, "uid-a")
     inner = fork.fork()
     inner.add_pod(0, pod("c", cpu="3"), pod_usage(pod("c", cpu="3")))
-    assert [each.requested("cpu")[0] for each in (world, fork, inner)] == [1000, 0, 3000]
+    assert [each.requested("cpu")[0] for each in (original, fork, inner)] == [1000, 0, 3000]
 
 
-def test_label_column_built_on_a_fork_serves_the_original(world):
-    assert values(world.fork(), "app") == values(world, "app") == {"n1": "x", "n2": None}
+def test_label_column_built_on_a_fork_serves_the_original(original):
+    assert values(original.fork(), "app") == values(original, "app") == {"n1": "x", "n2": None}
 
 
-def test_nodes_come_to_a_fork_change_there_and_leave_it_without_a_trace(world):
-    fork = world.fork()
+def test_nodes_come_to_a_fork_change_there_and_leave_it_without_a_trace(original):
+    fork = original.fork()
     fork.put_node(node("n3", images={"app": 7}), {"cpu": 3000, "example.com/gpu": 1}, 1)
     fork.put_node(node("n2", labels={"app": "y"}), {"cpu": 5000}, 1)
     fork.drop_node("n1")
     fork.settle()
-    assert (names(fork), names(world)) == (["n2", "n3"], ["n1", "n2"])
+    assert (names(fork), names(original)) == (["n2", "n3"], ["n1", "n2"])
     assert values(fork, "app") == {"n2": "y", "n3": None}
-    assert values(world, "app") == {"n1": "x", "n2": None}
+    assert values(original, "app") == {"n1": "x", "n2": None}
     assert list(fork.allocatable("cpu")[fork.order]) == [5000, 3000]
-    assert list(world.allocatable("example.com/gpu")[world.order]) == [0, 0]
-    assert (world.images.get("app"), list(world.requested("cpu")[world.order])) == (None, [1000, 0])
+    assert list(original.allocatable("example.com/gpu")[original.order]) == [0, 0]
+    assert (original.images.get("app"), list(original.requested("cpu")[original.order])) == (None, [1000, 0])
     assert fork.host_ports.conflicting_rows(PORT) == []
-    assert world.host_ports.conflicting_rows(PORT) == [0]
+    assert original.host_ports.conflicting_rows(PORT) == [0]
 
 
-def test_nodes_of_a_fork_of_usage_alone_cannot_change(world):
+def test_nodes_of_a_fork_of_usage_alone_cannot_change(original):
     with pytest.raises(AssertionError, match="usage"):
-        world.fork_usage().drop_node("n1")
+        original.fork_usage().drop_node("n1")
 
 
-def test_replacing_a_pod_by_one_with_other_requests_recounts(world):
-    world.replace_pod(0, pod("a", cpu="3"), pod_usage(pod("a", cpu="3")))
-    assert world.requested("cpu")[0] == 3000
-    assert world.pod_count[0] == 1
-    assert world.host_ports.conflicting_rows(PORT) == []
+def test_replacing_a_pod_by_one_with_other_requests_recounts(original):
+    original.replace_pod(0, pod("a", cpu="3"), pod_usage(pod("a", cpu="3")))
+    assert original.requested("cpu")[0] == 3000
+    assert original.pod_count[0] == 1
+    assert original.host_ports.conflicting_rows(PORT) == []
 
 
-def test_replacing_a_pod_by_one_with_the_same_requests_keeps_the_counts(world):
+def test_replacing_a_pod_by_one_with_the_same_requests_keeps_the_counts(original):
     same = pod("a", cpu="1", host_ports=[80], labels={"new": "label"})
     taken = pod_usage(same)
-    world.replace_pod(0, same, PodUsage(dict(taken.requests), 1000, taken.nonzero_memory_bytes, taken.host_ports))
-    assert list(world.node(0).pods) == [same]
-    assert world.requested("cpu")[0] == 1000
+    original.replace_pod(0, same, PodUsage(dict(taken.requests), 1000, taken.nonzero_memory_bytes, taken.host_ports))
+    assert list(original.node(0).pods) == [same]
+    assert original.requested("cpu")[0] == 1000
 
 
 # ---------------------------------------------------------------- without a cache

@@ -14,7 +14,7 @@ from podium.lib.clock import ManualClock
 from podium.objects.resource_types import NODES, PODS
 from podium.queues import Nominator
 from tests.builders import node, pod
-from tests.unit.daemon.world import Recorder
+from tests.unit.daemon.loop_bench import Recorder
 
 
 def handle(recorder: Any, cache: Any) -> PluginHandle:

@@ -27,7 +27,7 @@ from podium.objects.unreadable import UnreadablePod
 from podium.objects.wire import BrokenObject
 from podium.queues import QueueState
 from tests.builders import node, pod
-from tests.unit.daemon.world import World, changed
+from tests.unit.daemon.loop_bench import LoopBench, changed
 
 OURS = pod("web-1")
 BOUND = OURS.on_node("n1")
@@ -52,8 +52,8 @@ class Told:
     cached: list[bool] = field(default_factory=list)
 
 
-class Watched(World):
-    """A world at rest whose queue is listened to."""
+class Watched(LoopBench):
+    """A loop at rest whose queue is listened to."""
 
     def __init__(self) -> None:
         super().__init__(clock=ManualClock())
@@ -84,346 +84,346 @@ class Watched(World):
 
 
 @pytest.fixture
-def world() -> Watched:
+def bench() -> Watched:
     return Watched()
 
 
-def state(world: World, pod: Pod = OURS) -> PodState:
-    return world.cache.state_of(pod.uid)
+def state(bench: LoopBench, pod: Pod = OURS) -> PodState:
+    return bench.cache.state_of(pod.uid)
 
 
 # ---------------------------------------------------------------- nodes
 
 
-def test_a_new_node_is_in_the_cache_before_the_pods_are_told(world: Watched) -> None:
+def test_a_new_node_is_in_the_cache_before_the_pods_are_told(bench: Watched) -> None:
     new = node("n1")
-    world.put(new)
-    assert world.told.objects == [(None, new)]
-    assert world.told.cached == [True]
-    assert world.calls() == [NODE_ADD.label]
+    bench.put(new)
+    assert bench.told.objects == [(None, new)]
+    assert bench.told.cached == [True]
+    assert bench.calls() == [NODE_ADD.label]
 
 
-def test_a_changed_node_tells_of_each_kind_of_change(world: Watched) -> None:
-    world.put(node("n1"))
-    world.calls()
+def test_a_changed_node_tells_of_each_kind_of_change(bench: Watched) -> None:
+    bench.put(node("n1"))
+    bench.calls()
     old, new = node("n1"), node("n1", cpu="8", labels={"disk": "ssd"}, taints=["a=b:NoSchedule"])
-    world.put(new)
-    assert world.told.objects == [(old, new)] * 3
-    assert world.calls() == ["NodeUpdateNodeAllocatable", "NodeUpdateNodeLabel", "NodeUpdateNodeTaint"]
+    bench.put(new)
+    assert bench.told.objects == [(old, new)] * 3
+    assert bench.calls() == ["NodeUpdateNodeAllocatable", "NodeUpdateNodeLabel", "NodeUpdateNodeTaint"]
 
 
-def test_a_node_that_changes_in_nothing_that_matters_tells_of_nothing(world: Watched) -> None:
-    world.put(node("n1"))
-    world.calls()
-    world.put(node("n1", status={"nodeInfo": {"kubeletVersion": "v9"}}))
-    assert world.calls() == []
+def test_a_node_that_changes_in_nothing_that_matters_tells_of_nothing(bench: Watched) -> None:
+    bench.put(node("n1"))
+    bench.calls()
+    bench.put(node("n1", status={"nodeInfo": {"kubeletVersion": "v9"}}))
+    assert bench.calls() == []
 
 
-def test_a_node_that_goes_is_told_of_before_it_leaves_the_cache(world: Watched) -> None:
+def test_a_node_that_goes_is_told_of_before_it_leaves_the_cache(bench: Watched) -> None:
     gone = node("n1")
-    world.put(gone)
-    world.calls()
-    world.node_handler.on_delete(gone)
-    assert world.told.objects == [(gone, None)]
-    assert world.told.cached == [True]
-    assert world.calls() == [NODE_DELETE.label]
-    assert list(world.cache.node_names()) == []
+    bench.put(gone)
+    bench.calls()
+    bench.node_handler.on_delete(gone)
+    assert bench.told.objects == [(gone, None)]
+    assert bench.told.cached == [True]
+    assert bench.calls() == [NODE_DELETE.label]
+    assert list(bench.cache.node_names()) == []
 
 
-def test_a_node_that_cannot_be_read_is_reported_once_and_used_when_it_is_mended(world: Watched) -> None:
+def test_a_node_that_cannot_be_read_is_reported_once_and_used_when_it_is_mended(bench: Watched) -> None:
     with capture_logs() as logs:
-        world.put(node("n1", cpu="much"))
-        world.put(node("n1", cpu="much", labels={"a": "b"}))
+        bench.put(node("n1", cpu="much"))
+        bench.put(node("n1", cpu="much", labels={"a": "b"}))
     assert [each["log_level"] for each in logs] == ["error"]
-    assert world.metrics.value("podium_broken_objects_total", kind="Node") == 1
-    assert world.calls() == []
-    world.put(node("n1", cpu="4", labels={"a": "b"}))
-    assert world.calls() == [NODE_ADD.label]
-    assert list(world.cache.node_names()) == ["n1"]
+    assert bench.metrics.value("podium_broken_objects_total", kind="Node") == 1
+    assert bench.calls() == []
+    bench.put(node("n1", cpu="4", labels={"a": "b"}))
+    assert bench.calls() == [NODE_ADD.label]
+    assert list(bench.cache.node_names()) == ["n1"]
 
 
-def test_a_node_that_breaks_goes_as_far_as_waiting_pods_are_concerned(world: Watched) -> None:
-    world.put(whole := node("n1"), broken := node("n1", cpu="much"))
-    assert world.told.objects[-1] == (whole, None)
-    assert world.calls() == [NODE_ADD.label, NODE_DELETE.label]
-    world.put(node("n1", cpu="more"))
-    world.node_handler.on_delete(broken)
-    assert world.calls() == []
+def test_a_node_that_breaks_goes_as_far_as_waiting_pods_are_concerned(bench: Watched) -> None:
+    bench.put(whole := node("n1"), broken := node("n1", cpu="much"))
+    assert bench.told.objects[-1] == (whole, None)
+    assert bench.calls() == [NODE_ADD.label, NODE_DELETE.label]
+    bench.put(node("n1", cpu="more"))
+    bench.node_handler.on_delete(broken)
+    assert bench.calls() == []
 
 
-def test_a_node_that_was_broken_when_it_went_comes_back_as_any_other(world: Watched) -> None:
+def test_a_node_that_was_broken_when_it_went_comes_back_as_any_other(bench: Watched) -> None:
     broken = node("n1", cpu="much")
-    world.put(broken)
-    world.node_handler.on_delete(broken)
-    world.nodes.clear()
-    world.put(node("n1"))
-    world.calls()
-    world.put(node("n1", labels={"a": "b"}))
-    assert world.calls() == ["NodeUpdateNodeLabel"]
+    bench.put(broken)
+    bench.node_handler.on_delete(broken)
+    bench.nodes.clear()
+    bench.put(node("n1"))
+    bench.calls()
+    bench.put(node("n1", labels={"a": "b"}))
+    assert bench.calls() == ["NodeUpdateNodeLabel"]
 
 
 # ---------------------------------------------------------------- bound pods
 
 
 @pytest.mark.parametrize("pod_seen", [BOUND, OTHERS.on_node("n1")])
-def test_a_pod_seen_bound_counts_whoever_bound_it(world: Watched, pod_seen: Pod) -> None:
-    world.put(pod_seen)
-    assert world.told.objects == [(None, pod_seen)]
-    assert world.calls() == [ASSIGNED_POD_ADD.label]
-    assert state(world, pod_seen) is PodState.ADDED
+def test_a_pod_seen_bound_counts_whoever_bound_it(bench: Watched, pod_seen: Pod) -> None:
+    bench.put(pod_seen)
+    assert bench.told.objects == [(None, pod_seen)]
+    assert bench.calls() == [ASSIGNED_POD_ADD.label]
+    assert state(bench, pod_seen) is PodState.ADDED
 
 
-def test_a_bound_pod_that_changes_is_brought_up_to_date(world: Watched) -> None:
-    world.put(BOUND)
-    world.calls()
+def test_a_bound_pod_that_changes_is_brought_up_to_date(bench: Watched) -> None:
+    bench.put(BOUND)
+    bench.calls()
     newer = changed(BOUND, labels={"a": "b"})
-    world.put(newer)
-    assert world.told.objects == [(BOUND, newer)]
-    assert world.calls() == ["AssignedPodUpdatePodLabel"]
-    assert world.cache.pod(BOUND.uid) is newer
+    bench.put(newer)
+    assert bench.told.objects == [(BOUND, newer)]
+    assert bench.calls() == ["AssignedPodUpdatePodLabel"]
+    assert bench.cache.pod(BOUND.uid) is newer
 
 
-def test_a_binding_confirms_what_was_assumed_and_ends_the_wait(world: Watched) -> None:
-    world.put(OURS)
-    world.cache.assume_pod(OURS, "n1")
-    world.calls()
-    world.put(BOUND)
-    assert world.told.objects == [(None, BOUND)]
-    assert world.calls() == [ASSIGNED_POD_ADD.label, "delete"]
-    assert state(world) is PodState.ADDED
-    assert world.place(OURS) is QueueState.GONE
+def test_a_binding_confirms_what_was_assumed_and_ends_the_wait(bench: Watched) -> None:
+    bench.put(OURS)
+    bench.cache.assume_pod(OURS, "n1")
+    bench.calls()
+    bench.put(BOUND)
+    assert bench.told.objects == [(None, BOUND)]
+    assert bench.calls() == [ASSIGNED_POD_ADD.label, "delete"]
+    assert state(bench) is PodState.ADDED
+    assert bench.place(OURS) is QueueState.GONE
 
 
-def test_a_binding_of_a_pod_that_was_relabelled_on_its_way_tells_of_that_too(world: Watched) -> None:
-    world.put(OURS)
-    world.cache.assume_pod(OURS, "n1")
-    world.put(changed(OURS, labels={"a": "b"}))
-    world.calls()
-    world.put(changed(BOUND, labels={"a": "b"}))
-    assert world.calls() == [ASSIGNED_POD_ADD.label, "AssignedPodUpdatePodLabel", "delete"]
+def test_a_binding_of_a_pod_that_was_relabelled_on_its_way_tells_of_that_too(bench: Watched) -> None:
+    bench.put(OURS)
+    bench.cache.assume_pod(OURS, "n1")
+    bench.put(changed(OURS, labels={"a": "b"}))
+    bench.calls()
+    bench.put(changed(BOUND, labels={"a": "b"}))
+    assert bench.calls() == [ASSIGNED_POD_ADD.label, "AssignedPodUpdatePodLabel", "delete"]
 
 
-def test_another_schedulers_binding_counts_and_leaves_the_queue_alone(world: Watched) -> None:
-    world.put(OTHERS)
-    assert world.calls() == []
-    world.put(OTHERS.on_node("n1"))
-    assert world.calls() == [ASSIGNED_POD_ADD.label]
-    assert state(world, OTHERS) is PodState.ADDED
+def test_another_schedulers_binding_counts_and_leaves_the_queue_alone(bench: Watched) -> None:
+    bench.put(OTHERS)
+    assert bench.calls() == []
+    bench.put(OTHERS.on_node("n1"))
+    assert bench.calls() == [ASSIGNED_POD_ADD.label]
+    assert state(bench, OTHERS) is PodState.ADDED
 
 
-def test_a_bound_pod_that_goes_gives_its_room_back(world: Watched) -> None:
-    world.put(BOUND)
-    world.calls()
-    world.delete(BOUND)
-    assert world.told.objects == [(BOUND, None)]
-    assert world.calls() == [ASSIGNED_POD_DELETE.label]
-    assert state(world) is PodState.UNKNOWN
+def test_a_bound_pod_that_goes_gives_its_room_back(bench: Watched) -> None:
+    bench.put(BOUND)
+    bench.calls()
+    bench.delete(BOUND)
+    assert bench.told.objects == [(BOUND, None)]
+    assert bench.calls() == [ASSIGNED_POD_DELETE.label]
+    assert state(bench) is PodState.UNKNOWN
 
 
-def test_what_the_cache_refuses_is_logged_and_the_pods_are_told_all_the_same(world: Watched) -> None:
+def test_what_the_cache_refuses_is_logged_and_the_pods_are_told_all_the_same(bench: Watched) -> None:
     with capture_logs() as logs:
-        world.pods.on_delete(BOUND)
+        bench.pods.on_delete(BOUND)
     assert [(each["event"], each["pod"]) for each in logs] == [("The cache refused a change", "default/web-1")]
-    assert world.calls() == [ASSIGNED_POD_DELETE.label]
+    assert bench.calls() == [ASSIGNED_POD_DELETE.label]
 
 
 # ---------------------------------------------------------------- pods that wait
 
 
-def test_a_new_pod_of_ours_waits_and_one_of_others_does_not(world: Watched) -> None:
-    world.put(OURS, OTHERS)
-    assert world.calls() == ["add"]
-    assert (world.place(OURS), world.place(OTHERS)) == (QueueState.ACTIVE, QueueState.GONE)
-    world.put(changed(OTHERS, labels={"a": "b"}))
-    world.delete(OTHERS)
-    assert world.calls() == []
+def test_a_new_pod_of_ours_waits_and_one_of_others_does_not(bench: Watched) -> None:
+    bench.put(OURS, OTHERS)
+    assert bench.calls() == ["add"]
+    assert (bench.place(OURS), bench.place(OTHERS)) == (QueueState.ACTIVE, QueueState.GONE)
+    bench.put(changed(OTHERS, labels={"a": "b"}))
+    bench.delete(OTHERS)
+    assert bench.calls() == []
 
 
-def test_a_pod_that_changes_while_it_waits_is_looked_at_anew(world: Watched) -> None:
-    world.put(OURS)
+def test_a_pod_that_changes_while_it_waits_is_looked_at_anew(bench: Watched) -> None:
+    bench.put(OURS)
     newer = changed(OURS, labels={"a": "b"})
-    world.put(newer)
-    assert world.calls() == ["add", "update"]
-    info = world.queue.get(OURS)
+    bench.put(newer)
+    assert bench.calls() == ["add", "update"]
+    info = bench.queue.get(OURS)
     assert info is not None
     assert info.pod is newer
 
 
-def test_a_pod_that_goes_while_it_waits_is_forgotten(world: Watched) -> None:
-    world.put(OURS)
-    world.delete(OURS)
-    assert world.calls() == ["add", "delete"]
-    assert world.place(OURS) is QueueState.GONE
+def test_a_pod_that_goes_while_it_waits_is_forgotten(bench: Watched) -> None:
+    bench.put(OURS)
+    bench.delete(OURS)
+    assert bench.calls() == ["add", "delete"]
+    assert bench.place(OURS) is QueueState.GONE
 
 
-def test_an_assumed_pod_that_changes_is_left_alone(world: Watched) -> None:
-    world.put(OURS)
-    world.cache.assume_pod(OURS, "n1")
-    world.calls()
-    world.put(changed(OURS, labels={"a": "b"}, nominated="n1"))
-    assert world.calls() == []
-    assert state(world) is PodState.ASSUMED
+def test_an_assumed_pod_that_changes_is_left_alone(bench: Watched) -> None:
+    bench.put(OURS)
+    bench.cache.assume_pod(OURS, "n1")
+    bench.calls()
+    bench.put(changed(OURS, labels={"a": "b"}, nominated="n1"))
+    assert bench.calls() == []
+    assert state(bench) is PodState.ASSUMED
 
 
 @pytest.mark.parametrize("how", ["deletion", "end"])
-def test_an_assumed_pod_that_goes_gives_its_room_back_at_once(world: Watched, how: str) -> None:
-    world.put(OURS)
-    world.cache.assume_pod(OURS, "n1")
-    world.calls()
+def test_an_assumed_pod_that_goes_gives_its_room_back_at_once(bench: Watched, how: str) -> None:
+    bench.put(OURS)
+    bench.cache.assume_pod(OURS, "n1")
+    bench.calls()
     if how == "deletion":
-        world.put(changed(OURS, terminating=True))
+        bench.put(changed(OURS, terminating=True))
     else:
-        world.delete(OURS)
-    ((old, new),) = world.told.objects
+        bench.delete(OURS)
+    ((old, new),) = bench.told.objects
     assert (old.node_name, new) == ("n1", None)
-    assert world.calls() == [*(["delete"] if how == "end" else []), ASSIGNED_POD_DELETE.label]
-    assert state(world) is PodState.UNKNOWN
+    assert bench.calls() == [*(["delete"] if how == "end" else []), ASSIGNED_POD_DELETE.label]
+    assert state(bench) is PodState.UNKNOWN
 
 
 def test_an_assumed_pod_that_waits_at_permit_when_it_goes_is_rejected_and_undone_by_its_binding_cycle(
-    world: Watched,
+    bench: Watched,
 ) -> None:
-    world.put(OURS)
-    world.cache.assume_pod(OURS, "n1")
-    world.waiting_pods.add(OURS, "n1", {"Gang": 60.0})
-    world.calls()
-    world.put(changed(OURS, terminating=True))
-    assert world.calls() == [ASSIGNED_POD_DELETE.label]
-    assert state(world) is PodState.ASSUMED
-    assert not world.waiting_pods.reject(OURS.uid)
+    bench.put(OURS)
+    bench.cache.assume_pod(OURS, "n1")
+    bench.waiting_pods.add(OURS, "n1", {"Gang": 60.0})
+    bench.calls()
+    bench.put(changed(OURS, terminating=True))
+    assert bench.calls() == [ASSIGNED_POD_DELETE.label]
+    assert state(bench) is PodState.ASSUMED
+    assert not bench.waiting_pods.reject(OURS.uid)
 
 
-def test_an_assumed_pod_whose_deletion_was_known_before_is_left_alone(world: Watched) -> None:
+def test_an_assumed_pod_whose_deletion_was_known_before_is_left_alone(bench: Watched) -> None:
     old = changed(OURS, terminating=True)
-    world.put(old)
-    world.cache.assume_pod(OURS, "n1")
-    world.calls()
-    world.put(changed(old, labels={"a": "b"}))
-    assert world.calls() == []
+    bench.put(old)
+    bench.cache.assume_pod(OURS, "n1")
+    bench.calls()
+    bench.put(changed(old, labels={"a": "b"}))
+    assert bench.calls() == []
 
 
-def nomination_checks(world: Watched) -> Iterator[bool]:
-    (check,) = world.told.checks
+def nomination_checks(bench: Watched) -> Iterator[bool]:
+    (check,) = bench.told.checks
     return (check(pod("other", priority=priority)) for priority in (4, 5, 6))
 
 
-def test_a_nomination_that_ends_is_told_to_pods_of_no_higher_priority(world: Watched) -> None:
+def test_a_nomination_that_ends_is_told_to_pods_of_no_higher_priority(bench: Watched) -> None:
     nominated = pod("web-1", priority=5, nominated="n1")
-    world.put(nominated)
-    world.calls()
-    world.put(changed(nominated, nominated="n2"))
-    assert world.told.objects == [(nominated, None)]
-    assert list(nomination_checks(world)) == [True, True, False]
-    assert world.calls() == ["update", ASSIGNED_POD_DELETE.label]
+    bench.put(nominated)
+    bench.calls()
+    bench.put(changed(nominated, nominated="n2"))
+    assert bench.told.objects == [(nominated, None)]
+    assert list(nomination_checks(bench)) == [True, True, False]
+    assert bench.calls() == ["update", ASSIGNED_POD_DELETE.label]
 
 
-def test_a_nomination_that_stays_or_begins_frees_nothing(world: Watched) -> None:
-    world.put(pod("web-1"))
-    world.put(pod("web-1", nominated="n1"))
-    world.put(pod("web-1", nominated="n1", labels={"a": "b"}))
-    assert world.calls() == ["add", "update", "update"]
+def test_a_nomination_that_stays_or_begins_frees_nothing(bench: Watched) -> None:
+    bench.put(pod("web-1"))
+    bench.put(pod("web-1", nominated="n1"))
+    bench.put(pod("web-1", nominated="n1", labels={"a": "b"}))
+    assert bench.calls() == ["add", "update", "update"]
 
 
-def test_a_nominated_pod_that_goes_frees_what_was_kept_for_it(world: Watched) -> None:
+def test_a_nominated_pod_that_goes_frees_what_was_kept_for_it(bench: Watched) -> None:
     nominated = pod("web-1", priority=5, nominated="n1")
-    world.put(nominated)
-    world.calls()
-    world.delete(nominated)
-    assert list(nomination_checks(world)) == [True, True, False]
-    assert world.calls() == ["delete", ASSIGNED_POD_DELETE.label]
-    assert world.queue.nominator.node_of(nominated.uid) is None
+    bench.put(nominated)
+    bench.calls()
+    bench.delete(nominated)
+    assert list(nomination_checks(bench)) == [True, True, False]
+    assert bench.calls() == ["delete", ASSIGNED_POD_DELETE.label]
+    assert bench.queue.nominator.node_of(nominated.uid) is None
 
 
 # ---------------------------------------------------------------- broken objects
 
 
-def test_a_pod_with_an_amount_that_cannot_be_read_is_reported_once_and_queued_when_it_is_mended(world: Watched) -> None:
+def test_a_pod_with_an_amount_that_cannot_be_read_is_reported_once_and_queued_when_it_is_mended(bench: Watched) -> None:
     broken = pod("web-1", spec=BAD_AMOUNT)
     with capture_logs() as logs:
-        world.put(broken)
-        world.put(changed(broken, labels={"a": "b"}))
+        bench.put(broken)
+        bench.put(changed(broken, labels={"a": "b"}))
     (line,) = logs
     assert (line["log_level"], line["object"], line["kind"]) == ("error", "default/web-1", "Pod")
-    assert world.metrics.value("podium_broken_objects_total", kind="Pod") == 1
-    assert world.recorder.events == [failed_scheduling(broken, line["error"])]
-    assert world.place(broken) is QueueState.GONE
-    world.put(OURS)
-    assert world.place(OURS) is QueueState.ACTIVE
+    assert bench.metrics.value("podium_broken_objects_total", kind="Pod") == 1
+    assert bench.recorder.events == [failed_scheduling(broken, line["error"])]
+    assert bench.place(broken) is QueueState.GONE
+    bench.put(OURS)
+    assert bench.place(OURS) is QueueState.ACTIVE
 
 
-def test_a_waiting_pod_that_breaks_waits_no_longer(world: Watched) -> None:
-    world.put(OURS)
-    world.put(pod("web-1", spec=BAD_AMOUNT))
-    assert world.place(OURS) is QueueState.GONE
+def test_a_waiting_pod_that_breaks_waits_no_longer(bench: Watched) -> None:
+    bench.put(OURS)
+    bench.put(pod("web-1", spec=BAD_AMOUNT))
+    assert bench.place(OURS) is QueueState.GONE
 
 
-def test_a_broken_pod_that_breaks_anew_after_it_was_mended_is_reported_again(world: Watched) -> None:
+def test_a_broken_pod_that_breaks_anew_after_it_was_mended_is_reported_again(bench: Watched) -> None:
     for item in (pod("web-1", spec=BAD_AMOUNT), OURS, pod("web-1", spec=BAD_AMOUNT)):
-        world.put(item)
-    assert world.metrics.value("podium_broken_objects_total", kind="Pod") == 2
+        bench.put(item)
+    assert bench.metrics.value("podium_broken_objects_total", kind="Pod") == 2
 
 
-def test_an_invalid_selector_is_reported_once_and_the_pod_is_tried_all_the_same(world: Watched) -> None:
+def test_an_invalid_selector_is_reported_once_and_the_pod_is_tried_all_the_same(bench: Watched) -> None:
     odd = pod("web-1", affinity=BAD_SELECTOR)
     with capture_logs() as logs:
-        world.put(odd)
-        world.put(changed(odd, labels={"a": "b"}))
+        bench.put(odd)
+        bench.put(changed(odd, labels={"a": "b"}))
     assert [each["field"].partition("[")[0] for each in logs] == [
         "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
     ]
-    assert world.place(odd) is QueueState.ACTIVE
-    assert world.recorder.events == []
+    assert bench.place(odd) is QueueState.ACTIVE
+    assert bench.recorder.events == []
 
 
 @pytest.mark.parametrize("spec", [BAD_AMOUNT, {"affinity": BAD_SELECTOR}])
 @pytest.mark.parametrize("how", ["deleted", "bound"])
-def test_nothing_is_remembered_of_broken_pods_that_are_gone(world: Watched, spec: Any, how: str) -> None:
+def test_nothing_is_remembered_of_broken_pods_that_are_gone(bench: Watched, spec: Any, how: str) -> None:
     for index in range(3):
         broken = pod(f"web-{index}", spec=spec)
-        world.put(broken)
+        bench.put(broken)
         if how == "bound":
-            world.put(broken.on_node("n1"))
+            bench.put(broken.on_node("n1"))
         else:
-            world.delete(broken)
-    assert world.pods._reported == {}
+            bench.delete(broken)
+    assert bench.pods._reported == {}
 
 
-def test_an_object_that_does_not_decode_is_reported(world: Watched) -> None:
+def test_an_object_that_does_not_decode_is_reported(bench: Watched) -> None:
     broken = BrokenObject("Pod", "default", "web-1", "u1", "7", "Expected `str`, got `int`")
     with capture_logs() as logs:
-        world.pods.on_broken(broken)
+        bench.pods.on_broken(broken)
     assert [(each["object"], each["detail"]) for each in logs] == [("default/web-1", "Expected `str`, got `int`")]
-    assert world.metrics.value("podium_broken_objects_total", kind="Pod") == 1
+    assert bench.metrics.value("podium_broken_objects_total", kind="Pod") == 1
 
 
 # ---------------------------------------------------------------- other resources, time taken
 
 
 @pytest.mark.parametrize("resource", RESOURCE_EVENTS.values(), ids=str)
-def test_changes_of_other_kinds_are_events_of_their_resource(world: Watched, resource: EventResource) -> None:
-    handler = ResourceHandler(resource, world.queue, world.clock, world.metrics)
+def test_changes_of_other_kinds_are_events_of_their_resource(bench: Watched, resource: EventResource) -> None:
+    handler = ResourceHandler(resource, bench.queue, bench.clock, bench.metrics)
     handler.on_add("new")  # type: ignore[arg-type]
     handler.on_update("old", "new")  # type: ignore[arg-type]
     handler.on_delete("old")  # type: ignore[arg-type]
-    assert world.told.objects == [(None, "new"), ("old", "new"), ("old", None)]
+    assert bench.told.objects == [(None, "new"), ("old", "new"), ("old", None)]
     actions = (ActionType.ADD, ActionType.UPDATE, ActionType.DELETE)
     labels = [ClusterEvent(resource, action).label for action in actions]
-    assert world.calls() == labels
+    assert bench.calls() == labels
     for label in labels:
-        assert world.metrics.value("scheduler_event_handling_duration_seconds", event=label) == 1
+        assert bench.metrics.value("scheduler_event_handling_duration_seconds", event=label) == 1
 
 
 def test_pods_and_nodes_have_handlers_of_their_own() -> None:
     assert not {PODS, NODES} & set(RESOURCE_EVENTS)
 
 
-def test_the_time_each_kind_of_event_takes_is_observed(world: Watched) -> None:
-    world.put(node("n1"), OURS, changed(OURS, labels={"a": "b"}), BOUND, changed(BOUND, labels={"a": "c"}))
-    world.delete(BOUND)
-    world.put(pod("web-2"))
-    world.delete(pod("web-2"))
-    world.put(node("n1"), node("n1", labels={"a": "b"}, cpu="8"), node("n1", cpu="many"))
-    assert world.metrics.values("scheduler_event_handling_duration_seconds") == {
+def test_the_time_each_kind_of_event_takes_is_observed(bench: Watched) -> None:
+    bench.put(node("n1"), OURS, changed(OURS, labels={"a": "b"}), BOUND, changed(BOUND, labels={"a": "c"}))
+    bench.delete(BOUND)
+    bench.put(pod("web-2"))
+    bench.delete(pod("web-2"))
+    bench.put(node("n1"), node("n1", labels={"a": "b"}, cpu="8"), node("n1", cpu="many"))
+    assert bench.metrics.values("scheduler_event_handling_duration_seconds") == {
         ("NodeAdd",): 1,
         ("NodeUpdateNodeAllocatable",): 1,
         ("NodeUpdateNodeLabel",): 1,
@@ -439,66 +439,66 @@ def test_the_time_each_kind_of_event_takes_is_observed(world: Watched) -> None:
     }
 
 
-def test_a_node_with_a_pod_that_cannot_be_read_is_closed_and_its_opening_wakes_pods(world: Watched) -> None:
+def test_a_node_with_a_pod_that_cannot_be_read_is_closed_and_its_opening_wakes_pods(bench: Watched) -> None:
     odd = pod("odd", spec=BAD_AMOUNT).on_node("n1")
-    world.put(node("n1"))
+    bench.put(node("n1"))
     with capture_logs() as logs:
-        world.put(odd)
+        bench.put(odd)
     assert [(each["object"], each["node_closed"]) for each in logs] == [("default/odd", "n1")]
-    assert len(world.cache.snapshot().closed) == 1
-    world.calls()
-    world.delete(odd)
-    assert not world.cache.snapshot().closed
-    assert NODE_ADD.label in world.calls()
+    assert len(bench.cache.snapshot().closed) == 1
+    bench.calls()
+    bench.delete(odd)
+    assert not bench.cache.snapshot().closed
+    assert NODE_ADD.label in bench.calls()
 
 
-def test_a_waiting_pod_that_is_seen_bound_but_cannot_be_read_leaves_the_queue_and_counts(world: Watched) -> None:
-    world.put(node("n1"))
-    world.put(OURS)
-    assert world.place(OURS) is QueueState.ACTIVE
-    world.put(UnreadablePod(metadata=OURS.metadata, node_name="n1", field="spec.containers", detail="Expected `array`"))
-    assert world.place(OURS) is QueueState.GONE
-    assert world.cache.state_of(OURS.uid) is PodState.ADDED
-    assert len(world.cache.snapshot().closed) == 1
+def test_a_waiting_pod_that_is_seen_bound_but_cannot_be_read_leaves_the_queue_and_counts(bench: Watched) -> None:
+    bench.put(node("n1"))
+    bench.put(OURS)
+    assert bench.place(OURS) is QueueState.ACTIVE
+    bench.put(UnreadablePod(metadata=OURS.metadata, node_name="n1", field="spec.containers", detail="Expected `array`"))
+    assert bench.place(OURS) is QueueState.GONE
+    assert bench.cache.state_of(OURS.uid) is PodState.ADDED
+    assert len(bench.cache.snapshot().closed) == 1
 
 
 def test_pods_of_a_scheduler_of_a_similar_name_are_strays_until_they_are_bound_or_gone() -> None:
     clock = ManualClock()
-    world = World(clock=clock)
-    strays = world.pods._strays = StrayPods({"podium"}, clock, world.metrics)
+    bench = LoopBench(clock=clock)
+    strays = bench.pods._strays = StrayPods({"podium"}, clock, bench.metrics)
     misspelt = [pod(name, scheduler="podum") for name in ("a", "b", "c")]
-    world.put(node("n1"), OTHERS, OURS, *misspelt)
+    bench.put(node("n1"), OTHERS, OURS, *misspelt)
     clock.advance(60)
     assert strays.counts() == {"podium": 3.0}
-    world.put(misspelt[0].on_node("n1"))
-    world.delete(misspelt[1])
+    bench.put(misspelt[0].on_node("n1"))
+    bench.delete(misspelt[1])
     assert strays.counts() == {"podium": 1.0}
 
 
 # ---------------------------------------------------------------- a history that went back
 
 
-def test_a_bound_pod_that_is_pending_again_waits_again_and_its_room_is_free(world: Watched) -> None:
-    world.put(node("n1"), pod("web-1", node="n1"))
-    world.calls()
-    world.put(pod("web-1"))
-    assert state(world, pod("web-1")) is PodState.UNKNOWN
-    assert world.place(pod("web-1")) is QueueState.ACTIVE
-    assert world.calls() == [ASSIGNED_POD_DELETE.label, "add"]
-    assert [each.key for each in world.unbound] == ["default/web-1"]
+def test_a_bound_pod_that_is_pending_again_waits_again_and_its_room_is_free(bench: Watched) -> None:
+    bench.put(node("n1"), pod("web-1", node="n1"))
+    bench.calls()
+    bench.put(pod("web-1"))
+    assert state(bench, pod("web-1")) is PodState.UNKNOWN
+    assert bench.place(pod("web-1")) is QueueState.ACTIVE
+    assert bench.calls() == [ASSIGNED_POD_DELETE.label, "add"]
+    assert [each.key for each in bench.unbound] == ["default/web-1"]
 
 
-def test_a_bound_pod_of_another_scheduler_that_is_pending_again_counts_nowhere(world: Watched) -> None:
-    world.put(node("n1"), pod("web-1", node="n1", scheduler="other"), pod("web-1", scheduler="other"))
-    assert world.cache.statistics()["pods"] == 0
-    assert world.place(pod("web-1")) is QueueState.GONE
+def test_a_bound_pod_of_another_scheduler_that_is_pending_again_counts_nowhere(bench: Watched) -> None:
+    bench.put(node("n1"), pod("web-1", node="n1", scheduler="other"), pod("web-1", scheduler="other"))
+    assert bench.cache.statistics()["pods"] == 0
+    assert bench.place(pod("web-1")) is QueueState.GONE
 
 
-def test_a_bound_pod_that_is_bound_elsewhere_counts_there(world: Watched) -> None:
-    world.put(node("n1"), node("n2"), pod("web-1", node="n1"))
-    world.calls()
-    world.put(pod("web-1", node="n2"))
-    assert [each.key for each in world.cache.pods_on("n2")] == ["default/web-1"]
-    assert not world.cache.pods_on("n1")
-    assert world.calls() == [ASSIGNED_POD_DELETE.label, ASSIGNED_POD_ADD.label]
-    assert len(world.unbound) == 1
+def test_a_bound_pod_that_is_bound_elsewhere_counts_there(bench: Watched) -> None:
+    bench.put(node("n1"), node("n2"), pod("web-1", node="n1"))
+    bench.calls()
+    bench.put(pod("web-1", node="n2"))
+    assert [each.key for each in bench.cache.pods_on("n2")] == ["default/web-1"]
+    assert not bench.cache.pods_on("n1")
+    assert bench.calls() == [ASSIGNED_POD_DELETE.label, ASSIGNED_POD_ADD.label]
+    assert len(bench.unbound) == 1

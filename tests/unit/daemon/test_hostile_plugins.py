@@ -1,6 +1,6 @@
 """Whatever a plugin answers or raises, at whatever extension point, is its failure in that attempt: named and counted.
 
-One world for each extension point. Each way to misbehave has a pod of its own, and pods that the plugin treats well are
+One loop for each extension point. Each way to misbehave has a pod of its own, and pods that the plugin treats well are
 among them: these are bound at once, the others as soon as the plugin does what it should.
 """
 
@@ -49,7 +49,7 @@ from tests.unit.daemon.hostile_plugins import (
     Misbehaves,
     paired,
 )
-from tests.unit.daemon.world import World, fits
+from tests.unit.daemon.loop_bench import LoopBench, fits
 from tests.unit.framework.profiles import Built
 from tests.virtual_time import VIRTUAL_TIME
 
@@ -155,13 +155,13 @@ def made(bases: tuple[type, ...], method: str, call: Callable[..., Any], more: M
     return type("Hostile", (Built, *bases), {**more, method: call})
 
 
-async def bound(world: World, names: set[str], within_s: float) -> set[str]:
+async def bound(bench: LoopBench, names: set[str], within_s: float) -> set[str]:
     """Which of the pods are bound by then."""
     for _ in range(round(within_s / 0.5)):
-        if names <= {name for name, _ in world.bindings}:
+        if names <= {name for name, _ in bench.bindings}:
             break
         await anyio.sleep(0.5)
-    return names & {name for name, _ in world.bindings}
+    return names & {name for name, _ in bench.bindings}
 
 
 def failures(logs: list[Any], point: str) -> set[str]:
@@ -190,18 +190,18 @@ async def test_it_fails_the_attempt_by_name_and_the_pod_is_tried_again(
 ) -> None:
     culprit = Culprit(ways)
     call = culprit.method(good, is_async=method in ASYNC)
-    world = World(made(bases, method, call, more))
+    bench = LoopBench(made(bases, method, call, more))
     with capture_logs() as logs:
-        world.put(node("n1", pods=1000), node("n2", pods=1000), pod("other-1"), *map(pod, culprit.ways), pod("other-2"))
-        async with world.running():
+        bench.put(node("n1", pods=1000), node("n2", pods=1000), pod("other-1"), *map(pod, culprit.ways), pod("other-2"))
+        async with bench.running():
             await anyio.sleep(1.0)
-            early = {name for name, _ in world.bindings}
+            early = {name for name, _ in bench.bindings}
             assert early == {"other-1", "other-2"}
             missing = [culprit.names[name] for name in sorted(culprit.ways.keys() - failures(logs, point))]
             assert not missing, "not told of"
-            assert world.metrics.value("podium_unexpected_errors_total", where="plugin", name="Hostile") >= len(ways)
+            assert bench.metrics.value("podium_unexpected_errors_total", where="plugin", name="Hostile") >= len(ways)
             culprit.is_healed = True
-            there = await bound(world, set(culprit.ways), 60.0)
+            there = await bound(bench, set(culprit.ways), 60.0)
             assert not [culprit.names[name] for name in sorted(culprit.ways.keys() - there)], "not bound after all"
 
 
@@ -209,18 +209,18 @@ async def test_a_post_filter_leaves_the_pod_unschedulable_until_something_happen
     ways = STATUSES | POST_FILTER_RESULTS | paired(STATUSES | MISPLACED, False, None) | paired(NO_STATUS, True, None)
     culprit = Culprit(ways)
     post_filter = culprit.method(lambda *_: (None, unschedulable("no help")))
-    world = World(
+    bench = LoopBench(
         fits(lambda name: None if name == "late" else unschedulable("not here")),
         made((PostFilterPlugin,), "post_filter", post_filter, {}),
     )
     with capture_logs() as logs:
-        world.put(node("n1"), *map(pod, culprit.ways))
-        async with world.running():
+        bench.put(node("n1"), *map(pod, culprit.ways))
+        async with bench.running():
             await anyio.sleep(1.0)
             missing = [culprit.names[name] for name in sorted(culprit.ways.keys() - failures(logs, "PostFilter"))]
             assert not missing
-            world.put(node("late", pods=1000))
-            there = await bound(world, set(culprit.ways), 60.0)
+            bench.put(node("late", pods=1000))
+            there = await bound(bench, set(culprit.ways), 60.0)
             assert not [culprit.names[name] for name in sorted(culprit.ways.keys() - there)]
 
 
@@ -234,7 +234,7 @@ async def test_a_post_bind_or_unreserve_changes_nothing() -> None:
         once.add(about.metadata.name)
         return unschedulable("not yet") if first else None
 
-    world = World(
+    bench = LoopBench(
         type(
             "Hostile",
             (Built, PostBindPlugin, ReservePlugin),
@@ -242,11 +242,11 @@ async def test_a_post_bind_or_unreserve_changes_nothing() -> None:
         )
     )
     with capture_logs() as logs:
-        world.put(node("n1", pods=1000), *map(pod, told.ways))
-        async with world.running():
+        bench.put(node("n1", pods=1000), *map(pod, told.ways))
+        async with bench.running():
             await anyio.sleep(1.0)
-            world.put(node("n2", pods=1000))
-            assert await bound(world, set(told.ways), 60.0) == set(told.ways)
+            bench.put(node("n2", pods=1000))
+            assert await bound(bench, set(told.ways), 60.0) == set(told.ways)
             await anyio.sleep(1.0)
     for point in ("Unreserve", "PostBind"):
         assert not [told.names[name] for name in sorted(told.ways.keys() - failures(logs, point))], point
@@ -256,15 +256,15 @@ async def test_hints_queue_the_pod() -> None:
     culprit = Culprit(EXCEPTIONS | ODD_VALUES | ODD_STATUSES)
     hint = culprit.method(lambda *_: None)
     registration = on(EventResource.NODE, ActionType.ADD, hint=lambda *args: hint(None, *args))
-    world = World(
+    bench = LoopBench(
         fits(lambda name: None if name == "late" else unschedulable("not here"), registration, name="Hostile")
     )
     with capture_logs() as logs:
-        world.put(node("n1"), *map(pod, culprit.ways))
-        async with world.running():
+        bench.put(node("n1"), *map(pod, culprit.ways))
+        async with bench.running():
             await anyio.sleep(1.0)
-            world.put(node("late", pods=1000))
-            there = await bound(world, set(culprit.ways), 60.0)
+            bench.put(node("late", pods=1000))
+            there = await bound(bench, set(culprit.ways), 60.0)
             assert not [culprit.names[name] for name in sorted(culprit.ways.keys() - there)]
     assert failures(logs, "QueueingHint") == set(culprit.ways)
 
@@ -276,11 +276,11 @@ async def test_a_plugin_that_meddles_with_what_it_is_lent_harms_its_own_attempt_
         return None, None
 
     healed: list[bool] = []
-    world = World(type("Hostile", (Built, PreFilterPlugin), {"pre_filter": meddle}), fits(lambda name: None))
-    world.put(node("n1"), node("n2"), pod("victim-0"), pod("other-1"))
-    async with world.running():
+    bench = LoopBench(type("Hostile", (Built, PreFilterPlugin), {"pre_filter": meddle}), fits(lambda name: None))
+    bench.put(node("n1"), node("n2"), pod("victim-0"), pod("other-1"))
+    async with bench.running():
         await anyio.sleep(1.0)
-        assert [name for name, _ in world.bindings] == ["other-1"]
-        assert world.metrics.value("podium_unexpected_errors_total", where="task", name="scheduling attempt") == 1
+        assert [name for name, _ in bench.bindings] == ["other-1"]
+        assert bench.metrics.value("podium_unexpected_errors_total", where="task", name="scheduling attempt") == 1
         healed.append(True)
-        assert await bound(world, {"victim-0"}, 60.0)
+        assert await bound(bench, {"victim-0"}, 60.0)

@@ -17,7 +17,7 @@ from podium.objects.core import Pod
 from podium.queues import QueueState
 from tests.builders import node, pod
 from tests.unit.binder.builders import Request
-from tests.unit.daemon.world import World, changed, fits, settled
+from tests.unit.daemon.loop_bench import LoopBench, changed, fits, settled
 from tests.unit.framework.profiles import Built, permit, post_filter, raising, reserve
 from tests.virtual_time import VIRTUAL_TIME, LoopClock
 
@@ -31,7 +31,7 @@ def anyio_backend() -> object:
     return VIRTUAL_TIME
 
 
-def answers(world: World, ending: str, answer: Any) -> None:
+def answers(bench: LoopBench, ending: str, answer: Any) -> None:
     """Requests to paths with that ending get the answer, or the exception; others succeed."""
 
     def reply(request: Request) -> Any:
@@ -42,78 +42,78 @@ def answers(world: World, ending: str, answer: Any) -> None:
             raise result
         return result
 
-    world.wire.answer = reply
+    bench.wire.answer = reply
 
 
 # ---------------------------------------------------------------- bound
 
 
 async def test_a_pod_that_fits_is_assumed_and_bound_and_told_of() -> None:
-    world = World()
-    world.put(node("n1"), pod("web-1"))
+    bench = LoopBench()
+    bench.put(node("n1"), pod("web-1"))
     with capture_logs() as logs:
-        async with world.running():
-            assert world.bindings == [("web-1", "n1")]
-            assert world.cache.is_assumed("uid-web-1")
-            assert world.place(pod("web-1")) is QueueState.GONE
-    assert world.recorder.told == [("Scheduled", "Successfully assigned default/web-1 to n1")]
-    assert world.attempts("scheduled") == 1
-    assert world.metrics.value("scheduler_pod_scheduling_attempts") == 1
+        async with bench.running():
+            assert bench.bindings == [("web-1", "n1")]
+            assert bench.cache.is_assumed("uid-web-1")
+            assert bench.place(pod("web-1")) is QueueState.GONE
+    assert bench.recorder.told == [("Scheduled", "Successfully assigned default/web-1 to n1")]
+    assert bench.attempts("scheduled") == 1
+    assert bench.metrics.value("scheduler_pod_scheduling_attempts") == 1
     (line,) = [each for each in logs if each["event"] == "Successfully bound pod to node"]
     assert (line["pod"], line["node"], line["attempt"], line["feasible_nodes"]) == ("default/web-1", "n1", 1, 1)
 
 
 async def test_a_pod_that_is_bound_is_no_longer_nominated() -> None:
-    world = World()
-    world.put(node("n1"), pod("web-1", nominated="n1"))
-    assert world.queue.nominator.node_of("uid-web-1") == "n1"
-    async with world.running():
-        assert world.bindings == [("web-1", "n1")]
-    assert world.queue.nominator.node_of("uid-web-1") is None
+    bench = LoopBench()
+    bench.put(node("n1"), pod("web-1", nominated="n1"))
+    assert bench.queue.nominator.node_of("uid-web-1") == "n1"
+    async with bench.running():
+        assert bench.bindings == [("web-1", "n1")]
+    assert bench.queue.nominator.node_of("uid-web-1") is None
 
 
 async def test_pods_that_come_later_wake_the_loop() -> None:
-    world = World()
-    world.put(node("n1"))
-    async with world.running():
+    bench = LoopBench()
+    bench.put(node("n1"))
+    async with bench.running():
         await anyio.sleep(100.0)
-        world.put(pod("late"))
+        bench.put(pod("late"))
         await settled()
-        assert world.bindings == [("late", "n1")]
+        assert bench.bindings == [("late", "n1")]
 
 
 # ---------------------------------------------------------------- no attempt
 
 
 async def test_a_pod_that_is_being_deleted_is_skipped_with_an_event() -> None:
-    world = World()
-    world.put(node("n1"), pod("web-1", terminating=True))
-    async with world.running():
-        assert world.recorder.told == [("FailedScheduling", "skip schedule deleting pod: default/web-1")]
-        assert world.wire.calls == []
-        assert world.place(pod("web-1")) is QueueState.GONE
-    assert world.queue.statistics().in_flight == 0
-    assert world.attempts("error") == world.attempts("unschedulable") == 0
+    bench = LoopBench()
+    bench.put(node("n1"), pod("web-1", terminating=True))
+    async with bench.running():
+        assert bench.recorder.told == [("FailedScheduling", "skip schedule deleting pod: default/web-1")]
+        assert bench.wire.calls == []
+        assert bench.place(pod("web-1")) is QueueState.GONE
+    assert bench.queue.statistics().in_flight == 0
+    assert bench.attempts("error") == bench.attempts("unschedulable") == 0
 
 
 async def test_a_pod_that_is_assumed_already_is_dropped() -> None:
-    world = World()
-    world.put(node("n1"), pod("web-1"))
-    world.cache.assume_pod(pod("web-1"), "n1")
-    async with world.running():
-        assert world.place(pod("web-1")) is QueueState.GONE
-        assert (world.wire.calls, world.recorder.told) == ([], [])
+    bench = LoopBench()
+    bench.put(node("n1"), pod("web-1"))
+    bench.cache.assume_pod(pod("web-1"), "n1")
+    async with bench.running():
+        assert bench.place(pod("web-1")) is QueueState.GONE
+        assert (bench.wire.calls, bench.recorder.told) == ([], [])
 
 
 async def test_a_pod_of_a_profile_that_is_not_there_is_dropped_and_logged() -> None:
-    world = World()
+    bench = LoopBench()
     stranger = pod("web-1", scheduler="nobody")
-    world.queue._requeuing._gatekeeper.admits = lambda info: True  # type: ignore[method-assign]
-    world.queue.add(stranger)
+    bench.queue._requeuing._gatekeeper.admits = lambda info: True  # type: ignore[method-assign]
+    bench.queue.add(stranger)
     with capture_logs() as logs:
-        async with world.running():
-            assert world.place(stranger) is QueueState.GONE
-            assert (world.wire.calls, world.recorder.told) == ([], [])
+        async with bench.running():
+            assert bench.place(stranger) is QueueState.GONE
+            assert (bench.wire.calls, bench.recorder.told) == ([], [])
     assert [(each["log_level"], each["profile"]) for each in logs if each.get("pod") == stranger.key] == [
         ("error", "nobody")
     ]
@@ -123,15 +123,15 @@ async def test_a_pod_of_a_profile_that_is_not_there_is_dropped_and_logged() -> N
 
 
 async def test_a_pod_that_does_not_fit_waits_and_everybody_is_told_why() -> None:
-    world = World(fits(lambda name: unschedulable("too small")))
-    world.put(node("n1"), node("n2"), pod("web-1"))
+    bench = LoopBench(fits(lambda name: unschedulable("too small")))
+    bench.put(node("n1"), node("n2"), pod("web-1"))
     message = "0/2 nodes are available: 2 too small."
     with capture_logs() as logs:
-        async with world.running():
-            assert world.place(pod("web-1")) is QueueState.UNSCHEDULABLE
-            assert world.recorder.told == [("FailedScheduling", message)]
-            assert world.conditions == [("Unschedulable", message)]
-    assert world.attempts("unschedulable") == 1
+        async with bench.running():
+            assert bench.place(pod("web-1")) is QueueState.UNSCHEDULABLE
+            assert bench.recorder.told == [("FailedScheduling", message)]
+            assert bench.conditions == [("Unschedulable", message)]
+    assert bench.attempts("unschedulable") == 1
     (line,) = [each for each in logs if each["event"].startswith("Unable to schedule pod")]
     assert (line["log_level"], line["pod"], line["reason"]) == ("info", "default/web-1", message)
 
@@ -142,13 +142,13 @@ async def test_what_a_filter_adds_to_its_reason_is_for_the_log_and_the_queue_pag
 
     rejects = fits(lambda name: unschedulable("too small"))
     rejects.rejection_details = details
-    world = World(rejects)
-    world.put(node("n1"), node("n2"), pod("web-1"))
+    bench = LoopBench(rejects)
+    bench.put(node("n1"), node("n2"), pod("web-1"))
     with capture_logs() as logs:
-        async with world.running():
-            assert world.recorder.told == [("FailedScheduling", "0/2 nodes are available: 2 too small.")]
-            (info,) = world.queue.listing.infos()
-            listed = world.queue.listing.listed(info)
+        async with bench.running():
+            assert bench.recorder.told == [("FailedScheduling", "0/2 nodes are available: 2 too small.")]
+            (info,) = bench.queue.listing.infos()
+            listed = bench.queue.listing.listed(info)
     told = "untolerated taint team=a:NoSchedule on 2 node(s)"
     assert (listed.reason, listed.details) == ("0/2 nodes are available: 2 too small.", told)
     (line,) = [each for each in logs if each["event"].startswith("Unable to schedule pod")]
@@ -161,67 +161,67 @@ async def test_a_filter_that_cannot_add_anything_is_left_out() -> None:
 
     rejects = fits(lambda name: unschedulable("too small"))
     rejects.rejection_details = details
-    world = World(rejects)
-    world.put(node("n1"), pod("web-1"))
-    async with world.running():
-        (info,) = world.queue.listing.infos()
-        assert world.queue.listing.listed(info).details == ""
-        assert world.place(pod("web-1")) is QueueState.UNSCHEDULABLE
+    bench = LoopBench(rejects)
+    bench.put(node("n1"), pod("web-1"))
+    async with bench.running():
+        (info,) = bench.queue.listing.infos()
+        assert bench.queue.listing.listed(info).details == ""
+        assert bench.place(pod("web-1")) is QueueState.UNSCHEDULABLE
 
 
 async def test_the_text_of_a_plugins_failure_is_on_the_queue_page() -> None:
-    world = World(fits(lambda name: error_status("out of order")))
-    world.put(node("n1"), pod("web-1"))
-    async with world.running():
-        (info,) = world.queue.listing.infos()
-        assert "out of order" in world.queue.listing.listed(info).reason
+    bench = LoopBench(fits(lambda name: error_status("out of order")))
+    bench.put(node("n1"), pod("web-1"))
+    async with bench.running():
+        (info,) = bench.queue.listing.infos()
+        assert "out of order" in bench.queue.listing.listed(info).reason
 
 
 async def test_without_nodes_the_pod_is_unschedulable_but_backs_off_as_after_an_error() -> None:
-    world = World()
-    world.put(pod("web-1"))
-    async with world.running():
-        assert world.place(pod("web-1")) is QueueState.ERROR_BACKOFF
-        assert world.conditions == [("Unschedulable", "no nodes available to schedule pods")]
-    assert world.attempts("unschedulable") == 1
+    bench = LoopBench()
+    bench.put(pod("web-1"))
+    async with bench.running():
+        assert bench.place(pod("web-1")) is QueueState.ERROR_BACKOFF
+        assert bench.conditions == [("Unschedulable", "no nodes available to schedule pods")]
+    assert bench.attempts("unschedulable") == 1
 
 
 async def test_a_filter_that_fails_is_an_error_and_the_pod_is_tried_again() -> None:
     fail = [True]
-    world = World(fits(lambda name: error_status("out of order") if fail[0] else None))
-    world.put(node("n1"), pod("web-1"))
+    bench = LoopBench(fits(lambda name: error_status("out of order") if fail[0] else None))
+    bench.put(node("n1"), pod("web-1"))
     with capture_logs() as logs:
-        async with world.running():
-            assert world.place(pod("web-1")) is QueueState.ERROR_BACKOFF
-            ((reason, message),) = world.conditions
+        async with bench.running():
+            assert bench.place(pod("web-1")) is QueueState.ERROR_BACKOFF
+            ((reason, message),) = bench.conditions
             assert reason == "SchedulerError"
             assert "out of order" in message
             fail[0] = False
             await anyio.sleep(3.0)
-            assert world.bindings == [("web-1", "n1")]
-    assert (world.attempts("error"), world.attempts("scheduled")) == (1, 1)
+            assert bench.bindings == [("web-1", "n1")]
+    assert (bench.attempts("error"), bench.attempts("scheduled")) == (1, 1)
     assert [each["log_level"] for each in logs if each["event"] == "Error scheduling pod; retrying"] == ["error"]
 
 
 async def test_a_status_that_cannot_be_written_is_logged_and_the_loop_goes_on() -> None:
-    world = World(fits(lambda name: unschedulable("no")))
-    world.put(node("n1"), pod("web-1"))
-    answers(world, "/status", InternalError("broken"))
+    bench = LoopBench(fits(lambda name: unschedulable("no")))
+    bench.put(node("n1"), pod("web-1"))
+    answers(bench, "/status", InternalError("broken"))
     with capture_logs() as logs:
-        async with world.running():
+        async with bench.running():
             await anyio.sleep(1.0)
-            assert world.place(pod("web-1")) is QueueState.UNSCHEDULABLE
+            assert bench.place(pod("web-1")) is QueueState.UNSCHEDULABLE
     assert [each["log_level"] for each in logs if each["event"] == "Pod status could not be written"] == ["warning"]
 
 
 async def test_that_a_pod_is_gone_when_its_status_is_written_alarms_nobody() -> None:
-    world = World(fits(lambda name: unschedulable("no")))
-    world.put(node("n1"), pod("web-1"))
-    answers(world, "/status", NotFound("gone"))
+    bench = LoopBench(fits(lambda name: unschedulable("no")))
+    bench.put(node("n1"), pod("web-1"))
+    answers(bench, "/status", NotFound("gone"))
     with capture_logs() as logs:
-        async with world.running():
+        async with bench.running():
             await anyio.sleep(1.0)
-    assert len(world.conditions) == 1
+    assert len(bench.conditions) == 1
     assert not [each for each in logs if each["log_level"] in ("warning", "error")]
 
 
@@ -257,110 +257,110 @@ async def test_a_failed_reserve_is_undone_in_reverse(
     answer: Any, place: QueueState, condition: tuple[str, str], result: str
 ) -> None:
     story: list[str] = []
-    world = World(
+    bench = LoopBench(
         recording_reserve(story, "First"), recording_reserve(story, "Second", answer), recording_reserve(story, "Third")
     )
-    world.put(node("n1"), node("n2"), pod("web-1", nominated="n1"))
-    async with world.running():
+    bench.put(node("n1"), node("n2"), pod("web-1", nominated="n1"))
+    async with bench.running():
         assert story == ["reserve First", "reserve Second", "unreserve Third", "unreserve Second", "unreserve First"]
-        assert not world.cache.is_assumed("uid-web-1")
-        assert world.cache.statistics()["pods"] == 0
-        assert world.place(pod("web-1")) is place
-        assert world.conditions == [condition]
-        assert world.sent("PATCH", "/status")[0].body["status"]["nominatedNodeName"] is None
-        assert world.bindings == []
-    assert world.attempts(result) == 1
+        assert not bench.cache.is_assumed("uid-web-1")
+        assert bench.cache.statistics()["pods"] == 0
+        assert bench.place(pod("web-1")) is place
+        assert bench.conditions == [condition]
+        assert bench.sent("PATCH", "/status")[0].body["status"]["nominatedNodeName"] is None
+        assert bench.bindings == []
+    assert bench.attempts(result) == 1
 
 
 async def test_a_permit_rejection_after_another_has_asked_to_wait_wins() -> None:
     story: list[str] = []
-    world = World(
+    bench = LoopBench(
         recording_reserve(story, "Room"),
         permit("Waits", lambda: (WAIT, 10.0)),
         permit("Rejects", lambda: (unschedulable("not now"), 0.0)),
     )
-    world.put(node("n1"), pod("web-1"))
-    async with world.running():
+    bench.put(node("n1"), pod("web-1"))
+    async with bench.running():
         assert story == ["reserve Room", "unreserve Room"]
-        assert len(world.waiting_pods) == 0
-        assert not world.cache.is_assumed("uid-web-1")
-        info = world.queue.get(pod("web-1"))
+        assert len(bench.waiting_pods) == 0
+        assert not bench.cache.is_assumed("uid-web-1")
+        info = bench.queue.get(pod("web-1"))
         assert info is not None
-        assert (info.unschedulable_plugins, world.place(pod("web-1"))) == ({"Rejects"}, QueueState.UNSCHEDULABLE)
+        assert (info.unschedulable_plugins, bench.place(pod("web-1"))) == ({"Rejects"}, QueueState.UNSCHEDULABLE)
 
 
 async def test_a_permit_plugin_that_fails_sends_the_pod_into_backoff() -> None:
-    world = World(permit("Fails", raising(RuntimeError("no answer"))))
-    world.put(node("n1"), pod("web-1"))
-    async with world.running():
-        assert world.place(pod("web-1")) is QueueState.ERROR_BACKOFF
-        assert world.conditions == [("SchedulerError", 'running Permit plugin "Fails": RuntimeError: no answer')]
+    bench = LoopBench(permit("Fails", raising(RuntimeError("no answer"))))
+    bench.put(node("n1"), pod("web-1"))
+    async with bench.running():
+        assert bench.place(pod("web-1")) is QueueState.ERROR_BACKOFF
+        assert bench.conditions == [("SchedulerError", 'running Permit plugin "Fails": RuntimeError: no answer')]
 
 
 async def test_a_pod_whose_wait_is_ended_by_a_rejection_gives_its_room_back() -> None:
     story: list[str] = []
-    world = World(recording_reserve(story, "Room"), permit("Waits", lambda: (WAIT, 60.0)))
-    world.put(node("n1"), pod("web-1"))
-    async with world.running():
-        assert world.cache.is_assumed("uid-web-1")
-        assert world.queue.statistics().in_flight == 1
-        waiting = world.waiting_pods.get("uid-web-1")
+    bench = LoopBench(recording_reserve(story, "Room"), permit("Waits", lambda: (WAIT, 60.0)))
+    bench.put(node("n1"), pod("web-1"))
+    async with bench.running():
+        assert bench.cache.is_assumed("uid-web-1")
+        assert bench.queue.statistics().in_flight == 1
+        waiting = bench.waiting_pods.get("uid-web-1")
         assert waiting is not None
         waiting.reject("Waits", "the others did not come")
         await settled()
         assert story == ["reserve Room", "unreserve Room"]
-        assert not world.cache.is_assumed("uid-web-1")
+        assert not bench.cache.is_assumed("uid-web-1")
         # Its own end is no event for the pod itself: it would come back at once, and wait again.
-        assert world.place(pod("web-1")) is QueueState.UNSCHEDULABLE
-        assert world.conditions == [("Unschedulable", "0/1 nodes are available: 1 the others did not come.")]
-    assert world.attempts("unschedulable") == 1
-    assert world.queue.statistics().in_flight_events == 0
+        assert bench.place(pod("web-1")) is QueueState.UNSCHEDULABLE
+        assert bench.conditions == [("Unschedulable", "0/1 nodes are available: 1 the others did not come.")]
+    assert bench.attempts("unschedulable") == 1
+    assert bench.queue.statistics().in_flight_events == 0
 
 
 async def test_room_that_a_rejected_pod_gives_back_wakes_others_but_not_itself() -> None:
     full = [False]
-    world = World(
+    bench = LoopBench(
         fits(lambda name: unschedulable("full") if full[0] else None, EventRegistration(ASSIGNED_POD_DELETE)),
         permit("Waits", lambda: (WAIT, 60.0)),
     )
-    world.put(node("n1"), pod("first"))
-    async with world.running():
+    bench.put(node("n1"), pod("first"))
+    async with bench.running():
         full[0] = True
-        world.put(pod("second"))
+        bench.put(pod("second"))
         await settled()
-        assert world.place(pod("second")) is QueueState.UNSCHEDULABLE
+        assert bench.place(pod("second")) is QueueState.UNSCHEDULABLE
         await anyio.sleep(20.0)
         full[0] = False
-        assert world.waiting_pods.reject("uid-first")
+        assert bench.waiting_pods.reject("uid-first")
         await settled()
-        assert world.place(pod("first")) is not QueueState.ACTIVE
-        assert world.waiting_pods.get("uid-first") is None
-        assert world.waiting_pods.get("uid-second") is not None
+        assert bench.place(pod("first")) is not QueueState.ACTIVE
+        assert bench.waiting_pods.get("uid-first") is None
+        assert bench.waiting_pods.get("uid-second") is not None
 
 
 async def test_a_pod_that_may_go_in_the_end_is_bound() -> None:
-    world = World(permit("Waits", lambda: (WAIT, 60.0)))
-    world.put(node("n1"), pod("web-1"))
-    async with world.running():
-        assert world.bindings == []
-        waiting = world.waiting_pods.get("uid-web-1")
+    bench = LoopBench(permit("Waits", lambda: (WAIT, 60.0)))
+    bench.put(node("n1"), pod("web-1"))
+    async with bench.running():
+        assert bench.bindings == []
+        waiting = bench.waiting_pods.get("uid-web-1")
         assert waiting is not None
         waiting.allow("Waits")
         await settled()
-        assert world.bindings == [("web-1", "n1")]
+        assert bench.bindings == [("web-1", "n1")]
 
 
 async def test_a_pod_that_is_deleted_while_it_waits_leaves_nothing_behind() -> None:
-    world = World(permit("Waits", lambda: (WAIT, 60.0)))
-    world.put(node("n1"), pod("web-1"))
-    async with world.running():
-        world.delete(pod("web-1"))
+    bench = LoopBench(permit("Waits", lambda: (WAIT, 60.0)))
+    bench.put(node("n1"), pod("web-1"))
+    async with bench.running():
+        bench.delete(pod("web-1"))
         await settled()
-        assert world.cache.statistics()["pods"] == 0
-        assert len(world.waiting_pods) == 0
-        assert world.place(pod("web-1")) is QueueState.GONE
-        assert world.conditions == []
-    assert world.queue.statistics().in_flight == 0
+        assert bench.cache.statistics()["pods"] == 0
+        assert len(bench.waiting_pods) == 0
+        assert bench.place(pod("web-1")) is QueueState.GONE
+        assert bench.conditions == []
+    assert bench.queue.statistics().in_flight == 0
 
 
 # ---------------------------------------------------------------- binding fails
@@ -373,119 +373,121 @@ async def test_a_failed_binding_frees_the_room_tells_the_others_and_tries_again(
         hints.append((waiting.metadata.name, old.node_name))
         return QueueingHint.QUEUE
 
-    world = World(
+    bench = LoopBench(
         fits(
-            lambda name: unschedulable("full") if world.cache.statistics()["pods"] else None,
+            lambda name: unschedulable("full") if bench.cache.statistics()["pods"] else None,
             EventRegistration(ASSIGNED_POD_DELETE, hint),
         )
     )
     failing = [True]
-    world.wire.latency_s = 1.0
-    answers(world, "/first/binding", lambda: Conflict("no") if failing[0] else {})
-    world.put(node("n1"), pod("first"), pod("second"))
-    async with world.running():
-        assert world.place(pod("second")) is QueueState.UNSCHEDULABLE
+    bench.wire.latency_s = 1.0
+    answers(bench, "/first/binding", lambda: Conflict("no") if failing[0] else {})
+    bench.put(node("n1"), pod("first"), pod("second"))
+    async with bench.running():
+        assert bench.place(pod("second")) is QueueState.UNSCHEDULABLE
         await anyio.sleep(1.0)
         # The one who failed has not been asked whether its own end helps it.
         assert hints == [("second", "n1")]
-        assert not world.cache.is_assumed("uid-first")
-        assert world.place(pod("first")) is QueueState.ERROR_BACKOFF
+        assert not bench.cache.is_assumed("uid-first")
+        assert bench.place(pod("first")) is QueueState.ERROR_BACKOFF
         failing[0] = False
         await anyio.sleep(10.0)
-        assert world.bindings[:2] == [("first", "n1"), ("second", "n1")]
-    (message,) = [message for reason, message in world.conditions if reason == "SchedulerError"]
+        assert bench.bindings[:2] == [("first", "n1"), ("second", "n1")]
+    (message,) = [message for reason, message in bench.conditions if reason == "SchedulerError"]
     assert message == 'running Bind plugin "DefaultBinder": no'
-    assert world.attempts("error") == 1
+    assert bench.attempts("error") == 1
 
 
 @pytest.mark.parametrize("node_name", ["n1", "n2"])
 async def test_a_binding_that_failed_though_the_pod_is_bound_is_let_be(node_name: str) -> None:
     story: list[str] = []
-    world = World(recording_reserve(story, "Room"), fits(lambda name: None if name == "n1" else unschedulable("no")))
+    bench = LoopBench(
+        recording_reserve(story, "Room"), fits(lambda name: None if name == "n1" else unschedulable("no"))
+    )
     web = pod("web-1")
 
     def elsewhere() -> Exception:
-        world.put(web.on_node(node_name))
+        bench.put(web.on_node(node_name))
         return Conflict("already assigned")
 
-    answers(world, "/binding", elsewhere)
-    world.put(node("n1"), node("n2"), web)
-    async with world.running():
+    answers(bench, "/binding", elsewhere)
+    bench.put(node("n1"), node("n2"), web)
+    async with bench.running():
         await settled()
         assert story == ["reserve Room", "unreserve Room"]
-        cached = world.cache.pod(web.uid)
+        cached = bench.cache.pod(web.uid)
         assert cached is not None
-        assert (cached.node_name, world.cache.is_assumed(web.uid)) == (node_name, False)
-        assert world.place(web) is QueueState.GONE
-        assert world.sent("PATCH") == []
-        assert world.recorder.told == []
-    assert world.queue.statistics().in_flight == 0
-    assert world.attempts("error") == 1
+        assert (cached.node_name, bench.cache.is_assumed(web.uid)) == (node_name, False)
+        assert bench.place(web) is QueueState.GONE
+        assert bench.sent("PATCH") == []
+        assert bench.recorder.told == []
+    assert bench.queue.statistics().in_flight == 0
+    assert bench.attempts("error") == 1
 
 
 @pytest.mark.parametrize("lost", ["its binding", "its deletion", "that it was to be deleted"])
 async def test_a_pod_that_is_pending_again_amid_its_binding_is_reserved_once_at_a_time(lost: str) -> None:
     """An etcd that is restored from a backup makes that so."""
     story: list[str] = []
-    world = World(recording_reserve(story, "Room"))
+    bench = LoopBench(recording_reserve(story, "Room"))
     web = pod("web-1")
     outcomes: list[Any] = [Conflict("no"), {}]
-    answers(world, "/binding", lambda: outcomes.pop(0))
-    world.wire.latency_s = 10.0
-    world.put(node("n1"), web)
-    async with world.running():
+    answers(bench, "/binding", lambda: outcomes.pop(0))
+    bench.wire.latency_s = 10.0
+    bench.put(node("n1"), web)
+    async with bench.running():
         await anyio.sleep(1.0)
         if lost == "its binding":
-            world.put(web.on_node("n1"))
+            bench.put(web.on_node("n1"))
         elif lost == "its deletion":
-            world.delete(web)
+            bench.delete(web)
         else:
-            world.put(changed(web, terminating=True))
-        world.put(web)
+            bench.put(changed(web, terminating=True))
+        bench.put(web)
         await anyio.sleep(8.0)
-        assert world.cache.is_assumed(web.uid)
+        assert bench.cache.is_assumed(web.uid)
         assert story == ["reserve Room"]
         await anyio.sleep(60.0)
         assert story == ["reserve Room", "unreserve Room", "reserve Room"]
-        assert world.bindings == [("web-1", "n1")] * 2
+        assert bench.bindings == [("web-1", "n1")] * 2
 
 
 async def test_a_pod_that_is_deleted_during_its_binding_is_not_put_back() -> None:
-    world = World()
+    bench = LoopBench()
     web = pod("web-1")
 
     def gone() -> Exception:
-        world.delete(web)
+        bench.delete(web)
         return Conflict("gone")
 
-    answers(world, "/binding", gone)
-    world.put(node("n1"), web)
-    async with world.running():
+    answers(bench, "/binding", gone)
+    bench.put(node("n1"), web)
+    async with bench.running():
         await settled()
-        assert world.place(web) is QueueState.GONE
-        assert world.cache.statistics()["pods"] == 0
-        assert world.sent("PATCH") == []
+        assert bench.place(web) is QueueState.GONE
+        assert bench.cache.statistics()["pods"] == 0
+        assert bench.sent("PATCH") == []
 
 
 async def test_a_pod_that_is_made_anew_during_the_binding_of_its_namesake_is_bound_itself() -> None:
-    world = World()
+    bench = LoopBench()
     web, again = pod("web-1"), pod("web-1", uid="uid-again")
 
     def other() -> Any:
-        if world.known[web.key] is web:
-            world.put(again)
+        if bench.known[web.key] is web:
+            bench.put(again)
             return Conflict("another one by now")
         return {}
 
-    answers(world, "/binding", other)
-    world.put(node("n1"), web)
-    async with world.running():
+    answers(bench, "/binding", other)
+    bench.put(node("n1"), web)
+    async with bench.running():
         await settled()
-        assert [each.body["metadata"]["uid"] for each in world.sent("POST", "/binding")] == ["uid-web-1", "uid-again"]
-        assert world.cache.is_assumed("uid-again")
-        assert not world.cache.is_assumed("uid-web-1")
-        assert world.recorder.told == [("Scheduled", "Successfully assigned default/web-1 to n1")]
-        assert world.sent("PATCH") == []
+        assert [each.body["metadata"]["uid"] for each in bench.sent("POST", "/binding")] == ["uid-web-1", "uid-again"]
+        assert bench.cache.is_assumed("uid-again")
+        assert not bench.cache.is_assumed("uid-web-1")
+        assert bench.recorder.told == [("Scheduled", "Successfully assigned default/web-1 to n1")]
+        assert bench.sent("PATCH") == []
 
 
 # ---------------------------------------------------------------- preemption
@@ -497,63 +499,63 @@ def evicting(*victims: Any) -> type[Any]:
 
 async def test_a_pod_for_which_room_is_made_is_nominated_and_held_back_until_that_is_done() -> None:
     victim = pod("victim", node="n1")
-    world = World(fits(lambda name: unschedulable("full")), evicting(victim))
-    world.wire.latency_s = 1.0
-    world.put(node("n1"), victim, pod("vip", priority=10))
-    async with world.running():
-        assert world.preemptions.is_preempting("uid-vip")
-        assert world.queue.nominator.node_of("uid-vip") == "n1"
+    bench = LoopBench(fits(lambda name: unschedulable("full")), evicting(victim))
+    bench.wire.latency_s = 1.0
+    bench.put(node("n1"), victim, pod("vip", priority=10))
+    async with bench.running():
+        assert bench.preemptions.is_preempting("uid-vip")
+        assert bench.queue.nominator.node_of("uid-vip") == "n1"
         await anyio.sleep(5.0)
-        assert [each.path.split("/")[-1] for each in world.sent("DELETE")] == ["victim"]
-        assert not world.preemptions.is_preempting("uid-vip")
-    nominations = [each.body["status"].get("nominatedNodeName") for each in world.sent("PATCH", "/vip/status")]
+        assert [each.path.split("/")[-1] for each in bench.sent("DELETE")] == ["victim"]
+        assert not bench.preemptions.is_preempting("uid-vip")
+    nominations = [each.body["status"].get("nominatedNodeName") for each in bench.sent("PATCH", "/vip/status")]
     assert nominations == ["n1"]
-    assert world.metrics.value("scheduler_preemption_victims") == 1
-    assert world.metrics.values("scheduler_preemption_goroutines_execution_total") == {("success",): 1}
-    assert world.metrics.value("scheduler_preemption_goroutines_duration_seconds", result="success") == 1
+    assert bench.metrics.value("scheduler_preemption_victims") == 1
+    assert bench.metrics.values("scheduler_preemption_goroutines_execution_total") == {("success",): 1}
+    assert bench.metrics.value("scheduler_preemption_goroutines_duration_seconds", result="success") == 1
 
 
 async def test_a_preemption_that_fails_is_counted_as_such() -> None:
     victim = pod("victim", node="n1")
-    world = World(fits(lambda name: unschedulable("full")), evicting(victim))
-    answers(world, "/victim", InternalError("etcd is away"))
-    world.put(node("n1"), victim, pod("vip", priority=10))
-    async with world.running():
+    bench = LoopBench(fits(lambda name: unschedulable("full")), evicting(victim))
+    answers(bench, "/victim", InternalError("etcd is away"))
+    bench.put(node("n1"), victim, pod("vip", priority=10))
+    async with bench.running():
         await anyio.sleep(10.0)
-    counted = world.metrics.values("scheduler_preemption_goroutines_execution_total")
+    counted = bench.metrics.values("scheduler_preemption_goroutines_execution_total")
     assert set(counted) == {("error",)}
 
 
 async def test_binding_cycles_under_way_are_counted() -> None:
-    world = World()
-    world.wire.latency_s = 5.0
-    world.put(node("n1"), pod("web-1"), pod("web-2"))
-    async with world.running():
-        assert world.metrics.value("scheduler_goroutines", operation="binding") == 2
+    bench = LoopBench()
+    bench.wire.latency_s = 5.0
+    bench.put(node("n1"), pod("web-1"), pod("web-2"))
+    async with bench.running():
+        assert bench.metrics.value("scheduler_goroutines", operation="binding") == 2
         await anyio.sleep(10.0)
-        assert world.metrics.value("scheduler_goroutines", operation="binding") == 0
+        assert bench.metrics.value("scheduler_goroutines", operation="binding") == 0
 
 
 async def test_victims_that_are_on_their_way_out_already_are_only_waited_for() -> None:
     victim = pod("victim", node="n1", terminating=True)
-    world = World(fits(lambda name: unschedulable("full")), evicting(victim))
-    world.put(node("n1"), victim, pod("vip", priority=10))
-    async with world.running():
-        assert world.queue.nominator.node_of("uid-vip") == "n1"
-        assert not world.preemptions.is_preempting("uid-vip")
-        assert world.sent("DELETE") == []
+    bench = LoopBench(fits(lambda name: unschedulable("full")), evicting(victim))
+    bench.put(node("n1"), victim, pod("vip", priority=10))
+    async with bench.running():
+        assert bench.queue.nominator.node_of("uid-vip") == "n1"
+        assert not bench.preemptions.is_preempting("uid-vip")
+        assert bench.sent("DELETE") == []
 
 
 @pytest.mark.parametrize(("helped", "written"), [(PostFilterResult(""), [None]), (None, [])])
 async def test_a_nomination_is_taken_back_or_left_as_the_plugin_says(helped: Any, written: list[Any]) -> None:
-    world = World(
+    bench = LoopBench(
         fits(lambda name: unschedulable("full")),
         post_filter("Preempts", lambda filtered: (helped, unschedulable("no"))),
     )
-    world.put(node("n1"), pod("web-1", nominated="n1"))
-    async with world.running():
+    bench.put(node("n1"), pod("web-1", nominated="n1"))
+    async with bench.running():
         pass
-    (patch,) = world.sent("PATCH", "/status")
+    (patch,) = bench.sent("PATCH", "/status")
     assert [value for key, value in patch.body["status"].items() if key == "nominatedNodeName"] == written
 
 
@@ -561,38 +563,38 @@ async def test_a_nomination_that_no_watch_has_shown_yet_is_taken_back_and_others
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers_of_plugin = iter([PostFilterResult("n1"), PostFilterResult("")])
-    world = World(
+    bench = LoopBench(
         fits(lambda name: unschedulable("full")),
         post_filter("Preempts", lambda filtered: (next(answers_of_plugin), unschedulable("no"))),
     )
-    world.put(node("n1"), pod("web-1"))
-    async with world.running():
+    bench.put(node("n1"), pod("web-1"))
+    async with bench.running():
         await anyio.sleep(100.0)
-        told, move_all = list[str](), world.queue.move_all
+        told, move_all = list[str](), bench.queue.move_all
         monkeypatch.setattr(
-            world.queue, "move_all", lambda event, *args: told.append(event.label) or move_all(event, *args)
+            bench.queue, "move_all", lambda event, *args: told.append(event.label) or move_all(event, *args)
         )
-        world.put(node("n2"))
+        bench.put(node("n2"))
         await anyio.sleep(100.0)
-    bodies = [each.body["status"] for each in world.sent("PATCH", "/status")]
+    bodies = [each.body["status"] for each in bench.sent("PATCH", "/status")]
     assert [body["nominatedNodeName"] for body in bodies] == ["n1", None]
     assert told == ["NodeAdd", ASSIGNED_POD_DELETE.label]
 
 
 async def test_a_preemption_of_many_does_not_stop_the_loop_for_good() -> None:
     victims = [pod(f"victim-{index}", node="n1") for index in range(400)]
-    world = World(
+    bench = LoopBench(
         fits(lambda name: unschedulable("full") if "vip" in waiting else None), evicting(*victims), fits_all_others()
     )
     waiting = {"vip"}
-    world.wire.latency_s = 0.1
-    world.put(node("n1"), *victims, pod("vip", priority=10))
-    async with world.running():
-        assert world.dispatcher.waiting(Priority.STATUS) > 16
+    bench.wire.latency_s = 0.1
+    bench.put(node("n1"), *victims, pod("vip", priority=10))
+    async with bench.running():
+        assert bench.dispatcher.waiting(Priority.STATUS) > 16
         waiting.clear()
-        world.put(pod("web-1"))
+        bench.put(pod("web-1"))
         await anyio.sleep(60.0)
-        assert ("web-1", "n1") in world.bindings
+        assert ("web-1", "n1") in bench.bindings
 
 
 async def test_the_cluster_goes_on_while_a_long_attempt_pauses_and_the_snapshot_does_not() -> None:
@@ -603,21 +605,21 @@ async def test_the_cluster_goes_on_while_a_long_attempt_pauses_and_the_snapshot_
             clock.late_s += 0.1
             has_begun.set()
             yield PAUSE
-            seen.append((len(world.nodes), len(world.cache.snapshot())))
+            seen.append((len(bench.nodes), len(bench.cache.snapshot())))
             return None, unschedulable("no")
 
-    world = World(fits(lambda name: unschedulable("full") if name == "n1" else None), Pauses, clock=clock)
-    world.put(node("n1"), pod("web-1"))
+    bench = LoopBench(fits(lambda name: unschedulable("full") if name == "n1" else None), Pauses, clock=clock)
+    bench.put(node("n1"), pod("web-1"))
 
     async def another_node_comes() -> None:
         await has_begun.wait()
-        world.put(node("n2"))
+        bench.put(node("n2"))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(another_node_comes)
-        async with world.running():
+        async with bench.running():
             await anyio.sleep(5.0)
-            assert world.bindings == [("web-1", "n2")]
+            assert bench.bindings == [("web-1", "n2")]
     assert seen == [(2, 1)]
 
 
@@ -632,18 +634,18 @@ async def test_no_room_is_made_for_a_pod_that_has_gone_in_a_pause_of_its_attempt
             if pod.uid != vip.uid:
                 return None, unschedulable("no")
             yield PAUSE
-            world.delete(vip)
+            bench.delete(vip)
             if by_now is not None:
-                world.put(by_now)
+                bench.put(by_now)
             return PostFilterResult("n1", (victim,)), None
 
-    world = World(fits(lambda name: unschedulable("full")), Pauses)
-    world.put(node("n1"), node("n2"), victim, vip)
-    async with world.running():
+    bench = LoopBench(fits(lambda name: unschedulable("full")), Pauses)
+    bench.put(node("n1"), node("n2"), victim, vip)
+    async with bench.running():
         await anyio.sleep(1.0)
-    assert world.attempts("unschedulable") > 0
-    assert world.sent("DELETE") == []
-    assert not world.preemptions.is_preempting(vip.uid)
+    assert bench.attempts("unschedulable") > 0
+    assert bench.sent("DELETE") == []
+    assert not bench.preemptions.is_preempting(vip.uid)
 
 
 class HeldUpClock(LoopClock):
@@ -663,135 +665,135 @@ def fits_all_others() -> type[Any]:
 
 
 async def test_the_loop_waits_while_the_api_server_is_behind() -> None:
-    world = World()
-    world.wire.latency_s = 0.4
-    world.put(node("n1", pods=1000, cpu="1000"), *(pod(f"web-{index:03}") for index in range(161)))
-    async with world.running():
+    bench = LoopBench()
+    bench.wire.latency_s = 0.4
+    bench.put(node("n1", pods=1000, cpu="1000"), *(pod(f"web-{index:03}") for index in range(161)))
+    async with bench.running():
         await settled()
-        assert (world.loop.bindings, world.dispatcher.waiting(Priority.BINDING)) == (64, 64 - 32)
-        world.put(pod("later"))
+        assert (bench.loop.bindings, bench.dispatcher.waiting(Priority.BINDING)) == (64, 64 - 32)
+        bench.put(pod("later"))
         await anyio.sleep(0.3)
-        assert world.place(pod("later")) is QueueState.ACTIVE
+        assert bench.place(pod("later")) is QueueState.ACTIVE
         await anyio.sleep(10.0)
-        assert world.place(pod("later")) is QueueState.GONE
-    assert len(world.bindings) == 162
+        assert bench.place(pod("later")) is QueueState.GONE
+    assert len(bench.bindings) == 162
 
 
 async def test_pods_elsewhere_are_bound_at_once_beside_a_hundred_whose_bindings_are_slow() -> None:
-    world = World()
-    world.wire.latency_of = lambda request: 10.0 if "/namespaces/slow/" in request.path else 0.01
-    world.put(node("n1", pods=1000, cpu="1000"), *(pod(f"slow-{index:03}", namespace="slow") for index in range(100)))
-    async with world.running():
+    bench = LoopBench()
+    bench.wire.latency_of = lambda request: 10.0 if "/namespaces/slow/" in request.path else 0.01
+    bench.put(node("n1", pods=1000, cpu="1000"), *(pod(f"slow-{index:03}", namespace="slow") for index in range(100)))
+    async with bench.running():
         await settled()
-        world.put(*(pod(f"web-{index}") for index in range(10)))
+        bench.put(*(pod(f"web-{index}") for index in range(10)))
         await anyio.sleep(1.0)
-        assert {f"web-{index}" for index in range(10)} <= {name for name, _ in world.bindings}
+        assert {f"web-{index}" for index in range(10)} <= {name for name, _ in bench.bindings}
         # The namespace is known as slow: the next wave waits for nothing.
         await anyio.sleep(20.0)
-        world.put(*(pod(f"later-{index}") for index in range(10)))
+        bench.put(*(pod(f"later-{index}") for index in range(10)))
         await anyio.sleep(0.1)
-        assert {f"later-{index}" for index in range(10)} <= {name for name, _ in world.bindings}
+        assert {f"later-{index}" for index in range(10)} <= {name for name, _ in bench.bindings}
 
 
 async def test_pods_elsewhere_are_bound_at_once_beside_a_namespace_whose_bindings_are_refused_with_429() -> None:
-    world = World()
+    bench = LoopBench()
 
     def answer(request: Request) -> Any:
         if "/namespaces/full/" in request.path:
             raise TooManyRequests("later", retry_after_s=60.0)
         return {}
 
-    world.wire.answer = answer
-    world.put(node("n1", pods=1000, cpu="1000"), *(pod(f"full-{index:03}", namespace="full") for index in range(100)))
-    async with world.running():
+    bench.wire.answer = answer
+    bench.put(node("n1", pods=1000, cpu="1000"), *(pod(f"full-{index:03}", namespace="full") for index in range(100)))
+    async with bench.running():
         await settled()
-        world.put(*(pod(f"web-{index}") for index in range(10)))
+        bench.put(*(pod(f"web-{index}") for index in range(10)))
         await anyio.sleep(0.5)
-        assert {f"web-{index}" for index in range(10)} <= {name for name, _ in world.bindings}
+        assert {f"web-{index}" for index in range(10)} <= {name for name, _ in bench.bindings}
 
 
 @pytest.mark.parametrize(("avoids_conflicts", "sent"), [(True, 17), (False, 30)])
 async def test_the_loop_waits_for_the_watch_where_conflicts_with_others_are_to_be_avoided(
     avoids_conflicts: bool, sent: int
 ) -> None:
-    world = World(avoids_conflicts=avoids_conflicts)
+    bench = LoopBench(avoids_conflicts=avoids_conflicts)
     theirs = pod("theirs", scheduler="somebody-else")
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(world.conflicts.run)
+        tasks.start_soon(bench.conflicts.run)
         await settled()
-        world.put(node("n1", pods=1000, cpu="1000"), theirs, theirs.on_node("n1"))
-        world.put(*(pod(f"web-{number:02}") for number in range(30)))
-        async with world.running():
+        bench.put(node("n1", pods=1000, cpu="1000"), theirs, theirs.on_node("n1"))
+        bench.put(*(pod(f"web-{number:02}") for number in range(30)))
+        async with bench.running():
             await anyio.sleep(5.0)
-            assert len(world.bindings) == sent
-            for name, node_name in tuple(world.bindings):
-                world.put(pod(name).on_node(node_name))
+            assert len(bench.bindings) == sent
+            for name, node_name in tuple(bench.bindings):
+                bench.put(pod(name).on_node(node_name))
             await settled()
-            assert len(world.bindings) == 30
+            assert len(bench.bindings) == 30
         tasks.cancel_scope.cancel()
 
 
 async def test_a_pod_whose_node_is_filled_before_its_binding_is_sent_finds_another() -> None:
-    world = World(fits(lambda name: unschedulable("full") if name in full else None), avoids_conflicts=True)
+    bench = LoopBench(fits(lambda name: unschedulable("full") if name in full else None), avoids_conflicts=True)
     full = set[str]()
-    world.wire.latency_s = 1.0
+    bench.wire.latency_s = 1.0
     # 32 bindings are under way, the next one waits for its turn.
-    world.put(node("n1", cpu="33"), *(pod(f"web-{number:02}", cpu="1") for number in range(33)))
-    async with world.running():
-        world.put(pod("theirs", cpu="1", node="n1", scheduler="somebody-else"))
+    bench.put(node("n1", cpu="33"), *(pod(f"web-{number:02}", cpu="1") for number in range(33)))
+    async with bench.running():
+        bench.put(pod("theirs", cpu="1", node="n1", scheduler="somebody-else"))
         full.add("n1")
         await anyio.sleep(1.5)
-        assert len(world.bindings) == 32
+        assert len(bench.bindings) == 32
         why = 'running Bind plugin "DefaultBinder": node "n1" has been filled by another scheduler'
-        assert ("FailedScheduling", why) in world.recorder.told
-        world.put(node("n2"))
+        assert ("FailedScheduling", why) in bench.recorder.told
+        bench.put(node("n2"))
         await anyio.sleep(10.0)
-        assert world.bindings[-1] == ("web-32", "n2")
+        assert bench.bindings[-1] == ("web-32", "n2")
 
 
 async def test_a_status_that_is_still_on_its_way_is_not_overtaken_by_the_binding() -> None:
     fit = [False]
-    world = World(fits(lambda name: None if fit[0] else unschedulable("no")))
-    world.wire.latency_s = 5.0
-    world.put(node("n1"), pod("web-1"))
-    async with world.running():
-        assert len(world.sent("PATCH", "/status")) == 1
+    bench = LoopBench(fits(lambda name: None if fit[0] else unschedulable("no")))
+    bench.wire.latency_s = 5.0
+    bench.put(node("n1"), pod("web-1"))
+    async with bench.running():
+        assert len(bench.sent("PATCH", "/status")) == 1
         fit[0] = True
-        world.put(node("n2"))
+        bench.put(node("n2"))
         await anyio.sleep(3.0)
-        assert world.cache.is_assumed("uid-web-1")
+        assert bench.cache.is_assumed("uid-web-1")
         # The server may take the two in either order: a pod that is bound would be told that it does not fit.
-        assert world.bindings == []
+        assert bench.bindings == []
         await anyio.sleep(3.0)
-        assert len(world.bindings) == 1
+        assert len(bench.bindings) == 1
         await anyio.sleep(5.0)
-    assert world.attempts("scheduled") == 1
+    assert bench.attempts("scheduled") == 1
 
 
 async def test_two_statuses_of_a_pod_are_written_one_after_the_other() -> None:
     reasons = ["first", "second"]
-    world = World(fits(lambda name: unschedulable(reasons[0])))
-    world.wire.latency_s = 5.0
-    world.put(node("n1"), pod("web-1"))
-    async with world.running():
+    bench = LoopBench(fits(lambda name: unschedulable(reasons[0])))
+    bench.wire.latency_s = 5.0
+    bench.put(node("n1"), pod("web-1"))
+    async with bench.running():
         del reasons[0]
-        world.put(node("n2"))
+        bench.put(node("n2"))
         await anyio.sleep(3.0)
-        assert world.attempts("unschedulable") == 2
-        assert len(world.conditions) == 1
+        assert bench.attempts("unschedulable") == 2
+        assert len(bench.conditions) == 1
         await anyio.sleep(10.0)
-    assert [message.rpartition(" ")[2] for _, message in world.conditions] == ["first.", "second."]
+    assert [message.rpartition(" ")[2] for _, message in bench.conditions] == ["first.", "second."]
 
 
 async def test_whatever_fails_along_the_way_every_pod_is_bound_once_in_the_end() -> None:
     random = Random(7)
     bound: list[str] = []
-    world = World(
+    bench = LoopBench(
         fits(lambda name: random.choice([None, None, None, unschedulable("bad luck")])),
         reserve("Room", lambda: random.choice([None, None, None, unschedulable("bad luck")])),
         permit("Gang", lambda: random.choice([(None, 0.0), (WAIT, 5.0), (error_status("bad luck"), 0.0)])),
     )
-    world.wire.latency_s = 0.05
+    bench.wire.latency_s = 0.05
 
     def reply(request: Request) -> Any:
         if random.random() < 0.3:
@@ -799,120 +801,120 @@ async def test_whatever_fails_along_the_way_every_pod_is_bound_once_in_the_end()
         if request.path.endswith("/binding"):
             name = request.path.split("/")[-2]
             bound.append(name)
-            world.put(pod(name).on_node(request.body["target"]["name"]))
+            bench.put(pod(name).on_node(request.body["target"]["name"]))
         return {}
 
-    world.wire.answer = reply
+    bench.wire.answer = reply
     names = [f"web-{index:03}" for index in range(150)]
-    world.put(node("n1", pods=200), *(pod(name) for name in names))
+    bench.put(node("n1", pods=200), *(pod(name) for name in names))
     with capture_logs() as logs:
-        async with world.running():
+        async with bench.running():
             await anyio.sleep(7200.0)
     assert sorted(bound) == names
     assert not [each for each in logs if each["event"] == "Pod is in an unexpected queue state"]
-    queued = world.queue.statistics()
+    queued = bench.queue.statistics()
     assert (queued.in_flight, queued.in_flight_events, queued.active, queued.unschedulable) == (0, 0, 0, 0)
-    assert world.cache.statistics() == {"nodes": 1, "pods": 150, "assumed_pods": 0}
-    assert world.attempts("scheduled") == 150
-    assert (len(world.waiting_pods), world.queue.nominator.node_names()) == (0, ())
+    assert bench.cache.statistics() == {"nodes": 1, "pods": 150, "assumed_pods": 0}
+    assert bench.attempts("scheduled") == 150
+    assert (len(bench.waiting_pods), bench.queue.nominator.node_names()) == (0, ())
 
 
 # ---------------------------------------------------------------- stop
 
 
 async def test_stopping_waits_for_bindings_under_way_and_begins_no_more() -> None:
-    world = World()
-    world.wire.latency_s = 2.0
-    world.put(node("n1"), pod("web-1"))
+    bench = LoopBench()
+    bench.wire.latency_s = 2.0
+    bench.put(node("n1"), pod("web-1"))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(world.loop.run)
+        tasks.start_soon(bench.loop.run)
         await settled()
-        assert world.loop.bindings == 1
-        world.loop.stop()
-        world.put(pod("late"))
-        started_s = world.clock.monotonic()
-        await world.loop.wait_ended()
-        assert world.clock.monotonic() - started_s == pytest.approx(2.0, abs=0.1)
-    assert world.bindings == [("web-1", "n1")]
-    assert world.recorder.told == [("Scheduled", "Successfully assigned default/web-1 to n1")]
-    assert world.place(pod("late")) is QueueState.ACTIVE
+        assert bench.loop.bindings == 1
+        bench.loop.stop()
+        bench.put(pod("late"))
+        started_s = bench.clock.monotonic()
+        await bench.loop.wait_ended()
+        assert bench.clock.monotonic() - started_s == pytest.approx(2.0, abs=0.1)
+    assert bench.bindings == [("web-1", "n1")]
+    assert bench.recorder.told == [("Scheduled", "Successfully assigned default/web-1 to n1")]
+    assert bench.place(pod("late")) is QueueState.ACTIVE
 
 
 async def test_a_binding_that_fails_after_the_stop_ends_it_all_the_same() -> None:
-    world = World()
-    world.wire.latency_s = 2.0
-    answers(world, "/binding", Conflict("no"))
-    world.put(node("n1"), pod("web-1"))
+    bench = LoopBench()
+    bench.wire.latency_s = 2.0
+    answers(bench, "/binding", Conflict("no"))
+    bench.put(node("n1"), pod("web-1"))
     with capture_logs() as logs:
-        async with world.running():
+        async with bench.running():
             pass
-    assert world.loop.bindings == 0
-    assert world.conditions == [("SchedulerError", 'running Bind plugin "DefaultBinder": no')]
+    assert bench.loop.bindings == 0
+    assert bench.conditions == [("SchedulerError", 'running Bind plugin "DefaultBinder": no')]
     assert not [each for each in logs if each["event"] == "Pod is in an unexpected queue state"]
 
 
 async def test_pods_that_wait_at_permit_are_let_go_at_the_stop_without_a_word() -> None:
     story: list[str] = []
-    world = World(recording_reserve(story, "Room"), permit("Waits", lambda: (WAIT, 600.0)))
+    bench = LoopBench(recording_reserve(story, "Room"), permit("Waits", lambda: (WAIT, 600.0)))
     web = pod("web-1")
-    world.put(node("n1"), web)
-    async with world.running():
-        assert len(world.waiting_pods) == 1
-        stopped_at_s = world.clock.monotonic()
-    assert world.clock.monotonic() - stopped_at_s < 1.0
+    bench.put(node("n1"), web)
+    async with bench.running():
+        assert len(bench.waiting_pods) == 1
+        stopped_at_s = bench.clock.monotonic()
+    assert bench.clock.monotonic() - stopped_at_s < 1.0
     assert story[-1] == "unreserve Room"
-    assert not world.cache.is_assumed(web.uid)
-    assert (len(world.waiting_pods), world.loop.bindings, world.conditions, world.bindings) == (0, 0, [], [])
-    assert world.attempts("error") == world.attempts("unschedulable") == 0
+    assert not bench.cache.is_assumed(web.uid)
+    assert (len(bench.waiting_pods), bench.loop.bindings, bench.conditions, bench.bindings) == (0, 0, [], [])
+    assert bench.attempts("error") == bench.attempts("unschedulable") == 0
 
 
 async def test_the_stop_of_a_loop_that_has_never_run_does_not_wait() -> None:
-    world = World()
-    world.loop.stop()
-    await world.loop.wait_ended()
+    bench = LoopBench()
+    bench.loop.stop()
+    await bench.loop.wait_ended()
 
 
 async def test_stopping_a_loop_that_waits_for_the_api_server_ends_it() -> None:
-    world = World()
-    world.wire.latency_s = 1.0
-    world.put(node("n1", pods=1000, cpu="1000"), *(pod(f"web-{index:03}") for index in range(200)))
-    async with world.running():
+    bench = LoopBench()
+    bench.wire.latency_s = 1.0
+    bench.put(node("n1", pods=1000, cpu="1000"), *(pod(f"web-{index:03}") for index in range(200)))
+    async with bench.running():
         await settled()
-        assert world.dispatcher.waiting(Priority.BINDING) > 16
-    assert world.loop.bindings == 0
+        assert bench.dispatcher.waiting(Priority.BINDING) > 16
+    assert bench.loop.bindings == 0
 
 
 async def test_a_loop_that_waits_for_the_api_server_goes_on_when_no_more_than_4_requests_wait() -> None:
-    world = World()
-    world.wire.latency_s = 0.4
-    world.put(node("n1", pods=1000, cpu="1000"), *(pod(f"web-{index:03}") for index in range(300)))
-    async with world.running():
+    bench = LoopBench()
+    bench.wire.latency_s = 0.4
+    bench.put(node("n1", pods=1000, cpu="1000"), *(pod(f"web-{index:03}") for index in range(300)))
+    async with bench.running():
         # 32 are under way and 32 wait; they go in the next round, and with nobody left waiting decisions go on.
         await anyio.sleep(0.2)
-        assert (world.loop.bindings, world.dispatcher.waiting(Priority.BINDING)) == (64, 32)
+        assert (bench.loop.bindings, bench.dispatcher.waiting(Priority.BINDING)) == (64, 32)
         await anyio.sleep(0.4)
-        assert (world.loop.bindings, world.dispatcher.waiting(Priority.BINDING)) == (64, 32)
+        assert (bench.loop.bindings, bench.dispatcher.waiting(Priority.BINDING)) == (64, 32)
 
 
 async def test_a_mistake_of_ours_ends_the_loop_instead_of_being_lost() -> None:
-    world = World()
-    world.put(node("n1"), pod("web-1"))
-    world.cache.snapshot = raising(KeyError("mistake"))  # type: ignore[method-assign]
+    bench = LoopBench()
+    bench.put(node("n1"), pod("web-1"))
+    bench.cache.snapshot = raising(KeyError("mistake"))  # type: ignore[method-assign]
     with pytest.RaisesGroup(KeyError):
-        await world.loop.run()
+        await bench.loop.run()
 
 
 async def test_a_change_of_a_pod_during_its_wait_is_what_goes_back_to_the_queue() -> None:
-    world = World(permit("Waits", lambda: (WAIT, 60.0)))
+    bench = LoopBench(permit("Waits", lambda: (WAIT, 60.0)))
     web = pod("web-1")
-    world.put(node("n1"), web)
-    async with world.running():
+    bench.put(node("n1"), web)
+    async with bench.running():
         newer = changed(web, labels={"tier": "new"})
-        world.put(newer)
-        waiting = world.waiting_pods.get(web.uid)
+        bench.put(newer)
+        waiting = bench.waiting_pods.get(web.uid)
         assert waiting is not None
         waiting.reject("Waits", "no")
         await settled()
-        info = world.queue.get(web)
+        info = bench.queue.get(web)
         assert info is not None
         assert info.pod is newer

@@ -11,8 +11,8 @@ from podium.client.consistency import PATIENCE_S
 from podium.framework.contract.status import unschedulable
 from podium.framework.cycle.extenders import Filtered
 from tests.builders import node, pod
-from tests.unit.daemon.test_loop_with_extenders import Pool, wants_gpu, world
-from tests.unit.daemon.world import World, fits, settled
+from tests.unit.daemon.loop_bench import LoopBench, fits, settled
+from tests.unit.daemon.test_loop_with_extenders import Pool, bench, wants_gpu
 from tests.virtual_time import VIRTUAL_TIME
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ def anyio_backend() -> object:
 
 async def test_nothing_is_decided_while_a_list_is_taken_in() -> None:
     full: list[str] = []
-    made = World(fits(lambda name: unschedulable("full") if name in full else None))
+    made = LoopBench(fits(lambda name: unschedulable("full") if name in full else None))
     async with made.running():
         with made.consistency.changing():
             made.put(node("n1"), node("n2"), pod("web-1"), pod("web-2"))
@@ -37,7 +37,7 @@ async def test_nothing_is_decided_while_a_list_is_taken_in() -> None:
 
 
 async def test_a_list_that_is_long_in_coming_is_waited_for_so_long_and_no_longer() -> None:
-    made = World()
+    made = LoopBench()
     made.put(node("n1"))
     async with made.running():
         made.consistency.outdated("pods")
@@ -49,7 +49,7 @@ async def test_a_list_that_is_long_in_coming_is_waited_for_so_long_and_no_longer
 
 
 async def test_decisions_go_on_as_soon_as_the_list_is_there() -> None:
-    made = World()
+    made = LoopBench()
     made.put(node("n1"))
     async with made.running():
         made.consistency.outdated("pods")
@@ -61,7 +61,7 @@ async def test_decisions_go_on_as_soon_as_the_list_is_there() -> None:
 
 
 async def test_waiting_for_a_list_delays_no_shutdown() -> None:
-    made = World()
+    made = LoopBench()
     made.put(node("n1"))
     async with made.running():
         made.consistency.outdated("pods")
@@ -80,7 +80,7 @@ async def test_what_was_decided_on_before_a_list_came_is_decided_on_again() -> N
         asked.append([each.name for each in question.nodes])
         return Filtered(asked[-1], {}, {})
 
-    made = world(Pool(reply))
+    made = bench(Pool(reply))
     made.put(node("n1"), wants_gpu("web-1"))
     async with made.running():
         await anyio.sleep(0.5)
@@ -96,7 +96,7 @@ async def test_what_was_decided_on_before_a_list_came_is_decided_on_again() -> N
 
 
 async def test_a_pod_that_is_gone_by_the_new_list_is_not_decided_on_again() -> None:
-    made = world(Pool())
+    made = bench(Pool())
     item = wants_gpu("web-1")
     made.put(node("n1"), item)
     async with made.running():

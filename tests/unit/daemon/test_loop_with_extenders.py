@@ -15,7 +15,7 @@ from podium.framework.cycle.extenders import ExtenderFailed, Extenders, Filtered
 from podium.objects.core import Pod
 from podium.queues import QueueState
 from tests.builders import node, pod
-from tests.unit.daemon.world import World, changed, fits, settled
+from tests.unit.daemon.loop_bench import LoopBench, changed, fits, settled
 from tests.virtual_time import VIRTUAL_TIME
 
 pytestmark = pytest.mark.anyio
@@ -54,8 +54,8 @@ class Pool:
         return self.waiting_to_bind
 
 
-def world(pool: Pool, *classes: type[Any]) -> World:
-    return World(*classes, extenders=Extenders([EXTENDER], Random(1)), pool=pool)
+def bench(pool: Pool, *classes: type[Any]) -> LoopBench:
+    return LoopBench(*classes, extenders=Extenders([EXTENDER], Random(1)), pool=pool)
 
 
 def wants_gpu(name: str, **fields: Any) -> Pod:
@@ -64,7 +64,7 @@ def wants_gpu(name: str, **fields: Any) -> Pod:
 
 async def test_a_pod_is_placed_as_the_extender_has_answered() -> None:
     pool = Pool(lambda question: Filtered(["n2"], {}, {}))
-    made = world(pool)
+    made = bench(pool)
     made.put(node("n1"), node("n2"), wants_gpu("web-1"))
     async with made.running():
         await anyio.sleep(0.5)
@@ -76,7 +76,7 @@ async def test_a_pod_is_placed_as_the_extender_has_answered() -> None:
 
 async def test_one_pod_at_a_time_is_asked_about_and_the_others_wait() -> None:
     pool = Pool()
-    made = world(pool)
+    made = bench(pool)
     made.put(node("n1"), wants_gpu("a"), wants_gpu("b"), pod("c"))
     async with made.running():
         assert [question.pod.metadata.name for question in pool.questions] == ["a"]
@@ -87,7 +87,7 @@ async def test_one_pod_at_a_time_is_asked_about_and_the_others_wait() -> None:
 
 
 async def test_pods_that_no_extender_is_interested_in_do_not_wait_for_one() -> None:
-    made = world(Pool())
+    made = bench(Pool())
     made.put(node("n1"), pod("web-1"))
     async with made.running():
         assert made.bindings == [("web-1", "n1")]
@@ -95,7 +95,7 @@ async def test_pods_that_no_extender_is_interested_in_do_not_wait_for_one() -> N
 
 async def test_what_happens_while_an_extender_thinks_counts_for_the_next_attempt() -> None:
     pool = Pool()
-    made = world(pool)
+    made = bench(pool)
     made.put(node("n1"), wants_gpu("a"))
     async with made.running():
         await anyio.sleep(0.5)
@@ -107,7 +107,7 @@ async def test_what_happens_while_an_extender_thinks_counts_for_the_next_attempt
 
 
 async def test_a_pod_that_is_deleted_while_an_extender_thinks_is_not_put_back() -> None:
-    made = world(Pool(lambda question: Filtered([], {"n1": "busy"}, {})))
+    made = bench(Pool(lambda question: Filtered([], {"n1": "busy"}, {})))
     web = wants_gpu("web-1")
     made.put(node("n1"), web)
     async with made.running():
@@ -121,7 +121,7 @@ async def test_a_pod_that_is_deleted_while_an_extender_thinks_is_not_put_back() 
 
 async def test_a_pod_that_an_extender_rejects_comes_back_with_any_event() -> None:
     pool = Pool(lambda question: Filtered([], {"n1": "busy"}, {}))
-    made = world(pool)
+    made = bench(pool)
     web = wants_gpu("web-1")
     made.put(node("n1"), web)
     async with made.running():
@@ -134,7 +134,7 @@ async def test_a_pod_that_an_extender_rejects_comes_back_with_any_event() -> Non
 
 async def test_an_event_while_the_extender_thinks_brings_the_rejected_pod_back() -> None:
     pool = Pool(lambda question: Filtered([], {"n1": "busy"}, {}))
-    made = world(pool)
+    made = bench(pool)
     made.put(node("n1"), wants_gpu("web-1"))
     async with made.running():
         await anyio.sleep(0.5)
@@ -144,7 +144,7 @@ async def test_an_event_while_the_extender_thinks_brings_the_rejected_pod_back()
 
 
 async def test_a_failing_extender_puts_the_pod_into_error_backoff_with_its_name() -> None:
-    made = world(Pool(lambda question: ExtenderFailed(question.extender, "failed filter: code 500")))
+    made = bench(Pool(lambda question: ExtenderFailed(question.extender, "failed filter: code 500")))
     web = wants_gpu("web-1")
     made.put(node("n1"), web)
     async with made.running():
@@ -156,7 +156,7 @@ async def test_a_failing_extender_puts_the_pod_into_error_backoff_with_its_name(
 
 async def test_the_extender_is_not_asked_where_the_plugins_leave_no_node() -> None:
     pool = Pool()
-    made = world(pool, fits(lambda name: unschedulable("full")))
+    made = bench(pool, fits(lambda name: unschedulable("full")))
     made.put(node("n1"), wants_gpu("web-1"))
     async with made.running():
         assert made.conditions == [("Unschedulable", "0/1 nodes are available: 1 full.")]
@@ -164,7 +164,7 @@ async def test_the_extender_is_not_asked_where_the_plugins_leave_no_node() -> No
 
 
 async def test_an_extender_binds_before_the_plugins() -> None:
-    made = world(Pool(bound=None))
+    made = bench(Pool(bound=None))
     made.put(node("n1"), pod("web-1"))
     async with made.running():
         assert made.bindings == []
@@ -172,7 +172,7 @@ async def test_an_extender_binds_before_the_plugins() -> None:
 
 
 async def test_a_binding_that_the_extender_refuses_is_undone() -> None:
-    made = world(Pool(bound=error_status('extender "http://x": no licence')))
+    made = bench(Pool(bound=error_status('extender "http://x": no licence')))
     web = pod("web-1")
     made.put(node("n1"), web)
     async with made.running():
@@ -184,7 +184,7 @@ async def test_a_binding_that_the_extender_refuses_is_undone() -> None:
 async def test_no_pod_is_decided_on_while_too_many_wait_for_the_binding_extender() -> None:
     pool = Pool()
     pool.waiting_to_bind = 129
-    made = world(pool)
+    made = bench(pool)
     made.put(node("n1"), pod("a"))
     async with made.running():
         made.put(pod("b"))
@@ -196,7 +196,7 @@ async def test_no_pod_is_decided_on_while_too_many_wait_for_the_binding_extender
 
 
 async def test_an_attempt_that_waits_for_an_extender_does_not_keep_the_loop_from_ending() -> None:
-    made = world(Pool())
+    made = bench(Pool())
     made.put(node("n1"), wants_gpu("a"), wants_gpu("b"))
     async with made.running():
         await anyio.sleep(0.5)

@@ -14,7 +14,7 @@ from podium.objects.api_errors import InternalError, NotFound
 from podium.objects.core import Pod
 from tests.builders import pod
 from tests.unit.binder.builders import Wire
-from tests.unit.daemon.world import settled
+from tests.unit.daemon.loop_bench import settled
 from tests.virtual_time import VIRTUAL_TIME, LoopClock
 
 pytestmark = pytest.mark.anyio

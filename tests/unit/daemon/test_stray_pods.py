@@ -33,7 +33,7 @@ def test_which_names_are_similar(name: str, meant: str | None) -> None:
     assert similar_name(name, OURS) == meant
 
 
-class World:
+class StrayPodsBench:
     def __init__(self) -> None:
         self.clock, self.metrics = ManualClock(), Metrics()
         self.strays = StrayPods(OURS, self.clock, self.metrics)
@@ -49,32 +49,32 @@ def stray(name: str, scheduler: str) -> Pod:
 
 
 def test_pods_that_wait_long_under_a_similar_name_are_told_once_an_hour_for_each_name() -> None:
-    world = World()
+    bench = StrayPodsBench()
     for name, scheduler in (("a", "podum"), ("b", "podum"), ("c", "Podium"), ("d", "volcano"), ("e", "podum")):
-        world.strays.seen(stray(name, scheduler))
-    assert world.told() == []
-    world.strays.gone(stray("e", "podum").uid)
-    world.clock.advance(30)
-    assert world.told() == [("podum", "podium", 2), ("Podium", "podium", 1)]
-    world.clock.advance(60)
-    assert world.told() == []
-    world.clock.advance(3600)
-    assert len(world.told()) == 2
+        bench.strays.seen(stray(name, scheduler))
+    assert bench.told() == []
+    bench.strays.gone(stray("e", "podum").uid)
+    bench.clock.advance(30)
+    assert bench.told() == [("podum", "podium", 2), ("Podium", "podium", 1)]
+    bench.clock.advance(60)
+    assert bench.told() == []
+    bench.clock.advance(3600)
+    assert len(bench.told()) == 2
 
 
 def test_the_metric_counts_them_by_the_profile_that_may_be_meant() -> None:
-    world = World()
+    bench = StrayPodsBench()
     for number in range(500):
-        world.strays.seen(stray(f"web-{number}", f"podium{number:03}"[:8]))
-    assert world.strays.counts() == {}
-    world.clock.advance(31)
-    assert world.strays.counts() == {"podium": 500.0}
-    assert 'podium_stray_pods{profile="podium"} 500' in world.metrics.render().decode()
+        bench.strays.seen(stray(f"web-{number}", f"podium{number:03}"[:8]))
+    assert bench.strays.counts() == {}
+    bench.clock.advance(31)
+    assert bench.strays.counts() == {"podium": 500.0}
+    assert 'podium_stray_pods{profile="podium"} 500' in bench.metrics.render().decode()
 
 
 def test_names_without_end_are_not_all_remembered() -> None:
-    world = World()
+    bench = StrayPodsBench()
     for number in range(5000):
-        world.strays.seen(stray(f"web-{number}", f"other-{number}"))
-    assert len(world.strays._meant) <= 256
-    assert not world.strays._waiting
+        bench.strays.seen(stray(f"web-{number}", f"other-{number}"))
+    assert len(bench.strays._meant) <= 256
+    assert not bench.strays._waiting

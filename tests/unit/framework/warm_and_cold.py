@@ -91,7 +91,7 @@ def diagnosed(diagnosis: Diagnosis, snapshot: Snapshot) -> Any:
     return statuses, codes, diagnosis.absent, diagnosis.unschedulable_plugins, diagnosis.pending_plugins
 
 
-class World:
+class WarmAndCold:
     """A cluster that changes, and both sides' view of it."""
 
     def __init__(self, cluster: RandomCluster, kinds: Sequence[Mapping[str, Any]], percentage: int) -> None:

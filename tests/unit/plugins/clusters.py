@@ -96,7 +96,7 @@ class NoClient:
 
 @dataclass
 class RecordingHandle:
-    """A handle whose world stands still."""
+    """A handle whose cluster stands still."""
 
     current: Snapshot = field(default_factory=Snapshot)
     client: Any = field(default_factory=NoClient)

@@ -25,11 +25,11 @@ from podium.objects.tolerations import is_tolerated
 HOSTNAME = "kubernetes.io/hostname"
 UNRESOLVABLE, UNSCHEDULABLE = "UnschedulableAndUnresolvable", "Unschedulable"
 Rejections = dict[str, tuple[str, str]]
-World = list[tuple[Node, list[Pod]]]
+PodsByNode = list[tuple[Node, list[Pod]]]
 NamespaceLabels = Mapping[str, Mapping[str, str]]
 
 
-def world_of(snapshot: Snapshot) -> World:
+def pods_by_node(snapshot: Snapshot) -> PodsByNode:
     return [(snapshot.node(row).node, list(snapshot.pods[row].values())) for row in snapshot.order]
 
 
@@ -83,10 +83,10 @@ def constraints_of(pod: Pod, action: str) -> list[Constraint]:
     return [Constraint(each, pod) for each in constraints if each.when_unsatisfiable == action]
 
 
-def spread_rejections(pod: Pod, world: World) -> Rejections:
+def spread_rejections(pod: Pod, cluster: PodsByNode) -> Rejections:
     constraints = constraints_of(pod, "DoNotSchedule")
     domains: list[Counter[str]] = [Counter() for _ in constraints]
-    for node, pods in world:
+    for node, pods in cluster:
         labels = node.metadata.labels
         if all(each.key in labels for each in constraints):
             for constraint, counts in zip(constraints, domains, strict=True):
@@ -94,7 +94,7 @@ def spread_rejections(pod: Pod, world: World) -> Rejections:
                     counts[labels[constraint.key]] += constraint.count(pods)
     reason = "node(s) didn't match pod topology spread constraints"
     rejections: Rejections = {}
-    for node, _ in world:
+    for node, _ in cluster:
         for constraint, counts in zip(constraints, domains, strict=True):
             if constraint.key not in node.metadata.labels:
                 rejections[node.name] = UNRESOLVABLE, f"{reason} (missing required label)"
@@ -108,12 +108,12 @@ def spread_rejections(pod: Pod, world: World) -> Rejections:
 
 
 def spread_scores(
-    constraints: list[Constraint], world: World, feasible: list[str], *, requires_all: bool
+    constraints: list[Constraint], cluster: PodsByNode, feasible: list[str], *, requires_all: bool
 ) -> dict[str, int]:
     def lacks_one(node: Node) -> bool:
         return requires_all and not all(each.key in node.metadata.labels for each in constraints)
 
-    candidates = [(node, pods) for node, pods in world if node.name in feasible]
+    candidates = [(node, pods) for node, pods in cluster if node.name in feasible]
     ignored = {node.name for node, _ in candidates if lacks_one(node)}
     raw = {node.name: 0.0 for node, _ in candidates}
     for constraint in constraints:
@@ -121,7 +121,7 @@ def spread_scores(
         domains = {node.metadata.labels.get(key, "") for node, _ in candidates if node.name not in ignored}
         size = len(candidates) - len(ignored) if key == HOSTNAME else len(domains)
         counts: Counter[str] = Counter()
-        for node, pods in world:
+        for node, pods in cluster:
             if not lacks_one(node) and constraint.includes(node):
                 counts[node.metadata.labels.get(key, "")] += constraint.count(pods)
         for node, pods in candidates:
@@ -167,12 +167,12 @@ def incoming_means(term: PodAffinityTerm, incoming: Pod, running: Pod, namespace
     )
 
 
-def affinity_rejections(pod: Pod, world: World, namespaces: NamespaceLabels) -> Rejections:
+def affinity_rejections(pod: Pod, cluster: PodsByNode, namespaces: NamespaceLabels) -> Rejections:
     near, far = (rules.required for rules in rules_of(pod))
     pods_near: Counter[tuple[str, str]] = Counter()
     pods_far: Counter[tuple[str, str]] = Counter()
     minding: Counter[tuple[str, str]] = Counter()
-    for node, pods in world:
+    for node, pods in cluster:
         labels = node.metadata.labels
         for running in pods:
             if near and all(incoming_means(term, pod, running, namespaces) for term in near):
@@ -186,7 +186,7 @@ def affinity_rejections(pod: Pod, world: World, namespaces: NamespaceLabels) -> 
     somebody_is_near = any(value != "-" for _, value in pods_near)
     suits_itself = all(incoming_means(term, pod, pod, namespaces) for term in near)
     rejections: Rejections = {}
-    for node, _ in world:
+    for node, _ in cluster:
         pairs = set(node.metadata.labels.items())
         has_keys = all(term.topology_key in node.metadata.labels for term in near)
         met = all((term.topology_key, node.metadata.labels.get(term.topology_key)) in pods_near for term in near)
@@ -204,14 +204,14 @@ def _weights(preferences: Iterable[WeightedPodAffinityTerm], sign: int) -> Itera
 
 
 def affinity_scores(
-    pod: Pod, world: World, feasible: list[str], namespaces: NamespaceLabels, hard_weight: int
+    pod: Pod, cluster: PodsByNode, feasible: list[str], namespaces: NamespaceLabels, hard_weight: int
 ) -> dict[str, int] | None:
     """The normalised scores, None where no term means anybody."""
     weights: Counter[tuple[str, str]] = Counter()
     touched = False
     near, far = rules_of(pod)
     own = [*_weights(near.preferred, 1), *_weights(far.preferred, -1)]
-    for node, pods in world:
+    for node, pods in cluster:
         for running in pods:
             their_near, their_far = rules_of(running)
             theirs = [*_weights(their_near.preferred, 1), *_weights(their_far.preferred, -1)]
@@ -227,7 +227,7 @@ def affinity_scores(
         return None
     raw = {
         node.name: sum(weights[pair] for pair in node.metadata.labels.items())
-        for node, _ in world
+        for node, _ in cluster
         if node.name in feasible
     }
     least, most = min(raw.values()), max(raw.values())

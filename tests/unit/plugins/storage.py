@@ -191,7 +191,7 @@ def user(*volumes: str | Json, name: str = "web", **fields: Any) -> Pod:
 EPHEMERAL: Json = {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
 
 
-class World:
+class VolumePluginBench:
     """Nodes, pods on them and storage objects, seen by one plugin."""
 
     def __init__(self, plugin: str, *items: Any, args: object = None) -> None:

@@ -25,14 +25,14 @@ from tests.unit.cluster.changing_clusters import affinities
 from tests.unit.cluster.changing_clusters import selectors as any_selectors
 from tests.unit.plugins.clusters import RecordingHandle, snapshot_of
 from tests.unit.plugins.naive_spreading import (
+    PodsByNode,
     Rejections,
-    World,
     affinity_rejections,
     affinity_scores,
     constraints_of,
+    pods_by_node,
     spread_rejections,
     spread_scores,
-    world_of,
 )
 
 ZONE, HOST = "zone", "kubernetes.io/hostname"
@@ -112,7 +112,7 @@ def affinity_in(snapshot: Snapshot, known: dict[str, dict[str, str]], weight: in
 
 
 Plugin = PodTopologySpread | InterPodAffinity
-Model = Callable[[Pod, World], Rejections]
+Model = Callable[[Pod, PodsByNode], Rejections]
 
 
 def rejections(plugin: Plugin, state: CycleState, pod: Pod, snapshot: Snapshot) -> dict[str, tuple[str, str]]:
@@ -149,7 +149,7 @@ def normalized(plugin: Plugin, pod: Pod, snapshot: Snapshot, kept: int) -> dict[
 @settings(max_examples=60, deadline=None)
 @given(snapshot=clusters(), incoming=pods("new"))
 def test_spreading_rejects_what_the_model_rejects(snapshot: Snapshot, incoming: Pod) -> None:
-    assert filtered(spreading(snapshot), incoming, snapshot) == spread_rejections(incoming, world_of(snapshot))
+    assert filtered(spreading(snapshot), incoming, snapshot) == spread_rejections(incoming, pods_by_node(snapshot))
 
 
 @settings(max_examples=60, deadline=None)
@@ -161,14 +161,14 @@ def test_spreading_scores_as_the_model_does(snapshot: Snapshot, incoming: Pod, k
         assert scores is None
         return
     feasible = [snapshot.name(row) for row in snapshot.order[::-1][:kept]]
-    assert scores == spread_scores(soft, world_of(snapshot), feasible, requires_all=True)
+    assert scores == spread_scores(soft, pods_by_node(snapshot), feasible, requires_all=True)
 
 
 @settings(max_examples=60, deadline=None)
 @given(snapshot=clusters(), incoming=pods("new"), known=namespace_labels)
 def test_affinity_rejects_what_the_model_rejects(snapshot: Snapshot, incoming: Pod, known: Any) -> None:
     plugin = affinity_in(snapshot, known)
-    assert filtered(plugin, incoming, snapshot) == affinity_rejections(incoming, world_of(snapshot), known)
+    assert filtered(plugin, incoming, snapshot) == affinity_rejections(incoming, pods_by_node(snapshot), known)
 
 
 @settings(max_examples=60, deadline=None)
@@ -184,7 +184,7 @@ def test_affinity_scores_as_the_model_does(
 ) -> None:
     scores = normalized(affinity_in(snapshot, known, weight), incoming, snapshot, kept)
     feasible = [snapshot.name(row) for row in snapshot.order[::-1][:kept]]
-    assert scores == affinity_scores(incoming, world_of(snapshot), feasible, known, weight)
+    assert scores == affinity_scores(incoming, pods_by_node(snapshot), feasible, known, weight)
 
 
 @settings(max_examples=60, deadline=None)
@@ -216,10 +216,10 @@ def try_out(plugin: Plugin, model: Model, snapshot: Snapshot, incoming: Pod, ext
     for victim in list(fork.pods[row].values()):
         fork.remove_pod(row, victim.uid)
         extensions.remove_pod(trial, incoming, victim, fork.node(row))
-        assert rejections(plugin, trial, incoming, fork) == model(incoming, world_of(fork))
+        assert rejections(plugin, trial, incoming, fork) == model(incoming, pods_by_node(fork))
     fork.add_pod(row, extra, pod_usage(extra))
     extensions.add_pod(trial, incoming, extra, fork.node(row))
-    assert rejections(plugin, trial, incoming, fork) == model(incoming, world_of(fork))
+    assert rejections(plugin, trial, incoming, fork) == model(incoming, pods_by_node(fork))
     assert rejections(plugin, state, incoming, snapshot) == before
 
 

@@ -110,7 +110,7 @@ def promised(drawn: list[tuple[int, Any]]) -> Nominated:
     return Nominated(by_node)
 
 
-class World:
+class FilteredCluster:
     """One cluster, judged by one framework."""
 
     def __init__(self, framework: Framework, snapshot: Snapshot, pod: Pod, nominated: NominatedPods) -> None:
@@ -129,10 +129,10 @@ class World:
         return tried.candidates, {row: (each.code, each.message) for row, each in tried.rejected.items()}
 
 
-def both(cluster: RandomCluster, snapshot: Snapshot, keywords: Any, nominated: Nominated) -> Iterator[World]:
+def both(cluster: RandomCluster, snapshot: Snapshot, keywords: Any, nominated: Nominated) -> Iterator[FilteredCluster]:
     pod = incoming({**keywords, "priority": PRIORITY})
     for counts in (True, False):
-        yield World(framework(cluster, snapshot, counts=counts), snapshot, pod, nominated)
+        yield FilteredCluster(framework(cluster, snapshot, counts=counts), snapshot, pod, nominated)
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -185,11 +185,11 @@ def test_what_is_known_of_victims_is_what_would_be_found_anew(cluster: Any, pods
             if not goes:
                 status = msgspec.structs.replace(each.status, start_time=STARTS[1])
                 snapshot.add_pod(row, msgspec.structs.replace(each, status=status), pod_usage)
-        world = World(made, snapshot, incoming({**keywords, "priority": PRIORITY}), promised(promises))
-        if world.judged.rejected is None:
+        filtered = FilteredCluster(made, snapshot, incoming({**keywords, "priority": PRIORITY}), promised(promises))
+        if filtered.judged.rejected is None:
             protected = Budgets(budget(f"b{index}", *each) for index, each in enumerate(limits))
             for _ in range(2):
-                assert world.victims(protected, NODES, known) == world.victims(protected, NODES)
+                assert filtered.victims(protected, NODES, known) == filtered.victims(protected, NODES)
 
 
 def budget(name: str, app: str, allowed: int) -> PodDisruptionBudget:

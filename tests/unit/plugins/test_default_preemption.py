@@ -71,16 +71,16 @@ def attempt(
     return schedule(framework, CycleState(), incoming, snapshot, nominated or Nominator({}.get), Rotation(), 0)
 
 
-def plan(*world: Node | Pod, incoming: Pod | None = None, **how: Any) -> tuple[str, list[str]]:
+def plan(*items: Node | Pod, incoming: Pod | None = None, **how: Any) -> tuple[str, list[str]]:
     """The nominated node, and the names of the victims."""
-    decision = attempt(incoming or urgent(), snapshot_of(*world), **how)
+    decision = attempt(incoming or urgent(), snapshot_of(*items), **how)
     assert isinstance(decision, DoesNotFit)
     assert decision.post_filter is not None
     return decision.post_filter.nominated_node_name, [each.metadata.name for each in decision.post_filter.victims]
 
 
-def message(*world: Node | Pod, incoming: Pod | None = None, **how: Any) -> str:
-    decision = attempt(incoming or urgent(), snapshot_of(*world), **how)
+def message(*items: Node | Pod, incoming: Pod | None = None, **how: Any) -> str:
+    decision = attempt(incoming or urgent(), snapshot_of(*items), **how)
     assert isinstance(decision, DoesNotFit)
     return decision.error.post_filter_message
 
@@ -139,14 +139,14 @@ def test_a_pod_waits_while_its_victims_leave():
     ],
 )
 def test_nobody_waits_for_pods_that_leave_for_other_reasons(on_the_node: Pod):
-    world = (node("n1"), on_the_node, node("n2"), small("b", "n2", priority=-5))
-    assert plan(*world, incoming=urgent(nominated="n1")) == ("n2", ["b"])
+    items = (node("n1"), on_the_node, node("n2"), small("b", "n2", priority=-5))
+    assert plan(*items, incoming=urgent(nominated="n1")) == ("n2", ["b"])
 
 
 def test_nobody_waits_at_a_node_that_will_never_do():
     leaving = small("a", "n1", terminating=True, status=LEAVING)
-    world = (node("n1", unschedulable=True), leaving, node("n2"), small("b", "n2"))
-    assert plan(*world, incoming=urgent(nominated="n1")) == ("n2", ["b"])
+    items = (node("n1", unschedulable=True), leaving, node("n2"), small("b", "n2"))
+    assert plan(*items, incoming=urgent(nominated="n1")) == ("n2", ["b"])
 
 
 def test_nobody_waits_at_a_node_that_is_gone():
@@ -157,9 +157,9 @@ def test_nobody_waits_at_a_node_that_is_gone():
 
 
 def test_the_node_and_its_victims_are_told():
-    world = (node("n1"), small("dear", "n1", priority=9), node("n2"), small("cheap", "n2"))
-    decision = attempt(urgent(), snapshot_of(*world))
-    assert decision.post_filter == PostFilterResult("n2", (world[3],))
+    items = (node("n1"), small("dear", "n1", priority=9), node("n2"), small("cheap", "n2"))
+    decision = attempt(urgent(), snapshot_of(*items))
+    assert decision.post_filter == PostFilterResult("n2", (items[3],))
     assert decision.error.post_filter_message == ""
 
 
@@ -175,12 +175,12 @@ def test_where_no_victim_helps_the_nomination_ends():
 
 
 def test_the_message_counts_what_each_dry_run_found():
-    world = (
+    items = (
         node("n1", unschedulable=True),
         *(node("n2"), small("a", "n2", priority=100)),
         *(node("n3"), small("b", "n3", cpu="1", priority=200), small("c", "n3", cpu="3")),
     )
-    assert message(*world).endswith(
+    assert message(*items).endswith(
         "preemption: 0/3 nodes are available: 1 Insufficient cpu, 1 No preemption victims found for incoming pod, "
         f"1 {NOT_HELPFUL}."
     )
@@ -188,9 +188,9 @@ def test_the_message_counts_what_each_dry_run_found():
 
 def test_pods_promised_to_the_node_keep_their_room():
     promised = Nominated({"n1": [pod("promised", cpu="2", priority=500)]})
-    world = (node("n1"), small("a", "n1", cpu="2"), small("b", "n1", cpu="2", priority=0))
-    assert plan(*world, incoming=urgent(cpu="2"), nominated=promised) == ("n1", ["a", "b"])
-    assert plan(*world, incoming=urgent(cpu="2")) == ("n1", ["b"])
+    items = (node("n1"), small("a", "n1", cpu="2"), small("b", "n1", cpu="2", priority=0))
+    assert plan(*items, incoming=urgent(cpu="2"), nominated=promised) == ("n1", ["a", "b"])
+    assert plan(*items, incoming=urgent(cpu="2")) == ("n1", ["b"])
 
 
 def test_a_budget_sends_the_pod_elsewhere():
@@ -262,7 +262,7 @@ ports = st.lists(st.sampled_from((80, 443)), max_size=1)
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> list[Node | Pod]:
+def clusters(draw: st.DrawFn) -> list[Node | Pod]:
     items: list[Node | Pod] = []
     for index in range(draw(st.integers(1, 5))):
         room = draw(st.integers(2, 10))
@@ -275,34 +275,34 @@ def worlds(draw: st.DrawFn) -> list[Node | Pod]:
     return items
 
 
-def without(world: list[Node | Pod], gone: set[str]) -> Snapshot:
-    return snapshot_of(*(item for item in world if item.uid not in gone))
+def without(items: list[Node | Pod], gone: set[str]) -> Snapshot:
+    return snapshot_of(*(item for item in items if item.uid not in gone))
 
 
 @settings(max_examples=150, deadline=None)
-@given(world=worlds(), wanted=requests, taken=ports, priority=st.integers(-1, 4), seed=st.integers(0, 9))
+@given(items=clusters(), wanted=requests, taken=ports, priority=st.integers(-1, 4), seed=st.integers(0, 9))
 def test_victims_are_enough_and_none_of_them_could_have_stayed(
-    world: list[Node | Pod], wanted: dict[str, int], taken: list[int], priority: int, seed: int
+    items: list[Node | Pod], wanted: dict[str, int], taken: list[int], priority: int, seed: int
 ):
     incoming = pod("new", requests=wanted, host_ports=taken, priority=priority)
-    snapshot = snapshot_of(*world)
+    snapshot = snapshot_of(*items)
     pods_before = [dict(pods) for pods in snapshot.pods]
     decision = attempt(incoming, snapshot, handle=RecordingHandle(snapshot, random=Random(seed)))
     assert [dict(pods) for pods in snapshot.pods] == pods_before
-    lower = {item.uid for item in world if isinstance(item, Pod) and item.priority < priority}
+    lower = {item.uid for item in items if isinstance(item, Pod) and item.priority < priority}
     if isinstance(decision, Suggested):
         return
     plan = decision.post_filter
     if not plan.nominated_node_name:
         # Not even without any of them would it fit anywhere.
-        assert isinstance(attempt(incoming, without(world, lower)), DoesNotFit)
+        assert isinstance(attempt(incoming, without(items, lower)), DoesNotFit)
         return
     victims = {victim.uid for victim in plan.victims}
     assert victims <= lower
     assert all(victim.node_name == plan.nominated_node_name for victim in plan.victims)
-    assert fits(incoming, without(world, victims), plan.nominated_node_name)
+    assert fits(incoming, without(items, victims), plan.nominated_node_name)
     for kept in victims:
-        assert not fits(incoming, without(world, victims - {kept}), plan.nominated_node_name)
+        assert not fits(incoming, without(items, victims - {kept}), plan.nominated_node_name)
 
 
 def fits(incoming: Pod, snapshot: Snapshot, on: str) -> bool:
@@ -316,9 +316,9 @@ def fits(incoming: Pod, snapshot: Snapshot, on: str) -> bool:
 ASKED = Extender("http://x", preempt_verb="preempt")
 
 
-def plan_with(answer: Any, *world: Node | Pod, extender: Extender = ASKED) -> DoesNotFit:
+def plan_with(answer: Any, *items: Node | Pod, extender: Extender = ASKED) -> DoesNotFit:
     """What comes of a preemption about which the extender answers so."""
-    snapshot = snapshot_of(*world)
+    snapshot = snapshot_of(*items)
     steps = attempt_asking(
         profile(DefaultPreemptionArgs(), RecordingHandle(snapshot)),
         CycleState(),
@@ -401,49 +401,49 @@ def test_no_extender_is_asked_where_there_is_no_candidate():
 @pytest.mark.parametrize("usage_alone", [True, False])
 def test_pods_that_the_handle_spares_are_nobodys_victims(usage_alone: bool) -> None:
     ports = {} if usage_alone else {"host_ports": [80]}
-    world = (
+    items = (
         node("n1", cpu="4"),
         node("n2", cpu="4"),
         pod("theirs", cpu="4", node="n1", scheduler="somebody-else", **ports),
         pod("ours", cpu="4", node="n2", priority=5, **ports),
     )
     incoming = pod("urgent", cpu="4", priority=10, **ports)
-    assert plan(*world, incoming=incoming) == ("n1", ["theirs"])
-    handle = RecordingHandle(snapshot_of(*world), spared={"somebody-else"})
-    assert plan(*world, incoming=incoming, handle=handle) == ("n2", ["ours"])
+    assert plan(*items, incoming=incoming) == ("n1", ["theirs"])
+    handle = RecordingHandle(snapshot_of(*items), spared={"somebody-else"})
+    assert plan(*items, incoming=incoming, handle=handle) == ("n2", ["ours"])
 
 
 def test_a_pod_that_is_held_back_from_all_nodes_does_not_preempt() -> None:
-    world = (node("n1", cpu="4"), pod("low", cpu="4", node="n1"))
+    items = (node("n1", cpu="4"), pod("low", cpu="4", node="n1"))
     incoming = pod("urgent", cpu="4", priority=10)
-    decision = attempt(incoming, snapshot_of(*world), handle=RecordingHandle(held_back={"n1", "gone"}))
+    decision = attempt(incoming, snapshot_of(*items), handle=RecordingHandle(held_back={"n1", "gone"}))
     assert isinstance(decision, DoesNotFit)
     assert decision.post_filter is None
     assert decision.error.message.endswith("preemption: not eligible: its victims keep coming back.")
 
 
 def test_a_pod_that_is_held_back_from_a_node_preempts_on_another() -> None:
-    world = (
+    items = (
         node("n1", cpu="4"),
         node("n2", cpu="4"),
         pod("low", cpu="4", node="n1"),
         pod("middle", cpu="4", node="n2", priority=5),
     )
     incoming = pod("urgent", cpu="4", priority=10)
-    assert plan(*world, incoming=incoming) == ("n1", ["low"])
-    handle = RecordingHandle(snapshot_of(*world), held_back={"n1"})
-    assert plan(*world, incoming=incoming, handle=handle) == ("n2", ["middle"])
+    assert plan(*items, incoming=incoming) == ("n1", ["low"])
+    handle = RecordingHandle(snapshot_of(*items), held_back={"n1"})
+    assert plan(*items, incoming=incoming, handle=handle) == ("n2", ["middle"])
 
 
 def test_the_message_tells_nodes_where_a_pod_is_held_back_from_those_where_preemption_is_no_help() -> None:
-    world = (
+    items = (
         node("n1", cpu="4"),
         node("n2", cpu="4"),
         pod("low", cpu="4", node="n1"),
         pod("high", cpu="4", node="n2", priority=20),
     )
     incoming = pod("urgent", cpu="4", priority=10)
-    decision = attempt(incoming, snapshot_of(*world), handle=RecordingHandle(snapshot_of(*world), held_back={"n1"}))
+    decision = attempt(incoming, snapshot_of(*items), handle=RecordingHandle(snapshot_of(*items), held_back={"n1"}))
     assert isinstance(decision, DoesNotFit)
     assert "1 Preemption is held back: victims keep coming back" in decision.error.message
     assert "1 No preemption victims found for incoming pod" in decision.error.message

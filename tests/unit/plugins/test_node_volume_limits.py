@@ -18,7 +18,7 @@ from podium.plugins.node_volume_limits import NodeVolumeLimits
 from tests.unit.plugins.clusters import RecordingHandle, filtered, filtered_one_by_one, node, pod
 from tests.unit.plugins.storage import (
     EPHEMERAL,
-    World,
+    VolumePluginBench,
     attachment,
     claim,
     csi_node,
@@ -32,9 +32,9 @@ FULL = ("node(s) exceed max volume count",)
 AWS: dict[str, Any] = {"awsElasticBlockStore": {"volumeID": "vol-1"}}
 
 
-def world(limit: int | None, *items: Any, driver: str = DRIVER) -> World:
+def bench(limit: int | None, *items: Any, driver: str = DRIVER) -> VolumePluginBench:
     """One node with a limit (None: none is given); every claim is on a volume of the driver."""
-    return World("NodeVolumeLimits", node("n1"), csi_node("n1", {driver: limit}), *items)
+    return VolumePluginBench("NodeVolumeLimits", node("n1"), csi_node("n1", {driver: limit}), *items)
 
 
 def made(*names: str) -> list[Any]:
@@ -48,24 +48,24 @@ def made(*names: str) -> list[Any]:
 
 def test_a_node_takes_volumes_up_to_its_limit() -> None:
     using = user("a", name="other", on="n1")
-    assert world(2, *made("a", "b"), using).filter(user("b")) == {}
-    assert world(1, *made("a", "b"), using).filter(user("b")) == {"n1": FULL}
-    assert world(2, *made("a", "b", "c"), using).filter(user("b", "c")) == {"n1": FULL}
+    assert bench(2, *made("a", "b"), using).filter(user("b")) == {}
+    assert bench(1, *made("a", "b"), using).filter(user("b")) == {"n1": FULL}
+    assert bench(2, *made("a", "b", "c"), using).filter(user("b", "c")) == {"n1": FULL}
 
 
 def test_a_node_whose_limits_cannot_be_read_takes_no_volume_that_it_has_not() -> None:
     unreadable = UnreadableCSINode(metadata=csi_node("n1", {}).metadata)
     using = user("a", name="other", on="n1")
-    there = World("NodeVolumeLimits", node("n1"), unreadable, *made("a", "b"), using)
+    there = VolumePluginBench("NodeVolumeLimits", node("n1"), unreadable, *made("a", "b"), using)
     assert there.filter(user("a")) == {}
     assert there.filter(user("b")) == {"n1": FULL}
 
 
 def test_no_limit_and_limits_of_other_drivers_do_not_matter() -> None:
     using = user("a", name="other", on="n1")
-    assert world(None, *made("a", "b"), using).filter(user("b")) == {}
-    assert world(0, *made("a", "b"), using, driver="other.example.com").filter(user("b")) == {}
-    assert World("NodeVolumeLimits", node("n1"), *made("b")).filter(user("b")) == {}
+    assert bench(None, *made("a", "b"), using).filter(user("b")) == {}
+    assert bench(0, *made("a", "b"), using, driver="other.example.com").filter(user("b")) == {}
+    assert VolumePluginBench("NodeVolumeLimits", node("n1"), *made("b")).filter(user("b")) == {}
 
 
 class Informed(RecordingHandle):
@@ -124,35 +124,35 @@ def test_whatever_changes_between_attempts_the_table_says_what_the_nodes_say() -
 
 def test_a_volume_counts_once_however_many_pods_use_it() -> None:
     shared = [user("a", name="one", on="n1"), user("a", name="two", on="n1")]
-    assert world(1, *made("a"), *shared).filter(user("a")) == {}
-    assert world(2, *made("a", "b"), *shared).filter(user("b")) == {}
+    assert bench(1, *made("a"), *shared).filter(user("a")) == {}
+    assert bench(2, *made("a", "b"), *shared).filter(user("b")) == {}
 
 
 def test_attached_volumes_that_no_pod_uses_count_too() -> None:
     gone = attachment("pv-c", "n1")
-    assert world(1, *made("b", "c"), gone).filter(user("b")) == {"n1": FULL}
-    assert world(2, *made("b", "c"), gone).filter(user("b")) == {}
-    assert world(1, *made("b", "c"), attachment("pv-c", "n2")).filter(user("b")) == {}
-    assert world(1, *made("b", "c"), attachment("pv-c", "n1", "")).filter(user("b")) == {}
-    assert world(1, *made("b"), attachment(None, "n1"), attachment("pv-x", "n1")).filter(user("b")) == {}
+    assert bench(1, *made("b", "c"), gone).filter(user("b")) == {"n1": FULL}
+    assert bench(2, *made("b", "c"), gone).filter(user("b")) == {}
+    assert bench(1, *made("b", "c"), attachment("pv-c", "n2")).filter(user("b")) == {}
+    assert bench(1, *made("b", "c"), attachment("pv-c", "n1", "")).filter(user("b")) == {}
+    assert bench(1, *made("b"), attachment(None, "n1"), attachment("pv-x", "n1")).filter(user("b")) == {}
     using = user("c", name="other", on="n1")
-    assert world(2, *made("b", "c"), gone, using).filter(user("b")) == {}
+    assert bench(2, *made("b", "c"), gone, using).filter(user("b")) == {}
 
 
 def test_an_attached_volume_of_an_in_tree_plugin_does_not_count() -> None:
     in_tree = volume("pv-c", awsElasticBlockStore={"volumeID": "vol-1"})
-    assert world(1, *made("b"), in_tree, attachment("pv-c", "n1")).filter(user("b")) == {}
+    assert bench(1, *made("b"), in_tree, attachment("pv-c", "n1")).filter(user("b")) == {}
 
 
 def test_a_claim_without_a_volume_counts_for_its_provisioner() -> None:
     items = [claim("a"), claim("b"), storage_class(), user("a", name="other", on="n1")]
-    assert world(1, *items).filter(user("b")) == {"n1": FULL}
-    assert world(1, *items).filter(user("a")) == {}
-    assert world(2, *items).filter(user("b")) == {}
+    assert bench(1, *items).filter(user("b")) == {"n1": FULL}
+    assert bench(1, *items).filter(user("a")) == {}
+    assert bench(2, *items).filter(user("b")) == {}
 
 
 def test_a_claim_whose_volume_is_gone_counts_for_its_provisioner() -> None:
-    assert world(0, claim("b", volume="gone"), storage_class()).filter(user("b")) == {"n1": FULL}
+    assert bench(0, claim("b", volume="gone"), storage_class()).filter(user("b")) == {"n1": FULL}
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_claim_whose_volume_is_gone_counts_for_its_provisioner() -> None:
     ],
 )
 def test_what_no_driver_answers_for_does_not_count(uncounted: list[Any]) -> None:
-    assert world(0, *uncounted).filter(user("b")) == {}
+    assert bench(0, *uncounted).filter(user("b")) == {}
 
 
 @pytest.mark.parametrize(
@@ -182,29 +182,29 @@ def test_what_no_driver_answers_for_does_not_count(uncounted: list[Any]) -> None
     ],
 )
 def test_in_tree_volumes_count_for_the_driver_in_their_place(source: dict[str, Any], driver: str) -> None:
-    assert world(0, driver=driver).filter(user(source)) == {"n1": FULL}
-    assert world(1, driver=driver).filter(user(source)) == {}
+    assert bench(0, driver=driver).filter(user(source)) == {"n1": FULL}
+    assert bench(1, driver=driver).filter(user(source)) == {}
     items = [claim("b", volume="pv"), volume(**source)]
-    assert world(0, *items, driver=driver).filter(user("b")) == {"n1": FULL}
+    assert bench(0, *items, driver=driver).filter(user("b")) == {"n1": FULL}
     # A volume is the same, inline or by claim.
-    assert world(1, *items, user("b", name="other", on="n1"), driver=driver).filter(user("b")) == {}
+    assert bench(1, *items, user("b", name="other", on="n1"), driver=driver).filter(user("b")) == {}
 
 
 def test_an_in_tree_provisioner_counts_for_its_driver_where_there_is_a_csi_node() -> None:
     items = [claim("b"), storage_class(provisioner="kubernetes.io/aws-ebs")]
-    assert world(0, *items, driver="ebs.csi.aws.com").filter(user("b")) == {"n1": FULL}
-    assert World("NodeVolumeLimits", node("n1"), *items).filter(user("b")) == {}
+    assert bench(0, *items, driver="ebs.csi.aws.com").filter(user("b")) == {"n1": FULL}
+    assert VolumePluginBench("NodeVolumeLimits", node("n1"), *items).filter(user("b")) == {}
 
 
 def test_pods_without_volumes_to_attach_skip() -> None:
-    assert world(0).pre_filter(pod()) == SKIP
-    assert world(0).pre_filter(user({"csi": {"driver": DRIVER}}, {"hostPath": {"path": "/"}})) == SKIP
-    assert world(0).pre_filter(user(EPHEMERAL)) is None
-    assert world(0).pre_filter(user({"azureFile": {"shareName": "s", "secretName": "x"}})) is None
+    assert bench(0).pre_filter(pod()) == SKIP
+    assert bench(0).pre_filter(user({"csi": {"driver": DRIVER}}, {"hostPath": {"path": "/"}})) == SKIP
+    assert bench(0).pre_filter(user(EPHEMERAL)) is None
+    assert bench(0).pre_filter(user({"azureFile": {"shareName": "s", "secretName": "x"}})) is None
 
 
 def test_a_missing_claim_rejects_the_pod_everywhere() -> None:
-    cluster = World("NodeVolumeLimits", node("n1"), node("n2"), csi_node("n1", {DRIVER: 1}))
+    cluster = VolumePluginBench("NodeVolumeLimits", node("n1"), node("n2"), csi_node("n1", {DRIVER: 1}))
     wanting = user("data")
     assert cluster.pre_filter(wanting) is None
     missing = unresolvable('looking up PVC default/data: persistentvolumeclaim "data" not found')
@@ -212,14 +212,14 @@ def test_a_missing_claim_rejects_the_pod_everywhere() -> None:
 
 
 def test_a_missing_claim_of_a_pod_on_the_node_does_not_count() -> None:
-    assert world(1, *made("b"), user("gone", name="other", on="n1")).filter(user("b")) == {}
+    assert bench(1, *made("b"), user("gone", name="other", on="n1")).filter(user("b")) == {}
 
 
 def test_an_ephemeral_claim_counts_where_it_belongs_to_the_pod() -> None:
     wanting = user(EPHEMERAL)
     own = claim("web-v0", owner=wanting)
-    assert world(0, own, storage_class()).filter(wanting) == {"n1": FULL}
-    cluster = world(0, claim("web-v0"), storage_class())
+    assert bench(0, own, storage_class()).filter(wanting) == {"n1": FULL}
+    cluster = bench(0, claim("web-v0"), storage_class())
     assert cluster.pre_filter(wanting) is None
     with pytest.raises(
         PluginError, match=r"PVC default/web-v0 was not created for pod default/web \(pod is not owner\)"
@@ -230,7 +230,7 @@ def test_an_ephemeral_claim_counts_where_it_belongs_to_the_pod() -> None:
 
 
 def test_a_claim_without_a_name_is_an_error() -> None:
-    cluster = world(1)
+    cluster = bench(1)
     assert cluster.pre_filter(user("")) is None
     with pytest.raises(PluginError, match="PersistentVolumeClaim had no name"):
         cluster.plugin.filter_rows(cluster.state, user(""), cluster.snapshot, cluster.snapshot.order)
@@ -238,8 +238,8 @@ def test_a_claim_without_a_name_is_an_error() -> None:
 
 def test_an_inline_volume_that_cannot_be_translated_is_an_error_where_there_is_a_csi_node() -> None:
     wanting = user({"azureDisk": {"diskName": "d", "diskURI": "/d", "kind": "Dedicated"}})
-    assert World("NodeVolumeLimits", node("n1")).filter(wanting) == {}
-    cluster = world(1)
+    assert VolumePluginBench("NodeVolumeLimits", node("n1")).filter(wanting) == {}
+    cluster = bench(1)
     assert cluster.pre_filter(wanting) is None
     words = r"converting volume\(v0\) from inline to csi: kind\(Dedicated\) is not supported in csi migration"
     with pytest.raises(PluginError, match=words):
@@ -247,7 +247,7 @@ def test_an_inline_volume_that_cannot_be_translated_is_an_error_where_there_is_a
 
 
 def test_the_verdict_leaves_room_for_preemption() -> None:
-    cluster = world(0, *made("b"))
+    cluster = bench(0, *made("b"))
     assert cluster.pre_filter(user("b")) is None
     assert cluster.statuses(user("b")) == {"n1": unschedulable(*FULL)}
 

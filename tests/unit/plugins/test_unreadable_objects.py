@@ -123,8 +123,8 @@ def test_a_pod_that_cannot_be_counted_is_nobodys_victim(what: str) -> None:
 def test_what_can_be_read_of_a_pod_counts_in_its_zone() -> None:
     terms = [{"topologyKey": ZONE, "namespaceSelector": {}, "labelSelector": {"matchLabels": {"app": "web"}}}]
     hostile = running({"containers": 5, "affinity": {"podAntiAffinity": {REQUIRED: terms}}})
-    world = node("n1"), node("n2"), node("n3", zone="b")
-    assert Cluster(*world, hostile).place(WEB[0]) == ["n3"]
+    items = node("n1"), node("n2"), node("n3", zone="b")
+    assert Cluster(*items, hostile).place(WEB[0]) == ["n3"]
 
 
 @pytest.mark.parametrize("count", [1_001, 8_000])
@@ -134,8 +134,8 @@ def test_the_last_of_very_many_anti_affinity_terms_is_heeded(count: int) -> None
         for app in (*(f"a{number}" for number in range(count - 1)), "web")
     ]
     hostile = running({"affinity": {"podAntiAffinity": {REQUIRED: terms}}})
-    world = node("n1"), node("n2"), node("n3", zone="b")
-    assert Cluster(*world, hostile).place(WEB[0]) == ["n3"]
+    items = node("n1"), node("n2"), node("n3", zone="b")
+    assert Cluster(*items, hostile).place(WEB[0]) == ["n3"]
     assert Cluster(node("n1"), hostile).place(pod("other", cpu="900m", labels={"app": "db"})) == ["n1"]
 
 
@@ -165,8 +165,8 @@ def test_pods_on_a_node_that_cannot_be_read_still_count_in_its_zone() -> None:
     terms = [{"topologyKey": ZONE, "namespaceSelector": {}, "labelSelector": {"matchLabels": {"app": "web"}}}]
     minding = running({"affinity": {"podAntiAffinity": {REQUIRED: terms}}})
     odd = node("n1", metadata={"name": "n1", "uid": "n1", "labels": {ZONE: 5}}, spec={"taints": 5})
-    world = node("n1"), node("n2"), node("n3", zone="b"), minding
-    assert Cluster(*world, odd).place(WEB[0]) == ["n3"]
+    items = node("n1"), node("n2"), node("n3", zone="b"), minding
+    assert Cluster(*items, odd).place(WEB[0]) == ["n3"]
 
 
 @pytest.mark.parametrize(

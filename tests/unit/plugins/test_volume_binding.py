@@ -17,7 +17,7 @@ from tests.unit.plugins.storage import (
     MIGRATED,
     SELECTED_NODE,
     ZONE,
-    World,
+    VolumePluginBench,
     capacity,
     claim,
     csi_driver,
@@ -41,20 +41,20 @@ def zones(names: str = "ab") -> list[Node]:
     return [node(name, labels={ZONE: name}) for name in names]
 
 
-def world(*items: Any, nodes: list[Node] | None = None) -> World:
-    return World("VolumeBinding", *(zones() if nodes is None else nodes), *items, args=VolumeBindingArgs())
+def bench(*items: Any, nodes: list[Node] | None = None) -> VolumePluginBench:
+    return VolumePluginBench("VolumeBinding", *(zones() if nodes is None else nodes), *items, args=VolumeBindingArgs())
 
 
 def rejected(*items: Any, wanting: Any = WANTING, nodes: list[Node] | None = None) -> Mapping[str, tuple[str, ...]]:
-    return world(*items, nodes=nodes).filter(wanting)
+    return bench(*items, nodes=nodes).filter(wanting)
 
 
 # ---------------------------------------------------------------- the pod's claims
 
 
 def test_pods_without_claims_skip() -> None:
-    assert world().pre_filter(pod()) == SKIP
-    assert world().pre_filter(user({"csi": {"driver": "d"}})) == SKIP
+    assert bench().pre_filter(pod()) == SKIP
+    assert bench().pre_filter(user({"csi": {"driver": "d"}})) == SKIP
 
 
 @pytest.mark.parametrize(
@@ -76,39 +76,39 @@ def test_pods_without_claims_skip() -> None:
     ],
 )
 def test_a_claim_that_cannot_be_used_rejects_the_pod(items: list[Any], reason: str) -> None:
-    assert world(*items).pre_filter(WANTING) == unresolvable(reason)
+    assert bench(*items).pre_filter(WANTING) == unresolvable(reason)
 
 
 def test_a_class_that_does_not_say_when_to_bind_is_an_error() -> None:
-    status = world(claim(), storage_class(mode=None)).pre_filter(WANTING)
+    status = bench(claim(), storage_class(mode=None)).pre_filter(WANTING)
     assert status is not None
     assert (status.code, status.message) == (Code.ERROR, 'VolumeBindingMode not set for StorageClass "slow"')
 
 
 def test_an_ephemeral_claim_must_be_there_and_the_pods_own() -> None:
     wanting = user(EPHEMERAL)
-    assert world().pre_filter(wanting) == unresolvable(
+    assert bench().pre_filter(wanting) == unresolvable(
         'waiting for ephemeral volume controller to create the persistentvolumeclaim "web-v0"'
     )
-    assert world(claim("web-v0", owner=pod("other")), storage_class()).pre_filter(wanting) == unresolvable(
+    assert bench(claim("web-v0", owner=pod("other")), storage_class()).pre_filter(wanting) == unresolvable(
         "PVC default/web-v0 was not created for pod default/web (pod is not owner)"
     )
-    assert world(claim("web-v0", owner=wanting), storage_class()).pre_filter(wanting) is None
+    assert bench(claim("web-v0", owner=wanting), storage_class()).pre_filter(wanting) is None
 
 
 def test_the_first_problem_is_the_one_that_is_told() -> None:
     items = [claim("a"), claim("b", deleting=True)]
-    assert world(*items).pre_filter(user("missing", "b")) == unresolvable('persistentvolumeclaim "missing" not found')
-    assert world(*items).pre_filter(user("a", "b")) == unresolvable('persistentvolumeclaim "b" is being deleted')
+    assert bench(*items).pre_filter(user("missing", "b")) == unresolvable('persistentvolumeclaim "missing" not found')
+    assert bench(*items).pre_filter(user("a", "b")) == unresolvable('persistentvolumeclaim "b" is being deleted')
 
 
 def test_a_claim_or_class_that_cannot_be_read_is_an_error() -> None:
     broken = claim(selector={"matchExpressions": [{"key": "a", "operator": "Near"}]})
-    status = world(broken, STATIC).pre_filter(WANTING)
+    status = bench(broken, STATIC).pre_filter(WANTING)
     assert status is not None
     assert status.code is Code.ERROR
     assert status.message.startswith("error creating internal label selector for claim: default/data: ")
-    status = world(claim(size="much"), storage_class()).pre_filter(WANTING)
+    status = bench(claim(size="much"), storage_class()).pre_filter(WANTING)
     assert status is not None
     assert status.code is Code.ERROR
     assert status.message.startswith('requested storage of claim "default/data" cannot be read: ')
@@ -172,7 +172,7 @@ def test_a_migrated_volume_without_affinity_is_reached_from_the_zone_of_its_labe
 
 def test_a_migrated_volume_that_cannot_be_translated_is_an_error() -> None:
     made = volume(azureDisk={"diskName": "d", "diskURI": "/u", "kind": "Shared"})
-    cluster = world(claim(volume="pv"), made, csi_node("a", migrated="kubernetes.io/azure-disk"))
+    cluster = bench(claim(volume="pv"), made, csi_node("a", migrated="kubernetes.io/azure-disk"))
     assert cluster.pre_filter(WANTING) is None
     words = r"could not translate pv: kind\(Shared\) is not supported in csi migration"
     with pytest.raises(PluginError, match=words):
@@ -346,7 +346,7 @@ def test_the_first_claim_that_has_no_place_decides() -> None:
 
 
 def test_nodes_are_not_scored() -> None:
-    cluster = world()
+    cluster = bench()
     rows = cluster.snapshot.order
     assert cluster.plugin.pre_score(CycleState(), WANTING, cluster.snapshot, rows) == SKIP
     assert cluster.plugin.score_rows(CycleState(), WANTING, cluster.snapshot, rows).tolist() == [0, 0]

@@ -1,4 +1,4 @@
-"""The contract between both forms of the volume plugins: in any world they say the same of every node."""
+"""The contract between both forms of the volume plugins: in any cluster they say the same of every node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
 from tests.unit.plugins.clusters import node
 from tests.unit.plugins.storage import (
     SELECTED_NODE,
-    World,
+    VolumePluginBench,
     attachment,
     capacity,
     claim,
@@ -114,7 +114,7 @@ def pods(draw: st.DrawFn, names: list[str]) -> list[Pod]:
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> list[Any]:
+def clusters(draw: st.DrawFn) -> list[Any]:
     some_nodes, some_claims = draw(nodes()), draw(claims())
     allowed = st.lists(
         st.dictionaries(
@@ -137,25 +137,25 @@ def worlds(draw: st.DrawFn) -> list[Any]:
     ]
 
 
-def fails_somewhere(world: World, wanting: Pod) -> bool:
+def fails_somewhere(bench: VolumePluginBench, wanting: Pod) -> bool:
     """Whether the node form fails on some node: then the table form may fail on all."""
-    for row in world.snapshot.order:
+    for row in bench.snapshot.order:
         try:
-            world.plugin.filter(world.state, wanting, world.snapshot.node(row))
+            bench.plugin.filter(bench.state, wanting, bench.snapshot.node(row))
         except PluginError:
             return True
     return False
 
 
 @settings(max_examples=80, deadline=None)
-@given(items=worlds(), wanted=st.lists(used, min_size=1, max_size=3))
+@given(items=clusters(), wanted=st.lists(used, min_size=1, max_size=3))
 def test_both_forms_of_the_volume_plugins_filter_alike(items: list[Any], wanted: list[Any]) -> None:
     wanting = user(*wanted, name="new")
     for plugin in ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"):
-        world = World(plugin, *items, args=VolumeBindingArgs())
-        if world.pre_filter(wanting) is not None:
+        bench = VolumePluginBench(plugin, *items, args=VolumeBindingArgs())
+        if bench.pre_filter(wanting) is not None:
             continue
         try:
-            world.statuses(wanting)  # compares
+            bench.statuses(wanting)  # compares
         except PluginError:
-            assert fails_somewhere(world, wanting)
+            assert fails_somewhere(bench, wanting)

@@ -8,7 +8,7 @@ from podium.framework.contract.cluster_event import ActionType, ClusterEvent, Ev
 from podium.framework.contract.status import SKIP, unresolvable
 from podium.plugins.volume_zone import VolumeZone, Zones, zones_of
 from tests.unit.plugins.clusters import RecordingHandle, node, pod
-from tests.unit.plugins.storage import EPHEMERAL, World, claim, storage_class, user, volume
+from tests.unit.plugins.storage import EPHEMERAL, VolumePluginBench, claim, storage_class, user, volume
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 BETA_ZONE, BETA_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"
@@ -18,7 +18,7 @@ REASON = ("node(s) had no available volume zone",)
 def rejected(volume_labels: dict[str, str], **nodes: dict[str, str]) -> set[str]:
     """The nodes, by their labels, that a pod with such a volume cannot go to."""
     items = [node(name, labels=labels) for name, labels in nodes.items()]
-    cluster = World("VolumeZone", *items, claim(volume="pv"), volume(labels=volume_labels))
+    cluster = VolumePluginBench("VolumeZone", *items, claim(volume="pv"), volume(labels=volume_labels))
     found = cluster.filter(user("data"))
     assert set(found.values()) <= {REASON}
     return set(found)
@@ -53,7 +53,7 @@ def test_a_label_that_names_an_empty_zone_is_left_out() -> None:
 
 
 def test_pods_without_labelled_volumes_skip() -> None:
-    cluster = World("VolumeZone", claim(volume="pv"), volume(labels={"disk": "ssd"}))
+    cluster = VolumePluginBench("VolumeZone", claim(volume="pv"), volume(labels={"disk": "ssd"}))
     assert cluster.pre_filter(pod()) == SKIP
     assert cluster.pre_filter(user("data")) == SKIP
     assert cluster.pre_filter(user(EPHEMERAL)) == SKIP
@@ -76,16 +76,16 @@ def test_pods_without_labelled_volumes_skip() -> None:
     ],
 )
 def test_a_claim_that_cannot_be_followed_rejects_the_pod(items: list[Any], name: str, reason: str) -> None:
-    assert World("VolumeZone", *items).pre_filter(user(name)) == unresolvable(reason)
+    assert VolumePluginBench("VolumeZone", *items).pre_filter(user(name)) == unresolvable(reason)
 
 
 def test_a_claim_that_waits_for_its_pod_is_passed_over() -> None:
-    assert World("VolumeZone", claim(), storage_class()).pre_filter(user("data")) == SKIP
+    assert VolumePluginBench("VolumeZone", claim(), storage_class()).pre_filter(user("data")) == SKIP
 
 
 def test_the_class_in_the_annotation_of_old_times_goes_first() -> None:
     old = claim(storage_class="other", annotations={"volume.beta.kubernetes.io/storage-class": "slow"})
-    assert World("VolumeZone", old, storage_class()).pre_filter(user("data")) == SKIP
+    assert VolumePluginBench("VolumeZone", old, storage_class()).pre_filter(user("data")) == SKIP
 
 
 PLUGIN = VolumeZone(None, RecordingHandle())

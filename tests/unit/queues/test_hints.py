@@ -66,7 +66,7 @@ def on_node(hint: HintFunction | None = None) -> EventRegistration:
     return on(EventResource.NODE, ActionType.ADD, ActionType.UPDATE_NODE_TAINT, hint=hint)
 
 
-class World:
+class HintsBench:
     def __init__(self, *plugins: Plugin) -> None:
         self.recorder = Recorder()
         self.hints = Hints({PROFILE: build_hint_map(plugins)}, ManualClock(), self.recorder)
@@ -141,50 +141,52 @@ def test_other_registrations_are_left_alone(registrations: list[EventRegistratio
     ],
 )
 def test_a_registration_matches_an_event(registered: EventRegistration, incoming: ClusterEvent, matches: bool) -> None:
-    world = World(Rejecter("Fit", registered))
-    assert (world.hints.interest(incoming).plugins == ("Fit",)) is matches
+    bench = HintsBench(Rejecter("Fit", registered))
+    assert (bench.hints.interest(incoming).plugins == ("Fit",)) is matches
     expected = Strategy.AFTER_BACKOFF if matches else Strategy.SKIP
-    assert world.strategy(incoming, "Fit") is expected
+    assert bench.strategy(incoming, "Fit") is expected
 
 
 def test_an_event_has_its_metric_label() -> None:
-    assert World().hints.interest(NODE_TAINTED).label == "NodeUpdateNodeTaint"
+    assert HintsBench().hints.interest(NODE_TAINTED).label == "NodeUpdateNodeTaint"
 
 
 # ---------------------------------------------------------------- worth another try?
 
 
 def test_without_a_rejector_every_event_is_worth_a_try() -> None:
-    assert World().strategy(NODE_ADD) is Strategy.AFTER_BACKOFF
+    assert HintsBench().strategy(NODE_ADD) is Strategy.AFTER_BACKOFF
 
 
 def test_only_rejectors_are_asked() -> None:
-    world = World(Rejecter("Fit", on_node(QUEUE)), Rejecter("Taints", on_node(SKIP)))
-    assert world.strategy(NODE_ADD, "Taints") is Strategy.SKIP
-    assert world.recorder.hints == [("Taints", "NodeAdd", "QueueSkip")]
+    bench = HintsBench(Rejecter("Fit", on_node(QUEUE)), Rejecter("Taints", on_node(SKIP)))
+    assert bench.strategy(NODE_ADD, "Taints") is Strategy.SKIP
+    assert bench.recorder.hints == [("Taints", "NodeAdd", "QueueSkip")]
 
 
 def test_one_rejector_that_says_queue_is_enough() -> None:
-    world = World(Rejecter("Taints", on_node(SKIP)), Rejecter("Fit", on_node(QUEUE)), Rejecter("Late", on_node(QUEUE)))
-    assert world.strategy(NODE_ADD, "Fit", "Taints", "Late") is Strategy.AFTER_BACKOFF
-    assert world.recorder.hints == [("Taints", "NodeAdd", "QueueSkip"), ("Fit", "NodeAdd", "Queue")]
+    bench = HintsBench(
+        Rejecter("Taints", on_node(SKIP)), Rejecter("Fit", on_node(QUEUE)), Rejecter("Late", on_node(QUEUE))
+    )
+    assert bench.strategy(NODE_ADD, "Fit", "Taints", "Late") is Strategy.AFTER_BACKOFF
+    assert bench.recorder.hints == [("Taints", "NodeAdd", "QueueSkip"), ("Fit", "NodeAdd", "Queue")]
 
 
 def test_a_plugin_may_have_several_hints_for_an_event() -> None:
-    world = World(Rejecter("Fit", on_node(SKIP), on_node(QUEUE)))
-    assert world.strategy(NODE_ADD, "Fit") is Strategy.AFTER_BACKOFF
+    bench = HintsBench(Rejecter("Fit", on_node(SKIP), on_node(QUEUE)))
+    assert bench.strategy(NODE_ADD, "Fit") is Strategy.AFTER_BACKOFF
 
 
 def test_a_pending_plugin_that_says_queue_skips_the_backoff() -> None:
-    world = World(Rejecter("Fit", on_node(QUEUE)), Rejecter("Claims", on_node(QUEUE)))
-    assert world.strategy(NODE_ADD, "Fit", pending=["Claims"]) is Strategy.IMMEDIATELY
-    assert world.strategy(NODE_ADD, pending=["Claims"]) is Strategy.IMMEDIATELY
+    bench = HintsBench(Rejecter("Fit", on_node(QUEUE)), Rejecter("Claims", on_node(QUEUE)))
+    assert bench.strategy(NODE_ADD, "Fit", pending=["Claims"]) is Strategy.IMMEDIATELY
+    assert bench.strategy(NODE_ADD, pending=["Claims"]) is Strategy.IMMEDIATELY
 
 
 def test_a_pending_plugin_that_says_skip_leaves_it_to_the_others() -> None:
-    world = World(Rejecter("Fit", on_node(QUEUE)), Rejecter("Claims", on_node(SKIP)))
-    assert world.strategy(NODE_ADD, "Fit", pending=["Claims"]) is Strategy.AFTER_BACKOFF
-    assert world.strategy(NODE_ADD, pending=["Claims"]) is Strategy.SKIP
+    bench = HintsBench(Rejecter("Fit", on_node(QUEUE)), Rejecter("Claims", on_node(SKIP)))
+    assert bench.strategy(NODE_ADD, "Fit", pending=["Claims"]) is Strategy.AFTER_BACKOFF
+    assert bench.strategy(NODE_ADD, pending=["Claims"]) is Strategy.SKIP
 
 
 def test_a_hint_sees_the_pod_and_both_objects() -> None:
@@ -194,27 +196,27 @@ def test_a_hint_sees_the_pod_and_both_objects() -> None:
         seen.append((pod.metadata.name, old, new))
         return QueueingHint.SKIP
 
-    World(Rejecter("Fit", on_node(hint))).strategy(NODE_ADD, "Fit", old="before", new="after")
+    HintsBench(Rejecter("Fit", on_node(hint))).strategy(NODE_ADD, "Fit", old="before", new="after")
     assert seen == [("web", "before", "after")]
 
 
 def test_a_failing_hint_queues_and_is_reported() -> None:
-    world = World(Rejecter("Fit", on_node(fails)))
-    assert world.strategy(NODE_ADD, "Fit") is Strategy.AFTER_BACKOFF
-    assert world.recorder.hints == [("Fit", "NodeAdd", "Error")]
-    assert world.recorder.failures == [("Fit", "QueueingHint", "no such node")]
+    bench = HintsBench(Rejecter("Fit", on_node(fails)))
+    assert bench.strategy(NODE_ADD, "Fit") is Strategy.AFTER_BACKOFF
+    assert bench.recorder.hints == [("Fit", "NodeAdd", "Error")]
+    assert bench.recorder.failures == [("Fit", "QueueingHint", "no such node")]
 
 
 def test_the_timeout_is_worth_a_try_to_every_rejected_pod() -> None:
-    world = World(Rejecter("Fit"))
-    assert world.strategy(UNSCHEDULABLE_TIMEOUT, "Fit") is Strategy.AFTER_BACKOFF
-    assert world.strategy(UNSCHEDULABLE_TIMEOUT, pending=["Fit"]) is Strategy.AFTER_BACKOFF
+    bench = HintsBench(Rejecter("Fit"))
+    assert bench.strategy(UNSCHEDULABLE_TIMEOUT, "Fit") is Strategy.AFTER_BACKOFF
+    assert bench.strategy(UNSCHEDULABLE_TIMEOUT, pending=["Fit"]) is Strategy.AFTER_BACKOFF
 
 
 def test_an_activation_is_for_the_pod_itself() -> None:
-    world = World(Rejecter("Fit"))
-    assert world.strategy(FORCE_ACTIVATE, "Fit", new=pod("web", labels={"a": "b"})) is Strategy.AFTER_BACKOFF
-    assert world.strategy(FORCE_ACTIVATE, "Fit", new=pod("other")) is Strategy.SKIP
+    bench = HintsBench(Rejecter("Fit"))
+    assert bench.strategy(FORCE_ACTIVATE, "Fit", new=pod("web", labels={"a": "b"})) is Strategy.AFTER_BACKOFF
+    assert bench.strategy(FORCE_ACTIVATE, "Fit", new=pod("other")) is Strategy.SKIP
 
 
 def test_a_pod_is_only_judged_by_its_own_profile() -> None:
@@ -228,5 +230,5 @@ def test_a_pod_is_only_judged_by_its_own_profile() -> None:
 
 
 def test_an_event_that_nobody_registered_for_interests_nobody() -> None:
-    world = World(Rejecter("Fit", on_node()))
-    assert world.hints.interest(ASSIGNED_POD_ADD).plugins == ()
+    bench = HintsBench(Rejecter("Fit", on_node()))
+    assert bench.hints.interest(ASSIGNED_POD_ADD).plugins == ()

@@ -10,7 +10,7 @@ from podium.queues.in_flight import InFlightPods
 from tests.unit.queues.builders import Recorder, pod
 
 
-class World:
+class InFlightBench:
     def __init__(self) -> None:
         self.recorder = Recorder()
         self.pods = InFlightPods(self.recorder)
@@ -31,67 +31,67 @@ class World:
 
 
 def test_a_pod_sees_what_happened_since_it_was_popped() -> None:
-    world = World()
-    world.pop("a")
-    world.happen("1")
-    world.pop("b")
-    world.happen("2", "3")
-    assert world.seen_by("a") == ["1", "2", "3"]
-    assert world.seen_by("b") == ["2", "3"]
+    bench = InFlightBench()
+    bench.pop("a")
+    bench.happen("1")
+    bench.pop("b")
+    bench.happen("2", "3")
+    assert bench.seen_by("a") == ["1", "2", "3"]
+    assert bench.seen_by("b") == ["2", "3"]
 
 
 def test_events_are_forgotten_once_no_pod_needs_them() -> None:
-    world = World()
-    world.pop("a")
-    world.happen("1")
-    world.pop("b")
-    world.happen("2")
-    world.pods.remove("a")
-    assert world.pods.event_count == 1
-    assert world.seen_by("b") == ["2"]
-    world.pods.remove("b")
-    assert world.pods.event_count == 0
+    bench = InFlightBench()
+    bench.pop("a")
+    bench.happen("1")
+    bench.pop("b")
+    bench.happen("2")
+    bench.pods.remove("a")
+    assert bench.pods.event_count == 1
+    assert bench.seen_by("b") == ["2"]
+    bench.pods.remove("b")
+    assert bench.pods.event_count == 0
 
 
 def test_the_oldest_pod_keeps_its_events_when_a_younger_one_leaves() -> None:
-    world = World()
-    world.pop("a")
-    world.happen("1")
-    world.pop("b")
-    world.happen("2")
-    world.pods.remove("b")
-    assert world.seen_by("a") == ["1", "2"]
+    bench = InFlightBench()
+    bench.pop("a")
+    bench.happen("1")
+    bench.pop("b")
+    bench.happen("2")
+    bench.pods.remove("b")
+    assert bench.seen_by("a") == ["1", "2"]
 
 
 def test_a_pod_that_is_popped_again_starts_afresh() -> None:
-    world = World()
-    world.pop("a", "b")
-    world.happen("1")
-    world.pods.remove("a")
-    world.pop("a")
-    world.happen("2")
-    world.pods.remove("b")
-    assert world.seen_by("a") == ["2"]
+    bench = InFlightBench()
+    bench.pop("a", "b")
+    bench.happen("1")
+    bench.pods.remove("a")
+    bench.pop("a")
+    bench.happen("2")
+    bench.pods.remove("b")
+    assert bench.seen_by("a") == ["2"]
 
 
 def test_a_pod_that_is_not_in_flight_has_no_events() -> None:
-    world = World()
-    assert world.pods.events_since_popped("a") is None
-    assert world.pods.remove("a") is None
+    bench = InFlightBench()
+    assert bench.pods.events_since_popped("a") is None
+    assert bench.pods.remove("a") is None
 
 
 def test_pods_and_events_are_counted_in_and_out() -> None:
-    world = World()
-    world.pop("a", "b")
-    world.happen("1")
-    assert world.recorder.in_flight_events == {"PodPopped": 2, "NodeAdd": 1}
-    world.pods.remove("a")
-    world.pods.remove("b")
-    assert set(world.recorder.in_flight_events.values()) == {0}
+    bench = InFlightBench()
+    bench.pop("a", "b")
+    bench.happen("1")
+    assert bench.recorder.in_flight_events == {"PodPopped": 2, "NodeAdd": 1}
+    bench.pods.remove("a")
+    bench.pods.remove("b")
+    assert set(bench.recorder.in_flight_events.values()) == {0}
 
 
 def test_a_pod_cannot_be_in_flight_twice() -> None:
-    world = World()
-    world.pop("a")
+    bench = InFlightBench()
+    bench.pop("a")
     with pytest.raises(AssertionError):
-        world.pop("a")
+        bench.pop("a")

@@ -8,7 +8,7 @@ from tests import builders
 from tests.unit.queues.builders import pod
 
 
-class Nominations:
+class NominatorBench:
     def __init__(self, *pods: Pod) -> None:
         self.api = {each.key: each for each in pods}
         self.nominator = Nominator(self.api.get)
@@ -19,114 +19,114 @@ class Nominations:
 
 def test_the_status_decides_without_an_override() -> None:
     web = pod("web", nominated="n1")
-    world = Nominations(web)
-    world.nominator.add(web)
-    assert world.on("n1") == ["web"]
-    assert world.nominator.node_of(web.uid) == "n1"
+    bench = NominatorBench(web)
+    bench.nominator.add(web)
+    assert bench.on("n1") == ["web"]
+    assert bench.nominator.node_of(web.uid) == "n1"
 
 
 def test_nothing_is_nominated_by_an_empty_status() -> None:
     web = pod("web")
-    world = Nominations(web)
-    world.nominator.add(web)
-    assert world.nominator.node_of(web.uid) is None
+    bench = NominatorBench(web)
+    bench.nominator.add(web)
+    assert bench.nominator.node_of(web.uid) is None
 
 
 def test_an_override_wins_over_the_status() -> None:
     web = pod("web", nominated="n1")
-    world = Nominations(web)
-    world.nominator.add(web, "n2")
-    assert world.on("n1") == []
-    assert world.on("n2") == ["web"]
+    bench = NominatorBench(web)
+    bench.nominator.add(web, "n2")
+    assert bench.on("n1") == []
+    assert bench.on("n2") == ["web"]
 
 
 def test_an_empty_override_takes_a_nomination_back_and_leaves_nothing_to_look_at() -> None:
     web, other = pod("web", nominated="n1"), pod("other")
-    world = Nominations(web)
-    world.nominator.add(web)
-    assert len(world.nominator.ahead_of(other)) == 1
-    world.nominator.add(web, "")
-    assert world.on("n1") == world.on("") == []
-    assert world.nominator.node_of(web.uid) is None
-    assert world.nominator.node_names() == ()
-    assert list(world.nominator.ahead_of(other)) == []
+    bench = NominatorBench(web)
+    bench.nominator.add(web)
+    assert len(bench.nominator.ahead_of(other)) == 1
+    bench.nominator.add(web, "")
+    assert bench.on("n1") == bench.on("") == []
+    assert bench.nominator.node_of(web.uid) is None
+    assert bench.nominator.node_names() == ()
+    assert list(bench.nominator.ahead_of(other)) == []
 
 
 @pytest.mark.parametrize("current", [None, pod("web", node="n9")])
 def test_a_pod_that_was_deleted_or_bound_is_not_nominated(current: Pod | None) -> None:
     web = pod("web", nominated="n1")
-    world = Nominations(*([current] if current else []))
-    world.nominator.add(web)
-    assert world.on("n1") == []
+    bench = NominatorBench(*([current] if current else []))
+    bench.nominator.add(web)
+    assert bench.on("n1") == []
 
 
 def test_a_new_nomination_replaces_the_old_even_if_it_comes_to_nothing() -> None:
     web = pod("web", nominated="n1")
-    world = Nominations(web)
-    world.nominator.add(web)
-    world.nominator.add(pod("web"))
-    assert world.on("n1") == []
+    bench = NominatorBench(web)
+    bench.nominator.add(web)
+    bench.nominator.add(pod("web"))
+    assert bench.on("n1") == []
 
 
 def test_pods_stand_in_the_order_of_their_nominations() -> None:
     pods = [pod(name, nominated="n1") for name in ("c", "a", "b")]
-    world = Nominations(*pods)
+    bench = NominatorBench(*pods)
     for each in pods:
-        world.nominator.add(each)
-    world.nominator.delete(pods[1])
-    assert world.on("n1") == ["c", "b"]
-    world.nominator.add(pods[1])
-    assert world.on("n1") == ["c", "b", "a"]
+        bench.nominator.add(each)
+    bench.nominator.delete(pods[1])
+    assert bench.on("n1") == ["c", "b"]
+    bench.nominator.add(pods[1])
+    assert bench.on("n1") == ["c", "b", "a"]
 
 
 def test_deleting_what_was_never_nominated_is_harmless() -> None:
-    Nominations().nominator.delete(pod())
+    NominatorBench().nominator.delete(pod())
 
 
 def test_a_nomination_that_only_we_know_of_survives_an_update() -> None:
     web = pod("web")
-    world = Nominations(web)
-    world.nominator.add(web, "n1")
-    world.nominator.update(web, pod("web", labels={"a": "b"}))
-    assert world.on("n1") == ["web"]
+    bench = NominatorBench(web)
+    bench.nominator.add(web, "n1")
+    bench.nominator.update(web, pod("web", labels={"a": "b"}))
+    assert bench.on("n1") == ["web"]
 
 
 def test_an_update_that_sets_or_clears_the_status_decides() -> None:
     web, nominated = pod("web"), pod("web", nominated="n2")
-    world = Nominations(web)
-    world.nominator.add(web, "n1")
-    world.nominator.update(web, nominated)
-    assert (world.on("n1"), world.on("n2")) == ([], ["web"])
-    world.nominator.update(nominated, web)
-    assert world.nominator.node_of(web.uid) is None
+    bench = NominatorBench(web)
+    bench.nominator.add(web, "n1")
+    bench.nominator.update(web, nominated)
+    assert (bench.on("n1"), bench.on("n2")) == ([], ["web"])
+    bench.nominator.update(nominated, web)
+    assert bench.nominator.node_of(web.uid) is None
 
 
 def test_only_nodes_with_nominations_are_named() -> None:
     a, b = pod("a", nominated="n1"), pod("b", nominated="n2")
-    world = Nominations(a, b)
-    world.nominator.add(a)
-    world.nominator.add(b)
-    world.nominator.delete(a)
-    assert tuple(world.nominator.node_names()) == ("n2",)
+    bench = NominatorBench(a, b)
+    bench.nominator.add(a)
+    bench.nominator.add(b)
+    bench.nominator.delete(a)
+    assert tuple(bench.nominator.node_names()) == ("n2",)
 
 
 def test_ahead_of_a_pod_are_the_others_of_at_least_its_priority() -> None:
     low, equal, high, itself = (
         pod(name, nominated="n1", priority=p) for name, p in zip("abcd", (1, 5, 9, 5), strict=True)
     )
-    world = Nominations(low, equal, high, itself)
+    bench = NominatorBench(low, equal, high, itself)
     for each in (low, equal, high, itself):
-        world.nominator.add(each)
-    assert [(each.node_name, each.pod) for each in world.nominator.ahead_of(itself)] == [("n1", equal), ("n1", high)]
-    assert list(world.nominator.ahead_on(itself, "n1")) == [equal, high]
-    assert not world.nominator.ahead_on(itself, "n2")
+        bench.nominator.add(each)
+    assert [(each.node_name, each.pod) for each in bench.nominator.ahead_of(itself)] == [("n1", equal), ("n1", high)]
+    assert list(bench.nominator.ahead_on(itself, "n1")) == [equal, high]
+    assert not bench.nominator.ahead_on(itself, "n2")
 
 
 def test_a_nomination_says_what_the_pod_will_take_up() -> None:
     web, other = builders.pod("web", nominated="n1", cpu="2", priority=3), pod("other")
-    world = Nominations(web, other)
-    world.nominator.add(web)
-    [nomination] = world.nominator.ahead_of(other)
+    bench = NominatorBench(web, other)
+    bench.nominator.add(web)
+    [nomination] = bench.nominator.ahead_of(other)
     assert (nomination.priority, nomination.pod_usage.requests) == (3, {"cpu": 2000})
-    world.nominator.delete(web)
-    assert not world.nominator.ahead_of(other)
+    bench.nominator.delete(web)
+    assert not bench.nominator.ahead_of(other)

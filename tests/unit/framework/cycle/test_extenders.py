@@ -309,12 +309,12 @@ def test_chance_chooses_only_among_the_best_that_were_scored():
 
 # ---------------------------------------------------------------- preempt
 
-WORLD = snapshot_of(
+CLUSTER = snapshot_of(
     node("n0"),
     node("n1"),
     *(pod(f"v{index}", uid=f"u{index}", node=f"n{index % 2}") for index in range(4)),
 )
-VICTIMS = {f"v{index}": WORLD.pods[WORLD.row_of[f"n{index % 2}"]][f"u{index}"] for index in range(4)}
+VICTIMS = {f"v{index}": CLUSTER.pods[CLUSTER.row_of[f"n{index % 2}"]][f"u{index}"] for index in range(4)}
 CANDIDATES = {
     "n0": Victims((VICTIMS["v0"], VICTIMS["v2"]), 1),
     "n1": Victims((VICTIMS["v1"],), 0),
@@ -322,7 +322,7 @@ CANDIDATES = {
 
 
 def ask(extender: Extender) -> AskPreempt:
-    return AskPreempt(extender, pod(), CANDIDATES, WORLD)
+    return AskPreempt(extender, pod(), CANDIDATES, CLUSTER)
 
 
 def test_answer_of_an_extender_says_who_goes_by_uid():
@@ -353,7 +353,7 @@ AGREES = {"n1": CANDIDATES["n1"]}
 
 
 def narrowed(answer: Callable[[AskPreempt], Any], *extenders: Extender) -> tuple[Any, list[AskPreempt]]:
-    steps, questions = narrow_by_extenders(extenders, pod(), WORLD, CANDIDATES), []
+    steps, questions = narrow_by_extenders(extenders, pod(), CLUSTER, CANDIDATES), []
     try:
         question = next(steps)
         while True:
@@ -395,7 +395,7 @@ NOTHING = node_filter("F", lambda name: unresolvable("no"))
 def making_room(answer: Any, *plugins: Any, observer: Recorder | None = None) -> PostFilterResult | None:
     """What PostFilter comes to where no node fits, with an extender that answers so."""
     profile = framework(NOTHING, *plugins, observer=observer)
-    return no_fit(Attempt(answer, PREEMPTS, profile=profile, snapshot=WORLD).run()).post_filter
+    return no_fit(Attempt(answer, PREEMPTS, profile=profile, snapshot=CLUSTER).run()).post_filter
 
 
 def test_post_filter_that_asks_is_answered():
@@ -403,7 +403,7 @@ def test_post_filter_that_asks_is_answered():
 
 
 def test_post_filter_that_asks_runs_alone_where_there_are_no_extenders():
-    decision = no_fit(Attempt(never, profile=framework(NOTHING, Asks), snapshot=WORLD).run())
+    decision = no_fit(Attempt(never, profile=framework(NOTHING, Asks), snapshot=CLUSTER).run())
     assert decision.post_filter == PostFilterResult("n0", ())
 
 
@@ -424,7 +424,7 @@ def test_post_filters_that_do_not_ask_run_as_ever_beside_extenders():
 
 def test_question_that_nobody_answers_is_a_mistake():
     with pytest.raises(AssertionError, match="have to be asked"):
-        run_unasked(narrow_by_extenders([PREEMPTS], pod(), WORLD, CANDIDATES))
+        run_unasked(narrow_by_extenders([PREEMPTS], pod(), CLUSTER, CANDIDATES))
 
 
 def test_no_extenders_is_false():

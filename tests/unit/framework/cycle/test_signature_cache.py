@@ -16,7 +16,7 @@ from podium.framework.cycle.signature_cache import CLASSES_KEPT_MAX, SignatureCa
 from tests.builders import node, pod
 from tests.fuzz.crowds import CROWDS
 from tests.unit.framework.profiles import Built, Recorder, cluster, decide, framework, node_filter, node_scorer
-from tests.unit.framework.warm_and_cold import World, histories, kinds
+from tests.unit.framework.warm_and_cold import WarmAndCold, histories, kinds
 from tests.unit.plugins.random_clusters import clusters
 
 
@@ -27,9 +27,9 @@ def test_attempts_come_to_what_they_come_to_without_the_cache(cluster, pods, his
         patch.setattr(kept_answers, "FEW_ROWS", few)
         patch.setattr("podium.framework.cycle.signature_cache.FEW_ROWS", few)
         patch.setattr(search, "MIN_FEASIBLE_NODES", 2)
-        world = World(cluster, pods, percentage)
+        pair = WarmAndCold(cluster, pods, percentage)
         for step in history:
-            world.take(*step)
+            pair.take(*step)
 
 
 def test_specs_of_which_one_pod_has_come_are_not_all_remembered() -> None:

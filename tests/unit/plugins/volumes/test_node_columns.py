@@ -12,7 +12,7 @@ from tests.unit.plugins.clusters import Listed
 from tests.unit.plugins.storage import csi_node
 
 
-class World:
+class NodeColumnBench:
     """Three nodes, what is said of them, and how often that has been looked at."""
 
     def __init__(self) -> None:
@@ -38,38 +38,38 @@ class World:
 
 
 def test_only_nodes_of_which_something_has_changed_are_looked_at_again() -> None:
-    world = World()
-    column = world.column()
-    assert world.by_name(column) == {"n1": 0, "n2": 0, "n3": 0}
-    world.informer.put(csi_node("n2", {"a": 1, "b": 1}))
-    world.informer.put(csi_node("n9", {"a": 1}))
-    assert world.by_name(column) == {"n1": 0, "n2": 2, "n3": 0}
-    assert world.asked == ["n2"]
-    world.cache.remove_node("n2")
-    world.cache.put_node(node("n9"))
-    assert world.by_name(column) == {"n1": 0, "n3": 0, "n9": 1}
-    assert set(world.asked) == {"n9"}
-    world.by_name(column)
-    assert world.asked == []
+    bench = NodeColumnBench()
+    column = bench.column()
+    assert bench.by_name(column) == {"n1": 0, "n2": 0, "n3": 0}
+    bench.informer.put(csi_node("n2", {"a": 1, "b": 1}))
+    bench.informer.put(csi_node("n9", {"a": 1}))
+    assert bench.by_name(column) == {"n1": 0, "n2": 2, "n3": 0}
+    assert bench.asked == ["n2"]
+    bench.cache.remove_node("n2")
+    bench.cache.put_node(node("n9"))
+    assert bench.by_name(column) == {"n1": 0, "n3": 0, "n9": 1}
+    assert set(bench.asked) == {"n9"}
+    bench.by_name(column)
+    assert bench.asked == []
 
 
 def test_another_cluster_and_too_many_changes_begin_anew() -> None:
-    world = World()
-    column = world.column()
-    world.by_name(column)
+    bench = NodeColumnBench()
+    column = bench.column()
+    bench.by_name(column)
     for _ in range(5000):
-        world.informer.put(csi_node("n2", {"a": 1}))
-        world.informer.drop(csi_node("n2"))
-    assert world.by_name(column) == {"n1": 0, "n2": 0, "n3": 0}
-    assert len(world.asked) == 3
-    world.cache = World().cache
-    world.by_name(column)
-    assert len(world.asked) == 3
+        bench.informer.put(csi_node("n2", {"a": 1}))
+        bench.informer.drop(csi_node("n2"))
+    assert bench.by_name(column) == {"n1": 0, "n2": 0, "n3": 0}
+    assert len(bench.asked) == 3
+    bench.cache = NodeColumnBench().cache
+    bench.by_name(column)
+    assert len(bench.asked) == 3
 
 
 def test_where_a_lister_does_not_tell_all_are_looked_at_each_time() -> None:
-    world = World()
-    column: NodeColumn[CSINode] = NodeColumn(change_log_of(Listed(())), lambda each: each.metadata.name, world.drivers)
+    bench = NodeColumnBench()
+    column: NodeColumn[CSINode] = NodeColumn(change_log_of(Listed(())), lambda each: each.metadata.name, bench.drivers)
     for _ in range(2):
-        world.by_name(column)
-        assert sorted(world.asked) == ["n1", "n2", "n3"]
+        bench.by_name(column)
+        assert sorted(bench.asked) == ["n1", "n2", "n3"]

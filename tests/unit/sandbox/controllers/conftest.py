@@ -17,7 +17,7 @@ Json = dict[str, Any]
 _ROUNDS_MAX = 50
 
 
-class World:
+class ControllersBench:
     """What tests of controllers need: objects in, rounds of work, pods that run."""
 
     def __init__(self) -> None:
@@ -55,8 +55,8 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def bench() -> ControllersBench:
+    return ControllersBench()
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 import pytest
 
 
-def allowed(world, **spec):
+def allowed(bench, **spec):
     manifest = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}}
-    world.store.create(manifest | {"spec": {"selector": {"matchLabels": {"app": "web"}}} | spec})
-    world.settle()
-    status = world.store.get("pdb", "b")["status"]
+    bench.store.create(manifest | {"spec": {"selector": {"matchLabels": {"app": "web"}}} | spec})
+    bench.settle()
+    status = bench.store.get("pdb", "b")["status"]
     return status["disruptionsAllowed"], status["currentHealthy"], status["desiredHealthy"], status["expectedPods"]
 
 
@@ -20,34 +20,34 @@ def allowed(world, **spec):
         ({}, (0, 4, 0, 0)),
     ],
 )
-def test_a_budget_allows_what_its_workload_can_spare(world, workload, spec, expected):
-    world.store.create(workload("Deployment", replicas=4))
-    world.settle(running=True)
-    assert allowed(world, **spec) == expected
+def test_a_budget_allows_what_its_workload_can_spare(bench, workload, spec, expected):
+    bench.store.create(workload("Deployment", replicas=4))
+    bench.settle(running=True)
+    assert allowed(bench, **spec) == expected
 
 
-def test_a_share_of_pods_without_a_workload_allows_nothing(world, workload):
-    world.store.create(workload("ReplicaSet", replicas=2))
-    world.settle(running=True)
-    world.store.delete("replicasets", "web", grace_period_s=0)
+def test_a_share_of_pods_without_a_workload_allows_nothing(bench, workload):
+    bench.store.create(workload("ReplicaSet", replicas=2))
+    bench.settle(running=True)
+    bench.store.delete("replicasets", "web", grace_period_s=0)
     bare = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bare", "labels": {"app": "web"}}}
-    world.store.create(bare | {"spec": {"containers": [{"name": "main", "image": "web:1"}]}})
-    world.settle(running=True)
-    assert allowed(world, maxUnavailable=1)[0] == 0
+    bench.store.create(bare | {"spec": {"containers": [{"name": "main", "image": "web:1"}]}})
+    bench.settle(running=True)
+    assert allowed(bench, maxUnavailable=1)[0] == 0
 
 
-def test_pods_that_go_or_are_not_ready_are_not_healthy(world, workload):
-    world.store.create(workload("ReplicaSet", replicas=3))
-    world.settle(running=True)
-    going, unready, _ = sorted(world.names())
-    world.store.delete("pods", going)
-    world.set_phase(unready, "Running", conditions=[])
-    assert allowed(world, minAvailable=1)[:2] == (0, 1)
+def test_pods_that_go_or_are_not_ready_are_not_healthy(bench, workload):
+    bench.store.create(workload("ReplicaSet", replicas=3))
+    bench.settle(running=True)
+    going, unready, _ = sorted(bench.names())
+    bench.store.delete("pods", going)
+    bench.set_phase(unready, "Running", conditions=[])
+    assert allowed(bench, minAvailable=1)[:2] == (0, 1)
 
 
-def test_the_status_follows_the_pods(world, workload):
-    world.store.create(workload("Deployment", replicas=2))
-    world.settle()
-    assert allowed(world, minAvailable=1)[0] == 0
-    world.settle(running=True)
-    assert world.store.get("pdb", "b")["status"]["disruptionsAllowed"] == 1
+def test_the_status_follows_the_pods(bench, workload):
+    bench.store.create(workload("Deployment", replicas=2))
+    bench.settle()
+    assert allowed(bench, minAvailable=1)[0] == 0
+    bench.settle(running=True)
+    assert bench.store.get("pdb", "b")["status"]["disruptionsAllowed"] == 1

@@ -94,7 +94,7 @@ class Recorder:
         return [(event.reason, event.note) for event in self.events]
 
 
-class World:
+class LoopBench:
     """Informer, cache, queue, loop. `story` tells in which order plugins and Events came.
 
     `put` and `delete` are what a watch brings; `wire` is where requests end.
