@@ -21,7 +21,8 @@ from podium.client.credentials import load
 from podium.client.informer_set import InformerSet
 from podium.client.session import LIST_BYTES_MAX, ApiSession
 from podium.config import KubeSchedulerConfiguration
-from podium.daemon.app import App, Options
+from podium.daemon.app import App
+from podium.daemon.options import Options
 from podium.framework.contract.interface import Plugin
 from podium.lib.clock import Clock
 from podium.lib.system_clock import SystemClock

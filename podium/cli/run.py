@@ -121,10 +121,12 @@ def command(
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     with garbage.off_while_loading():
         from podium.client.credentials import ConnectionConfigError
-        from podium.daemon.app import App, Options, PartFailed
+        from podium.daemon.app import App
+        from podium.daemon.options import Options
         from podium.framework.contract.status import PluginError
         from podium.service.election import LeadershipLost
         from podium.service.serving import CertificateError, ServingError, TlsLimits
+        from podium.service.supervision import PartFailed
 
         garbage.keep_what_is_there()
 

@@ -17,7 +17,6 @@ from podium.binder import EventRecorder, WaitingPods, failed_scheduling
 from podium.cluster import Cache, CacheError
 from podium.cluster.pod_states import PodState
 from podium.daemon.conflicts import Conflicts
-from podium.daemon.stray_pods import StrayPods
 from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -187,7 +186,6 @@ class PodHandler(_Measured):
 
     Args:
         scheduler_names: podium's scheduler names; other schedulers' pods count only once they are bound.
-        strays: receives other schedulers' pods until they are bound.
         saw_unbound: called when a pod has lost the node that it was bound to.
         binding_cycles: the target nodes of the binding cycles under way, by pod uid.
     """
@@ -202,14 +200,12 @@ class PodHandler(_Measured):
         conflicts: Conflicts,
         clock: Clock,
         metrics: Metrics,
-        strays: StrayPods | None = None,
         saw_unbound: Callable[[Pod], None] = lambda _: None,
         binding_cycles: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         super().__init__(clock, metrics)
         self._cache = cache
         self._conflicts = conflicts
-        self._strays = strays
         self._saw_unbound = saw_unbound
         self._binding_cycles = binding_cycles
         self._queue = queue
@@ -243,18 +239,13 @@ class PodHandler(_Measured):
             self.measured("AssignedPodDelete", self._delete_assigned, old)
         elif self._is_ours(old):
             self.measured("UnschedulablePodDelete", self._delete_pending, old)
-        elif self._strays is not None:
-            self._strays.gone(old.uid)
 
     # ------------------------------------------------------------ bound pods
 
     def _add(self, pod: Pod) -> None:
         if pod.node_name:
             self._add_assigned(pod)
-        elif not self._is_ours(pod):
-            if self._strays is not None:
-                self._strays.seen(pod)
-        elif self._is_readable(pod):
+        elif self._is_ours(pod) and self._is_readable(pod):
             self._add_pending(pod)
 
     def _add_pending(self, pod: Pod) -> None:
@@ -280,8 +271,6 @@ class PodHandler(_Measured):
         self._conflicts.bound(new, by_us=is_ours)
         if is_ours or self._is_ours(old):
             self._queue.delete(old)
-        elif self._strays is not None:
-            self._strays.gone(new.uid)
 
     def _update_assigned(self, old: Pod, new: Pod) -> None:
         started_s = self._clock.monotonic()

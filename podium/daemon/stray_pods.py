@@ -20,6 +20,7 @@ import anyio
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
+from podium.objects.wire import BrokenObject
 from podium.telemetry import Metrics
 
 log = get_logger("stray pods")
@@ -57,9 +58,9 @@ class _Stray:
 
 
 class StrayPods:
-    """Pods that wait for a scheduler whose name is similar to that of a profile.
+    """Pods that wait for a scheduler whose name is similar to that of a profile. A handler of the pods' informer.
 
-    Cost: a look-up for each pod of another scheduler; nothing for podium's own pods.
+    Cost: a look-up for each pod that is created.
     """
 
     def __init__(self, ours: Collection[str], clock: Clock, metrics: Metrics) -> None:
@@ -70,20 +71,31 @@ class StrayPods:
         self._say_again_s: dict[str, float] = {}
         metrics.read_stray_pods(self.counts)
 
-    def seen(self, pod: Pod) -> None:
-        """An unbound pod of another scheduler was added or updated."""
-        name = pod.spec.scheduler_name
+    def on_add(self, new: Pod) -> None:
+        """A pod was added."""
+        name = new.spec.scheduler_name
+        if new.node_name or name in self._ours:
+            return
         if name not in self._meant:
             if len(self._meant) >= _NAMES_MAX:
                 self._meant.clear()
             self._meant[name] = similar_name(name, self._ours)
         meant = self._meant[name]
         if meant is not None and len(self._waiting) < _PODS_MAX:
-            self._waiting[pod.uid] = _Stray(pod.key, name, meant, self._clock.monotonic())
+            self._waiting[new.uid] = _Stray(new.key, name, meant, self._clock.monotonic())
 
-    def gone(self, uid: str) -> None:
-        """The pod has been bound or deleted."""
-        self._waiting.pop(uid, None)
+    def on_update(self, old: Pod, new: Pod) -> None:
+        """A pod was updated: it no longer waits once it is bound."""
+        if old.node_name != new.node_name:
+            self.on_delete(old)
+            self.on_add(new)
+
+    def on_delete(self, old: Pod) -> None:
+        """A pod was deleted."""
+        self._waiting.pop(old.uid, None)
+
+    def on_broken(self, broken: BrokenObject) -> None:
+        """A pod cannot be decoded; another handler reports it."""
 
     def counts(self) -> Mapping[str, float]:
         """How many pods have waited long, by the scheduler name that may have been meant."""

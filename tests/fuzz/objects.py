@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 
 from podium.client.informer_set import InformerSet
 from podium.config import default_configuration
-from podium.daemon.app import App, Options
-from podium.daemon.loop import SchedulingLoop
 from podium.daemon.observers import RequestMetrics
+from podium.daemon.options import Options
+from podium.daemon.scheduler import Scheduler
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import ALL, NODES, PODS
 from podium.objects.wire import BrokenObject, ObjectDecoder
+from podium.telemetry import Metrics
 from tests.fuzz.crowds import crowds
 from tests.fuzz.examples import HOSTNAME, NAMESPACE, SCHEDULER, ZONE, example
 from tests.fuzz.limits import MeasuringLoop, WorkingClock, stall_s
@@ -119,19 +120,21 @@ class _Server:
         return encoded(regular_answer(Request(method, path, body)))
 
 
-class _Wired(App):
+class _Wired:
     """The daemon's parts, fed by hand."""
 
     def __init__(self) -> None:
-        super().__init__(default_configuration(), Options(), clock=WorkingClock(), random=Random(1))
+        clock, random, metrics = WorkingClock(), Random(1), Metrics()
         self.surprises: list[BaseException | str] = []
-        self.metrics.count_unexpected_error = self._surprised  # type: ignore[method-assign]
+        metrics.count_unexpected_error = self._surprised  # type: ignore[method-assign]
         server: Any = _Server()
         self.informers = InformerSet(
-            server, clock=self._clock, random=self._random, on_handler_error=lambda _, error: self._surprised("", "")
+            server, clock=clock, random=random, on_handler_error=lambda _, error: self._surprised("", "")
         )
-        self.parts, wake_up = self._wire(server, self.informers, RequestMetrics(self.metrics, "server"))
-        self.loop = SchedulingLoop(self.parts, wake_up)
+        requests, config = RequestMetrics(metrics, "server"), default_configuration()
+        self.scheduler = Scheduler(
+            config, Options(), server, self.informers, requests, clock=clock, random=random, metrics=metrics
+        )
 
     def _surprised(self, where: str, name: str) -> None:
         error = sys.exception()
@@ -149,13 +152,13 @@ class _Cluster:
 
     async def suffer(self, versions: list[tuple[str, bytes, bytes]], loop: MeasuringLoop) -> None:
         """Live through it: hostile objects come, change and go, and others have to be served all the while."""
-        app = self._app
+        app, scheduler = self._app, self._app.scheduler
         for line in _harmless():
             self._take(*line)
         loop.longest_s = 0.0
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(app.loop.run())
-            tasks.create_task(app.parts.recorder.run())
+            tasks.create_task(scheduler.loop.run())
+            tasks.create_task(scheduler.writes.recorder.run())
             for turn in (1, 2):
                 for version in versions:
                     self._take(version[0], "MODIFIED", version[turn])
@@ -168,9 +171,9 @@ class _Cluster:
                 self._take(*line)
             await self._settle("plain-3")
             self._check_recovered()
-            app.loop.stop()
-            await app.loop.wait_ended()
-            await app.parts.recorder.aclose(1.0)
+            scheduler.loop.stop()
+            await scheduler.loop.wait_ended()
+            await scheduler.writes.recorder.aclose(1.0)
         if app.surprises:
             first = app.surprises[0]
             raise first if isinstance(first, Exception) else AssertionError(first)
@@ -196,10 +199,10 @@ class _Cluster:
         await asyncio.sleep(_SETTLED_S)
         self._take("Pod", "ADDED", encoded(_pod(name, NAMESPACE)))
         await asyncio.sleep(_SETTLED_S)
-        assert not self._app.parts.queue.statistics().active, "a pod was not decided on"
+        assert not self._app.scheduler.queue.statistics().active, "a pod was not decided on"
 
     def _check_recovered(self) -> None:
-        cache, pod = self._app.parts.cache, self._pods.get(f"{NAMESPACE}/plain-3")
+        cache, pod = self._app.scheduler.cache, self._pods.get(f"{NAMESPACE}/plain-3")
         assert pod is not None
         assert cache.is_assumed(pod.uid), "a plain pod finds no place after the hostile objects have gone"
         left = [each.key for each in self._pods.list() if each.uid.startswith("hostile")]

@@ -234,7 +234,7 @@ class _Simulation:
         assert self._app is not None
         assert self._app.parts is not None
         self._assumed[pod.uid] = node_name
-        if pod.uid in self._app.parts.binding_cycles:
+        if pod.uid in self._app.parts.binding_cycles.under_way:
             return  # Not decided anew: a restore of etcd has made it pending again amid its binding.
         assumed = {uid: name for uid, name in self._assumed.items() if self._is_held(uid)}
         self._assumed = assumed

@@ -15,12 +15,13 @@ import msgspec
 
 from podium.client.informer_set import InformerSet
 from podium.config import load
-from podium.daemon.app import App, Options
-from podium.daemon.loop import SchedulingLoop
 from podium.daemon.observers import RequestMetrics
+from podium.daemon.options import Options
+from podium.daemon.scheduler import Scheduler
 from podium.lib.system_clock import SystemClock
 from podium.objects.resource_types import NODES, PODS, ResourceType
 from podium.objects.wire import ObjectDecoder
+from podium.telemetry import Metrics
 from tests.soak import pods
 from tests.soak.growth import Sample, sample
 from tests.unit.binder.builders import Request, regular_answer
@@ -39,16 +40,19 @@ profiles: [{schedulerName: podium}]
 """
 
 
-class InProcess(App):
+class InProcess:
     """The daemon's parts, wired to `Server`."""
 
     def __init__(self) -> None:
-        super().__init__(load(_CONFIGURATION).config, Options(), clock=SystemClock(), random=Random(1))
+        clock, random, metrics = SystemClock(), Random(1), Metrics()
         self.server = Server()
         server: Any = self.server
-        self.informers = InformerSet(server, clock=self._clock, random=self._random)
-        self.parts, wake_up = self._wire(server, self.informers, RequestMetrics(self.metrics, "server"))
-        self.loop = SchedulingLoop(self.parts, wake_up)
+        self.informers = InformerSet(server, clock=clock, random=random)
+        requests = RequestMetrics(metrics, "server")
+        config = load(_CONFIGURATION).config
+        self.scheduler = Scheduler(
+            config, Options(), server, self.informers, requests, clock=clock, random=random, metrics=metrics
+        )
         self._decoders = {each: ObjectDecoder(each) for each in (PODS, NODES)}
         self._version = 0
 
@@ -81,9 +85,10 @@ async def run(count: int, every: int, tell: Callable[[Sample], None]) -> list[Sa
     samples: list[Sample] = []
     started_s = time.monotonic()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(app.loop.run())
-        tasks.create_task(app.parts.recorder.run())
-        confirming = tasks.create_task(app.loop.confirmations.run())
+        scheduler = app.scheduler
+        tasks.create_task(scheduler.loop.run())
+        tasks.create_task(scheduler.writes.recorder.run())
+        confirming = tasks.create_task(scheduler.binding_cycles.confirmations.run())
         churn = _Churn(app)
         while churn.made < count:
             await churn.some(every)
@@ -91,10 +96,10 @@ async def run(count: int, every: int, tell: Callable[[Sample], None]) -> list[Sa
             seconds = time.monotonic() - started_s
             samples.append(sample(os.getpid(), seconds=seconds, pods=churn.made, tasks=len(asyncio.all_tasks())))
             tell(samples[-1])
-        app.loop.stop()
-        await app.loop.wait_ended()
+        scheduler.loop.stop()
+        await scheduler.loop.wait_ended()
         confirming.cancel()
-        await app.parts.recorder.aclose(1.0)
+        await scheduler.writes.recorder.aclose(1.0)
     return samples
 
 

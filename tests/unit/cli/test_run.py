@@ -13,10 +13,12 @@ from click.testing import CliRunner, Result
 from podium.cli import logs
 from podium.cli.main import main
 from podium.client.credentials import ConnectionConfigError
-from podium.daemon.app import App, Options, PartFailed
+from podium.daemon.app import App
+from podium.daemon.options import Options
 from podium.framework.contract.status import PluginError
 from podium.service.election import LeadershipLost
 from podium.service.serving import AccessOptions, CertificateError, ServingError, TlsLimits
+from podium.service.supervision import PartFailed
 from podium.telemetry import configure_logging, set_verbosity
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -27,10 +26,13 @@ from podium.cluster import Cache
 from podium.config import Profile
 from podium.config.types import Plugin as Enabled
 from podium.config.types import Plugins, PluginSet
+from podium.daemon.backlog import Backlog
+from podium.daemon.binding_cycles import BindingCycles
 from podium.daemon.conflicts import Conflicts
+from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
 from podium.daemon.handlers import BrokenObjects, NodeHandler, PodHandler
-from podium.daemon.loop import LoopDependencies, SchedulingLoop
+from podium.daemon.loop import SchedulingLoop
 from podium.daemon.observers import PluginMetrics, QueueMetrics
 from podium.daemon.status_writes import StatusWrites
 from podium.engine.placing import Engine
@@ -121,7 +123,6 @@ class LoopBench:
         self.cache = Cache(BrokenObjects(self.metrics))
         self.conflicts = Conflicts(self.cache, self.clock, self.metrics, self.client.read_failure)
         self.waiting_pods, self.pods_in_pre_bind = WaitingPods(self.clock), PodsInPreBind()
-        self.binding_cycles: dict[str, str] = {}
         self.preemptions = PreemptionsUnderWay(self.known.get, self.metrics)
         every = (Sort, HoldsBack, *classes, Binds)
         self.frameworks = {name: self._framework(name, every) for name in names}
@@ -131,6 +132,13 @@ class LoopBench:
         self.queue = self._queue()
         self.unbound: list[Pod] = []
         recorder: Any = self.recorder
+        if avoids_conflicts:
+            self.client.bind_unless(self.conflicts.is_too_late)
+        ask = pool or ExtenderPool(extenders, self.client, self.metrics)
+        self.backlog = Backlog(self.dispatcher, ask, self.conflicts, avoids_conflicts=avoids_conflicts)
+        self.statuses = StatusWrites(self.client, self.clock)
+        self.failures = FailureHandler(self.queue, self.known.get, recorder, self.metrics, self.clock)
+        self.binding_cycles = self._binding_cycles(pool)
         self.pods = PodHandler(
             self.cache,
             self.queue,
@@ -141,13 +149,25 @@ class LoopBench:
             self.clock,
             self.metrics,
             saw_unbound=self.unbound.append,
-            binding_cycles=self.binding_cycles,
+            binding_cycles=self.binding_cycles.under_way,
         )
         self.node_handler = NodeHandler(self.cache, self.queue, self.clock, self.metrics)
-        if avoids_conflicts:
-            self.client.bind_unless(self.conflicts.is_too_late)
-        parts = replace(self._parts(extenders, pool), avoids_conflicts=avoids_conflicts)
-        self.loop = SchedulingLoop(parts, self.wake_up)
+        engine = Engine(self.cache, self.queue.nominator, 0, extenders)
+        self.loop = SchedulingLoop(
+            self.frameworks,
+            self.queue,
+            self.cache,
+            engine,
+            self._executor(engine),
+            self.failures,
+            self.backlog,
+            self.consistency,
+            recorder,
+            self.metrics,
+            self.clock,
+            ask=ask.answer,
+            wake_up=self.wake_up,
+        )
 
     def _framework(self, name: str, every: tuple[type[Any], ...]) -> Framework:
         profile = Profile(name, None, Plugins(multi_point=PluginSet(tuple(Enabled(each.name, 0) for each in every))))
@@ -169,45 +189,50 @@ class LoopBench:
             observer=QueueMetrics(self.metrics),
         )
 
-    def _parts(self, extenders: Extenders, pool: Any) -> LoopDependencies:
-        recorder: Any = self.recorder
-        return LoopDependencies(
-            frameworks=self.frameworks,
-            cache=self.cache,
-            queue=self.queue,
-            binder=Binder(
-                self.clock,
-                statuses=self.client,
-                events=self.recorder,
-                observer=PluginMetrics(self.metrics),
-                waiting_pods=self.waiting_pods,
-                pods_in_pre_bind=self.pods_in_pre_bind,
-                extenders=pool,
-            ),
-            preemption=PreemptionExecutor(
-                self.client,
-                self.recorder,
-                self.preemptions,
-                plugin=PREEMPTION,
-                waiting_pods=self.waiting_pods,
-                pods_in_pre_bind=self.pods_in_pre_bind,
-                nominated_to=self.queue.nominated_pods_for_node,
-                activate=lambda pod: self.queue.activate([pod]),
-                is_gated=lambda pod: self.queue.state_of(pod) is QueueState.GATED,
-                takes_room=lambda uid: self.cache.pod(uid) is not None,
-            ),
-            engine=Engine(self.cache, self.queue.nominator, 0, extenders),
-            dispatcher=self.dispatcher,
-            recorder=recorder,
-            statuses=StatusWrites(self.client, self.clock),
+    def _binding_cycles(self, pool: Any) -> BindingCycles:
+        binder = Binder(
+            self.clock,
+            statuses=self.client,
+            events=self.recorder,
+            observer=PluginMetrics(self.metrics),
+            waiting_pods=self.waiting_pods,
+            pods_in_pre_bind=self.pods_in_pre_bind,
+            extenders=pool,
+        )
+        return BindingCycles(
+            binder,
+            self.cache,
+            self.queue,
+            self.failures,
+            self.statuses,
+            self.conflicts,
+            self.backlog,
+            self.metrics,
             is_bound=self.client.is_bound,
-            failures=FailureHandler(self.queue, self.known.get, recorder, self.metrics, self.clock),
-            conflicts=self.conflicts,
-            metrics=self.metrics,
-            clock=self.clock,
-            extender_pool=pool or ExtenderPool(extenders, self.client, self.metrics),
-            binding_cycles=self.binding_cycles,
-            consistency=self.consistency,
+        )
+
+    def _executor(self, engine: Engine) -> DecisionExecutor:
+        preemption = PreemptionExecutor(
+            self.client,
+            self.recorder,
+            self.preemptions,
+            plugin=PREEMPTION,
+            waiting_pods=self.waiting_pods,
+            pods_in_pre_bind=self.pods_in_pre_bind,
+            nominated_to=self.queue.nominated_pods_for_node,
+            activate=lambda pod: self.queue.activate([pod]),
+            is_gated=lambda pod: self.queue.state_of(pod) is QueueState.GATED,
+            takes_room=lambda uid: self.cache.pod(uid) is not None,
+        )
+        return DecisionExecutor(
+            engine,
+            self.binding_cycles,
+            preemption,
+            self.failures,
+            self.statuses,
+            self.backlog,
+            self.metrics,
+            self.clock,
         )
 
     # ------------------------------------------------------------ the cluster

@@ -14,9 +14,15 @@ from structlog.testing import capture_logs
 from podium.client.credentials import ConnectionConfigError
 from podium.client.reflector import Reflector
 from podium.config import default_configuration
-from podium.daemon.app import App, Options, PartFailed
+from podium.daemon.app import App
+from podium.daemon.face import Face
 from podium.daemon.loop import SchedulingLoop
+from podium.daemon.options import Options
+from podium.daemon.scheduler import Scheduler
+from podium.objects.core import Node
+from podium.objects.resource_types import NODES
 from podium.sandbox import Sandbox
+from podium.service.supervision import PartFailed
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
@@ -56,10 +62,10 @@ async def fail(*_: Any) -> None:
 async def test_it_starts_when_everything_is_in_sync_and_ends_when_told_to(app: App, sandbox: Sandbox) -> None:
     for index in range(3):
         create(sandbox, "Node", metadata={"name": f"n{index}"}, status={"allocatable": {"cpu": "4", "pods": "10"}})
-    assert app._check_synced() == "handlers are not fully synchronized"
+    assert app.check_synced() == "handlers are not fully synchronized"
 
     def started() -> None:
-        assert app._check_synced() is app._check_shutdown() is None
+        assert app.check_synced() is app.check_shutdown() is None
         shown = app.metrics.render().decode()
         assert 'scheduler_cache_size{type="nodes"} 3' in shown
         assert 'podium_reflector_lists_total{resource="nodes"} 1' in shown
@@ -69,7 +75,7 @@ async def test_it_starts_when_everything_is_in_sync_and_ends_when_told_to(app: A
 
     with anyio.fail_after(PATIENCE_S):
         await app.run(started)
-    assert app._check_shutdown() == "process is shutting down"
+    assert app.check_shutdown() == "process is shutting down"
 
 
 async def test_told_to_stop_before_it_is_in_sync_it_never_starts(app: App, sandbox: Sandbox) -> None:
@@ -102,12 +108,22 @@ async def test_a_signal_stops_it(app: App, number: signal.Signals) -> None:
 
 @pytest.mark.parametrize(
     ("owner", "part"),
-    [(SchedulingLoop, "scheduling loop"), (Reflector, "informers"), (App, "signals")],
+    [(SchedulingLoop, "scheduling loop"), (Reflector, "informers")],
 )
 async def test_a_part_that_fails_is_logged_and_ends_it(
     app: App, monkeypatch: pytest.MonkeyPatch, owner: type[Any], part: str
 ) -> None:
-    monkeypatch.setattr(owner, "_stop_on_signal" if owner is App else "run", fail)
+    monkeypatch.setattr(owner, "run", fail)
+    await run_until_failed(app, part)
+
+
+@pytest.mark.parametrize("face", [Face(tasks={"recording": fail}), Face(scheduling_tasks={"recording": fail})])
+async def test_a_face_that_fails_is_logged_and_ends_it(sandbox: Sandbox, face: Face) -> None:
+    options = Options(master=sandbox.url, secure_port=0)
+    await run_until_failed(App(default_configuration(), options, faces=[lambda _: face]), "recording")
+
+
+async def run_until_failed(app: App, part: str) -> None:
     with anyio.fail_after(PATIENCE_S), capture_logs() as logs, pytest.RaisesGroup(PartFailed):
         await app.run()
     ((level, error),) = [(each["log_level"], each["exc_info"]) for each in logs if each.get("part") == part]
@@ -120,3 +136,49 @@ async def test_without_an_api_server_to_talk_to_it_says_so(tmp_path: Path) -> No
     app = App(default_configuration(), Options(kubeconfig=str(tmp_path / "nowhere"), secure_port=0))
     with pytest.raises(ConnectionConfigError, match="nowhere"):
         await app.run()
+
+
+class Joins:
+    """A face that notes when what it consists of is called."""
+
+    def __init__(self) -> None:
+        self.story: list[str] = []
+        self.scheduling = anyio.Event()
+
+    def __call__(self, scheduler: Scheduler) -> Face:
+        assert not list(scheduler.informers.informer(NODES).list())
+        return Face(
+            handlers={NODES: self},
+            tasks={"first": self.first},
+            scheduling_tasks={"second": self.second},
+        )
+
+    async def first(self) -> None:
+        self.story.append("first")
+        await anyio.sleep_forever()
+
+    async def second(self) -> None:
+        self.story.append("second")
+        self.scheduling.set()
+        await anyio.sleep_forever()
+
+    def on_add(self, new: Node) -> None:
+        self.story.append(f"added {new.name}")
+
+    def on_update(self, old: Node, new: Node) -> None: ...
+
+    def on_delete(self, old: Node) -> None: ...
+
+    def on_broken(self, broken: Any) -> None: ...
+
+
+async def test_a_face_runs_from_the_start_hears_of_changes_and_learns_when_scheduling_begins(sandbox: Sandbox) -> None:
+    create(sandbox, "Node", metadata={"name": "n1"}, status={"allocatable": {"cpu": "4", "pods": "10"}})
+    face = Joins()
+    app = App(default_configuration(), Options(master=sandbox.url, secure_port=0), faces=[face])
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(app.run)
+            await face.scheduling.wait()
+            app.stop()
+    assert face.story == ["first", "added n1", "second"]

@@ -31,7 +31,7 @@ def seen(item: Pod, node_name: str | None) -> dict[str, Any]:
 @asynccontextmanager
 async def confirming(bench: LoopBench) -> AsyncIterator[None]:
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(bench.loop.confirmations.run)
+        tasks.start_soon(bench.binding_cycles.confirmations.run)
         async with bench.running():
             yield
         tasks.cancel_scope.cancel()
@@ -132,4 +132,4 @@ async def test_pods_that_are_seen_bound_are_not_kept() -> None:
             bench.put(item)
             await settled()
             bench.put(item.on_node("n1"))
-        assert len(bench.loop.confirmations._recent) <= 1001
+        assert len(bench.binding_cycles.confirmations._recent) <= 1001

@@ -10,7 +10,6 @@ from structlog.testing import capture_logs
 from podium.binder import failed_scheduling
 from podium.cluster.pod_states import PodState
 from podium.daemon.handlers import RESOURCE_EVENTS, ResourceHandler
-from podium.daemon.stray_pods import StrayPods
 from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -460,19 +459,6 @@ def test_a_waiting_pod_that_is_seen_bound_but_cannot_be_read_leaves_the_queue_an
     assert bench.place(OURS) is QueueState.GONE
     assert bench.cache.state_of(OURS.uid) is PodState.ADDED
     assert len(bench.cache.snapshot().closed) == 1
-
-
-def test_pods_of_a_scheduler_of_a_similar_name_are_strays_until_they_are_bound_or_gone() -> None:
-    clock = ManualClock()
-    bench = LoopBench(clock=clock)
-    strays = bench.pods._strays = StrayPods({"podium"}, clock, bench.metrics)
-    misspelt = [pod(name, scheduler="podum") for name in ("a", "b", "c")]
-    bench.put(node("n1"), OTHERS, OURS, *misspelt)
-    clock.advance(60)
-    assert strays.counts() == {"podium": 3.0}
-    bench.put(misspelt[0].on_node("n1"))
-    bench.delete(misspelt[1])
-    assert strays.counts() == {"podium": 1.0}
 
 
 # ---------------------------------------------------------------- a history that went back

@@ -670,7 +670,7 @@ async def test_the_loop_waits_while_the_api_server_is_behind() -> None:
     bench.put(node("n1", pods=1000, cpu="1000"), *(pod(f"web-{index:03}") for index in range(161)))
     async with bench.running():
         await settled()
-        assert (bench.loop.bindings, bench.dispatcher.waiting(Priority.BINDING)) == (64, 64 - 32)
+        assert (len(bench.binding_cycles.under_way), bench.dispatcher.waiting(Priority.BINDING)) == (64, 64 - 32)
         bench.put(pod("later"))
         await anyio.sleep(0.3)
         assert bench.place(pod("later")) is QueueState.ACTIVE
@@ -829,7 +829,7 @@ async def test_stopping_waits_for_bindings_under_way_and_begins_no_more() -> Non
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bench.loop.run)
         await settled()
-        assert bench.loop.bindings == 1
+        assert len(bench.binding_cycles.under_way) == 1
         bench.loop.stop()
         bench.put(pod("late"))
         started_s = bench.clock.monotonic()
@@ -848,7 +848,7 @@ async def test_a_binding_that_fails_after_the_stop_ends_it_all_the_same() -> Non
     with capture_logs() as logs:
         async with bench.running():
             pass
-    assert bench.loop.bindings == 0
+    assert len(bench.binding_cycles.under_way) == 0
     assert bench.conditions == [("SchedulerError", 'running Bind plugin "DefaultBinder": no')]
     assert not [each for each in logs if each["event"] == "Pod is in an unexpected queue state"]
 
@@ -864,7 +864,8 @@ async def test_pods_that_wait_at_permit_are_let_go_at_the_stop_without_a_word() 
     assert bench.clock.monotonic() - stopped_at_s < 1.0
     assert story[-1] == "unreserve Room"
     assert not bench.cache.is_assumed(web.uid)
-    assert (len(bench.waiting_pods), bench.loop.bindings, bench.conditions, bench.bindings) == (0, 0, [], [])
+    assert not bench.binding_cycles.under_way
+    assert (len(bench.waiting_pods), bench.conditions, bench.bindings) == (0, [], [])
     assert bench.attempts("error") == bench.attempts("unschedulable") == 0
 
 
@@ -881,7 +882,7 @@ async def test_stopping_a_loop_that_waits_for_the_api_server_ends_it() -> None:
     async with bench.running():
         await settled()
         assert bench.dispatcher.waiting(Priority.BINDING) > 16
-    assert bench.loop.bindings == 0
+    assert len(bench.binding_cycles.under_way) == 0
 
 
 async def test_a_loop_that_waits_for_the_api_server_goes_on_when_no_more_than_4_requests_wait() -> None:
@@ -891,9 +892,9 @@ async def test_a_loop_that_waits_for_the_api_server_goes_on_when_no_more_than_4_
     async with bench.running():
         # 32 are under way and 32 wait; they go in the next round, and with nobody left waiting decisions go on.
         await anyio.sleep(0.2)
-        assert (bench.loop.bindings, bench.dispatcher.waiting(Priority.BINDING)) == (64, 32)
+        assert (len(bench.binding_cycles.under_way), bench.dispatcher.waiting(Priority.BINDING)) == (64, 32)
         await anyio.sleep(0.4)
-        assert (bench.loop.bindings, bench.dispatcher.waiting(Priority.BINDING)) == (64, 32)
+        assert (len(bench.binding_cycles.under_way), bench.dispatcher.waiting(Priority.BINDING)) == (64, 32)
 
 
 async def test_a_mistake_of_ours_ends_the_loop_instead_of_being_lost() -> None:

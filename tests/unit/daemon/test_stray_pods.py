@@ -51,9 +51,9 @@ def stray(name: str, scheduler: str) -> Pod:
 def test_pods_that_wait_long_under_a_similar_name_are_told_once_an_hour_for_each_name() -> None:
     bench = StrayPodsBench()
     for name, scheduler in (("a", "podum"), ("b", "podum"), ("c", "Podium"), ("d", "volcano"), ("e", "podum")):
-        bench.strays.seen(stray(name, scheduler))
+        bench.strays.on_add(stray(name, scheduler))
     assert bench.told() == []
-    bench.strays.gone(stray("e", "podum").uid)
+    bench.strays.on_delete(stray("e", "podum"))
     bench.clock.advance(30)
     assert bench.told() == [("podum", "podium", 2), ("Podium", "podium", 1)]
     bench.clock.advance(60)
@@ -65,7 +65,7 @@ def test_pods_that_wait_long_under_a_similar_name_are_told_once_an_hour_for_each
 def test_the_metric_counts_them_by_the_profile_that_may_be_meant() -> None:
     bench = StrayPodsBench()
     for number in range(500):
-        bench.strays.seen(stray(f"web-{number}", f"podium{number:03}"[:8]))
+        bench.strays.on_add(stray(f"web-{number}", f"podium{number:03}"[:8]))
     assert bench.strays.counts() == {}
     bench.clock.advance(31)
     assert bench.strays.counts() == {"podium": 500.0}
@@ -75,6 +75,22 @@ def test_the_metric_counts_them_by_the_profile_that_may_be_meant() -> None:
 def test_names_without_end_are_not_all_remembered() -> None:
     bench = StrayPodsBench()
     for number in range(5000):
-        bench.strays.seen(stray(f"web-{number}", f"other-{number}"))
+        bench.strays.on_add(stray(f"web-{number}", f"other-{number}"))
     assert len(bench.strays._meant) <= 256
     assert not bench.strays._waiting
+
+
+def test_a_pod_is_a_stray_until_it_is_bound() -> None:
+    bench = StrayPodsBench()
+    waiting = stray("web-1", "podum")
+    bound = waiting.on_node("n1")
+    bench.strays.on_add(waiting)
+    bench.clock.advance(60)
+    assert bench.strays.counts() == {"podium": 1.0}
+    bench.strays.on_update(waiting, bound)
+    assert bench.strays.counts() == {}
+    bench.strays.on_update(bound, waiting)
+    bench.clock.advance(60)
+    assert bench.strays.counts() == {"podium": 1.0}
+    bench.strays.on_delete(waiting)
+    assert bench.strays.counts() == {}

@@ -1,0 +1,69 @@
+"""Decides when the scheduling loop waits for the API server, and wakes it when enough requests have ended."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podium.binder import ExtenderPool
+from podium.client.dispatcher import Dispatcher
+from podium.daemon.conflicts import Conflicts
+from podium.service.wakeup import WakeUp
+
+REQUESTS_WAITING_MAX: Final = 16
+"""How many requests may wait before decisions pause: the longer they wait, the older the state that decisions use."""
+_REQUESTS_WAITING_LOW: Final = 4
+"""How few requests must be left waiting before decisions resume: deciding in batches is cheaper."""
+LOOK_AGAIN_S: Final = 0.25
+"""How often a loop that waits for the API server checks again without a sign of progress: the requests it waits for
+may all belong to one slow namespace."""
+
+
+class Backlog:
+    """The requests that wait to be sent, and the bindings that the watch has not confirmed if conflicts are avoided."""
+
+    def __init__(
+        self, dispatcher: Dispatcher, extender_pool: ExtenderPool, conflicts: Conflicts, *, avoids_conflicts: bool
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._extender_pool = extender_pool
+        self._conflicts = conflicts
+        self._avoids_conflicts = avoids_conflicts
+        self._progress = WakeUp()
+        self._is_waited_for = False
+        self._is_stopping = False
+        conflicts.when_confirmed(self.tell_progress)
+
+    def is_too_long(self) -> bool:
+        """Whether the API server must catch up before more decisions make sense.
+
+        If conflicts are to be avoided and other schedulers are binding pods, the watch must catch up as well.
+        """
+        return self._exceeds(REQUESTS_WAITING_MAX)
+
+    def unconfirmed(self) -> int | None:
+        """How many bindings the watch has not confirmed; None if that does not matter."""
+        return self._conflicts.unconfirmed() if self._avoids_conflicts else None
+
+    async def wait_short(self) -> None:
+        """Wait until few requests are left, or until `stop`."""
+        self._is_waited_for = True
+        while self._exceeds(_REQUESTS_WAITING_LOW):
+            await self._progress.wait(LOOK_AGAIN_S)
+        self._is_waited_for = False
+
+    def tell_progress(self) -> None:
+        """A request has ended: resume deciding if enough of them have."""
+        if self._is_waited_for and not self._exceeds(_REQUESTS_WAITING_LOW):
+            self._progress.set()
+
+    def stop(self) -> None:
+        """End the wait: no more decisions will be made."""
+        self._is_stopping = True
+        self._progress.set()
+
+    def _exceeds(self, requests: int) -> bool:
+        waiting = self._dispatcher.backlog() + self._extender_pool.backlog()
+        unconfirmed = self.unconfirmed()
+        if unconfirmed is not None:
+            waiting += unconfirmed
+        return waiting > requests and not self._is_stopping

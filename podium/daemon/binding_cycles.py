@@ -1,0 +1,174 @@
+"""Binding cycles: one task for each pod that was assumed on a node, from Permit until it is bound or requeued.
+
+Source: kubernetes pkg/scheduler/schedule_one.go (bindingCycle, handleBindingCycleError), v1.36.2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+
+from podium.binder import Binder, BindOutcome, BindPod
+from podium.cluster import Cache, CacheError
+from podium.daemon.backlog import Backlog
+from podium.daemon.confirmations import Confirmations
+from podium.daemon.conflicts import Conflicts
+from podium.daemon.failures import Attempt, FailureHandler
+from podium.daemon.status_writes import StatusWrite, StatusWrites
+from podium.framework.contract.cluster_event import ASSIGNED_POD_DELETE
+from podium.framework.cycle.diagnosis import rejected_on
+from podium.framework.cycle.schedule import Suggested
+from podium.lib.log import get_logger
+from podium.objects.core import Pod
+from podium.queues import SchedulingQueue
+from podium.telemetry import Metrics
+
+log = get_logger("scheduler")
+
+_STOPPING = "the scheduler is stopping"
+
+
+class BindingCycles:
+    """Binds assumed pods, and takes back those that cannot be bound.
+
+    Args:
+        is_bound: asks the API server whether the pod is bound to that node.
+
+    Attributes:
+        under_way: the target node of each binding cycle under way, by the uid of its pod.
+        confirmations: looks up pods that the watch does not show bound; to be run while pods are scheduled.
+    """
+
+    def __init__(
+        self,
+        binder: Binder,
+        cache: Cache,
+        queue: SchedulingQueue,
+        failures: FailureHandler,
+        statuses: StatusWrites,
+        conflicts: Conflicts,
+        backlog: Backlog,
+        metrics: Metrics,
+        *,
+        is_bound: Callable[[Pod, str], Awaitable[bool]],
+    ) -> None:
+        self._binder = binder
+        self._cache = cache
+        self._queue = queue
+        self._failures = failures
+        self._statuses = statuses
+        self._conflicts = conflicts
+        self._backlog = backlog
+        self._metrics = metrics
+        self._is_stopping = False
+        self.under_way: dict[str, str] = {}
+        self.confirmations = Confirmations(cache, self.under_way, is_bound, self._take_back)
+
+    def start(
+        self, attempt: Attempt, decision: Suggested, waits: Mapping[str, float], tasks: asyncio.TaskGroup
+    ) -> None:
+        """Start the binding cycle of a pod that has just been assumed.
+
+        Args:
+            waits: the timeouts of the Permit plugins that have the pod wait, by plugin.
+        """
+        pod, node_name = attempt.pod, decision.node_name
+        if waits:
+            self._binder.waiting_pods.add(pod, node_name, waits)
+        self.under_way[pod.uid] = node_name
+        self._metrics.add_goroutines("binding", 1)
+        tasks.create_task(self._bind(attempt, decision), name="binding cycle")
+
+    def stop(self) -> None:
+        """Reject the pods that wait at Permit, since the pods that their plugins wait for are no longer scheduled."""
+        self._is_stopping = True
+        for waiting in self._binder.waiting_pods:
+            waiting.preempt("", _STOPPING)
+
+    async def _bind(self, attempt: Attempt, decision: Suggested) -> None:
+        pod = attempt.pod
+        instruction = BindPod(
+            pod, decision.node_name, attempt.state, attempt.framework, lambda: self._queue.done(pod.uid)
+        )
+        try:
+            # A status patch of an earlier attempt is outdated now: it must not reach the API server after the binding.
+            await self._statuses.settle(pod.uid)
+            outcome = await self._binder.bind_pod(instruction)
+        finally:
+            del self.under_way[pod.uid]
+            self._metrics.add_goroutines("binding", -1)
+            self._backlog.tell_progress()
+        if outcome.is_bound:
+            self._bound(attempt, decision, outcome)
+            return
+        if self._is_stopping and outcome.has_failed_at_permit:
+            self._let_go(attempt, decision)
+            return
+        write = self._not_bound(attempt, decision, outcome)
+        if write is not None:
+            await self._statuses.write(write)
+            self._backlog.tell_progress()
+
+    def _let_go(self, attempt: Attempt, decision: Suggested) -> None:
+        """Undo the attempt's reservations, without an Event: another scheduler, or the next run, takes the pod."""
+        attempt.framework.run_unreserve(attempt.state, attempt.pod, decision.node_name)
+        # Refused if the API server shows the pod on a node after all.
+        with suppress(CacheError):
+            self._cache.forget_pod(attempt.pod)
+        self._queue.done(attempt.pod.uid)
+
+    def _take_back(self, pod: Pod, node_name: str) -> None:
+        """Requeue a pod whose binding request succeeded although the pod is not bound."""
+        log.error("Pod is not bound although its binding request succeeded", pod=pod.key, node=node_name)
+        self._conflicts.not_bound(pod)
+        self._cache.forget_pod(pod)
+        current = self._failures.waiting(pod)
+        if current is not None:
+            self._queue.add(current)
+        self._queue.move_all(ASSIGNED_POD_DELETE, pod.on_node(node_name), None)
+
+    def _bound(self, attempt: Attempt, decision: Suggested, outcome: BindOutcome) -> None:
+        info = attempt.info
+        self.confirmations.expect(attempt.pod, decision.node_name)
+        seconds = outcome.ended_at_s - attempt.started_s
+        self._metrics.count_attempt("scheduled", attempt.framework.name, seconds)
+        seconds_waited = self._queue.seconds_since_first_attempt(info)
+        self._metrics.count_bound(info.attempts, seconds_waited, after_flush=info.was_flushed_from_unschedulable)
+        log.info(
+            "Successfully bound pod to node",
+            pod=attempt.pod.key,
+            node=decision.node_name,
+            attempt=info.attempts,
+            evaluated_nodes=decision.evaluated_nodes,
+            feasible_nodes=decision.feasible_nodes,
+            seconds=round(seconds, 6),
+        )
+
+    def _not_bound(self, attempt: Attempt, decision: Suggested, outcome: BindOutcome) -> StatusWrite | None:
+        """Undo the attempt's reservations and requeue the pod.
+
+        Its resources are free again, which is an event for other pods. After an error, the event is sent before the pod
+        is requeued, so that the pod does not wake itself; after a rejection, it is sent afterwards, without this pod.
+        """
+        pod, status = attempt.pod, outcome.status
+        assert status is not None
+        attempt.framework.run_unreserve(attempt.state, pod, decision.node_name)
+        self._conflicts.not_bound(pod)
+        try:
+            is_free = self._cache.forget_pod(pod)
+        except CacheError as error:
+            # The API server shows the pod on a node after all: the informer is right.
+            log.warning("Binding failed, but the pod is bound", pod=pod.key, reason=status.message, error=str(error))
+            self._metrics.count_attempt("error", attempt.framework.name, outcome.ended_at_s - attempt.started_s)
+            self._queue.done(pod.uid)
+            return None
+        assumed = pod.on_node(decision.node_name)
+        if outcome.is_rejected_at_permit:
+            write = self._failures.does_not_fit(attempt, rejected_on(decision.row, status), "")
+            if is_free:
+                self._queue.move_all(ASSIGNED_POD_DELETE, assumed, None, lambda other: other.uid != pod.uid)
+            return write
+        if is_free:
+            self._queue.move_all(ASSIGNED_POD_DELETE, assumed, None)
+        return self._failures.failed(attempt, status)

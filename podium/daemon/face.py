@@ -1,0 +1,37 @@
+"""What joins the daemon beside scheduling, as a value: debug pages, watchers, recorders.
+
+`daemon.faces` lists podium's own; others are handed to `App`. Nothing is registered by import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from podium.client.informer import Handler
+from podium.daemon.scheduler import Scheduler
+from podium.objects.resource_types import ResourceType
+from podium.service.serving.server import Pages
+from podium.service.supervision import Tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """What one face adds. A task runs until it is cancelled, at the end of the stop; a failure of it ends the process.
+
+    Attributes:
+        handlers: called after podium's own handler for every change of that resource, which is watched from the start.
+        pages: handlers of GET requests, by path; podium authorizes each request first.
+        tasks: run from the start, also while another replica leads.
+        scheduling_tasks: run from the time when this process begins to schedule.
+    """
+
+    handlers: Mapping[ResourceType[Any], Handler[Any]] = field(default_factory=dict)
+    pages: Pages = field(default_factory=dict)
+    tasks: Tasks = field(default_factory=dict)
+    scheduling_tasks: Tasks = field(default_factory=dict)
+
+
+MakeFace: TypeAlias = Callable[[Scheduler], Face]
+"""Called once, when the scheduler is wired and before anything runs."""

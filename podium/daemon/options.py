@@ -1,0 +1,31 @@
+"""The daemon's settings that the configuration file lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from podium.framework.contract.interface import Plugin
+from podium.plugins import IN_TREE
+from podium.service.serving import AccessOptions, TlsLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Settings from the command line that the configuration file lacks.
+
+    A secure port of 0 disables the endpoints; without certificate files, a self-signed certificate is created.
+    """
+
+    kubeconfig: str | None = None
+    master: str | None = None
+    bind_address: str = "0.0.0.0"
+    secure_port: int = 10259
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
+    tls_limits: TlsLimits = field(default_factory=TlsLimits)
+    doors: AccessOptions = field(default_factory=AccessOptions)
+    pod_max_in_unschedulable_s: float = 300.0
+    preempts_pods_of_others: bool = False
+    avoids_conflicts: bool = False
+    plugins: Mapping[str, type[Plugin]] = field(default_factory=lambda: dict(IN_TREE))

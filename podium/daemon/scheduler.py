@@ -1,0 +1,293 @@
+"""The parts of one scheduler, wired to an API server: every component of the scheduling path is made here.
+
+Never starts anything: `daemon.app` runs the tasks, and a test or a simulation may run them by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Final
+
+from podium.binder import (
+    Binder,
+    ExtenderPool,
+    PodsInPreBind,
+    PreemptionExecutor,
+    PreemptionLoops,
+    PreemptionsUnderWay,
+    WaitingPods,
+)
+from podium.client.dispatcher import Requester
+from podium.client.informer_set import InformerSet
+from podium.cluster import Cache
+from podium.config import KubeSchedulerConfiguration
+from podium.daemon.backlog import Backlog
+from podium.daemon.binding_cycles import BindingCycles
+from podium.daemon.conflicts import Conflicts
+from podium.daemon.decisions import DecisionExecutor
+from podium.daemon.failures import FailureHandler
+from podium.daemon.handle import PluginHandle
+from podium.daemon.handlers import RESOURCE_EVENTS, BrokenObjects, NodeHandler, PodHandler, ResourceHandler
+from podium.daemon.loop import SchedulingLoop
+from podium.daemon.observers import PluginMetrics, QueueMetrics, RequestMetrics, read_statistics
+from podium.daemon.options import Options
+from podium.daemon.verdict_log import explainer_for
+from podium.daemon.writes import Writes
+from podium.engine.placing import Engine
+from podium.framework.cycle.extenders import Extenders
+from podium.framework.cycle.scoring import NearBest, choose
+from podium.framework.profile.runtime import Framework
+from podium.lib.clock import Clock
+from podium.objects.core import Pod
+from podium.objects.resource_types import NODES, PODS
+from podium.plugins.default_preemption import DefaultPreemption
+from podium.queues import Nominator, PodBackoff, QueueProfile, QueueState, QueueTimes, SchedulingQueue, build_hint_map
+from podium.service.election import Term
+from podium.service.supervision import Tasks
+from podium.service.wakeup import WakeUp
+from podium.telemetry import Metrics, verbosity
+
+_NEAR_BEST_MARGIN: Final = 10
+
+
+class Scheduler:
+    """What a scheduler consists of. Faces look at it through its attributes.
+
+    Args:
+        informers: get the handlers; they must not have started.
+        requests: observes the writes.
+        term: the leadership; None without leader election.
+    """
+
+    def __init__(
+        self,
+        config: KubeSchedulerConfiguration,
+        options: Options,
+        session: Requester,
+        informers: InformerSet,
+        requests: RequestMetrics,
+        *,
+        clock: Clock,
+        random: Random,
+        metrics: Metrics,
+        term: Term | None = None,
+    ) -> None:
+        self.scheduler_names = frozenset(profile.scheduler_name for profile in config.profiles)
+        self.informers = informers
+        self.clock = clock
+        self.metrics = metrics
+        self._config = config
+        self._options = options
+        self._random = random
+        self._term = term
+        self._pods = informers.informer(PODS)
+        self._wake_up = WakeUp()
+        self._waiting_pods, self._pods_in_pre_bind = WaitingPods(clock), PodsInPreBind()
+        self._plugin_metrics = PluginMetrics(metrics)
+        self._extenders = Extenders(config.extenders, random)
+
+        self.writes = Writes(
+            session,
+            config.client_connection,
+            clock,
+            observer=requests,
+            is_muted=lambda: term is not None and not term.is_holding,
+        )
+        self.extender_pool = ExtenderPool(
+            self._extenders,
+            self.writes.client,
+            metrics,
+            may_bind=(lambda: True) if term is None else term.may_write,
+        )
+        self.cache = Cache(BrokenObjects(metrics))
+        self._preemptions = PreemptionsUnderWay(
+            self._pods.get,
+            metrics,
+            spares=self._spares,
+            loops=PreemptionLoops(clock, self.cache.pods_on, self.writes.recorder.record, metrics),
+        )
+        nominator = Nominator(self._pods.get)
+        self.frameworks = self._make_frameworks(nominator)
+        self.queue = self._make_queue(nominator)
+        self.conflicts = Conflicts(self.cache, clock, metrics, self.writes.client.read_failure)
+        if options.avoids_conflicts:
+            self.writes.client.bind_unless(self.conflicts.is_too_late)
+        self._backlog = Backlog(
+            self.writes.dispatcher,
+            self.extender_pool,
+            self.conflicts,
+            avoids_conflicts=options.avoids_conflicts,
+        )
+        self._failures = FailureHandler(self.queue, self._pods.get, self.writes.recorder, metrics, clock)
+        self.binding_cycles = self._make_binding_cycles()
+        self._preemption = self._make_preemption()
+        self.loop = self._make_loop()
+        informers.consistency.when_good(self._wake_up.set)
+        self._handle_events()
+        self._export_statistics()
+
+    @property
+    def tasks(self) -> Tasks:
+        """What runs while this process schedules."""
+        return {
+            "conflicts": self.conflicts.run,
+            "confirmations": self.binding_cycles.confirmations.run,
+            "preemption loops": self._preemption.wake_released,
+            "scheduling loop": self.loop.run,
+        }
+
+    def leader(self) -> str | None:
+        """The replica that schedules in place of this one; "" if unknown; None if this process schedules."""
+        return None if self._term is None or self._term.is_holding else self._term.holder
+
+    # ------------------------------------------------------------ deciding
+
+    def _make_frameworks(self, nominator: Nominator) -> Mapping[str, Framework]:
+        handle = PluginHandle(
+            self.clock,
+            self._random,
+            self.writes.client,
+            self._preemptions,
+            self._waiting_pods,
+            nominator,
+            self.writes.recorder,
+            self.cache,
+            self.informers,
+        )
+        return {
+            profile.scheduler_name: Framework(profile, self._options.plugins, handle, self._plugin_metrics)
+            for profile in self._config.profiles
+        }
+
+    def _make_queue(self, nominator: Nominator) -> SchedulingQueue:
+        config = self._config
+        profiles = [
+            QueueProfile(
+                name,
+                framework.pre_enqueue,
+                build_hint_map(framework.plugins.values(), has_extenders=bool(config.extenders), may_close_nodes=True),
+            )
+            for name, framework in self.frameworks.items()
+        ]
+        return SchedulingQueue(
+            profiles,
+            next(iter(self.frameworks.values())).queue_sort,
+            self.clock,
+            self._pods.get,
+            wake=self._wake_up.set,
+            times=QueueTimes(
+                PodBackoff(config.pod_initial_backoff_s, config.pod_max_backoff_s),
+                self._options.pod_max_in_unschedulable_s,
+            ),
+            observer=QueueMetrics(self.metrics),
+            nominator=nominator,
+        )
+
+    def _make_loop(self) -> SchedulingLoop:
+        engine = Engine(
+            self.cache,
+            self.queue.nominator,
+            self._config.percentage_of_nodes_to_score,
+            self._extenders,
+            NearBest(self._random, _NEAR_BEST_MARGIN) if self._options.avoids_conflicts else choose,
+            explainer_for(verbosity()),
+        )
+        executor = DecisionExecutor(
+            engine,
+            self.binding_cycles,
+            self._preemption,
+            self._failures,
+            self.writes.statuses,
+            self._backlog,
+            self.metrics,
+            self.clock,
+        )
+        return SchedulingLoop(
+            self.frameworks,
+            self.queue,
+            self.cache,
+            engine,
+            executor,
+            self._failures,
+            self._backlog,
+            self.informers.consistency,
+            self.writes.recorder,
+            self.metrics,
+            self.clock,
+            ask=self.extender_pool.answer,
+            wake_up=self._wake_up,
+        )
+
+    def _spares(self, victim: Pod) -> bool:
+        """Whether preemption must leave the pod alone: another scheduler's pod, unless the options allow it."""
+        return not self._options.preempts_pods_of_others and victim.spec.scheduler_name not in self.scheduler_names
+
+    # ------------------------------------------------------------ carrying decisions out
+
+    def _make_binding_cycles(self) -> BindingCycles:
+        writes = self.writes
+        binder = Binder(
+            self.clock,
+            statuses=writes.client,
+            events=writes.recorder,
+            observer=self._plugin_metrics,
+            waiting_pods=self._waiting_pods,
+            pods_in_pre_bind=self._pods_in_pre_bind,
+            extenders=self.extender_pool if self._extenders else None,
+        )
+        return BindingCycles(
+            binder,
+            self.cache,
+            self.queue,
+            self._failures,
+            writes.statuses,
+            self.conflicts,
+            self._backlog,
+            self.metrics,
+            is_bound=writes.client.is_bound,
+        )
+
+    def _make_preemption(self) -> PreemptionExecutor:
+        cache, queue = self.cache, self.queue
+        return PreemptionExecutor(
+            self.writes.client,
+            self.writes.recorder,
+            self._preemptions,
+            plugin=DefaultPreemption.name,
+            waiting_pods=self._waiting_pods,
+            pods_in_pre_bind=self._pods_in_pre_bind,
+            nominated_to=queue.nominated_pods_for_node,
+            activate=lambda pod: queue.activate([pod]),
+            is_gated=lambda pod: queue.state_of(pod) is QueueState.GATED,
+            takes_room=lambda uid: cache.pod(uid) is not None,
+        )
+
+    # ------------------------------------------------------------ the watches, and the metrics
+
+    def _handle_events(self) -> None:
+        informers, queue, clock, metrics = self.informers, self.queue, self.clock, self.metrics
+        informers.informer(NODES).add_handler(NodeHandler(self.cache, queue, clock, metrics))
+        self._pods.add_handler(
+            PodHandler(
+                self.cache,
+                queue,
+                self._waiting_pods,
+                self.writes.recorder,
+                self.scheduler_names,
+                self.conflicts,
+                clock,
+                metrics,
+                saw_unbound=informers.saw_unbound,
+                binding_cycles=self.binding_cycles.under_way,
+            )
+        )
+        for resource in informers.resources:
+            if (events := RESOURCE_EVENTS.get(resource)) is not None:
+                informers.informer(resource).add_handler(ResourceHandler(events, queue, clock, metrics))
+
+    def _export_statistics(self) -> None:
+        queue = self.queue
+        self.metrics.read_pending_pods(lambda: queue.statistics().pending_pods)
+        self.metrics.read_cache_size(self.cache.statistics)
+        read_statistics(self.metrics, self.writes.recorder, self.writes.dispatcher, self.informers)

@@ -1,0 +1,58 @@
+"""Runs the parts of a server as named tasks: one that fails is logged and counted by name, and ends the process.
+
+Never restarts a part: a new process starts afresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from anyio.abc import TaskGroup
+
+from podium.lib.error_words import Worded, words_of
+from podium.lib.log import get_logger
+from podium.service.election import LeadershipLost
+
+log = get_logger("daemon")
+
+Tasks: TypeAlias = Mapping[str, Callable[[], Awaitable[None]]]
+"""What to run until the process stops, by name."""
+
+
+class PartFailed(Worded):
+    """A part of the process failed because of a bug; the log names the part."""
+
+
+class Supervisor:
+    """Starts parts in a task group, which is cancelled when one of them fails.
+
+    Args:
+        process: what the parts are of, as the log names it, such as "scheduler".
+        count_failure: called with the name of a part that has failed.
+
+    Raises:
+        PartFailed: out of the task group, for a part that raised an unexpected exception.
+        LeadershipLost: out of the task group; that ends the process too, but is no bug.
+    """
+
+    def __init__(self, group: TaskGroup, process: str, count_failure: Callable[[str], None]) -> None:
+        self._group = group
+        self._process = process
+        self._count_failure = count_failure
+
+    def start(self, tasks: Tasks) -> None:
+        """Start these parts."""
+        for part, run in tasks.items():
+            self._group.start_soon(self._supervised, part, run, name=part)
+
+    async def _supervised(self, part: str, run: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await run()
+        except LeadershipLost:
+            raise
+        except Exception as error:
+            self._count_failure(part)
+            event = f"A part of the {self._process} has failed, exiting"
+            log.critical(event, part=part, exc_info=error)
+            raise PartFailed(f"the {part} failed: {words_of(error)}") from error
