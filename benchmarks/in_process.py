@@ -22,7 +22,6 @@ from podium.cluster import Cache
 from podium.config import load
 from podium.daemon.observers import PluginMetrics
 from podium.engine.placing import Engine
-from podium.framework.contract.cycle_state import CycleState
 from podium.framework.cycle.schedule import Suggested
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Node, Pod
@@ -92,10 +91,10 @@ class FullCluster:
 
     def attempt(self, pod: Pod) -> None:
         """Decide on the pod and assume it."""
-        state = CycleState()
-        decision = self._engine.decide(self._framework, state, pod)
+        cycle = self._engine.cycle(self._framework, pod)
+        decision = self._engine.decide(cycle)
         assert isinstance(decision, Suggested), f"{pod.key}: {decision}"
-        placed = self._engine.place(self._framework, state, pod, decision.node_name)
+        placed = self._engine.place(cycle, decision.node_name)
         assert placed.status is None, f"{pod.key}: {placed.status}"
         self.placed += 1
 

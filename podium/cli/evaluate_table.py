@@ -37,7 +37,7 @@ def verdict(answer: PodAnswer) -> Text:
     found, name = answer.evaluation.found, plain(answer.pod.key, "bold")
     if found.scores is not None:
         total = int(found.scores.total.max())
-        fits = f"fits on {len(found.judged.rows)} of {len(answer.evaluation.snapshot)} nodes and would go to "
+        fits = f"fits on {len(found.filtered.rows)} of {len(answer.evaluation.snapshot)} nodes and would go to "
         return Text.assemble(name, f" {fits}", plain(answer.evaluation.node or "", "bold green"), f" (total {total})")
     as_json = answer.to_json()
     parts = [Text.assemble(name, (" fits on no node: ", "red"), plain(as_json["message"]))]
@@ -55,7 +55,7 @@ def _fitting(answer: PodAnswer, scores: Scores) -> Table:
     """The feasible nodes, the best first."""
     table = _table("NODE", "TOTAL", *("\n".join(_WORDS.split(name)) for name in scores.plugins), numbers=True)
     found, snapshot = answer.evaluation.found, answer.evaluation.snapshot
-    rows = found.judged.rows.tolist()
+    rows = found.filtered.rows.tolist()
     totals = scores.total.tolist()
     by_plugin = [each.tolist() for each in scores.plugins.values()]
     first = found.winner
@@ -71,8 +71,8 @@ def _rejected(answer: PodAnswer) -> Table:
     found, snapshot = answer.evaluation.found, answer.evaluation.snapshot
     statuses = {snapshot.name(row): status for row, status in found.diagnosis.statuses().items()}
     details = {snapshot.name(row): detail for row, detail in answer.details.items()}
-    fitting = {snapshot.name(row) for row in found.judged.rows.tolist()}
-    if found.judged.rejected is None:
+    fitting = {snapshot.name(row) for row in found.filtered.rows.tolist()}
+    if found.filtered.rejected is None:
         for row in snapshot.order.tolist():
             if (name := snapshot.name(row)) not in fitting:
                 statuses.setdefault(name, found.diagnosis.absent)

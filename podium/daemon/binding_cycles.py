@@ -89,7 +89,7 @@ class BindingCycles:
     async def _bind(self, attempt: Attempt, decision: Suggested) -> None:
         pod = attempt.pod
         instruction = BindPod(
-            pod, decision.node_name, attempt.state, attempt.framework, lambda: self._queue.done(pod.uid)
+            pod, decision.node_name, attempt.cycle.state, attempt.cycle.framework, lambda: self._queue.done(pod.uid)
         )
         try:
             # A status patch of an earlier attempt is outdated now: it must not reach the API server after the binding.
@@ -112,7 +112,7 @@ class BindingCycles:
 
     def _let_go(self, attempt: Attempt, decision: Suggested) -> None:
         """Undo the attempt's reservations, without an Event: another scheduler, or the next run, takes the pod."""
-        attempt.framework.run_unreserve(attempt.state, attempt.pod, decision.node_name)
+        attempt.cycle.framework.run_unreserve(attempt.cycle.state, attempt.pod, decision.node_name)
         # Refused if the API server shows the pod on a node after all.
         with suppress(CacheError):
             self._cache.forget_pod(attempt.pod)
@@ -132,7 +132,7 @@ class BindingCycles:
         info = attempt.info
         self.confirmations.expect(attempt.pod, decision.node_name)
         seconds = outcome.ended_at_s - attempt.started_s
-        self._metrics.count_attempt("scheduled", attempt.framework.name, seconds)
+        self._metrics.count_attempt("scheduled", attempt.cycle.framework.name, seconds)
         seconds_waited = self._queue.seconds_since_first_attempt(info)
         self._metrics.count_bound(info.attempts, seconds_waited, after_flush=info.was_flushed_from_unschedulable)
         log.info(
@@ -153,14 +153,14 @@ class BindingCycles:
         """
         pod, status = attempt.pod, outcome.status
         assert status is not None
-        attempt.framework.run_unreserve(attempt.state, pod, decision.node_name)
+        attempt.cycle.framework.run_unreserve(attempt.cycle.state, pod, decision.node_name)
         self._conflicts.not_bound(pod)
         try:
             is_free = self._cache.forget_pod(pod)
         except CacheError as error:
             # The API server shows the pod on a node after all: the informer is right.
             log.warning("Binding failed, but the pod is bound", pod=pod.key, reason=status.message, error=str(error))
-            self._metrics.count_attempt("error", attempt.framework.name, outcome.ended_at_s - attempt.started_s)
+            self._metrics.count_attempt("error", attempt.cycle.framework.name, outcome.ended_at_s - attempt.started_s)
             self._queue.done(pod.uid)
             return None
         assumed = pod.on_node(decision.node_name)

@@ -61,7 +61,7 @@ class DecisionExecutor:
     def _place(self, attempt: Attempt, decision: Suggested, tasks: asyncio.TaskGroup) -> None:
         """Assume the pod on its node, then start its binding cycle."""
         try:
-            placed = self._engine.place(attempt.framework, attempt.state, attempt.pod, decision.node_name)
+            placed = self._engine.place(attempt.cycle, decision.node_name)
         except CacheError as error:
             self._write(self._failures.failed(attempt, error_status(error)), tasks)
             return

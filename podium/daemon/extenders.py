@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from podium.config import Extender, KubeSchedulerConfiguration
-from podium.framework.cycle.extenders import name_of
+from podium.framework.cycle.questions import name_of
 from podium.objects.resource_types import NODES, PODS
 from podium.objects.whole_objects import Keep, whole_node, whole_pending_pod, whole_pod
 

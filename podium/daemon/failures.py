@@ -16,11 +16,10 @@ from msgspec.structs import replace
 from podium.binder import EventRecorder, failed_scheduling, not_scheduled
 from podium.daemon.status_writes import StatusWrite
 from podium.framework.contract.cluster_event import ASSIGNED_POD_DELETE
-from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Code, PluginError, Status
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import FitError
-from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
@@ -37,11 +36,14 @@ class Attempt:
     Units: `started_s` is on the monotonic clock.
     """
 
-    framework: Framework
     info: QueuedPodInfo
-    pod: Pod
-    state: CycleState
+    cycle: Cycle
     started_s: float
+
+    @property
+    def pod(self) -> Pod:
+        """The pod, as it was when the attempt began."""
+        return self.cycle.pod
 
 
 class FailureHandler:
@@ -89,7 +91,7 @@ class FailureHandler:
         info, message = attempt.info, status.message
         result: Literal["unschedulable", "error"] = "unschedulable" if status.is_rejected else "error"
         seconds = self._clock.monotonic() - attempt.started_s
-        self._metrics.count_attempt(result, attempt.framework.name, seconds)
+        self._metrics.count_attempt(result, attempt.cycle.framework.name, seconds)
         details = "" if error is None else error.details
         info.last_failure, info.last_details = message, details
         self._log(attempt, result, seconds)

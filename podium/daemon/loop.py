@@ -25,11 +25,11 @@ from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import Attempt, FailureHandler
 from podium.daemon.steps import advance, finish
 from podium.engine.placing import Engine
-from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import error_status
-from podium.framework.cycle.extenders import Answer, Pause, Question, Steps
+from podium.framework.cycle.questions import Answer, Question
 from podium.framework.cycle.schedule import Decision, Failed
+from podium.framework.cycle.steps import Pause, Steps
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.lib.error_words import words_of
@@ -172,10 +172,8 @@ class SchedulingLoop:
         if framework is None or self._needs_no_attempt(pod):
             self._queue.done(pod.uid)
             return None
-        if self._engine.explainer is not None:
-            self._engine.explainer.begun(pod)
-        begun = Attempt(framework, info, pod, CycleState(), self._clock.monotonic())
-        steps = self._engine.attempt(framework, begun.state, pod)
+        begun = Attempt(info, self._engine.cycle(framework, pod), self._clock.monotonic())
+        steps = self._engine.attempt(begun.cycle)
         try:
             return Unfinished(begun, steps, advance(steps, self._clock, begun.started_s))
         except StopIteration as end:

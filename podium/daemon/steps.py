@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from podium.framework.cycle.extenders import Answer, Pause, Question, Steps
+from podium.framework.cycle.questions import Answer, Question
+from podium.framework.cycle.steps import Pause, Steps
 from podium.lib.clock import Clock
 from podium.lib.turns import Turns
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Final
 
-from podium.cluster import IntArray, Rows, Snapshot
+from podium.cluster import IntArray, Rows
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.details import detail_of_node
-from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.cycle.explainer import Explainer
 from podium.framework.cycle.scoring import Scores
-from podium.framework.profile.runtime import Framework
 from podium.lib.log import get_logger
-from podium.objects.core import Pod
 from podium.plugins.taint_toleration import TaintToleration
 
 log = get_logger("scheduler")
@@ -41,13 +39,14 @@ class VerdictLog:
         self._tells_verdicts = verbosity >= _VERDICTS_FROM
         self._tells_scores = verbosity >= _SCORES_FROM
 
-    def begun(self, pod: Pod) -> None:
+    def begun(self, cycle: Cycle) -> None:
         """Log the pod that is attempted."""
-        log.debug("Attempting to schedule pod", pod=pod.key)
+        log.debug("Attempting to schedule pod", pod=cycle.pod.key)
 
-    def judged(self, framework: Framework, pod: Pod, snapshot: Snapshot, diagnosis: Diagnosis) -> None:
+    def filtered(self, cycle: Cycle) -> None:
         """Log nodes with untolerated taints, and from 6 on every rejection."""
-        for row, status in diagnosis.statuses().items():
+        pod, snapshot = cycle.pod, cycle.snapshot
+        for row, status in cycle.diagnosis.statuses().items():
             node = snapshot.name(row)
             if self._tells_verdicts:
                 log.debug(
@@ -58,10 +57,10 @@ class VerdictLog:
                     code=status.code.label,
                     reason=status.message,
                 )
-            if detail := detail_of_node(framework, pod, snapshot, row, status):
+            if detail := detail_of_node(cycle.framework, pod, snapshot, row, status):
                 log.debug(_IN_DETAIL[status.plugin], pod=pod.key, node=node, plugin=status.plugin, detail=detail)
 
-    def scored(self, pod: Pod, snapshot: Snapshot, rows: Rows, scores: Scores) -> None:
+    def scored(self, cycle: Cycle, rows: Rows, scores: Scores) -> None:
         """Log each plugin's weighted score of each node, from 10 on."""
         if not self._tells_scores:
             return
@@ -69,15 +68,16 @@ class VerdictLog:
             for plugin, of_nodes in scores.plugins.items():
                 log.debug(
                     "Plugin scored node for pod",
-                    pod=pod.key,
+                    pod=cycle.pod.key,
                     plugin=plugin,
-                    node=snapshot.name(row),
+                    node=cycle.snapshot.name(row),
                     score=int(of_nodes[position]),
                 )
 
-    def totalled(self, pod: Pod, snapshot: Snapshot, rows: Rows, total: IntArray) -> None:
+    def totalled(self, cycle: Cycle, rows: Rows, total: IntArray) -> None:
         """Log each node's final score, from 10 on."""
         if not self._tells_scores:
             return
         for row, score in zip(rows.tolist(), total.tolist(), strict=True):
-            log.debug("Calculated node's final score for pod", pod=pod.key, node=snapshot.name(row), score=score)
+            node = cycle.snapshot.name(row)
+            log.debug("Calculated node's final score for pod", pod=cycle.pod.key, node=node, score=score)

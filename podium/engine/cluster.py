@@ -34,7 +34,6 @@ from podium.engine.manifests import Manifest, is_namespaced, read_manifest, reso
 from podium.engine.offline import OfflineHandle, SilentObserver
 from podium.engine.placing import Engine, Placed
 from podium.engine.store import ObjectStore
-from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import ScheduleError, Status, demand_status
 from podium.framework.cycle.evaluation import evaluate_all
@@ -328,10 +327,10 @@ class Cluster:
         """
         state, pod = self._state, self.read_pod(pod)
         state.random.seed(_SEED)
-        framework, snapshot = self.framework_for(pod), state.cache.snapshot()
-        if not len(snapshot):
+        cycle = state.engine.cycle(self.framework_for(pod), pod)
+        if not len(cycle.snapshot):
             raise ScheduleError(NO_NODES)
-        found = Evaluation(evaluate_all(framework, CycleState(), pod, snapshot, state.nominator), snapshot)
+        found = Evaluation(evaluate_all(cycle), cycle.snapshot)
         state.evaluations.add(found)
         return found
 
@@ -369,8 +368,8 @@ class Cluster:
         if gates := self.gates_of(pod):
             return Placement(pod, None, "; ".join(each.message for each in gates))
         state.random.seed(_SEED)
-        framework, cycle = self.framework_for(pod), CycleState()
-        decision: Decision = state.engine.decide(framework, cycle, pod)
+        cycle = state.engine.cycle(self.framework_for(pod), pod)
+        decision: Decision = state.engine.decide(cycle)
         if isinstance(decision, Failed):
             raise ScheduleError(f"{pod.key}: {decision.status.message}")
         if isinstance(decision, DoesNotFit):
@@ -379,7 +378,7 @@ class Cluster:
             victims = tuple(help_.victims) if help_ is not None and nominated else ()
             return Placement(pod, None, decision.error.message, nominated or None, victims)
         assert isinstance(decision, Suggested)
-        placed = state.engine.place(framework, cycle, pod, decision.node_name)
+        placed = state.engine.place(cycle, decision.node_name)
         if placed.status is not None:
             return Placement(pod, None, placed.status.message)
         before = state.store.get(PODS, pod.key)

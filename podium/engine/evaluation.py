@@ -39,15 +39,15 @@ class Evaluation:
 
 def as_answer(found: FullEvaluation, snapshot: Snapshot) -> dict[str, Any]:
     """The full evaluation as JSON values."""
-    judged, node_count = found.judged, len(snapshot)
-    answer: dict[str, Any] = {"prefilter": as_status(judged.rejected)}
-    if judged.names is not None:
-        answer["prefilter_nodes"] = sorted(judged.names)
+    filtered, node_count = found.filtered, len(snapshot)
+    answer: dict[str, Any] = {"prefilter": as_status(filtered.rejected)}
+    if filtered.names is not None:
+        answer["prefilter_nodes"] = sorted(filtered.names)
     statuses = found.diagnosis.statuses()
     answer["filter"] = {snapshot.name(row): as_status(status) for row, status in sorted(statuses.items())}
-    answer["feasible"] = sorted(snapshot.name(row) for row in judged.rows.tolist())
+    answer["feasible"] = sorted(snapshot.name(row) for row in filtered.rows.tolist())
     if found.scores is not None:
-        answer["scores"] = _scores(judged, found.scores, snapshot)
+        answer["scores"] = _scores(filtered, found.scores, snapshot)
     if found.help is not None:
         answer["fit_error"] = FitError(node_count, found.diagnosis).message
         answer["message"] = FitError(node_count, found.diagnosis, found.post_filter_message).message
@@ -67,12 +67,12 @@ def as_status(status: Status | None) -> dict[str, Any]:
     return answer
 
 
-def _scores(judged: FilterResult, scores: Scores, snapshot: Snapshot) -> dict[str, Any]:
+def _scores(filtered: FilterResult, scores: Scores, snapshot: Snapshot) -> dict[str, Any]:
     """The total score by node, with each plugin's share."""
     plugins = list(scores.plugins)
     parts = np.stack([scores.plugins[name] for name in plugins], axis=1).tolist() if plugins else []
     answer = {}
-    for position, (row, total) in enumerate(zip(judged.rows.tolist(), scores.total.tolist(), strict=True)):
+    for position, (row, total) in enumerate(zip(filtered.rows.tolist(), scores.total.tolist(), strict=True)):
         by_plugin = dict(zip(plugins, parts[position], strict=True)) if plugins else {}
         answer[snapshot.name(row)] = {"total": total, "plugins": by_plugin}
     return answer

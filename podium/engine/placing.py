@@ -16,11 +16,13 @@ from typing import NamedTuple
 from podium.cluster import Cache
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import Status
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.explainer import Explainer
-from podium.framework.cycle.extenders import NO_EXTENDERS, Extenders, Steps, run_unasked
+from podium.framework.cycle.extenders import NO_EXTENDERS, Extenders
 from podium.framework.cycle.schedule import Decision, attempt
 from podium.framework.cycle.scoring import Pick, choose
 from podium.framework.cycle.search import Rotation
+from podium.framework.cycle.steps import Steps, run_unasked
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
 from podium.queues import Nominator
@@ -64,14 +66,14 @@ class Engine:
     explainer: Explainer | None = None
     rotation: Rotation = field(default_factory=Rotation)
 
-    def attempt(self, framework: Framework, state: CycleState, pod: Pod) -> Steps[Decision]:
+    def cycle(self, framework: Framework, pod: Pod) -> Cycle:
+        """Begin an attempt at the pod, on the cluster as it is now."""
+        return Cycle(framework, pod, self.cache.snapshot(), self.nominator)
+
+    def attempt(self, cycle: Cycle) -> Steps[Decision]:
         """Decide where the pod goes, calling the extenders that are interested in it."""
         return attempt(
-            framework,
-            state,
-            pod,
-            self.cache.snapshot(),
-            self.nominator,
+            cycle,
             self.rotation,
             self.percentage_of_nodes_to_score,
             self.extenders,
@@ -79,16 +81,17 @@ class Engine:
             self.explainer,
         )
 
-    def decide(self, framework: Framework, state: CycleState, pod: Pod) -> Decision:
+    def decide(self, cycle: Cycle) -> Decision:
         """As `attempt`, without extenders."""
-        return run_unasked(self.attempt(framework, state, pod))
+        return run_unasked(self.attempt(cycle))
 
-    def place(self, framework: Framework, state: CycleState, pod: Pod, node_name: str) -> Placed:
+    def place(self, cycle: Cycle, node_name: str) -> Placed:
         """Assume the pod on the chosen node, reserve, and run Permit. Undo all of it if a plugin rejects the pod.
 
         Raises:
             CacheError: the pod counts on a node already.
         """
+        framework, state, pod = cycle.framework, cycle.state, cycle.pod
         nominated_to = self.nominator.node_of(pod.uid)
         self.cache.assume_pod(pod, node_name)
         # The pod counts on its node from now on; its nomination would count it twice.
@@ -98,6 +101,8 @@ class Engine:
         if status is None and framework.permit:
             permit = framework.run_permit(state, pod, node_name)
             status, waits = permit.status, permit.waits
+        if waits:
+            cycle.forget_nodes()
         placed = Placed(framework, state, pod, node_name, status, waits, nominated_to)
         if status is not None:
             self._withdraw(placed)

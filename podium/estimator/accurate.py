@@ -21,11 +21,9 @@ from podium.config.types import Profile
 from podium.engine.placing import Engine, Placed
 from podium.estimator.errors import EstimateError
 from podium.estimator.requirements import ReplicaRequirements, saturated
-from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import Code, ScheduleError
-from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.cycle.schedule import Failed, Suggested
-from podium.framework.cycle.search import Rotation, judge_all
+from podium.framework.cycle.search import Rotation, filter_all
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import (
     Affinity,
@@ -189,9 +187,8 @@ class _Trial:
 
     def count(self, replica: Pod) -> int:
         """How many replicas fit on the nodes that pass the filters."""
-        snapshot = self._engine.cache.snapshot()
-        diagnosis = Diagnosis(table_size=len(snapshot.nodes))
-        rows = judge_all(self._framework, CycleState(), replica, snapshot, self._engine.nominator, diagnosis).rows
+        cycle = self._engine.cycle(self._framework, replica)
+        snapshot, rows = cycle.snapshot, filter_all(cycle).rows
         counts = snapshot.allowed_pods.take(rows) - snapshot.pod_count.take(rows)
         for resource, amount in filter_requests(replica.spec).items():
             if amount > 0:
@@ -209,13 +206,13 @@ class _Trial:
         """Attempt to place a pod, and return whether it got a node."""
         if self.is_gated(pod):
             return False
-        state = CycleState()
-        decision = self._engine.decide(self._framework, state, pod)
+        cycle = self._engine.cycle(self._framework, pod)
+        decision = self._engine.decide(cycle)
         if isinstance(decision, Failed):
             raise ScheduleError(decision.status.message)
         if not isinstance(decision, Suggested):
             return False
-        placed = self._engine.place(self._framework, state, pod, decision.node_name)
+        placed = self._engine.place(cycle, decision.node_name)
         if placed.status is not None:
             self._engine.take_back(placed)
             return False

@@ -43,7 +43,9 @@ from podium.framework.contract.interface import (
 )
 from podium.framework.contract.status import Code, ScheduleError, Status, error_status, unresolvable, unschedulable
 from podium.framework.cycle.diagnosis import Diagnosis, FitError
-from podium.framework.cycle.extenders import AskingPostFilterPlugin, Steps, Victims, narrow_by_extenders
+from podium.framework.cycle.extenders import narrow_by_extenders
+from podium.framework.cycle.questions import Victims
+from podium.framework.cycle.steps import AskingPostFilterPlugin, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance, choose, errors_of
 from podium.framework.preemption.dry_run import dry_run
 from podium.framework.preemption.victims_known import VictimsKnown

@@ -171,10 +171,10 @@ def _filters(plugin: Plugin) -> Iterator[Filter]:
 
 def _answers(form: Filter, subject: Subject, state: CycleState, snapshot: Snapshot, rows: Rows) -> list[object]:
     """The answers of a form for the rows, in order of the row numbers."""
-    judged = form.judge(state, subject.pod, snapshot, rows)
-    if judged is None:
+    found = form.filter(state, subject.pod, snapshot, rows)
+    if found is None:
         return [None] * len(rows)
-    verdicts, explain = judged
+    verdicts, explain = found
     _demand(
         np.shape(verdicts) == rows.shape, f"filter_rows answered {np.shape(verdicts)} verdicts for {len(rows)} rows"
     )

@@ -12,7 +12,6 @@ from podium.config import KubeSchedulerConfiguration, default_configuration, loa
 from podium.engine.cluster import with_plugins
 from podium.engine.offline import SilentObserver
 from podium.engine.placing import Engine
-from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import Status
 from podium.framework.cycle.diagnosis import FitError
@@ -147,22 +146,22 @@ def _framework(
 
 
 def _cycle(engine: Engine, framework: Framework, pod: Pod, handle: RecordingHandle) -> Result:
-    state, snapshot = CycleState(), engine.cache.snapshot()
-    found = evaluate_all(framework, state, pod, snapshot, engine.nominator)
-    fits = set(found.judged.rows.tolist())
+    cycle = engine.cycle(framework, pod)
+    found, snapshot = evaluate_all(cycle), cycle.snapshot
+    fits = set(found.filtered.rows.tolist())
     rejected = {snapshot.name(row): found.diagnosis.status(row) for row in snapshot.order.tolist() if row not in fits}
     if found.winner is None:
         error = FitError(len(snapshot), found.diagnosis, found.post_filter_message)
         message = error.message if len(snapshot) else NO_NODES
         return Result(None, rejected, {}, message, {}, None, handle)
     name = snapshot.name(found.winner)
-    scores, placed = _scores(found, snapshot), engine.place(framework, state, pod, name)
+    scores, placed = _scores(found, snapshot), engine.place(cycle, name)
     status, waits = placed.status, placed.waits
     message = status.message if status is not None else ""
     return Result(name if status is None else None, rejected, scores, message, waits, status, handle)
 
 
 def _scores(found: FullEvaluation, snapshot: Snapshot) -> dict[str, dict[str, int]]:
-    names = [snapshot.name(row) for row in found.judged.rows.tolist()]
+    names = [snapshot.name(row) for row in found.filtered.rows.tolist()]
     by_plugin: Mapping[str, Any] = found.scores.plugins if found.scores is not None else {}
     return {plugin: dict(zip(names, scores.tolist(), strict=True)) for plugin, scores in by_plugin.items()}

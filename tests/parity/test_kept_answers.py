@@ -42,7 +42,7 @@ class Asking:
         self._times = times
         self._evaluate = Cluster.evaluate
         self.answers: list[Any] = []
-        self.classes = 0
+        self.signatures = 0
 
     def __call__(self, cluster: Cluster, pod: Pod) -> Recorded:
         recorded = [self._survey(cluster, pod)[0] for _ in range(self._times)][-1]
@@ -52,7 +52,7 @@ class Asking:
             self.answers.append(answer)
             if winner is not None:
                 cluster.engine.cache.assume_pod(replica, winner)
-        self.classes = cluster.framework_for(pod).classes.statistics()["classes"]
+        self.signatures = cluster.framework_for(pod).signatures.statistics()["classes"]
         return Recorded(recorded)
 
     def _survey(self, cluster: Cluster, pod: Pod) -> tuple[Any, str | None]:
@@ -93,5 +93,5 @@ def test_kept_answers_are_upstreams_and_those_of_an_engine_that_keeps_nothing(ca
         expected = without_empty(scenario["expect"])
         assert list(differences(expected, without_empty(as_json(answer)))) == [], name
         assert asked.answers == asked_cold.answers, name
-        assert asked_cold.classes == 0
-    assert any(asked.classes for _, _, asked in warm)
+        assert asked_cold.signatures == 0
+    assert any(asked.signatures for _, _, asked in warm)

@@ -22,13 +22,13 @@ from podium.binder.extenders.client import ExtenderClient
 from podium.client.write_lanes import SLOW_S, SLOW_WAITING_MAX
 from podium.config import Extender
 from podium.framework.contract.status import SKIP, PluginError, Status, error_status
-from podium.framework.cycle.extenders import (
+from podium.framework.cycle.extenders import Extenders
+from podium.framework.cycle.questions import (
     MAX_EXTENDER_PRIORITY,
     Answer,
     AskFilter,
     AskPrioritize,
     ExtenderFailed,
-    Extenders,
     Question,
     Scored,
     name_of,

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from podium.config import Extender
-from podium.framework.cycle.extenders import (
+from podium.framework.cycle.questions import (
     AskFilter,
     AskPreempt,
     AskPrioritize,

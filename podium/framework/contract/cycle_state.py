@@ -30,12 +30,10 @@ class CycleState:
     Invariant: a value without `clone` is never changed once written.
     """
 
-    __slots__ = ("_values", "pod_signature", "skipped_filters", "skipped_scores")
+    __slots__ = ("_values", "skipped_filters", "skipped_scores")
 
     def __init__(self) -> None:
         self._values: dict[type, object] = {}
-        self.pod_signature: Any = None
-        """The cached answers for pods of the same spec. Plugins do not use it."""
         self.skipped_filters: frozenset[str] = frozenset()
         self.skipped_scores: frozenset[str] = frozenset()
 

@@ -79,7 +79,7 @@ class _Verdicts:
         self.filters: list[Filter] = []
         self.numbers: IntArray = np.zeros(0, np.int64)
 
-    def judge(self, asking: Asking, rows: Rows, meanings: Meanings) -> None:
+    def filter(self, asking: Asking, rows: Rows, meanings: Meanings) -> None:
         places: Rows = np.arange(len(rows))
         found: IntArray = np.zeros(len(rows), np.int64)
         for each in self.filters:
@@ -87,7 +87,7 @@ class _Verdicts:
                 break
             asking.count(each.name, "Filter", len(places))
             left = rows[places]
-            outcome = rejection_of(left, each.judge(asking.state, asking.pod, asking.snapshot, left))
+            outcome = rejection_of(left, each.filter(asking.state, asking.pod, asking.snapshot, left))
             if outcome is None:
                 continue
             fails, rejection = outcome
@@ -97,12 +97,12 @@ class _Verdicts:
             places = places[~fails]
         self.numbers[rows] = found
 
-    def judge_one(self, asking: Asking, row: int, meanings: Meanings) -> None:
+    def filter_one(self, asking: Asking, row: int, meanings: Meanings) -> None:
         node = asking.snapshot.node(row)
         number = 0
         for each in self.filters:
             asking.count(each.name, "Filter", 1)
-            status = each.judge_one(asking.state, asking.pod, node)
+            status = each.filter_one(asking.state, asking.pod, node)
             if status is not None:
                 number = meanings.number(status)
                 break
@@ -143,7 +143,7 @@ class CachedFilters:
         """Refresh rows where something in that scope has changed."""
         for part in self._parts:
             if part.scope >= changed:
-                part.judge(asking, rows, self._meanings)
+                part.filter(asking, rows, self._meanings)
         if len(self._parts) > 1:
             first = self._parts[-1].numbers[rows]
             for part in self._parts[-2::-1]:
@@ -155,7 +155,7 @@ class CachedFilters:
         """As `update`, for one row."""
         for part in self._parts:
             if part.scope >= changed:
-                part.judge_one(asking, row, self._meanings)
+                part.filter_one(asking, row, self._meanings)
         if len(self._parts) > 1:
             self._numbers[row] = next((number for part in self._parts if (number := part.numbers[row])), 0)
 

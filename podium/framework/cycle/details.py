@@ -13,6 +13,7 @@ import numpy as np
 from podium.cluster import Rows, Snapshot
 from podium.framework.contract.interface import Detailing
 from podium.framework.contract.status import Status
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
@@ -20,14 +21,14 @@ from podium.objects.core import Pod
 _SHOWN_MAX = 10
 
 
-def details_of(framework: Framework, pod: Pod, snapshot: Snapshot, diagnosis: Diagnosis) -> str:
+def details_of(cycle: Cycle) -> str:
     """The details of the diagnosis in one text, the most frequent first; empty if there are none.
 
     Cost: one step for each distinct status, and one gather over the rows of each filter that has details.
     """
-    found: Counter[str] = Counter()
-    for plugin, rows in _rejected_by(framework.detailing, diagnosis).items():
-        found.update(_asked(framework, plugin, pod, snapshot, rows))
+    framework, found = cycle.framework, Counter[str]()
+    for plugin, rows in _rejected_by(framework.detailing, cycle.diagnosis).items():
+        found.update(_asked(framework, plugin, cycle.pod, cycle.snapshot, rows))
     shown = [f"{text} on {count} node(s)" for text, count in found.most_common(_SHOWN_MAX)]
     if len(found) > _SHOWN_MAX:
         shown.append(f"and {len(found) - _SHOWN_MAX} more")

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podium.cluster import Snapshot
-from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import PostFilterResult
 from podium.framework.contract.status import Status
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis
-from podium.framework.cycle.extenders import run_unasked
-from podium.framework.cycle.nominated_pods import NominatedPods
 from podium.framework.cycle.post_filter import run_post_filter
 from podium.framework.cycle.scoring import Scores, choose, score_nodes
-from podium.framework.cycle.search import FilterResult, judge_all
-from podium.framework.profile.runtime import Framework
-from podium.objects.core import Pod
+from podium.framework.cycle.search import FilterResult, filter_all
+from podium.framework.cycle.steps import run_unasked
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +30,7 @@ class Help:
 class FullEvaluation:
     """The full result of one attempt. `scores` is set if a node fits, `help` if none does."""
 
-    judged: FilterResult
+    filtered: FilterResult
     diagnosis: Diagnosis
     scores: Scores | None
     help: Help | None
@@ -42,7 +38,7 @@ class FullEvaluation:
     @property
     def winner(self) -> int | None:
         """The row that a search over all nodes, starting at the first one, would choose."""
-        return int(self.judged.rows[choose(self.scores.total)]) if self.scores is not None else None
+        return int(self.filtered.rows[choose(self.scores.total)]) if self.scores is not None else None
 
     @property
     def post_filter_message(self) -> str:
@@ -51,17 +47,14 @@ class FullEvaluation:
         return status.message if status is not None else ""
 
 
-def evaluate_all(
-    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, nominated: NominatedPods
-) -> FullEvaluation:
+def evaluate_all(cycle: Cycle) -> FullEvaluation:
     """Make one attempt.
 
     Raises:
         ScheduleError: a plugin failed.
     """
-    diagnosis = Diagnosis(table_size=len(snapshot.nodes))
-    judged = judge_all(framework, state, pod, snapshot, nominated, diagnosis)
-    if len(judged.rows):
-        return FullEvaluation(judged, diagnosis, score_nodes(framework, state, pod, snapshot, judged.rows), None)
-    result, status = run_unasked(run_post_filter(framework, state, pod, snapshot, nominated, diagnosis))
-    return FullEvaluation(judged, diagnosis, None, Help(status, result))
+    filtered, diagnosis = filter_all(cycle), cycle.diagnosis
+    if len(filtered.rows):
+        return FullEvaluation(filtered, diagnosis, score_nodes(cycle, filtered.rows), None)
+    result, status = run_unasked(run_post_filter(cycle))
+    return FullEvaluation(filtered, diagnosis, None, Help(status, result))

@@ -16,7 +16,6 @@ import numpy as np
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.cluster.pod_usage import PodUsage, pod_usage_as_far_as_readable
 from podium.cluster.snapshot import BoolArray
-from podium.framework.contract.cycle_state import CycleState
 from podium.objects.core import Pod
 
 
@@ -54,15 +53,6 @@ class NominatedAhead:
         self._pod = pod
         self._snapshot = snapshot
         self._nominated = nominated
-
-    @classmethod
-    def of(cls, state: CycleState, pod: Pod, snapshot: Snapshot, nominated: NominatedPods) -> NominatedAhead:
-        """The object of one attempt, built on first use and kept in the cycle state."""
-        known = state.find(cls)
-        if known is None or known._snapshot is not snapshot:
-            known = cls(pod, snapshot, nominated)
-            state.write(known)
-        return known
 
     def on(self, row: int) -> Sequence[Pod]:
         """The pods nominated to one node."""

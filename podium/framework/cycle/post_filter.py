@@ -10,61 +10,42 @@ from collections.abc import Generator, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeAlias, get_args
 
-from podium.cluster import Snapshot
 from podium.config import Extender
-from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import FilteredNodes, PostFilterPlugin, PostFilterResult
 from podium.framework.contract.status import Code, PluginError, Status, demand_status, error_status, told
-from podium.framework.cycle.diagnosis import Diagnosis
-from podium.framework.cycle.extenders import Answer, AskingPostFilterPlugin, Pause, Question, Steps
-from podium.framework.cycle.nominated_pods import NominatedPods
+from podium.framework.cycle.cycle import Cycle
+from podium.framework.cycle.questions import Answer, Question
+from podium.framework.cycle.steps import AskingPostFilterPlugin, Pause, Steps
 from podium.framework.preemption.node_trials import AfterFiltering
-from podium.framework.profile.runtime import Framework
-from podium.objects.core import Pod
 
 _STEPS: Final = (Pause, *get_args(Question))
 _Outcome: TypeAlias = tuple[PostFilterResult | None, Status | None]
 
 
-def run_post_filter(
-    framework: Framework,
-    state: CycleState,
-    pod: Pod,
-    snapshot: Snapshot,
-    nominated: NominatedPods,
-    diagnosis: Diagnosis,
-    extenders: Sequence[Extender] = (),
-) -> Steps[_Outcome]:
+def run_post_filter(cycle: Cycle, extenders: Sequence[Extender] = ()) -> Steps[_Outcome]:
     """Run the PostFilter plugins in order until one succeeds, fails, or returns UnschedulableAndUnresolvable.
 
     Returns:
         The result (None: keep the current nomination), and a status that names the first plugin that could not help.
         Without PostFilter plugins an earlier nomination is cleared.
     """
+    framework = cycle.framework
     if not framework.post_filter:
         return PostFilterResult(""), None
     started_s = framework.clock.monotonic()
-    filtered = AfterFiltering(framework, state, pod, snapshot, nominated, diagnosis)
-    result, status = yield from _in_order(framework, state, pod, snapshot, filtered, extenders)
+    result, status = yield from _in_order(cycle, AfterFiltering(cycle), extenders)
     framework.observe("PostFilter", status, started_s)
     return result, status
 
 
-def _in_order(
-    framework: Framework,
-    state: CycleState,
-    pod: Pod,
-    snapshot: Snapshot,
-    filtered: FilteredNodes,
-    extenders: Sequence[Extender],
-) -> Steps[_Outcome]:
+def _in_order(cycle: Cycle, filtered: FilteredNodes, extenders: Sequence[Extender]) -> Steps[_Outcome]:
     kept: PostFilterResult | None = None
     reasons: list[str] = []
-    for plugin in framework.post_filter:
+    for plugin in cycle.framework.post_filter:
         if isinstance(plugin, AskingPostFilterPlugin):
-            result, status = yield from _in_steps(framework, plugin, state, pod, snapshot, filtered, extenders)
+            result, status = yield from _in_steps(cycle, plugin, filtered, extenders)
         else:
-            result, status = _at_once(framework, plugin, state, pod, snapshot, filtered)
+            result, status = _at_once(cycle, plugin, filtered)
         if status is None:
             return result, None
         if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -73,34 +54,22 @@ def _in_order(
             return None, status.by(plugin.name)
         kept = result if result is not None else kept
         reasons += status.all_reasons
-    return kept, Status(Code.UNSCHEDULABLE, tuple(reasons), framework.post_filter[0].name)
+    return kept, Status(Code.UNSCHEDULABLE, tuple(reasons), cycle.framework.post_filter[0].name)
 
 
-def _at_once(
-    framework: Framework,
-    plugin: PostFilterPlugin,
-    state: CycleState,
-    pod: Pod,
-    snapshot: Snapshot,
-    filtered: FilteredNodes,
-) -> _Outcome:
+def _at_once(cycle: Cycle, plugin: PostFilterPlugin, filtered: FilteredNodes) -> _Outcome:
+    framework, pod = cycle.framework, cycle.pod
     started_s = framework.clock.monotonic()
     try:
-        return _demanded(plugin.post_filter(state, pod, snapshot, filtered))
+        return _demanded(plugin.post_filter(cycle.state, pod, cycle.snapshot, filtered))
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-        return _failed(framework, plugin, pod, error)
+        return _failed(cycle, plugin, error)
     finally:
         framework.lap(plugin.name, "PostFilter", pod, started_s)
 
 
 def _in_steps(
-    framework: Framework,
-    plugin: AskingPostFilterPlugin,
-    state: CycleState,
-    pod: Pod,
-    snapshot: Snapshot,
-    filtered: FilteredNodes,
-    extenders: Sequence[Extender],
+    cycle: Cycle, plugin: AskingPostFilterPlugin, filtered: FilteredNodes, extenders: Sequence[Extender]
 ) -> Steps[_Outcome]:
     """As `_at_once`. Time spent in extenders and in pauses does not count as the plugin's."""
     steps: Steps[_Outcome] | None = None
@@ -111,14 +80,14 @@ def _in_steps(
             # attempt.
             try:
                 if steps is None:
-                    steps = plugin.post_filter_asking(state, pod, snapshot, filtered, extenders)
+                    steps = plugin.post_filter_asking(cycle.state, cycle.pod, cycle.snapshot, filtered, extenders)
                 step = next(steps) if answer is None else steps.send(answer)
                 if not isinstance(step, _STEPS):
                     raise PluginError(f"yielded {told(step)}, which is neither a question nor a pause")
             except StopIteration as end:
-                return _at_the_end(framework, plugin, pod, end.value)
+                return _at_the_end(cycle, plugin, end.value)
             except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-                return _failed(framework, plugin, pod, error)
+                return _failed(cycle, plugin, error)
             answer = yield step
     finally:
         if isinstance(steps, Generator):
@@ -126,11 +95,11 @@ def _in_steps(
                 steps.close()
 
 
-def _at_the_end(framework: Framework, plugin: PostFilterPlugin, pod: Pod, answer: object) -> _Outcome:
+def _at_the_end(cycle: Cycle, plugin: PostFilterPlugin, answer: object) -> _Outcome:
     try:
         return _demanded(answer)
     except BaseException as error:  # noqa: BLE001 - as if the plugin had raised it
-        return _failed(framework, plugin, pod, error)
+        return _failed(cycle, plugin, error)
 
 
 def _demanded(answer: Any) -> _Outcome:
@@ -140,6 +109,7 @@ def _demanded(answer: Any) -> _Outcome:
     return result, demand_status(status)
 
 
-def _failed(framework: Framework, plugin: PostFilterPlugin, pod: Pod, error: BaseException) -> _Outcome:
-    failure = framework.failed(plugin.name, "PostFilter", pod, f'running PostFilter plugin "{plugin.name}"', error)
+def _failed(cycle: Cycle, plugin: PostFilterPlugin, error: BaseException) -> _Outcome:
+    doing = f'running PostFilter plugin "{plugin.name}"'
+    failure = cycle.framework.failed(plugin.name, "PostFilter", cycle.pod, doing, error)
     return None, error_status(failure)

@@ -9,39 +9,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from podium.cluster import Snapshot
-from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import Plugin, PreFilterResult
 from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, demand_status, told
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis
-from podium.framework.cycle.signature_cache import PodSignature
-from podium.framework.profile.runtime import Framework
-from podium.objects.core import Pod
 from podium.objects.pod_limits import excess_of
 
 _MAY_ANSWER: Final = (Code.SKIP, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 
-def run_pre_filter(
-    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, diagnosis: Diagnosis
-) -> frozenset[str] | Status | None:
+def run_pre_filter(cycle: Cycle) -> frozenset[str] | Status | None:
     """The names of the only nodes to filter (None: all), or the status that rejects the pod outright.
 
-    The statuses of the excluded nodes go into `diagnosis`.
+    The statuses of the excluded nodes go into the diagnosis. Answers cached for the pod's signature are used.
 
     Raises:
         ScheduleError: a plugin failed.
     """
+    framework, state, pod, snapshot = cycle.framework, cycle.state, cycle.pod, cycle.snapshot
+    cycle.signature = signature = framework.signatures.of(pod, snapshot)
     at_s = started_s = framework.clock.monotonic()
     names: frozenset[str] | None = None
     narrowed_by: list[str] = []
     skipped: set[str] = set()
     rejected: Status | None = None
-    pod_signature: PodSignature | None = state.pod_signature
-    plugins = framework.pre_filter if pod_signature is None else pod_signature.pre_filters.carry_out(state, skipped)
+    plugins = framework.pre_filter if signature is None else signature.pre_filters.carry_out(state, skipped)
     too_much = excess_of(pod)
     if too_much:
-        return _turned_down(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (too_much,)), diagnosis)
+        return _turned_down(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (too_much,)), cycle.diagnosis)
     for plugin in plugins:
         framework.observer.count_evaluations(plugin.name, "PreFilter", framework.name)
         try:
@@ -68,12 +63,12 @@ def run_pre_filter(
                 break
     state.skipped_filters = frozenset(skipped)
     framework.observe("PreFilter", rejected, started_s)
-    diagnosis.unschedulable_plugins.update(narrowed_by)
+    cycle.diagnosis.unschedulable_plugins.update(narrowed_by)
     if rejected is not None:
-        return _turned_down(rejected, diagnosis)
+        return _turned_down(rejected, cycle.diagnosis)
     if names is not None:
         reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(narrowed_by))}]"
-        diagnosis.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
+        cycle.diagnosis.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
     return names
 
 

@@ -15,14 +15,12 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import IntArray, Rows, Snapshot
-from podium.framework.contract.cycle_state import CycleState
+from podium.cluster import IntArray, Rows
 from podium.framework.contract.interface import MAX_NODE_SCORE
 from podium.framework.contract.status import MAY_REJECT, Code, ScheduleError, demand_status
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.signature_cache import PodSignature
 from podium.framework.profile.forms import Scorer, one_integer_each
-from podium.framework.profile.runtime import Framework
-from podium.objects.core import Pod
 
 _PRE_SCORE_MAY: Final = (Code.SKIP, *MAY_REJECT)
 
@@ -38,103 +36,98 @@ class Scores:
     plugins: Mapping[str, IntArray]
 
 
-def score_nodes(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Scores:
+def score_nodes(cycle: Cycle, rows: Rows) -> Scores:
     """Score the nodes by every plugin.
 
     Raises:
         ScheduleError: a plugin failed or scored out of range.
     """
+    framework = cycle.framework
     if not framework.scorers:
         return Scores(np.ones(len(rows), np.int64), {})
-    known = _known(state, snapshot)
-    kept = known.scores.all if known is not None else {}
-    _run_pre_score(framework, state, pod, snapshot, rows)
+    signature = _current_signature(cycle)
+    kept = signature.scores.all if signature is not None else {}
+    _run_pre_score(cycle, rows)
     started_s = framework.clock.monotonic()
     total: IntArray = np.zeros(len(rows), np.int64)
     weighted: dict[str, IntArray] = {}
     for scorer, weight in framework.scorers:
-        if scorer.name in state.skipped_scores:
+        if scorer.name in cycle.state.skipped_scores:
             continue
         of_all = kept.get(scorer.name)
         raw = of_all.raw.take(rows) if of_all is not None else None
-        weighted[scorer.name] = weight * _scores(framework, scorer, state, pod, snapshot, rows, raw)
+        weighted[scorer.name] = weight * _scores(cycle, scorer, rows, raw)
         total += weighted[scorer.name]
     framework.observe("Score", None, started_s)
     return Scores(total, weighted)
 
 
-def total_scores(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+def total_scores(cycle: Cycle, rows: Rows) -> IntArray:
     """The total scores only; uses cached scores for a pod whose signature is known.
 
     Raises:
         ScheduleError: as `score_nodes`.
     """
-    known = _known(state, snapshot)
-    if known is None or not framework.scorers:
-        return score_nodes(framework, state, pod, snapshot, rows).total
-    _run_pre_score(framework, state, pod, snapshot, rows)
+    framework, signature = cycle.framework, _current_signature(cycle)
+    if signature is None or not framework.scorers:
+        return score_nodes(cycle, rows).total
+    _run_pre_score(cycle, rows)
     started_s = framework.clock.monotonic()
-    total = known.scores.total(rows)
-    for score in known.scores.relative:
-        raw = score.raw.take(rows)
-        total += score.weight * _scores(framework, score.scorer, state, pod, snapshot, rows, raw)
-    for scorer, weight in known.live_scorers:
-        if scorer.name not in state.skipped_scores:
-            total += weight * _scores(framework, scorer, state, pod, snapshot, rows)
+    total = signature.scores.total(rows)
+    for score in signature.scores.relative:
+        total += score.weight * _scores(cycle, score.scorer, rows, score.raw.take(rows))
+    for scorer, weight in signature.live_scorers:
+        if scorer.name not in cycle.state.skipped_scores:
+            total += weight * _scores(cycle, scorer, rows)
     framework.observe("Score", None, started_s)
     return total
 
 
-def _known(state: CycleState, snapshot: Snapshot) -> PodSignature | None:
-    known: PodSignature | None = state.pod_signature
-    return known if known is not None and known.is_current(snapshot) else None
+def _current_signature(cycle: Cycle) -> PodSignature | None:
+    signature = cycle.signature
+    return signature if signature is not None and signature.is_current(cycle.snapshot) else None
 
 
-def _scores(
-    framework: Framework,
-    scorer: Scorer,
-    state: CycleState,
-    pod: Pod,
-    snapshot: Snapshot,
-    rows: Rows,
-    raw: IntArray | None = None,
-) -> IntArray:
+def _scores(cycle: Cycle, scorer: Scorer, rows: Rows, raw: IntArray | None = None) -> IntArray:
     """One plugin's normalised scores; the raw scores may be given."""
+    framework = cycle.framework
     started_s = framework.clock.monotonic()
     if raw is None:
-        raw = _raw(framework, scorer, state, pod, snapshot, rows)
-    normalized = _normalized(framework, scorer, state, pod, raw)
-    framework.lap(scorer.name, "Score", pod, started_s)
+        raw = _raw(cycle, scorer, rows)
+    normalized = _normalized(cycle, scorer, raw)
+    framework.lap(scorer.name, "Score", cycle.pod, started_s)
     if int(normalized.min()) < 0 or int(normalized.max()) > MAX_NODE_SCORE:
-        raise _out_of_range(framework, scorer, pod, normalized)
+        raise _out_of_range(cycle, scorer, normalized)
     return normalized
 
 
-def _raw(framework: Framework, scorer: Scorer, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+def _raw(cycle: Cycle, scorer: Scorer, rows: Rows) -> IntArray:
+    framework, pod = cycle.framework, cycle.pod
     framework.observer.count_evaluations(scorer.name, "Score", framework.name, len(rows))
     try:
-        return one_integer_each(scorer.score(state, pod, snapshot, rows), len(rows))
+        return one_integer_each(scorer.score(cycle.state, pod, cycle.snapshot, rows), len(rows))
     except BaseException as error:
         doing = f'running Score plugins: plugin "{scorer.name}" failed with'
         raise framework.failed(scorer.name, "Score", pod, doing, error) from error
 
 
-def _normalized(framework: Framework, scorer: Scorer, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+def _normalized(cycle: Cycle, scorer: Scorer, scores: IntArray) -> IntArray:
+    pod = cycle.pod
     try:
-        return one_integer_each(scorer.normalize(state, pod, scores), len(scores))
+        return one_integer_each(scorer.normalize(cycle.state, pod, scores), len(scores))
     except BaseException as error:
         doing = f'running Normalize on Score plugins: plugin "{scorer.name}" failed with'
-        raise framework.failed(scorer.name, "NormalizeScore", pod, doing, error) from error
+        raise cycle.framework.failed(scorer.name, "NormalizeScore", pod, doing, error) from error
 
 
-def _run_pre_score(framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> None:
+def _run_pre_score(cycle: Cycle, rows: Rows) -> None:
+    framework, state, pod, signature = cycle.framework, cycle.state, cycle.pod, cycle.signature
     at_s = started_s = framework.clock.monotonic()
     skipped: set[str] = set()
-    pod_signature: PodSignature | None = state.pod_signature
-    for plugin in framework.pre_score if pod_signature is None else pod_signature.pre_scores.carry_out(state, skipped):
+    for plugin in framework.pre_score if signature is None else signature.pre_scores.carry_out(state, skipped):
         framework.observer.count_evaluations(plugin.name, "PreScore", framework.name)
         try:
-            status = demand_status(plugin.pre_score(state, pod, snapshot, rows), _PRE_SCORE_MAY)
+            status = demand_status(plugin.pre_score(state, pod, cycle.snapshot, rows), _PRE_SCORE_MAY)
         except BaseException as error:
             doing = f'running PreScore plugin "{plugin.name}"'
             raise framework.failed(plugin.name, "PreScore", pod, doing, error) from error
@@ -147,13 +140,13 @@ def _run_pre_score(framework: Framework, state: CycleState, pod: Pod, snapshot: 
     framework.observe("PreScore", None, started_s)
 
 
-def _out_of_range(framework: Framework, scorer: Scorer, pod: Pod, scores: IntArray) -> ScheduleError:
+def _out_of_range(cycle: Cycle, scorer: Scorer, scores: IntArray) -> ScheduleError:
     worst = int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])
     error = ScheduleError(
         f'applying score defaultWeights on Score plugins: plugin "{scorer.name}" returns an invalid score {worst}, '
         f"it should in the range of [0, {MAX_NODE_SCORE}] after normalizing"
     )
-    framework.observer.plugin_failed(scorer.name, "NormalizeScore", pod, error)
+    cycle.framework.observer.plugin_failed(scorer.name, "NormalizeScore", cycle.pod, error)
     return error
 
 

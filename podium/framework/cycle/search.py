@@ -14,25 +14,22 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.cluster.pod_usage import pod_usage_as_far_as_readable
-from podium.config import Extender
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import Scope
 from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, failure_words
 from podium.framework.cycle.cached_answers import CachedFilters
 from podium.framework.cycle.closed_nodes import among_closed, closed_status
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis, Rejection, rejection_of
-from podium.framework.cycle.extenders import EXTENDER, Extenders, Steps, filter_by_extenders
-from podium.framework.cycle.nominated_pods import NominatedAhead, NominatedPods
 from podium.framework.cycle.pre_filter import run_pre_filter
-from podium.framework.cycle.signature_cache import PodSignature
 from podium.framework.profile.forms import Filter, active
-from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
 
 MIN_FEASIBLE_NODES = 100
@@ -55,6 +52,9 @@ class Feasible:
     examined: int
 
 
+NONE_FEASIBLE: Final = Feasible(np.empty(0, np.intp), 0)
+
+
 def count_to_find(node_count: int, percentage: int) -> int:
     """How many feasible nodes a search looks for before it stops.
 
@@ -67,51 +67,69 @@ def count_to_find(node_count: int, percentage: int) -> int:
     return max(node_count * percentage // 100, MIN_FEASIBLE_NODES)
 
 
-def find_feasible(
-    framework: Framework,
-    state: CycleState,
-    pod: Pod,
-    snapshot: Snapshot,
-    nominated: NominatedPods,
-    rotation: Rotation,
-    percentage: int,
-    diagnosis: Diagnosis,
-    extenders: Extenders,
-) -> Steps[Feasible]:
-    """The feasible nodes; the rejections of the others go into `diagnosis`.
+class Sampling(NamedTuple):
+    """Which nodes a search examines: from where on, and until how many of them are feasible.
+
+    Attributes:
+        percentage: percentageOfNodesToScore; 0 means adaptive.
+        is_one_enough: nothing scores the nodes, so that the first feasible one is chosen.
+    """
+
+    rotation: Rotation
+    percentage: int
+    is_one_enough: bool = False
+
+    def wanted(self, node_count: int) -> int:
+        """How many feasible nodes a search looks for among so many nodes."""
+        return 1 if self.is_one_enough else count_to_find(node_count, self.percentage)
+
+
+def find_feasible(cycle: Cycle, sampling: Sampling) -> Feasible:
+    """The feasible nodes; the rejections of the others go into the diagnosis.
 
     Raises:
-        ScheduleError: a plugin failed, or an extender that is not ignorable.
+        ScheduleError: a plugin failed.
     """
-    state.pod_signature = framework.classes.of(pod, snapshot)
-    names = run_pre_filter(framework, state, pod, snapshot, diagnosis)
+    names = run_pre_filter(cycle)
     if isinstance(names, Status):
-        return Feasible(np.empty(0, np.intp), 0)
-    judge = FilterRun(framework, state, pod, snapshot, nominated)
-    asked = extenders.interested_in(pod)
-    promised = snapshot.row_of.get(pod.status.nominated_node_name)
-    if promised is not None:
-        feasible = _only(promised, judge, diagnosis)
-        if feasible is not None and asked:
-            feasible = yield from _only_if_extenders_agree(asked, pod, snapshot, feasible, diagnosis)
-        if feasible is not None:
-            return feasible
-    rows = _worth_a_look(snapshot, names)
-    wanted = count_to_find(len(rows), percentage) if framework.scorers or extenders.have_a_say else 1
+        return NONE_FEASIBLE
+    filters = FilterRun(cycle)
+    return on_nominated_node(cycle, filters) or search_around(cycle, filters, names, sampling)
+
+
+def on_nominated_node(cycle: Cycle, filters: FilterRun) -> Feasible | None:
+    """The node that the pod is nominated to, if it fits there: then no other node is examined."""
+    row = cycle.snapshot.row_of.get(cycle.pod.status.nominated_node_name)
+    if row is None:
+        return None
+    try:
+        status = filters.alone(row)
+    except ScheduleError:
+        return None
+    if status is None:
+        return Feasible(np.array([row], np.intp), 1)
+    cycle.diagnosis.reject_one(row, status)
+    return None
+
+
+def search_around(cycle: Cycle, filters: FilterRun, names: frozenset[str] | None, sampling: Sampling) -> Feasible:
+    """Examine nodes in turn until enough are feasible, and begin the next search behind the last one examined.
+
+    Args: `names` are the only nodes to examine, None for all.
+
+    Raises:
+        ScheduleError: a plugin failed.
+    """
+    framework, rotation = cycle.framework, sampling.rotation
+    rows = _rows_named(cycle.snapshot, names)
     started_s = framework.clock.monotonic()
     try:
-        found = judge.search(rows, rotation.next_start, wanted, diagnosis)
+        found = filters.search(rows, rotation.next_start, sampling.wanted(len(rows)), cycle.diagnosis)
     finally:
-        examined = judge.found + diagnosis.rejected_count
-        rotation.next_start = (rotation.next_start + examined) % max(len(snapshot), 1)
-    status = None if len(found) else Status(Code.UNSCHEDULABLE)
-    framework.observe("Filter", status, started_s)
-    if not asked:
-        return Feasible(found, examined)
-    passed = yield from filter_by_extenders(asked, pod, snapshot, found, diagnosis)
-    if len(passed) < len(found):
-        diagnosis.unschedulable_plugins.add(EXTENDER)
-    return Feasible(passed, len(passed) + diagnosis.rejected_count)
+        examined = filters.found + cycle.diagnosis.rejected_count
+        rotation.next_start = (rotation.next_start + examined) % max(len(cycle.snapshot), 1)
+    framework.observe("Filter", None if len(found) else Status(Code.UNSCHEDULABLE), started_s)
+    return Feasible(found, examined)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,29 +145,20 @@ class FilterResult:
     rows: Rows
 
 
-def judge_all(
-    framework: Framework,
-    state: CycleState,
-    pod: Pod,
-    snapshot: Snapshot,
-    nominated: NominatedPods,
-    diagnosis: Diagnosis,
-) -> FilterResult:
+def filter_all(cycle: Cycle) -> FilterResult:
     """As `find_feasible`, but over all nodes: no sampling, no rotation, no short cut for a nominated pod.
 
     Raises:
         ScheduleError: a plugin failed.
     """
-    state.pod_signature = framework.classes.of(pod, snapshot)
-    names = run_pre_filter(framework, state, pod, snapshot, diagnosis)
+    names = run_pre_filter(cycle)
     if isinstance(names, Status):
-        return FilterResult(names, None, snapshot.order[:0])
-    rows = _worth_a_look(snapshot, names)
-    found = FilterRun(framework, state, pod, snapshot, nominated).search(rows, 0, len(rows), diagnosis)
-    return FilterResult(None, names, found)
+        return FilterResult(names, None, cycle.snapshot.order[:0])
+    rows = _rows_named(cycle.snapshot, names)
+    return FilterResult(None, names, FilterRun(cycle).search(rows, 0, len(rows), cycle.diagnosis))
 
 
-def _worth_a_look(snapshot: Snapshot, names: frozenset[str] | None) -> Rows:
+def _rows_named(snapshot: Snapshot, names: frozenset[str] | None) -> Rows:
     if names is None:
         return snapshot.order
     return snapshot.order[
@@ -157,45 +166,20 @@ def _worth_a_look(snapshot: Snapshot, names: frozenset[str] | None) -> Rows:
     ]
 
 
-def _only(row: int, judge: FilterRun, diagnosis: Diagnosis) -> Feasible | None:
-    """The node that the pod is nominated to, if it fits there: then no other node is examined."""
-    try:
-        status = judge.alone(row)
-    except ScheduleError:
-        return None
-    if status is None:
-        return Feasible(np.array([row], np.intp), 1)
-    diagnosis.reject_one(row, status)
-    return None
-
-
-def _only_if_extenders_agree(
-    asked: Sequence[Extender], pod: Pod, snapshot: Snapshot, feasible: Feasible, diagnosis: Diagnosis
-) -> Steps[Feasible | None]:
-    """The node; None if an extender rejects it or fails, so that all nodes are examined."""
-    try:
-        passed = yield from filter_by_extenders(asked, pod, snapshot, feasible.rows, diagnosis)
-    except ScheduleError:
-        return None
-    return feasible if len(passed) else None
-
-
 class FilterRun:
     """The filters of one attempt, over the nodes of one snapshot."""
 
-    def __init__(
-        self, framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot, nominated: NominatedPods
-    ) -> None:
+    def __init__(self, cycle: Cycle) -> None:
         self.found = 0
-        self._framework = framework
-        self._state = state
-        self._pod = pod
-        self._snapshot = snapshot
-        known: PodSignature | None = state.pod_signature
+        self._framework = cycle.framework
+        self._state = cycle.state
+        self._pod = cycle.pod
+        self._snapshot = cycle.snapshot
+        signature = cycle.signature
         self._in_bulk: Sequence[Filter | CachedFilters] = (
-            self._filters if known is None else known.active_filters(state.skipped_filters)
+            self._filters if signature is None else signature.active_filters(cycle.state.skipped_filters)
         )
-        self._promises = NominatedAhead.of(state, pod, snapshot, nominated)
+        self._nominated = cycle.nominated_ahead
         self._private: Snapshot | None = None
         self._counted: Snapshot | None = None
 
@@ -207,23 +191,23 @@ class FilterRun:
         return twin
 
     @property
-    def goes_by_usage(self) -> bool:
+    def depends_on_usage_only(self) -> bool:
         """Whether every filter depends on the usage of a node only, not on its single pods."""
-        return len(self._content_with_usage) == len(self._filters)
+        return len(self._usage_filters) == len(self._filters)
 
     def _scope(self, each: Filter) -> Scope:
         return self._framework.scope_of(each.plugin.filter_scope, each.name, self._pod)
 
     @property
-    def promised(self) -> Mapping[int, Sequence[Pod]]:
-        """The nominated pods of each node that has any."""
-        return self._promises.by_row
+    def nominated(self) -> Mapping[int, Sequence[Pod]]:
+        """The pods nominated to each node that has any, and that count for this pod."""
+        return self._nominated.by_row
 
     def where_usage_changes(self) -> FilterRun:
         """The same filters on a fork where `add_usage` works. All of them must depend on usage only."""
-        assert self.goes_by_usage
+        assert self.depends_on_usage_only
         twin = copy(self)
-        twin._counted = self._promises.counted(self._snapshot) if self._promises else None
+        twin._counted = self._nominated.counted(self._snapshot) if self._nominated else None
         twin._snapshot, twin._in_bulk = self._snapshot.fork_usage(), self._filters
         return twin
 
@@ -231,7 +215,7 @@ class FilterRun:
         """Only the filters whose verdicts depend on usage, on the same snapshot."""
         filters: Sequence[Filter] = [each for each in self._filters if self._scope(each) is Scope.USAGE]
         twin = copy(self)
-        twin._filters = twin._in_bulk = twin._content_with_usage = filters
+        twin._filters = twin._in_bulk = twin._usage_filters = filters
         return twin
 
     def add_usage(self, rows: Rows, usage: IntArray) -> None:
@@ -245,7 +229,7 @@ class FilterRun:
         return active(self._framework.filters, self._state)
 
     @cached_property
-    def _content_with_usage(self) -> Sequence[Filter]:
+    def _usage_filters(self) -> Sequence[Filter]:
         """The leading filters that depend on the usage of a node only, not on its single pods."""
         return list(itertools.takewhile(lambda each: self._scope(each) <= Scope.USAGE, self._filters))
 
@@ -265,7 +249,7 @@ class FilterRun:
         enough = False
         for offset in range(0, count, size):
             chunk = _around(rows, start + offset, min(size, count - offset))
-            passed, rejected = self.judge(chunk)
+            passed, rejected = self.filter(chunk)
             missing = wanted - self.found
             if len(passed) > missing:
                 end = passed[missing]
@@ -284,44 +268,44 @@ class FilterRun:
         """The status of one node, filtered first with its nominated pods added, then without them."""
         if (closed := closed_status(self._snapshot, row)) is not None:
             return closed
-        promised = self._promises.on(row)
-        if promised:
-            status = self._beside(row, promised)
+        nominated = self._nominated.on(row)
+        if nominated:
+            status = self._beside(row, nominated)
             if status is not None:
                 return status
         return self._first_rejection(row, self._state, self._snapshot)
 
-    def judge(self, rows: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
+    def filter(self, rows: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
         """Positions of the rows that pass, and of those that each filter rejected."""
         if self._snapshot.closed and (found := among_closed(self._snapshot, rows)) is not None:
-            return self._judge_others(rows, *found)
+            return self._filter_open(rows, *found)
         positions: Rows = np.arange(len(rows))
-        if not self._promises:
+        if not self._nominated:
             return self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
-        is_promised = self._promises.column.take(rows)
-        apart, rejected = self._judge_promised(rows, positions[is_promised])
-        others, more = self._filter(self._in_bulk, rows, positions[~is_promised], self._state, self._snapshot)
+        is_nominated = self._nominated.column.take(rows)
+        apart, rejected = self._filter_nominated(rows, positions[is_nominated])
+        others, more = self._filter(self._in_bulk, rows, positions[~is_nominated], self._state, self._snapshot)
         return np.sort(np.concatenate((others, apart))) if len(apart) else others, rejected + more
 
-    def _judge_others(
+    def _filter_open(
         self, rows: Rows, is_closed: NDArray[np.bool_], rejection: Rejection
     ) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
-        """As `judge`, if some of the nodes are closed."""
+        """As `filter`, if some of the nodes are closed."""
         positions = np.flatnonzero(~is_closed)
-        passed, rejected = self.judge(rows[positions])
+        passed, rejected = self.filter(rows[positions])
         others = [(positions[at], each) for at, each in rejected]
         return positions[passed], [(np.flatnonzero(is_closed), rejection), *others]
 
-    def _judge_promised(self, rows: Rows, positions: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
-        """As `judge`, for nodes with nominated pods: they are filtered with these pods added, then without them.
+    def _filter_nominated(self, rows: Rows, positions: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
+        """As `filter`, for nodes with nominated pods: they are filtered with these pods added, then without them.
 
         Up to the first filter that depends on the pods themselves, adding their usage is enough.
         """
         if self._counted is None:
-            self._counted = self._promises.counted(self._snapshot)
-        counting = self._content_with_usage
+            self._counted = self._nominated.counted(self._snapshot)
+        counting = self._usage_filters
         positions, rejected = self._filter(counting, rows, positions, self._state, self._counted)
-        if self.goes_by_usage:
+        if self.depends_on_usage_only:
             positions, more = self._filter(counting, rows, positions, self._state, self._snapshot)
         else:
             positions, more = self._one_by_one(rows, positions)
@@ -368,14 +352,14 @@ class FilterRun:
         self, each: Filter, state: CycleState, snapshot: Snapshot, rows: Rows
     ) -> tuple[NDArray[np.bool_], Rejection] | None:
         rows.setflags(write=False)
-        with self._told_of(each, len(rows)):
-            return rejection_of(rows, each.judge(state, self._pod, snapshot, rows))
+        with self._observed(each, len(rows)):
+            return rejection_of(rows, each.filter(state, self._pod, snapshot, rows))
 
     def _first_rejection(self, row: int, state: CycleState, snapshot: Snapshot) -> Status | None:
         node = snapshot.node(row)
         for each in self._filters:
-            with self._told_of(each, 1):
-                status = each.judge_one(state, self._pod, node)
+            with self._observed(each, 1):
+                status = each.filter_one(state, self._pod, node)
                 if status is None:
                     continue
                 if status.is_rejected:
@@ -384,7 +368,7 @@ class FilterRun:
         return None
 
     @contextmanager
-    def _told_of(self, each: Filter, nodes: int) -> Iterator[None]:
+    def _observed(self, each: Filter, nodes: int) -> Iterator[None]:
         """Count and time the call of a filter for this many nodes, and turn its exception into a ScheduleError."""
         framework = self._framework
         framework.observer.count_evaluations(each.name, "Filter", framework.name, nodes)
@@ -398,7 +382,7 @@ class FilterRun:
         finally:
             framework.lap(each.name, "Filter", self._pod, started_s)
 
-    def _beside(self, row: int, promised: Sequence[Pod]) -> Status | None:
+    def _beside(self, row: int, nominated: Sequence[Pod]) -> Status | None:
         """The status of one node with its nominated pods added; they are removed again afterwards."""
         if self._private is None:
             self._private = self._snapshot.fork()
@@ -406,11 +390,11 @@ class FilterRun:
         added: list[str] = []
         try:
             state = self._state.clone()
-            for nominated in promised:
-                there = nominated.on_node(snapshot.name(row))
-                snapshot.add_pod(row, there, pod_usage_as_far_as_readable(nominated))
+            for each in nominated:
+                there = each.on_node(snapshot.name(row))
+                snapshot.add_pod(row, there, pod_usage_as_far_as_readable(each))
                 added.append(there.uid)
-                self._framework.run_add_pod(state, self._pod, nominated, snapshot.node(row))
+                self._framework.run_add_pod(state, self._pod, each, snapshot.node(row))
             return self._first_rejection(row, state, snapshot)
         except PluginError as error:
             raise ScheduleError(str(error)) from error

@@ -13,7 +13,7 @@ from typing import Final
 
 from podium.framework.contract.interface import FilteredNodes
 from podium.framework.contract.status import Status
-from podium.framework.cycle.extenders import PAUSE, Steps
+from podium.framework.cycle.steps import PAUSE, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
 from podium.framework.preemption.victims import Found, select_victims
 from podium.framework.preemption.victims_known import VictimsKnown

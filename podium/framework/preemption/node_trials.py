@@ -22,23 +22,20 @@ from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import Basis
 from podium.framework.contract.status import ScheduleError, Status, error_status
-from podium.framework.cycle.diagnosis import Diagnosis
-from podium.framework.cycle.nominated_pods import NominatedPods
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.search import FilterRun
-from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
 
 
 class NodeTrial:
     """Implements `podium.framework.contract.interface.Trial`."""
 
-    def __init__(
-        self, framework: Framework, judge: FilterRun, state: CycleState, incoming: Pod, snapshot: Snapshot, row: int
-    ) -> None:
-        self._framework = framework
-        self._judge = judge
+    def __init__(self, cycle: Cycle, filters: FilterRun, state: CycleState, snapshot: Snapshot, row: int) -> None:
+        """Args: `state` and `snapshot` are the dry run's own, which `filters` use as well."""
+        self._framework = cycle.framework
+        self._incoming = cycle.pod
+        self._filters = filters
         self._state = state
-        self._incoming = incoming
         self._snapshot = snapshot
         self._row = row
         self._off: dict[str, Pod] = {}
@@ -62,7 +59,7 @@ class NodeTrial:
     def status(self) -> Status | None:
         """The filters' status for the incoming pod; None if it fits."""
         try:
-            return self._judge.alone(self._row)
+            return self._filters.alone(self._row)
         except ScheduleError as error:
             return error_status(error)
 
@@ -79,22 +76,22 @@ class NodeTrial:
 class ManyTrials:
     """Implements `podium.framework.contract.interface.Trials`."""
 
-    def __init__(self, judge: FilterRun, snapshot: Snapshot) -> None:
-        self._outside = judge
+    def __init__(self, filters: FilterRun, snapshot: Snapshot) -> None:
+        self._outside = filters
         self._snapshot = snapshot
 
     @cached_property
-    def _judge(self) -> FilterRun:
+    def _filters(self) -> FilterRun:
         return self._outside.where_usage_changes()
 
     @cached_property
-    def _judge_of_usage(self) -> FilterRun:
-        return self._judge.of_usage()
+    def _usage_filters(self) -> FilterRun:
+        return self._filters.of_usage()
 
     def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
         """The node of each row, the pods on it, and the pods nominated to it."""
-        nodes, pods, promised = self._snapshot.nodes, self._snapshot.pods, self._outside.promised
-        return [(nodes[row], pods[row], tuple(promised.get(row, ()))) for row in rows]
+        nodes, pods, nominated = self._snapshot.nodes, self._snapshot.pods, self._outside.nominated
+        return [(nodes[row], pods[row], tuple(nominated.get(row, ()))) for row in rows]
 
     def name(self, row: int) -> str:
         """The node's name."""
@@ -111,20 +108,20 @@ class ManyTrials:
 
     def add(self, rows: Rows, usage: IntArray) -> None:
         """Add usage to each of the rows."""
-        self._judge.add_usage(rows, usage)
+        self._filters.add_usage(rows, usage)
 
     def remove(self, rows: Rows, usage: IntArray) -> None:
         """Subtract usage from each of the rows."""
-        self._judge.add_usage(rows, -usage)
+        self._filters.add_usage(rows, -usage)
 
     def statuses(self, rows: Rows) -> Mapping[int, Status]:
         """The rejections of the incoming pod by row. Rows on which it fits are absent."""
-        _, rejected = self._judge.judge(rows)
+        _, rejected = self._filters.filter(rows)
         return {row: status for _, rejection in rejected for row, status in rejection.by_row()}
 
     def fits(self, rows: Rows) -> BoolArray:
         """Whether the incoming pod still fits on each of the rows."""
-        passed, _ = self._judge_of_usage.judge(rows)
+        passed, _ = self._usage_filters.filter(rows)
         fits = np.zeros(len(rows), np.bool_)
         fits[passed] = True
         return fits
@@ -136,35 +133,22 @@ class AfterFiltering:
     Cost: the snapshot is forked on the first dry run.
     """
 
-    def __init__(
-        self,
-        framework: Framework,
-        state: CycleState,
-        pod: Pod,
-        snapshot: Snapshot,
-        nominated: NominatedPods,
-        diagnosis: Diagnosis,
-    ) -> None:
-        self._framework = framework
-        self._state = state
-        self._pod = pod
-        self._snapshot = snapshot
-        self._nominated = nominated
-        self._diagnosis = diagnosis
+    def __init__(self, cycle: Cycle) -> None:
+        self._cycle = cycle
 
     def codes(self) -> IntArray:
         """The status code by row."""
-        return self._diagnosis.codes()
+        return self._cycle.diagnosis.codes()
 
     def status(self, row: int) -> Status:
         """The status of one row."""
-        return self._diagnosis.status(row)
+        return self._cycle.diagnosis.status(row)
 
     @contextmanager
     def trial(self, row: int) -> Iterator[NodeTrial]:
         """Begin a dry run on one node; leaving the context undoes it."""
-        state, fork = self._state.clone(), self._fork
-        trial = NodeTrial(self._framework, self._judge.elsewhere(state, fork), state, self._pod, fork, row)
+        state, fork = self._cycle.state.clone(), self._fork
+        trial = NodeTrial(self._cycle, self._filters.elsewhere(state, fork), state, fork, row)
         try:
             yield trial
         finally:
@@ -172,12 +156,12 @@ class AfterFiltering:
 
     def trials(self) -> ManyTrials | None:
         """Begin a dry run on many nodes at once; None if a filter depends on single pods."""
-        return ManyTrials(self._judge, self._snapshot) if self._judge.goes_by_usage else None
+        return ManyTrials(self._filters, self._cycle.snapshot) if self._filters.depends_on_usage_only else None
 
     @cached_property
     def _fork(self) -> Snapshot:
-        return self._snapshot.fork()
+        return self._cycle.snapshot.fork()
 
     @cached_property
-    def _judge(self) -> FilterRun:
-        return FilterRun(self._framework, self._state, self._pod, self._snapshot, self._nominated)
+    def _filters(self) -> FilterRun:
+        return FilterRun(self._cycle)

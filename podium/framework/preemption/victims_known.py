@@ -14,8 +14,8 @@ from typing import Final, TypeAlias, cast
 
 from podium.framework.contract.interface import Trials
 from podium.framework.contract.status import Code
-from podium.framework.cycle.extenders import PAUSE, Steps
 from podium.framework.cycle.signature_cache import goes_by_its_spec
+from podium.framework.cycle.steps import PAUSE, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
 from podium.framework.preemption.victims import Found, select_victims_of_many
 from podium.objects.core import Pod, PodSpec

@@ -38,10 +38,10 @@ class Filter(Protocol):
     def plugin(self) -> Plugin:
         """The plugin behind this interface."""
 
-    def judge(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
+    def filter(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
         """A verdict for each row, 0 if it passes, and the function that translates the others; None if all pass."""
 
-    def judge_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """The status of one node; None if it passes."""
 
 
@@ -72,7 +72,7 @@ class TableFilter:
         self.plugin = plugin
         self._in_node_form = plugin.filter if isinstance(plugin, FilterPlugin) else None
 
-    def judge(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
+    def filter(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
         """A verdict for each row."""
         verdicts = self.plugin.filter_rows(state, pod, snapshot, rows)
         if verdicts is None:
@@ -80,7 +80,7 @@ class TableFilter:
         explain = self.plugin.explain
         return verdicts, lambda verdict: _explained(explain(state, pod, verdict), verdict, self.name)
 
-    def judge_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """The status of one node, by the node form if the plugin has one."""
         if self._in_node_form is not None:
             answer = self._in_node_form(state, pod, node)
@@ -99,7 +99,7 @@ class NodeFilter:
         self.name = plugin.name
         self.plugin = plugin
 
-    def judge(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
+    def filter(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
         """A verdict for each row: the number of its status among all distinct ones."""
         statuses: list[Status] = []
         number_of: dict[tuple[int, tuple[str, ...]], int] = {}
@@ -114,7 +114,7 @@ class NodeFilter:
             verdicts[position] = number
         return (verdicts, lambda verdict: statuses[verdict - 1]) if statuses else None
 
-    def judge_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """The status of one node."""
         answer = self.plugin.filter(state, pod, node)
         return None if answer is None else _named(demand_status(answer), self.name)

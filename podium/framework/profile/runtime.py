@@ -139,7 +139,7 @@ class Framework:
         self.pre_enqueue = self._at(plugins, ExtensionPoint.PRE_ENQUEUE, PreEnqueuePlugin)
         self.pre_filter = self._at(plugins, ExtensionPoint.PRE_FILTER, PreFilterPlugin)
         self.filters: Sequence[Filter] = [
-            judge for each in self._at(plugins, ExtensionPoint.FILTER, Plugin) if (judge := filter_form(each))
+            form for each in self._at(plugins, ExtensionPoint.FILTER, Plugin) if (form := filter_form(each))
         ]
         self.detailing = {each.name: each.plugin for each in self.filters if isinstance(each.plugin, Detailing)}
         self.post_filter = self._at(plugins, ExtensionPoint.POST_FILTER, PostFilterPlugin)
@@ -149,7 +149,7 @@ class Framework:
             for each in self._at(plugins, ExtensionPoint.SCORE, Plugin)
             if (scorer := score_form(each))
         ]
-        self.classes = SignatureCache(self)
+        self.signatures = SignatureCache(self)
         self.reserve = self._at(plugins, ExtensionPoint.RESERVE, ReservePlugin)
         self.permit = self._at(plugins, ExtensionPoint.PERMIT, PermitPlugin)
         self.pre_bind = self._at(plugins, ExtensionPoint.PRE_BIND, PreBindPlugin)

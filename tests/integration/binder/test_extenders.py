@@ -23,12 +23,12 @@ from podium.binder import ExtenderPool
 from podium.client.credentials import ConnectionConfigError
 from podium.config import Extender, ExtenderManagedResource, ExtenderTLSConfig
 from podium.framework.contract.status import SKIP, Status
-from podium.framework.cycle.extenders import (
+from podium.framework.cycle.extenders import Extenders
+from podium.framework.cycle.questions import (
     AskFilter,
     AskPreempt,
     AskPrioritize,
     ExtenderFailed,
-    Extenders,
     Filtered,
     Preemptable,
     Scored,

@@ -50,7 +50,7 @@ from tests.unit.daemon.hostile_plugins import (
     paired,
 )
 from tests.unit.daemon.loop_bench import LoopBench, fits
-from tests.unit.framework.profiles import Built
+from tests.unit.framework.profiles import Built, node_scorer
 from tests.virtual_time import VIRTUAL_TIME
 
 pytestmark = pytest.mark.anyio
@@ -270,13 +270,14 @@ async def test_hints_queue_the_pod() -> None:
 
 
 async def test_a_plugin_that_meddles_with_what_it_is_lent_harms_its_own_attempt_only() -> None:
-    def meddle(_: Any, state: Any, about: Pod, snapshot: Any) -> Any:
+    def meddle(_: Any, state: Any, about: Pod, node: Any) -> int:
         if about.metadata.name.startswith("victim") and not healed:
-            state.skipped_filters, state._values = 42, None
-        return None, None
+            state.skipped_scores = 42
+        return 0
 
     healed: list[bool] = []
-    bench = LoopBench(type("Hostile", (Built, PreFilterPlugin), {"pre_filter": meddle}), fits(lambda name: None))
+    harmless = node_scorer("Harmless", lambda name: 0)
+    bench = LoopBench(type("Hostile", (Built, ScorePlugin), {"score": meddle}), harmless)
     bench.put(node("n1"), node("n2"), pod("victim-0"), pod("other-1"))
     async with bench.running():
         await anyio.sleep(1.0)

@@ -11,7 +11,8 @@ import pytest
 
 from podium.config import Extender, ExtenderManagedResource
 from podium.framework.contract.status import SKIP, Status, error_status, unschedulable
-from podium.framework.cycle.extenders import ExtenderFailed, Extenders, Filtered
+from podium.framework.cycle.extenders import Extenders
+from podium.framework.cycle.questions import ExtenderFailed, Filtered
 from podium.objects.core import Pod
 from podium.queues import QueueState
 from tests.builders import node, pod

@@ -7,7 +7,8 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from podium.daemon.steps import advance, finish
-from podium.framework.cycle.extenders import PAUSE, AskFilter, Filtered, Pause, Steps
+from podium.framework.cycle.questions import AskFilter, Filtered
+from podium.framework.cycle.steps import PAUSE, Pause, Steps
 from podium.lib.clock import ManualClock
 from tests.builders import pod
 from tests.unit.daemon.test_loop_with_extenders import EXTENDER

@@ -12,10 +12,8 @@ from podium.config import default_configuration
 from podium.daemon.verdict_log import explainer_for
 from podium.engine.cluster import Cluster
 from podium.engine.store import ObjectStore
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.cycle.extenders import run_unasked
 from podium.framework.cycle.schedule import Decision
-from podium.objects.resource_types import PODS
+from podium.framework.cycle.steps import run_unasked
 
 _TAINTS = [{"key": "team", "value": "a", "effect": "NoSchedule"}]
 
@@ -42,7 +40,7 @@ def _decided(verbosity: int) -> tuple[Decision, list[Any]]:
     cluster = Cluster(default_configuration(), ObjectStore.of([*nodes, _POD]))
     pod = cluster.read_pod(_POD)
     engine = replace(cluster.engine, percentage_of_nodes_to_score=100, explainer=explainer_for(verbosity))
-    steps = engine.attempt(cluster.framework_for(pod), CycleState(), pod)
+    steps = engine.attempt(engine.cycle(cluster.framework_for(pod), pod))
     with capture_logs() as logs:
         decision = run_unasked(steps)
     return decision, logs
@@ -54,7 +52,7 @@ def test_nothing_is_told_and_nothing_is_done_below_4() -> None:
 
 def test_from_4_on_the_taints_are_told() -> None:
     _, logs = _decided(4)
-    (line,) = logs
+    _, line = logs
     assert (line["event"], line["pod"], line["node"]) == ("node had untolerated taints", "default/web", "taken")
     assert line["detail"] == "untolerated taint team=a:NoSchedule"
 
@@ -83,11 +81,10 @@ def test_from_10_on_each_score_is_told_and_the_decision_is_the_same() -> None:
 
 @pytest.mark.parametrize("verbosity", [4, 6, 10])
 def test_the_attempt_itself_is_told_first(verbosity: int) -> None:
-    explainer = explainer_for(verbosity)
-    assert explainer is not None
-    pod = ObjectStore.of([_POD]).objects(PODS)["default/web"]
-    with capture_logs() as logs:
-        explainer.begun(pod)
-    assert logs == [
-        {"event": "Attempting to schedule pod", "pod": "default/web", "component": "scheduler", "log_level": "debug"}
-    ]
+    _, logs = _decided(verbosity)
+    assert logs[0] == {
+        "event": "Attempting to schedule pod",
+        "pod": "default/web",
+        "component": "scheduler",
+        "log_level": "debug",
+    }

@@ -29,6 +29,7 @@ from podium.framework.contract.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.cycle.nominated_pods import Nomination
 from podium.framework.cycle.schedule import Decision, schedule
@@ -215,15 +216,8 @@ def decide(
     state: CycleState | None = None,
 ) -> Decision:
     """One attempt."""
-    return schedule(
-        profile,
-        state or CycleState(),
-        pod,
-        snapshot,
-        nominated or Nominator({}.get),
-        rotation or Rotation(),
-        percentage,
-    )
+    cycle = Cycle(profile, pod, snapshot, nominated or Nominator({}.get), state or CycleState())
+    return schedule(cycle, rotation or Rotation(), percentage)
 
 
 def statuses(diagnosis: Diagnosis, snapshot: Snapshot) -> dict[str, str]:

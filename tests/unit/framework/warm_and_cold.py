@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from podium.cluster import Cache, Snapshot, pod_usage
 from podium.config import load
-from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import ScheduleError
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.cycle.evaluation import evaluate_all
 from podium.framework.cycle.schedule import Decision, DoesNotFit, Failed, Suggested, schedule
@@ -56,22 +56,22 @@ class Side:
         recorder = Recorder()
         framework = Framework(DEFAULT, IN_TREE, cluster.handle(snapshot), recorder)
         if not is_warm:
-            framework.classes = SignatureCache(framework, rows_max=0)
+            framework.signatures = SignatureCache(framework, rows_max=0)
         return cls(framework, recorder)
 
     def decide(self, pod: Pod, snapshot: Snapshot, nominated: Nominated, percentage: int) -> tuple[Decision, Any]:
-        decision = schedule(self.framework, CycleState(), pod, snapshot, nominated, self.rotation, percentage)
+        decision = schedule(Cycle(self.framework, pod, snapshot, nominated), self.rotation, percentage)
         return decision, (told(decision, snapshot), self.rotation.next_start)
 
     def evaluate_all(self, pod: Pod, snapshot: Snapshot, nominated: Nominated) -> Any:
         try:
-            found = evaluate_all(self.framework, CycleState(), pod, snapshot, nominated)
+            found = evaluate_all(Cycle(self.framework, pod, snapshot, nominated))
         except ScheduleError as error:
             return str(error)
         scores = found.scores
         by_plugin = {name: each.tolist() for name, each in scores.plugins.items()} if scores is not None else None
         total = scores.total.tolist() if scores is not None else None
-        return found.judged.rows.tolist(), diagnosed(found.diagnosis, snapshot), total, by_plugin
+        return found.filtered.rows.tolist(), diagnosed(found.diagnosis, snapshot), total, by_plugin
 
 
 def told(decision: Decision, snapshot: Snapshot) -> Any:

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from podium.cluster import Snapshot
 from podium.config import load
-from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import Scope
-from podium.framework.cycle.diagnosis import Diagnosis
-from podium.framework.cycle.extenders import run_unasked
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.nominated_pods import NominatedPods
-from podium.framework.cycle.search import judge_all
+from podium.framework.cycle.search import filter_all
+from podium.framework.cycle.steps import run_unasked
 from podium.framework.preemption.candidates import Budgets, Importance
 from podium.framework.preemption.dry_run import dry_run
 from podium.framework.preemption.node_trials import AfterFiltering
@@ -115,9 +114,9 @@ class FilteredCluster:
 
     def __init__(self, framework: Framework, snapshot: Snapshot, pod: Pod, nominated: NominatedPods) -> None:
         self.snapshot, self.pod = snapshot, pod
-        self.state, self.diagnosis = CycleState(), Diagnosis(len(snapshot.nodes))
-        self.judged = judge_all(framework, self.state, pod, snapshot, nominated, self.diagnosis)
-        self.filtered = AfterFiltering(framework, self.state, pod, snapshot, nominated, self.diagnosis)
+        cycle = Cycle(framework, pod, snapshot, nominated)
+        self.state, self.diagnosis = cycle.state, cycle.diagnosis
+        self.judged, self.filtered = filter_all(cycle), AfterFiltering(cycle)
 
     def verdicts(self) -> tuple[list[int], dict[int, Any], set[str]]:
         return self.judged.rows.tolist(), dict(self.diagnosis.statuses()), self.diagnosis.unschedulable_plugins

@@ -15,14 +15,16 @@ from podium.config.args import ARGS_BY_PLUGIN, DefaultPreemptionArgs
 from podium.config.types import Plugin as Enabled
 from podium.config.types import PluginConfig, Plugins, PluginSet
 from podium.framework.contract.cluster_event import QueueingHint
-from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import PostFilterResult
 from podium.framework.contract.status import unresolvable
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.evaluation import evaluate_all
-from podium.framework.cycle.extenders import PAUSE, ExtenderFailed, Extenders, Steps
+from podium.framework.cycle.extenders import Extenders
+from podium.framework.cycle.questions import ExtenderFailed
 from podium.framework.cycle.schedule import Decision, DoesNotFit, Suggested, schedule
 from podium.framework.cycle.schedule import attempt as attempt_asking
 from podium.framework.cycle.search import Rotation
+from podium.framework.cycle.steps import PAUSE, Steps
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Node, Pod
 from podium.objects.resource_types import POD_DISRUPTION_BUDGETS
@@ -68,7 +70,7 @@ def attempt(
     incoming: Pod, snapshot: Snapshot, *, handle: RecordingHandle | None = None, nominated: Any = None, **args: int
 ) -> Any:
     framework = profile(DefaultPreemptionArgs(**args), handle or RecordingHandle(snapshot))
-    return schedule(framework, CycleState(), incoming, snapshot, nominated or Nominator({}.get), Rotation(), 0)
+    return schedule(Cycle(framework, incoming, snapshot, nominated or Nominator({}.get)), Rotation(), 0)
 
 
 def plan(*items: Node | Pod, incoming: Pod | None = None, **how: Any) -> tuple[str, list[str]]:
@@ -307,8 +309,8 @@ def test_victims_are_enough_and_none_of_them_could_have_stayed(
 
 def fits(incoming: Pod, snapshot: Snapshot, on: str) -> bool:
     framework = profile(DefaultPreemptionArgs(), RecordingHandle(snapshot))
-    judged = evaluate_all(framework, CycleState(), incoming, snapshot, Nominator({}.get)).judged
-    return snapshot.row_of[on] in judged.rows
+    found = evaluate_all(Cycle(framework, incoming, snapshot, Nominator({}.get)))
+    return snapshot.row_of[on] in found.filtered.rows
 
 
 # ---------------------------------------------------------------- extenders
@@ -320,11 +322,7 @@ def plan_with(answer: Any, *items: Node | Pod, extender: Extender = ASKED) -> Do
     """What comes of a preemption about which the extender answers so."""
     snapshot = snapshot_of(*items)
     steps = attempt_asking(
-        profile(DefaultPreemptionArgs(), RecordingHandle(snapshot)),
-        CycleState(),
-        urgent(),
-        snapshot,
-        Nominator({}.get),
+        Cycle(profile(DefaultPreemptionArgs(), RecordingHandle(snapshot)), urgent(), snapshot, Nominator({}.get)),
         Rotation(),
         0,
         Extenders([extender], Random(1)),

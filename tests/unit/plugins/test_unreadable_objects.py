@@ -9,7 +9,7 @@ import pytest
 
 from podium.cluster import Cache
 from podium.config.args import DefaultPreemptionArgs
-from podium.framework.contract.cycle_state import CycleState
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.schedule import DoesNotFit, Suggested, schedule
 from podium.framework.cycle.search import Rotation
 from podium.objects.core import Pod
@@ -55,7 +55,7 @@ class Cluster:
 
     def decide(self, incoming: Pod) -> Any:
         snapshot = self.cache.snapshot()
-        return schedule(self.framework, CycleState(), incoming, snapshot, Nominator({}.get), Rotation(), 0)
+        return schedule(Cycle(self.framework, incoming, snapshot, Nominator({}.get)), Rotation(), 0)
 
     def place(self, *incoming: Pod) -> list[str]:
         """QueueState one after the other; where each goes, or nothing."""

@@ -17,7 +17,7 @@ from podium.binder.extenders.wire import (
     read_scores,
 )
 from podium.config import Extender
-from podium.framework.cycle.extenders import AskFilter, AskPreempt, ExtenderFailed, Filtered, Preemptable, Victims
+from podium.framework.cycle.questions import AskFilter, AskPreempt, ExtenderFailed, Filtered, Preemptable, Victims
 from podium.objects.core import Node, Pod
 from podium.objects.whole_objects import whole_node, whole_pod
 from tests.unit.framework.profiles import snapshot_of

@@ -8,30 +8,26 @@ import numpy as np
 import pytest
 
 from podium.config import Extender, ExtenderManagedResource
-from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import PostFilterResult
 from podium.framework.contract.status import Code, error_status, unresolvable, unschedulable
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis, Rejection
-from podium.framework.cycle.extenders import (
-    EXTENDER,
-    NO_EXTENDERS,
+from podium.framework.cycle.extenders import EXTENDER, NO_EXTENDERS, Extenders, choose_among_scored, narrow_by_extenders
+from podium.framework.cycle.questions import (
     AskFilter,
-    AskingPostFilterPlugin,
     AskPreempt,
     AskPrioritize,
     ExtenderFailed,
-    Extenders,
     Filtered,
     Preemptable,
     Scored,
     Victims,
-    choose_at_random,
     name_of,
-    narrow_by_extenders,
-    run_unasked,
 )
 from podium.framework.cycle.schedule import Decision, DoesNotFit, Failed, Suggested, attempt
+from podium.framework.cycle.scoring import choose
 from podium.framework.cycle.search import Rotation
+from podium.framework.cycle.steps import AskingPostFilterPlugin, run_unasked
 from podium.queues import Nominator
 from tests.builders import node, pod
 from tests.unit.framework.profiles import (
@@ -65,11 +61,12 @@ class Attempt:
         self._answer = answer
         self.rotation = options.get("rotation") or Rotation()
         self._steps = attempt(
-            profile or framework(EVEN),
-            CycleState(),
-            options.get("pod") or pod(),
-            options.get("snapshot") or cluster(4),
-            Nominator({}.get),
+            Cycle(
+                profile or framework(EVEN),
+                options.get("pod") or pod(),
+                options.get("snapshot") or cluster(4),
+                Nominator({}.get),
+            ),
             self.rotation,
             0,
             Extenders(extenders, options.get("random") or Random(1)),
@@ -303,8 +300,12 @@ def test_score_that_cannot_be_added_up_is_an_error():
 
 def test_chance_chooses_only_among_the_best_that_were_scored():
     total = np.array([1, 2, 2, 2])
-    assert choose_at_random(total, np.array([True, False, True, False]), Random(1)) == 2
-    assert choose_at_random(total, np.array([True, False, False, False]), Random(1)) is None
+    assert choose_among_scored(np.array([True, False, True, False]), Random(1), total) == 2
+
+
+def test_if_no_extender_has_scored_any_of_the_best_they_are_chosen_from_as_without_extenders():
+    total = np.array([1, 2, 2, 2])
+    assert choose_among_scored(np.array([True, False, False, False]), Random(1), total) == choose(total)
 
 
 # ---------------------------------------------------------------- preempt

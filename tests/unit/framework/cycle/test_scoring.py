@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import ScorePlugin
 from podium.framework.contract.status import SKIP, error_status, unschedulable
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.scoring import NearBest, choose, score_nodes
 from podium.framework.cycle.search import ScheduleError
+from podium.queues import Nominator
 from tests.builders import pod
 from tests.unit.framework.profiles import (
     Recorder,
@@ -26,7 +27,7 @@ from tests.unit.framework.profiles import (
 
 def scored(*plugins, weights=None, rows=(0, 1, 2), observer=None):
     profile = framework(*plugins, weights=weights, observer=observer)
-    return score_nodes(profile, CycleState(), pod(), cluster(4), np.array(rows))
+    return score_nodes(Cycle(profile, pod(), cluster(4), Nominator({}.get)), np.array(rows))
 
 
 def by_row(rows):

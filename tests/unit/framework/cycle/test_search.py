@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster import Cache, Snapshot
-from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import FilterPlugin, PreFilterExtensions, PreFilterResult
 from podium.framework.contract.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
 from podium.framework.cycle.closed_nodes import NODE_CLOSED
-from podium.framework.cycle.diagnosis import Diagnosis, FitError
-from podium.framework.cycle.extenders import NO_EXTENDERS, run_unasked
-from podium.framework.cycle.search import Rotation, ScheduleError, count_to_find, find_feasible
+from podium.framework.cycle.cycle import Cycle
+from podium.framework.cycle.diagnosis import FitError
+from podium.framework.cycle.search import Rotation, Sampling, ScheduleError, count_to_find, find_feasible
 from podium.objects.core import Pod
 from podium.queues import Nominator
 from tests.builders import node, pod
@@ -42,17 +41,14 @@ class Search:
 
     def __init__(self, profile, snapshot, *, item=None, nominated=None, start=0, percentage=0) -> None:
         self.rotation = Rotation(start)
-        self.diagnosis = Diagnosis(table_size=len(snapshot.nodes))
-        self.state = CycleState()
         self.snapshot = snapshot
-        self._rest = (nominated or Nominator({}.get), self.rotation, percentage, self.diagnosis)
-        self._item = item or pod()
-        self._profile = profile
+        self._percentage = percentage
+        self._cycle = Cycle(profile, item or pod(), snapshot, nominated or Nominator({}.get))
+        self.state, self.diagnosis = self._cycle.state, self._cycle.diagnosis
 
     def run(self) -> Search:
-        self.found = run_unasked(
-            find_feasible(self._profile, self.state, self._item, self.snapshot, *self._rest, NO_EXTENDERS)
-        )
+        is_one_enough = not self._cycle.framework.scorers
+        self.found = find_feasible(self._cycle, Sampling(self.rotation, self._percentage, is_one_enough))
         return self
 
     @property
@@ -203,11 +199,7 @@ def test_searches_follow_each_other_around_the_nodes():
     profile = framework(rejecting("F", "n1"))
     for _ in range(4):
         starts.append(rotation.next_start)
-        run_unasked(
-            find_feasible(
-                profile, CycleState(), pod(), cluster(4), Nominator({}.get), rotation, 0, Diagnosis(16), NO_EXTENDERS
-            )
-        )
+        find_feasible(Cycle(profile, pod(), cluster(4), Nominator({}.get)), Sampling(rotation, 0, is_one_enough=True))
     assert starts == [0, 2, 3, 0]
 
 

@@ -112,12 +112,12 @@ def test_the_first_pod_of_a_spec_costs_no_look_at_all_nodes():
     counting, cache = Counting(), cache_of(*(f"n{index}" for index in range(1000)))
     assert len(counting.attempts(cache, 1)) < 1000
     assert len(counting.attempts(cache, 1)) == 1000
-    assert counting.profile.classes.statistics() == {"classes": 1, "specs met once": 0}
+    assert counting.profile.signatures.statistics() == {"classes": 1, "specs met once": 0}
 
 
 def test_the_class_not_met_for_the_longest_is_forgotten():
     counting, snapshot = Counting(), cluster(4)
-    counting.profile.classes = cache = SignatureCache(counting.profile, rows_max=2 * len(snapshot.nodes))
+    counting.profile.signatures = cache = SignatureCache(counting.profile, rows_max=2 * len(snapshot.nodes))
     for cpu in ("1m", "1m", "2m", "2m", "1m", "3m"):
         decide(counting.profile, pod(cpu=cpu), snapshot)
     assert cache.statistics() == {"classes": 1, "specs met once": 1}
@@ -131,7 +131,7 @@ def test_pods_that_are_turned_down_for_their_size_are_in_no_class():
     for _ in range(4):
         decide(counting.profile, pod(affinity=CROWDS["node terms"](range(1_001))["affinity"]), snapshot)
     assert counting.asked == []
-    assert counting.profile.classes.statistics()["classes"] == 0
+    assert counting.profile.signatures.statistics()["classes"] == 0
 
 
 def test_another_snapshot_begins_anew():
@@ -139,7 +139,7 @@ def test_another_snapshot_begins_anew():
     for snapshot in (cluster(3), cluster(3), cluster(4), cluster(4)):
         found = decide(counting.profile, pod(), snapshot)
         assert found.feasible_nodes == len(snapshot)
-    assert counting.profile.classes.statistics() == {"classes": 1, "specs met once": 0}
+    assert counting.profile.signatures.statistics() == {"classes": 1, "specs met once": 0}
 
 
 def test_pod_that_is_being_resized_is_judged_by_itself():

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from podium.framework.contract.status import Status
-from podium.framework.cycle.extenders import PAUSE, run_unasked
+from podium.framework.cycle.steps import PAUSE, run_unasked
 from podium.framework.preemption.candidates import Budgets
 from podium.framework.preemption.dry_run import dry_run
 from podium.framework.preemption.victims_known import VictimsKnown

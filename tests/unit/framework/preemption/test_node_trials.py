@@ -8,7 +8,7 @@ import pytest
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import FilterPlugin, PreFilterExtensions
 from podium.framework.contract.status import SKIP, Code, PluginError, error_status, unschedulable
-from podium.framework.cycle.diagnosis import Diagnosis
+from podium.framework.cycle.cycle import Cycle
 from podium.framework.preemption.node_trials import AfterFiltering
 from podium.queues import Nominator
 from tests.builders import node, pod
@@ -57,9 +57,8 @@ def fits_alone(name: str = "Alone") -> type[Any]:
 def trial(*plugins: type[Any], row: int = 0, nominated: Any = None, state: CycleState | None = None):
     snapshot = snapshot_of(node("n0"), node("n1"), pod("a", node="n0", cpu="1"), pod("b", node="n0", cpu="2"))
     before = (dict(snapshot.pods[0]), int(snapshot.requested("cpu")[0]))
-    filtered = AfterFiltering(
-        framework(*plugins), state or CycleState(), INCOMING, snapshot, nominated or Nominator({}.get), Diagnosis(8)
-    )
+    cycle = Cycle(framework(*plugins), INCOMING, snapshot, nominated or Nominator({}.get), state or CycleState())
+    filtered = AfterFiltering(cycle)
     with filtered.trial(row) as made:
         yield made
     assert (dict(snapshot.pods[0]), int(snapshot.requested("cpu")[0])) == before
@@ -86,7 +85,7 @@ def test_pods_can_be_taken_off_and_put_back_and_nothing_of_it_stays():
 
 def test_a_failure_inside_leaves_no_trace_either():
     snapshot = snapshot_of(node("n0"), pod("a", node="n0", cpu="1"))
-    filtered = AfterFiltering(framework(), CycleState(), INCOMING, snapshot, Nominator({}.get), Diagnosis(8))
+    filtered = AfterFiltering(Cycle(framework(), INCOMING, snapshot, Nominator({}.get)))
 
     def fail() -> None:
         with filtered.trial(0) as made:
@@ -149,8 +148,8 @@ def test_nominated_pods_count_as_if_they_were_there():
 
 
 def test_the_diagnosis_is_passed_on():
-    diagnosis = Diagnosis(2, single={1: unschedulable("x")})
-    snapshot = snapshot_of(node("n0"), node("n1"))
-    filtered = AfterFiltering(framework(), CycleState(), INCOMING, snapshot, Nominator({}.get), diagnosis)
-    assert filtered.codes().tolist() == [Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.UNSCHEDULABLE]
+    cycle = Cycle(framework(), INCOMING, snapshot_of(node("n0"), node("n1")), Nominator({}.get))
+    cycle.diagnosis.reject_one(1, unschedulable("x"))
+    filtered = AfterFiltering(cycle)
+    assert filtered.codes().tolist()[:2] == [Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.UNSCHEDULABLE]
     assert filtered.status(1) == unschedulable("x")

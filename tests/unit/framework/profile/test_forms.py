@@ -53,7 +53,7 @@ class BothScorers(Built, ScorePlugin, TableScorePlugin):
 
 
 def judged(form, rows):
-    answer = form.judge(STATE, POD, cluster(20), rows)
+    answer = form.filter(STATE, POD, cluster(20), rows)
     if answer is None:
         return [None] * len(rows)
     verdicts, explain = answer
@@ -79,7 +79,7 @@ def test_node_form_scores_as_the_table_form_does(rows):
 def test_node_form_tells_statuses_apart_by_code_and_reasons():
     answers = [unschedulable("a"), unschedulable("b"), Status(Code.PENDING, ("a",)), unschedulable("a"), None]
     form = NodeFilter(node_filter("F", lambda name: answers[number(name)])(None, None))
-    verdicts, _ = form.judge(STATE, POD, cluster(20), np.arange(5))
+    verdicts, _ = form.filter(STATE, POD, cluster(20), np.arange(5))
     assert verdicts[0] == verdicts[3]
     assert len(set(verdicts.tolist())) == 4
     assert judged(form, np.arange(5)) == [None if each is None else each.by("F") for each in answers]
@@ -87,12 +87,12 @@ def test_node_form_tells_statuses_apart_by_code_and_reasons():
 
 def test_status_of_success_passes_in_node_form():
     form = NodeFilter(node_filter("F", lambda name: Status(Code.SUCCESS))(None, None))
-    assert form.judge(STATE, POD, cluster(20), np.arange(3)) is None
+    assert form.filter(STATE, POD, cluster(20), np.arange(3)) is None
 
 
 def test_table_form_may_say_that_all_pass():
     form = TableFilter(table_filter("F", lambda snapshot, rows: None, unschedulable)(None, None))
-    assert form.judge(STATE, POD, cluster(20), np.arange(3)) is None
+    assert form.filter(STATE, POD, cluster(20), np.arange(3)) is None
 
 
 def test_table_form_is_taken_where_there_are_both():
