@@ -29,7 +29,7 @@ from podium.binder.events.event import (
 from podium.binder.events.recorder import EventRecorder, RecorderStatistics
 from podium.binder.extenders.pool import ExtenderPool
 from podium.binder.pods_in_pre_bind import PodInPreBind, PodsInPreBind
-from podium.binder.preemption import Preemption, PreemptionExecutor, PreemptionsUnderWay
+from podium.binder.preemption import Preemption, PreemptionExecutor, RunningPreemptions
 from podium.binder.preemption_loops import PreemptionLoops
 from podium.binder.status_patch import not_scheduled, status_patch
 from podium.binder.waiting_pods import WaitingPod, WaitingPods
@@ -54,9 +54,9 @@ __all__ = [
     "Preemption",
     "PreemptionExecutor",
     "PreemptionLoops",
-    "PreemptionsUnderWay",
     "Recorder",
     "RecorderStatistics",
+    "RunningPreemptions",
     "StatusWriter",
     "WaitingPod",
     "WaitingPods",

@@ -47,7 +47,7 @@ _STATUS_RETRIED = (*_DELETE_RETRIED, Conflict)
 _encode = msgspec.json.Encoder().encode
 
 
-class RoomTaken(ApiError):  # noqa: N818 - named after what happened, as in `objects.api_errors`
+class NodeFilled(ApiError):  # noqa: N818 - named after what happened, as in `objects.api_errors`
     """Another scheduler filled the node before the binding was sent."""
 
 
@@ -116,8 +116,8 @@ class ApiClient:
         self._clock = clock
         self._is_too_late: Callable[[Pod], bool] | None = None
 
-    def bind_unless(self, is_too_late: Callable[[Pod], bool]) -> None:
-        """Set a check that runs just before a binding is sent; if it is true, `bind` raises `RoomTaken`."""
+    def refuse_bindings_if(self, is_too_late: Callable[[Pod], bool]) -> None:
+        """Set a check that runs just before a binding is sent; if it is true, `bind` raises `NodeFilled`."""
         self._is_too_late = is_too_late
 
     async def bind(self, pod: Pod, node_name: str) -> None:
@@ -126,7 +126,7 @@ class ApiClient:
         Raises:
             Conflict: the pod is bound elsewhere, was recreated, or must not be bound.
             NotFound: the pod was deleted.
-            RoomTaken: the binding was not sent, see `bind_unless`.
+            NodeFilled: the binding was not sent, see `refuse_bindings_if`.
             ApiError: any other error response; `OutcomeUnknown` if the outcome could not be found out.
         """
         metadata, path = pod.metadata, _path(pod)
@@ -154,7 +154,7 @@ class ApiClient:
 
         def compose() -> bytes:
             if is_too_late(pod):
-                raise RoomTaken(f'node "{node_name}" has been filled by another scheduler')
+                raise NodeFilled(f'node "{node_name}" has been filled by another scheduler')
             return body
 
         return compose

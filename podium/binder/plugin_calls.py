@@ -28,9 +28,9 @@ from podium.framework.contract.status import (
     demand_nothing,
     demand_status,
     error_status,
-    told,
+    short_repr,
 )
-from podium.lib.error_words import words_of
+from podium.lib.error_text import error_text
 from podium.objects.api_errors import ApiError
 from podium.objects.core import Pod
 
@@ -101,7 +101,7 @@ async def _apart(method: AsyncMethod, state: CycleState, pod: Pod, node_name: st
         raise PluginError("CancelledError, though the plugin was not cancelled")
     answer, error = task.result()
     if isinstance(error, GeneratorExit):
-        raise PluginError(words_of(error)) from error
+        raise PluginError(error_text(error)) from error
     if error is not None:
         raise error
     return answer
@@ -144,7 +144,7 @@ def _is_parallel(result: object) -> bool:
         return False
     if isinstance(result, PreBindPreFlightResult):
         return result.allow_parallel is True
-    raise PluginError(f"answered {told(result)}, which is not a PreBindPreFlightResult")
+    raise PluginError(f"answered {short_repr(result)}, which is not a PreBindPreFlightResult")
 
 
 def _raised(doing: str, plugin: Plugin, cause: BaseException) -> Status:
@@ -169,4 +169,4 @@ def _error(doing: str, plugin: Plugin, cause: BaseException | None, words: str) 
 
 def _words(error: BaseException) -> str:
     """The error's message; for an API server's error only the message, without its code, as upstream has it."""
-    return error.message if isinstance(error, ApiError) else words_of(error)
+    return error.message if isinstance(error, ApiError) else error_text(error)

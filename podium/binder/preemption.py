@@ -64,12 +64,12 @@ class PreemptionObserver(Protocol):
         """A preemption with this many victims has started."""
 
 
-class PreemptionsUnderWay:
+class RunningPreemptions:
     """The preemptions under way. Implements `podium.framework.contract.interface.Preemptions`.
 
     Args:
         lookup: the latest version of the pod with that key that the API server has sent.
-        spares: whether a pod must never be a victim, whatever its priority.
+        is_protected: whether a pod must never be a victim, whatever its priority.
         loops: detects preemption loops; None disables the detection.
 
     Invariant: contains a pod from the decision to preempt until the delete of its last victim was requested.
@@ -80,12 +80,12 @@ class PreemptionsUnderWay:
         lookup: Callable[[str], Pod | None],
         observer: PreemptionObserver,
         *,
-        spares: Callable[[Pod], bool] = lambda _: False,
+        is_protected: Callable[[Pod], bool] = lambda _: False,
         loops: PreemptionLoops | None = None,
     ) -> None:
         self._lookup = lookup
         self._observer = observer
-        self._spares = spares
+        self._is_protected = is_protected
         self._loops = loops
         self._of: dict[str, Preemption] = {}
 
@@ -93,9 +93,9 @@ class PreemptionsUnderWay:
         """A pod has looked for victims."""
         self._observer.count_preemption_attempt()
 
-    def spares(self, victim: Pod) -> bool:
+    def is_protected(self, victim: Pod) -> bool:
         """Whether the pod must not be a victim of any preemptor."""
-        return self._spares(victim)
+        return self._is_protected(victim)
 
     def held_back_from(self, pod: Pod) -> Collection[str]:
         """The nodes where the pod must not preempt for now, to break a loop."""
@@ -114,11 +114,11 @@ class PreemptionsUnderWay:
         preemption = self._of.get(uid)
         if preemption is None:
             return False
-        if not preemption.is_at_last:
+        if not preemption.is_last_victim:
             return True
-        return self.stays(preemption.victims[-1])
+        return self.still_exists(preemption.victims[-1])
 
-    def stays(self, victim: Pod) -> bool:
+    def still_exists(self, victim: Pod) -> bool:
         """Whether the pod exists and is not being deleted."""
         now = self._lookup(victim.key)
         return now is not None and now.uid == victim.uid and not now.is_terminating
@@ -140,13 +140,13 @@ class PreemptionsUnderWay:
 class Preemption:
     """The instruction to preempt pods on a node. `victims` excludes pods that are being deleted already.
 
-    `is_at_last`: whether only the last victim is left.
+    `is_last_victim`: whether only the last victim is left.
     """
 
     preemptor: Pod
     node_name: str
     victims: Sequence[Pod]
-    is_at_last: bool = False
+    is_last_victim: bool = False
 
 
 class PreemptionExecutor:
@@ -164,7 +164,7 @@ class PreemptionExecutor:
         self,
         evictor: Evictor,
         events: Recorder,
-        under_way: PreemptionsUnderWay,
+        under_way: RunningPreemptions,
         *,
         plugin: str,
         waiting_pods: WaitingPods,
@@ -208,7 +208,7 @@ class PreemptionExecutor:
             succeeded = await self._clear_lower_nominations(preemption)
             *first, last = preemption.victims
             if await self._preempt_all(preemption, first):
-                preemption.is_at_last = True
+                preemption.is_last_victim = True
                 succeeded &= await self._preempt(preemption, last)
             else:
                 succeeded = False
@@ -232,7 +232,7 @@ class PreemptionExecutor:
     async def _see_them_go(self, victims: Sequence[Pod]) -> None:
         """Wait until the watch shows the deletes: until then an attempt would choose the same victims again."""
         with anyio.move_on_after(_SEEN_S_MAX):
-            while any(self._takes_room(each.uid) and self._under_way.stays(each) for each in victims):  # noqa: ASYNC110 - rare, and neither tells
+            while any(self._takes_room(each.uid) and self._under_way.still_exists(each) for each in victims):  # noqa: ASYNC110 - rare, and neither tells
                 await anyio.sleep(_LOOK_S)
 
     async def _clear_lower_nominations(self, preemption: Preemption) -> bool:

@@ -78,14 +78,14 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 _FIELDS = tuple(field for _, field, _ in _OPTIONS)
 
 
-def door_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def access_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of authentication and authorization to a command that serves endpoints."""
     for flag, field, settings in reversed(_OPTIONS):
         command = click.option(flag, field, **settings)(command)
     return command
 
 
-def take_doors(given: dict[str, Any]) -> AccessOptions:
+def take_access_options(given: dict[str, Any]) -> AccessOptions:
     """Remove these options from the command's parameters and return them as a value."""
     from podium.service.serving import AccessOptions
 

@@ -32,7 +32,7 @@ class Outcome:
 
     Attributes: ``pods``, how many pods were created that can fit; ``bound``, how many of them have a node;
     ``unbound``, the names of the others; ``unschedulable``, name and reason of each pod reported unschedulable;
-    ``misjudged``, the names of the pods that cannot fit and have a node or were not reported unschedulable.
+    ``misreported``, the names of the pods that cannot fit and have a node or were not reported unschedulable.
     """
 
     nodes: tuple[NodeUse, ...]
@@ -41,12 +41,12 @@ class Outcome:
     duration_s: float
     unbound: tuple[str, ...] = ()
     unschedulable: tuple[tuple[str, str], ...] = ()
-    misjudged: tuple[str, ...] = ()
+    misreported: tuple[str, ...] = ()
 
     @property
     def is_success(self) -> bool:
         """Whether every pod that can fit is bound, and every other pod is reported unschedulable."""
-        return not self.unbound and not self.misjudged
+        return not self.unbound and not self.misreported
 
     @property
     def pods_per_s(self) -> float:
@@ -65,7 +65,7 @@ class Outcome:
         }
 
 
-def judge(nodes: Sequence[Node], pods: Sequence[Pod], unplaceable: Collection[str], duration_s: float) -> Outcome:
+def assess(nodes: Sequence[Node], pods: Sequence[Pod], unplaceable: Collection[str], duration_s: float) -> Outcome:
     """Compare the pods with what was expected of them.
 
     Args:
@@ -85,7 +85,7 @@ def judge(nodes: Sequence[Node], pods: Sequence[Pod], unplaceable: Collection[st
         duration_s=duration_s,
         unbound=unbound,
         unschedulable=tuple(sorted(unschedulable.items())),
-        misjudged=tuple(sorted(set(unplaceable) - unschedulable.keys())),
+        misreported=tuple(sorted(set(unplaceable) - unschedulable.keys())),
     )
 
 

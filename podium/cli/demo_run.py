@@ -15,7 +15,7 @@ import anyio
 import anyio.abc
 import orjson
 
-from podium.cli.demo_outcome import Outcome, judge, why_unschedulable
+from podium.cli.demo_outcome import Outcome, assess, why_unschedulable
 from podium.cli.demo_server import ServerError, server_process
 from podium.client.credentials import load
 from podium.client.informer_set import InformerSet
@@ -91,7 +91,7 @@ async def run(plan: Plan, progress: Progress) -> Outcome:
             pods = ObjectDecoder(PODS).page(
                 await session.request("GET", _POD_COLLECTION, answer_bytes_max=LIST_BYTES_MAX)
             )
-            return judge(nodes.items, pods.items, names, watcher.duration_s)
+            return assess(nodes.items, pods.items, names, watcher.duration_s)
 
 
 def _unhindered(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:

@@ -49,8 +49,8 @@ def failure(outcome: Outcome, timeout_s: float) -> str:
             f"{len(outcome.unbound)} of {outcome.pods} pods that can fit were not bound within {timeout_s:g} s"
         )
         parts[-1] += f": {_some(outcome.unbound)}"
-    if outcome.misjudged:
-        parts.append(f"these pods cannot fit, but were not reported unschedulable: {_some(outcome.misjudged)}")
+    if outcome.misreported:
+        parts.append(f"these pods cannot fit, but were not reported unschedulable: {_some(outcome.misreported)}")
     return "\n".join(parts)
 
 

@@ -25,7 +25,7 @@ from podium.telemetry import configure_logging
 if TYPE_CHECKING:
     from podium.daemon.doctor import Report
 
-EXIT_NOT_WELL = 1
+EXIT_PROBLEMS_FOUND = 1
 
 _MARKS = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error": ("error  ", "red")}
 
@@ -73,7 +73,7 @@ def command(
     else:
         print_value(report.to_json(), output)
     if not report.is_good:
-        raise SystemExit(EXIT_NOT_WELL)
+        raise SystemExit(EXIT_PROBLEMS_FOUND)
 
 
 async def _examine(report: Report, good: Usable, kubeconfig: str | None, master: str | None) -> None:

@@ -12,7 +12,7 @@ import orjson
 
 from podium.cli import files
 from podium.cli.amounts import amounts_of
-from podium.cli.interrupts import ending_at_once
+from podium.cli.interrupts import exit_at_sigint
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 from podium.estimator.errors import EstimateError
 
@@ -92,7 +92,7 @@ def command(
 
     This answers recorded cases: the objects of a member cluster, and a question in the types of work.karmada.io.
     """  # noqa: D301
-    click.get_current_context().with_resource(ending_at_once())
+    click.get_current_context().with_resource(exit_at_sigint())
     from podium.engine.errors import ClusterError
 
     if workload is not None and requests is not None:
@@ -241,10 +241,10 @@ def _general(
     """The general estimate, Karmada's combination of both estimates, and the present grades of the nodes."""
     from podium.cli.estimate_source import member_of
     from podium.estimator.general import ModelsSemantics, general_replicas
-    from podium.estimator.grades import default_models, fault_of, grade_nodes
     from podium.estimator.member import Gates
     from podium.estimator.merge import merged
     from podium.estimator.requirements import MAX_INT32
+    from podium.estimator.resource_models import default_models, fault_of, grade_nodes
     from podium.objects.errors import FieldError
 
     cluster = _cluster_in(cluster_object)
@@ -267,7 +267,7 @@ def _cluster_in(name: str) -> Cluster:
 
     from podium.engine.files import read_objects
     from podium.estimator.cluster_objects import Cluster
-    from podium.estimator.grades import standardised
+    from podium.estimator.resource_models import standardised
 
     found = [each.manifest for each in read_objects(files.content(name), name) if each.manifest["kind"] == "Cluster"]
     if len(found) != 1:

@@ -12,7 +12,7 @@ import orjson
 
 from podium.cli import files
 from podium.cli.configuration import Usable, plugin_option, usable
-from podium.cli.interrupts import ending_at_once
+from podium.cli.interrupts import exit_at_sigint
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 
 
@@ -56,7 +56,7 @@ def command(
 
     This answers recorded scenarios: one JSON object per line, with the objects, the configuration and the pod.
     """  # noqa: D301
-    click.get_current_context().with_resource(ending_at_once())
+    click.get_current_context().with_resource(exit_at_sigint())
     is_live = kubeconfig is not None or context is not None
     if scenarios and (pod_file is not None or clusters or is_live):
         raise click.UsageError("give either files of scenarios, or a cluster and a pod with --pod")

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import anyio
 
 from podium.lib.descriptors import raise_limit
-from podium.lib.error_words import words_of
+from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
 
 log = get_logger("cli")
@@ -49,4 +49,4 @@ def messages(error: BaseException) -> list[str]:
     """The messages of all errors in nested exception groups."""
     if isinstance(error, BaseExceptionGroup):
         return [message for each in error.exceptions for message in messages(each)]
-    return [words_of(error)]
+    return [error_text(error)]

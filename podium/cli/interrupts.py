@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def ending_at_once() -> Iterator[None]:
+def exit_at_sigint() -> Iterator[None]:
     """Let the system end the process at SIGINT.
 
     Python would raise KeyboardInterrupt inside a plugin, where it counts as the plugin's failure, and native code that

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from podium.cli.endings import EXIT_FAILED
+from podium.cli.command_errors import EXIT_FAILED
 from podium.lib.log import get_logger
 from podium.telemetry import configure_logging, flush_log
 from podium.telemetry.logging import Form
@@ -16,7 +16,7 @@ from podium.telemetry.logging import Form
 log = get_logger("cli")
 
 _TOLD_ELSEWHERE = (click.exceptions.Exit, click.Abort, MemoryError, RecursionError, OSError)
-"""Exceptions that are not errors, or that `endings` reports in one line."""
+"""Exceptions that are not errors, or that `command_errors` reports in one line."""
 _FORMS: dict[str | None, Form | None] = {"json": "json", "text": "console", None: None}
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 import podium
-from podium.cli import endings, streams
-from podium.lib import garbage
+from podium.cli import command_errors, streams
+from podium.lib import garbage_collection
 
 
 class _Commands(click.Group):
@@ -26,7 +26,7 @@ class _Commands(click.Group):
         del ctx
         if cmd_name not in self._MODULES:
             return None
-        with garbage.off_while_loading():
+        with garbage_collection.collection_disabled():
             module = __import__(f"podium.cli.{cmd_name}", fromlist=["command"])
         command: click.Command = module.command
         return command
@@ -47,7 +47,7 @@ class _Commands(click.Group):
         """Like click's `main`, but an unexpected end of a command is reported in one line."""
         streams.reopen_closed()
         streams.write_any_text()
-        with endings.in_one_line():
+        with command_errors.report_fatal_errors():
             return super().main(*args, **extra)
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import click
 
 from podium.cli import event_loop
-from podium.cli.access import door_options, take_doors
+from podium.cli.access import access_options, take_access_options
 from podium.cli.configuration import connection_options, feature_gates_option, plugin_option, usable
 from podium.cli.durations import duration
 from podium.cli.leader_election import leader_election_options, with_options
 from podium.cli.logs import logging_options
 from podium.config import ConfigError
-from podium.lib import garbage
-from podium.lib.error_words import words_of
+from podium.lib import garbage_collection
+from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
 
 
@@ -96,7 +96,7 @@ def _suites(_: click.Context, parameter: click.Parameter, text: str) -> tuple[st
     help="Avoid conflicts with other schedulers on the same nodes: choose randomly among nearly equal nodes, and check "
     "the node again before binding.",
 )
-@door_options
+@access_options
 @leader_election_options
 @logging_options
 def command(
@@ -119,18 +119,18 @@ def command(
     """Schedule pods until SIGTERM or SIGINT. SIGUSR2 writes the cache and the queue to the log."""
     # The default action of the signal ends the process. Ignore it until there is something to dump.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
-    with garbage.off_while_loading():
+    with garbage_collection.collection_disabled():
         from podium.client.credentials import ConnectionConfigError
         from podium.daemon.app import App
         from podium.daemon.options import Options
         from podium.framework.contract.status import PluginError
-        from podium.service.election import LeadershipLost
+        from podium.service.election import LeadershipLostError
         from podium.service.serving import CertificateError, ServingError, TlsLimits
         from podium.service.supervision import PartFailed
 
-        garbage.keep_what_is_there()
+        garbage_collection.exempt_present_objects()
 
-    doors = take_doors(others)
+    access = take_access_options(others)
     good = usable(config, plugins, feature_gates, change=lambda found: with_options(found, others))
     log = get_logger("config")
     for warning in good.warnings:
@@ -143,18 +143,26 @@ def command(
         tls_cert_file=tls_cert_file,
         tls_private_key_file=tls_private_key_file,
         tls_limits=TlsLimits(tls_min_version, tls_cipher_suites),
-        doors=doors,
+        access=access,
         pod_max_in_unschedulable_s=unschedulable_s,
         preempts_pods_of_others=preempts_pods_of_others,
         avoids_conflicts=avoids_conflicts,
         plugins=good.plugins,
     )
-    ends = (ConnectionConfigError, ServingError, CertificateError, PluginError, ConfigError, PartFailed, LeadershipLost)
+    ends = (
+        ConnectionConfigError,
+        ServingError,
+        CertificateError,
+        PluginError,
+        ConfigError,
+        ComponentFailedError,
+        LeadershipLostError,
+    )
     try:
         try:
             event_loop.run(App(good.config, options, is_watched=True).run)
         except SystemExit as error:
             # podium itself never raises SystemExit, but a task started by a plugin may. That is not an orderly end.
-            raise PartFailed(f"a task of a plugin has ended the event loop: {words_of(error)}") from error
+            raise ComponentFailedError(f"a task of a plugin has ended the event loop: {error_text(error)}") from error
     except* ends as group:
         raise click.ClickException("\n".join(event_loop.messages(group))) from None

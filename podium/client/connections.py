@@ -20,12 +20,12 @@ from typing import Final, Literal
 import anyio
 
 from podium.client.http_connection import Answer, Broken, Connection, keep_alive, words
-from podium.objects.api_errors import Crowded, HeldBack, Silent, Unreachable
+from podium.objects.api_errors import NoResponse, NotLeading, PoolExhausted, Unreachable
 
 _CONNECT_S_MAX: Final = 10.0
 _KEEPALIVE_S: Final = 60.0
 
-HELD_BACK: Final = "this process does not lead, or not any more"
+NOT_LEADING: Final = "this process does not lead, or not any more"
 
 
 class ConnectionPool:
@@ -38,7 +38,7 @@ class ConnectionPool:
         headers: of every request, besides Host, Content-Length and those that `request` is given.
         may_write: called when a write has its connection, right before it is sent.
 
-    Raises: `Unreachable` if a request was certainly not sent, `ConnectionLost` if it may have been, `HeldBack` if it
+    Raises: `Unreachable` if a request was certainly not sent, `ConnectionLost` if it may have been, `NotLeading` if it
     must
             not be.
     """
@@ -99,9 +99,9 @@ class ConnectionPool:
                 # No await between this and the sending.
                 if method != "GET" and self._may_write is not None and not self._may_write():
                     self._put_back(connection)
-                    raise HeldBack(HELD_BACK)
+                    raise NotLeading(NOT_LEADING)
                 return await self._exchange(connection, message, ends_s, answer_bytes_max, lingers=method != "GET")
-            except Silent:
+            except NoResponse:
                 # What broke this connection may have broken all connections that have not been used since.
                 self.distrust_idle(ends_s - deadline_s)
                 raise
@@ -234,7 +234,7 @@ class ConnectionPool:
             with anyio.fail_after(ends_s - asyncio.get_running_loop().time()):
                 await self._places.acquire()
         except TimeoutError as error:
-            raise Crowded(f"{self._base_url}: no connection became free in time") from error
+            raise PoolExhausted(f"{self._base_url}: no connection became free in time") from error
 
 
 def _lines(headers: dict[str, str]) -> bytes:

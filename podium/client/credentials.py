@@ -30,7 +30,7 @@ from podium.client.kubeconfig import Section
 from podium.client.server_address import Address, AddressError, base_url, host_name, proxy_from_environment, proxy_url
 from podium.client.token_sources import FixedToken, LoadedToken, TokenFile, TokenSource
 from podium.lib.clock import Clock
-from podium.lib.error_words import Worded, words_of
+from podium.lib.error_text import UserFacingError, error_text
 from podium.lib.log import get_logger
 from podium.lib.private_file import SHARED_MEMORY
 
@@ -45,7 +45,7 @@ _LIMITED = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[2:], timeou
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-class ConnectionConfigError(Worded):
+class ConnectionConfigError(UserFacingError):
     """The connection cannot be configured. The message names the file and the field."""
 
 
@@ -114,7 +114,7 @@ class Credentials:
             self._reload_tls()
         except _LOAD_ERRORS as error:
             # The current credentials may still be valid; if not, the server will reject them.
-            log.warning("Cannot refresh credentials", error=words_of(error))
+            log.warning("Cannot refresh credentials", error=error_text(error))
 
     def look_again(self) -> bool:
         """Reload authorities and client certificate after TLS has failed. Returns whether they have changed."""
@@ -122,7 +122,7 @@ class Credentials:
         try:
             self._reload_tls()
         except _LOAD_ERRORS as error:
-            log.warning("Cannot refresh credentials", error=words_of(error))
+            log.warning("Cannot refresh credentials", error=error_text(error))
         return self.generation != before
 
     def _reload_tls(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import httptools
 
-from podium.objects.api_errors import ConnectionLost, Silent
+from podium.objects.api_errors import ConnectionLost, NoResponse
 
 _LINGER_S: Final = 60.0
 """How long an abandoned connection is kept: API servers end a request that takes longer than a minute."""
@@ -195,7 +195,7 @@ class Connection(asyncio.Protocol):
         else:
             self.abort()
         if answer is not None:
-            answer.set_exception(Silent(_NO_ANSWER))
+            answer.set_exception(NoResponse(_NO_ANSWER))
 
     def _end(self) -> asyncio.Future[Answer] | None:
         """The current request, if a caller still waits for its answer."""

@@ -21,8 +21,8 @@ from podium.client.session import ApiSession
 from podium.client.witnesses import Witnesses
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
+from podium.objects.objects_with_json import Keep
 from podium.objects.resource_types import NODES, PODS, ObjectT, ResourceType
-from podium.objects.whole_objects import Keep
 
 _LOOK_AGAIN_S = 0.02
 

@@ -17,14 +17,14 @@ from typing import Any, Final
 
 from podium.client.client_tls import Pem
 from podium.lib.bounded_read import read_file
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 from podium.lib.yaml_reader import YamlError, read_documents
 
 _BYTES_MAX: Final = 16 * 1024 * 1024
 _ENTRIES: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
 
 
-class KubeconfigError(Worded, ValueError):
+class KubeconfigError(UserFacingError, ValueError):
     """A kubeconfig has no usable value for a field. The message names the field."""
 
 

@@ -43,14 +43,14 @@ from podium.objects.api_errors import (
     Gone,
     Invalid,
     Malformed,
+    NoResponse,
     NotFound,
     ServerTimeout,
-    Silent,
     Unauthorized,
 )
+from podium.objects.objects_with_json import Keep
 from podium.objects.resource_types import ObjectT, ResourceType
 from podium.objects.resource_versions import is_older
-from podium.objects.whole_objects import Keep
 from podium.objects.wire import DELETED, Bookmark, BrokenObject, ObjectDecoder, Page
 
 log = get_logger("client")
@@ -219,7 +219,7 @@ class Reflector(Generic[ObjectT]):
         except _REFUSALS as refusal:
             return self._refuse(str(refusal))
         except ConnectionLost as torn:
-            if isinstance(torn, Silent):
+            if isinstance(torn, NoResponse):
                 self._list_idle_s = min(2.0 * self._list_idle_s, self._settings.list_s_max)
             if self._stream is None:
                 raise
@@ -282,7 +282,7 @@ class Reflector(Generic[ObjectT]):
             while lines := await stream.read_lines():
                 await self._deliver(lines)
             self._is_quiet = self.statistics.events_total == events_before
-        except Silent:
+        except NoResponse:
             # A watch that should not have ended yet may simply have had no events.
             tell = log.info if was_quiet else log.debug
             tell("A watch was silent for too long, resuming it", resource=self.resource.plural)

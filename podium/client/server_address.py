@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import NamedTuple
 
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 
 
-class AddressError(Worded, ValueError):
+class AddressError(UserFacingError, ValueError):
     """A URL or a host name is invalid. The message says where it was given."""
 
 

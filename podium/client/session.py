@@ -23,7 +23,7 @@ import anyio
 import yarl
 
 import podium
-from podium.client.connections import HELD_BACK, ConnectionPool
+from podium.client.connections import NOT_LEADING, ConnectionPool
 from podium.client.credentials import Credentials
 from podium.client.http_connection import ERROR_BYTES_MAX, FLOW_SCHEMA, Answer, words
 from podium.client.outage import Outage
@@ -32,10 +32,10 @@ from podium.objects.api_errors import (
     ACCEPTED,
     ApiError,
     ConnectionLost,
-    Crowded,
-    HeldBack,
+    NoResponse,
+    NotLeading,
     OutcomeUnknown,
-    Silent,
+    PoolExhausted,
     Unauthorized,
     Unreachable,
     from_response,
@@ -155,7 +155,7 @@ class ApiSession:
             answer_bytes_max: by default the maximum size of one object, or of the answer to a POST.
 
         Raises: an `ApiError`. For a write that broke, `OutcomeUnknown`; for a read, `ConnectionLost`; `Unreachable`
-        if the request certainly was not sent; `HeldBack` for a write that is not allowed.
+        if the request certainly was not sent; `NotLeading` for a write that is not allowed.
         """
         if answer_bytes_max is None:
             answer_bytes_max = _ANSWER_BYTES_MAX if method == "POST" else _OBJECT_BYTES_MAX
@@ -252,7 +252,7 @@ class ApiSession:
         if authorization is not None:
             sent["Authorization"] = authorization
         if method != "GET" and self._may_write is not None and not self._may_write():
-            raise HeldBack(HELD_BACK)
+            raise NotLeading(NOT_LEADING)
         with self._sending() as pool:
             response = await pool.session.request(
                 method, self._url(path), data=body, headers=sent, timeout=timeouts(deadline_s, None), **self._fixed
@@ -282,7 +282,7 @@ class ApiSession:
         raise from_response(response.status, answer, response.headers.get("Retry-After"))
 
     def _failed(self, error: ApiError) -> None:
-        if self._outage is not None and not isinstance(error, Crowded):
+        if self._outage is not None and not isinstance(error, PoolExhausted):
             self._outage.failed(error)
 
     @contextmanager
@@ -296,7 +296,7 @@ class ApiSession:
             raise Unreachable(f"{self._credentials.base_url}: {words(error)}") from error
         except TimeoutError as error:
             self._distrust(pool)
-            raise Silent(words(error)) from error
+            raise NoResponse(words(error)) from error
         except BROKEN as error:
             raise ConnectionLost(words(error)) from error
         finally:

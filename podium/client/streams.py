@@ -15,7 +15,7 @@ from typing import Any, Final
 import aiohttp
 
 from podium.client.http_connection import ERROR_BYTES_MAX, keep_alive, words
-from podium.objects.api_errors import ConnectionLost, Malformed, Silent
+from podium.objects.api_errors import ConnectionLost, Malformed, NoResponse
 
 _READ_BUFFER_BYTES: Final = 256 * 1024
 _LINE_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -80,14 +80,14 @@ class Stream:
     async def read(self) -> bytes:
         """The bytes that have arrived, at least one; empty at the regular end.
 
-        Raises: `ConnectionLost` when the connection breaks; `Silent` when no data has arrived for the stream's idle
+        Raises: `ConnectionLost` when the connection breaks; `NoResponse` when no data has arrived for the stream's idle
         limit, or the stream has not ended by its deadline.
         """
         try:
             return await read_some(self._response)
         except TimeoutError as error:
             self._on_silent()
-            raise Silent(words(error)) from error
+            raise NoResponse(words(error)) from error
         except BROKEN as error:
             raise ConnectionLost(words(error)) from error
 

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from podium.cluster.closed_nodes import ITSELF, ClosedNodes, brief
+from podium.cluster.closed_nodes import NODE_ITSELF, ClosedNodes, closing_reason
 from podium.cluster.pod_states import PodEvent, PodState, next_state
 from podium.cluster.pod_usage import PodUsage, pod_usage, pod_usage_without_requests, unread_part
 from podium.cluster.snapshot import Snapshot
@@ -108,7 +108,7 @@ class Cache:
         known, name = self._nodes.get(node.name), node.name
         error = unread_field(node)
         if known is not None and error is None and type(known) is type(node) and _is_same_node(known, node):
-            return not self._closed.has(name, ITSELF)
+            return not self._closed.has(name, NODE_ITSELF)
         if error is not None and known is not None:
             # Keep the known labels, so that its pods stay in its zone even if the new labels cannot be parsed.
             labels = {**known.metadata.labels, **node.metadata.labels}
@@ -127,7 +127,7 @@ class Cache:
                 self._log_add(cached.pod, cached.pod_usage)
             if self._closed.why(name):
                 self._log_closed(name)
-        self._note_unread(name, ITSELF, "" if error is None else brief("the node", error))
+        self._note_unread(name, NODE_ITSELF, "" if error is None else closing_reason("the node", error))
         return error is None
 
     def remove_node(self, name: str) -> None:
@@ -136,7 +136,7 @@ class Cache:
         if self._nodes.pop(name, None) is not None:
             del self._offers[name]
             self._change(lambda snapshot: snapshot.drop_node(name))
-        self._note_unread(name, ITSELF, "")
+        self._note_unread(name, NODE_ITSELF, "")
 
     def take_opened(self) -> Sequence[Node]:
         """The nodes that were closed because of a pod and have been opened again since the last call."""
@@ -330,14 +330,14 @@ class Cache:
         if unread is None:
             return taken, ""
         self._report_once(pod.uid, pod, unread)
-        return taken, brief("a pod there", unread)
+        return taken, closing_reason("a pod there", unread)
 
     def _note_unread(self, node_name: str, giver: str, why: str) -> None:
         """Record this reason for closing the node, or drop the giver's reason if `why` is empty."""
         if not self._closed.note(node_name, giver, why) or (node := self._nodes.get(node_name)) is None:
             return
         self._log_closed(node_name)
-        if giver != ITSELF and not self._closed.why(node_name):
+        if giver != NODE_ITSELF and not self._closed.why(node_name):
             self._opened.append(node)
 
     def _log_closed(self, node_name: str) -> None:

@@ -9,12 +9,12 @@ from typing import Final
 
 from podium.objects.errors import FieldError
 
-ITSELF: Final = ""
+NODE_ITSELF: Final = ""
 """The giver of a reason that lies in the node itself; other givers are pod uids."""
 
 
 class ClosedNodes:
-    """Reasons by node and by giver: `ITSELF`, or the uid of a pod."""
+    """Reasons by node and by giver: `NODE_ITSELF`, or the uid of a pod."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, dict[str, str]] = {}
@@ -51,7 +51,7 @@ class ClosedNodes:
         return self.why(node_name) != before
 
 
-def brief(what: str, error: FieldError) -> str:
+def closing_reason(what: str, error: FieldError) -> str:
     """A reason for the Events of pods in any namespace.
 
     It names the field but not the object, which only the log may name.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 from podium.lib.state_table import InvalidTransition, StateTable
 from podium.objects.core import Pod
 
@@ -46,7 +46,7 @@ POD_STATES: Final = StateTable(
 )
 
 
-class CacheError(Worded):
+class CacheError(UserFacingError):
     """An operation that the pod's state does not allow; the cache is unchanged."""
 
 

@@ -62,7 +62,7 @@ def pod_usage(pod: Pod) -> PodUsage:
     return PodUsage(requests_on_node(pod), cpu_milli, memory_bytes, host_ports(pod.spec))
 
 
-def pod_usage_as_far_as_readable(pod: Pod) -> PodUsage:
+def readable_pod_usage(pod: Pod) -> PodUsage:
     """The usage that the cache counts for the pod: its `pod_usage`, without requests if these cannot be parsed."""
     try:
         return pod_usage(pod)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 
 
 class ErrorKind(StrEnum):
@@ -119,7 +119,7 @@ class ErrorList:
         self.add(FieldError(path, ErrorKind.FORBIDDEN, None, detail))
 
 
-class ConfigError(Worded):
+class ConfigError(UserFacingError):
     """A configuration file was refused; carries every error found in it.
 
     Attributes: ``errors`` (never empty, in file order if lines are known), ``source`` (the name of the file).

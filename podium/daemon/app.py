@@ -125,11 +125,11 @@ class App:
             ConnectionConfigError: no API server is configured, or no credentials for it.
             ConfigError, PluginError: a profile cannot be built.
             ServingError, CertificateError: the port is in use, or a certificate cannot be used.
-            LeadershipLost: another replica may lead by now; everything else has been cancelled.
-            ExceptionGroup: of `PartFailed`; everything else has been cancelled.
+            LeadershipLostError: another replica may lead by now; everything else has been cancelled.
+            ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
         """
         log.info("Starting podium", version=podium.__version__, python=platform.python_version())
-        garbage.settle()
+        garbage_collection.settle()
         kubeconfig = self._options.kubeconfig or self._config.client_connection.kubeconfig or None
         credentials = await load(kubeconfig, self._clock, master=self._options.master)
         async with AsyncExitStack() as stack:
@@ -218,7 +218,7 @@ class App:
         server = await stack.enter_async_context(self._serve(tls, doors, faces))
         if self._watchdog is not None and server.listener is not None:
             self._watchdog.stand_in(ProbeStandIn(server.listener, lambda: tls.context))
-        return doors
+        return access
 
     def _serve(self, tls: ServingTls, doors: Access, faces: Sequence[Face]) -> AbstractAsyncContextManager[Server]:
         options = self._options
@@ -251,7 +251,7 @@ class App:
         scheduler: Scheduler,
         faces: Sequence[Face],
         elector: Elector | None,
-        doors: Access | None,
+        access: Access | None,
         started: Callable[[], None],
     ) -> None:
         informers = scheduler.informers
@@ -263,7 +263,7 @@ class App:
                 log.info("Waiting for the caches to sync", server=credentials.base_url)
                 await informers.wait_synced()
                 self._is_synced = True
-                garbage.keep_what_is_there()
+                garbage_collection.exempt_present_objects()
 
             async def lead() -> None:
                 if elector is not None:

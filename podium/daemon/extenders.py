@@ -13,21 +13,20 @@ from typing import Any, Final
 from podium.config import Extender, KubeSchedulerConfiguration
 from podium.framework.cycle.questions import name_of
 from podium.objects.resource_types import NODES, PODS
-from podium.objects.whole_objects import Keep, whole_node, whole_pending_pod, whole_pod
 
 _NOT_SHOWN: Final = "(not shown)"
 
 
-def kept_whole(extenders: Sequence[Extender]) -> Mapping[str, Keep[Any]]:
+def json_to_keep(extenders: Sequence[Extender]) -> Mapping[str, Keep[Any]]:
     """The fields of pods and nodes to keep for extenders, by resource path; empty if no extender receives objects."""
     without_cache = [each for each in extenders if not each.node_cache_capable]
     keep: dict[str, Keep[Any]] = {}
     if any(each.filter_verb or each.prioritize_verb or each.preempt_verb for each in extenders):
-        keep[PODS.path] = whole_pending_pod
+        keep[PODS.path] = pending_pod_with_json
     if any(each.filter_verb or each.prioritize_verb for each in without_cache):
-        keep[NODES.path] = whole_node
+        keep[NODES.path] = node_with_json
     if any(each.preempt_verb for each in without_cache):
-        keep[PODS.path] = whole_pod
+        keep[PODS.path] = pod_with_json
     return keep
 
 

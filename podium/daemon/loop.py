@@ -32,7 +32,7 @@ from podium.framework.cycle.schedule import Decision, Failed
 from podium.framework.cycle.steps import Pause, Steps
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
-from podium.lib.error_words import words_of
+from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
 from podium.queues import SchedulingQueue
@@ -190,7 +190,7 @@ class SchedulingLoop:
         """
         self._metrics.count_unexpected_error("task", "scheduling attempt")
         log.error("A scheduling attempt has failed", pod=pod.key, exc_info=error)
-        return Failed(error_status(f"deciding on the pod: {words_of(error)}"))
+        return Failed(error_status(f"deciding on the pod: {error_text(error)}"))
 
     async def _finish(self, begun: Unfinished, tasks: asyncio.TaskGroup) -> None:
         """Finish a cycle that is long or asks extenders: the snapshot stays fixed while everything else runs.

@@ -12,7 +12,7 @@ from podium.client.informer_set import InformerSet
 from podium.client.reflector import ReflectorStatistics
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.profile.runtime import SLOW_PLUGIN_S
-from podium.lib.error_words import words_of
+from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
 from podium.telemetry import Metrics
@@ -50,7 +50,7 @@ def _tell_failure(metrics: Metrics, plugin: str, point: str, pod: Pod, error: Ba
     try:
         log.error("Plugin failed", plugin=plugin, extension_point=point, pod=pod.key, exc_info=error)
     except BaseException:  # noqa: BLE001 - an exception may fight its own traceback
-        log.error("Plugin failed", plugin=plugin, extension_point=point, pod=pod.key, error=words_of(error))
+        log.error("Plugin failed", plugin=plugin, extension_point=point, pod=pod.key, error=error_text(error))
 
 
 class RequestMetrics:
@@ -119,7 +119,7 @@ class QueueMetrics:
         """A PreEnqueue plugin or a queueing hint failed."""
         _tell_failure(self._metrics, plugin, extension_point, pod, error)
 
-    def gone_astray(self, info: QueuedPodInfo, problem: str) -> None:
+    def unexpected_state(self, info: QueuedPodInfo, problem: str) -> None:
         """A pod was not in the state that the queue expected."""
         log.error("Pod is in an unexpected queue state", pod=info.key, problem=problem, story=str(info.story))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from podium.binder import ApiClient, EventRecorder, PreemptionsUnderWay, WaitingPods
+from podium.binder import ApiClient, EventRecorder, RunningPreemptions, WaitingPods
 from podium.client.dispatcher import Dispatcher
 from podium.client.informer_set import InformerSet
 from podium.client.session import ApiSession
@@ -144,7 +144,7 @@ def _handle(session: ApiSession, informers: InformerSet, clock: Clock) -> Plugin
         clock=clock,
         random=Random(0),
         client=ApiClient(dispatcher, clock),
-        preemptions=PreemptionsUnderWay(lambda _: None, metrics),
+        preemptions=RunningPreemptions(lambda _: None, metrics),
         waiting_pods=WaitingPods(clock),
         nominator=Nominator(lambda _: None),
         recorder=EventRecorder(dispatcher, clock, hostname=""),

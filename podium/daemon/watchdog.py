@@ -24,8 +24,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, Final, Protocol
 
-from podium.daemon.plugin_at_work import AtWork, at_work
-from podium.lib.error_words import words_of
+from podium.daemon.running_plugin import RunningPlugin, running_plugin
+from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
 from podium.telemetry import Metrics, flush_log
 
@@ -178,7 +178,7 @@ class Watchdog:
         log.warning("The event loop responds again", **_named(busy), seconds=round(time.monotonic() - since_s, 1))
 
     @staticmethod
-    def _say(busy: AtWork, since_s: float) -> None:
+    def _say(busy: RunningPlugin, since_s: float) -> None:
         seconds = round(time.monotonic() - since_s, 1)
         log.error("The event loop is stuck", **_named(busy), seconds=seconds, stack="\n".join(busy.stack))
 
@@ -194,18 +194,18 @@ class Watchdog:
         self._end(1)
 
 
-def _named(busy: AtWork) -> dict[str, str]:
+def _named(busy: RunningPlugin) -> dict[str, str]:
     return {"plugin": busy.plugin, "extension_point": busy.extension_point, "pod": busy.pod}
 
 
-def _busy(thread: int) -> AtWork:
+def _busy(thread: int) -> RunningPlugin:
     frame = sys._current_frames().get(thread)
     if frame is None:
-        return AtWork("", "", "", ())
+        return RunningPlugin("", "", "", ())
     try:
-        return at_work(frame)
+        return running_plugin(frame)
     except Exception as error:  # noqa: BLE001 - frames hold plugins' objects, and this thread must survive them
-        return AtWork("", "", "", (f"the stack cannot be read: {words_of(error)}",))
+        return RunningPlugin("", "", "", (f"the stack cannot be read: {error_text(error)}",))
 
 
 def _call_later(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *args: object) -> None:

@@ -29,7 +29,7 @@ from podium.config import Plugin as EnabledPlugin
 from podium.engine.admission import Admission
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation
-from podium.engine.files import Found, read_objects, unfolded
+from podium.engine.files import Found, read_objects, unpack_lists
 from podium.engine.manifests import Manifest, is_namespaced, read_manifest, resource_of
 from podium.engine.offline import OfflineHandle, SilentObserver
 from podium.engine.placing import Engine, Placed
@@ -40,7 +40,7 @@ from podium.framework.cycle.evaluation import evaluate_all
 from podium.framework.cycle.schedule import NO_NODES, Decision, DoesNotFit, Failed, Suggested
 from podium.framework.profile.runtime import Framework, registry_of
 from podium.lib.clock import ManualClock
-from podium.lib.error_words import words_of
+from podium.lib.error_text import error_text
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.requests import filter_requests
@@ -246,7 +246,7 @@ class Cluster:
             found = list(read_objects(Path(objects).read_bytes(), str(objects)))
         else:
             documents = [objects] if isinstance(objects, Mapping) else objects
-            found = [each for index, item in enumerate(documents) for each in unfolded(item, f"objects[{index}]")]
+            found = [each for index, item in enumerate(documents) for each in unpack_lists(item, f"objects[{index}]")]
         admission = Admission(each.manifest for each in found)
         try:
             return cls(configuration, ObjectStore(read_all(found, admission)), classes, admission=admission)
@@ -345,7 +345,7 @@ class Cluster:
             try:
                 status = demand_status(plugin.pre_enqueue(pod))
             except BaseException as error:
-                raise ClusterError(f'running PreEnqueue plugin "{plugin.name}": {words_of(error)}') from error
+                raise ClusterError(f'running PreEnqueue plugin "{plugin.name}": {error_text(error)}') from error
             if status is not None:
                 gates.append(status.by(plugin.name))
         return tuple(gates)
@@ -528,10 +528,10 @@ def read_all(found: Iterable[Found], admission: Admission) -> Iterable[tuple[Res
     for each in found:
         resource = resource_of(each.manifest)
         if resource is not None:
-            yield resource, read_found(each, resource, admission)
+            yield resource, read_object(each, resource, admission)
 
 
-def read_found(found: Found, resource: ResourceType[Any], admission: Admission) -> Any:
+def read_object(found: Found, resource: ResourceType[Any], admission: Admission) -> Any:
     """As `read_all`, for one object."""
     try:
         return read_manifest(admission.admit(found.manifest, resource), resource)

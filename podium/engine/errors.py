@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 
 
-class ClusterError(Worded):
+class ClusterError(UserFacingError):
     """The cluster cannot carry out or answer what was asked. The message says why."""
 
 

@@ -46,7 +46,7 @@ def read_objects(text: bytes, name: str) -> Iterator[Found]:
     """
     for number, document in enumerate(_documents(text, name), start=1):
         if document is not None:
-            yield from unfolded(document, f"{name}: document {number}")
+            yield from unpack_lists(document, f"{name}: document {number}")
 
 
 def _documents(text: bytes, name: str) -> list[Any]:
@@ -63,7 +63,7 @@ def _documents(text: bytes, name: str) -> list[Any]:
         raise ManifestError(f"{name}: nested too deep") from None
 
 
-def unfolded(content: Any, where: str, lists: int = 0) -> Iterator[Found]:
+def unpack_lists(content: Any, where: str, lists: int = 0) -> Iterator[Found]:
     """The object, or those in it, if it is a list.
 
     Raises:
@@ -89,7 +89,7 @@ def unfolded(content: Any, where: str, lists: int = 0) -> Iterator[Found]:
     inherited = {} if kind == "List" else {"apiVersion": version, "kind": kind.removesuffix("List")}
     for index, item in enumerate(items):
         below = f"{where}: items[{index}]"
-        yield from unfolded({**inherited, **item} if isinstance(item, dict) else item, below, lists + 1)
+        yield from unpack_lists({**inherited, **item} if isinstance(item, dict) else item, below, lists + 1)
 
 
 def _json_type(content: Any) -> str:

@@ -13,12 +13,12 @@ from typing import Any
 from podium.cluster import Snapshot
 from podium.framework.contract.interface import ApiClient, Lister, Nominator, Preemptions, WaitingPod, WaitingPods
 from podium.lib.clock import Clock
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 from podium.objects.core import Pod
 from podium.objects.resource_types import ObjectT, ResourceType
 
 
-class WriteRefusedError(Worded):
+class WriteRefusedError(UserFacingError):
     """A plugin tried to write although there is no API server."""
 
 
@@ -51,7 +51,7 @@ class NoPreemptions:
         del pod
         return ()
 
-    def spares(self, victim: Pod) -> bool:
+    def is_protected(self, victim: Pod) -> bool:
         """False: every pod may be a victim."""
         del victim
         return False

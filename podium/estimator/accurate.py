@@ -111,13 +111,13 @@ def _counted(
     if trial.has_no_nodes():
         return 0
     for pod in waiting:
-        trial.place_unless_hopeless(pod)
+        trial.place_if_feasible(pod)
         yield
         if is_over():
             return 0
     if trial.is_gated(replica):
         return 0
-    if _is_alone(replica.spec) and trial.is_without_surprises():
+    if _is_alone(replica.spec) and trial.is_predictable():
         return saturated(trial.count(replica))
     count = 0
     while count < most and not is_over() and trial.place(_numbered(replica, count)):
@@ -179,7 +179,7 @@ class _Trial:
         statuses = (plugin.pre_enqueue(pod) for plugin in self._framework.pre_enqueue)
         return any(status is not None and status.code is not Code.SUCCESS for status in statuses)
 
-    def is_without_surprises(self) -> bool:
+    def is_predictable(self) -> bool:
         """Whether only in-tree plugins decide, none at Permit, and no pod is nominated: then the columns suffice."""
         framework = self._framework
         plugins = framework.plugins.keys()
@@ -196,7 +196,7 @@ class _Trial:
                 np.minimum(counts, left // amount, out=counts)
         return int(counts.sum())
 
-    def place_unless_hopeless(self, pod: Pod) -> None:
+    def place_if_feasible(self, pod: Pod) -> None:
         """Attempt to place a pod, unless an equal pod has failed and nothing has been placed since."""
         alike = (pod.metadata.namespace, id(pod.spec), tuple(sorted(pod.metadata.labels.items())))
         if alike not in self._hopeless and not self.place(pod) and not pod.status.nominated_node_name:

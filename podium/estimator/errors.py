@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 
 
-class EstimateError(Worded):
+class EstimateError(UserFacingError):
     """The estimate failed. The text says why, in upstream's words if upstream has the error."""

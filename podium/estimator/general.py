@@ -19,9 +19,9 @@ from podium.estimator.amounts import Demand, counted, exact, whole_units
 from podium.estimator.cluster_objects import AllocatableModeling, Cluster, ResourceModel, ResourceSummary
 from podium.estimator.component_sets import max_available_sets
 from podium.estimator.free_capacity import StandInRoom
-from podium.estimator.grades import quantity_format
 from podium.estimator.replicas import max_available_replicas
 from podium.estimator.requirements import AssumedWorkload, Component, Requirements, saturated
+from podium.estimator.resource_models import quantity_format
 from podium.objects.core import RawQuantity, ResourceList
 from podium.objects.quantity import Quantity
 from podium.objects.resource_names import CPU, PODS

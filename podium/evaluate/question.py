@@ -9,7 +9,7 @@ from typing import Any
 from podium.cluster import CacheError
 from podium.config import KubeSchedulerConfiguration
 from podium.engine.admission import Admission
-from podium.engine.cluster import Cluster, read_all, read_found
+from podium.engine.cluster import Cluster, read_all, read_object
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation, as_status
 from podium.engine.files import Found, read_objects
@@ -81,7 +81,7 @@ class Question:
         store = ObjectStore(read_all(found, admission), whole)
         if not store.objects(NODES):
             raise ManifestError("no nodes: give the cluster's objects with -f, or the cluster itself with --kubeconfig")
-        asked = read_found(asked_about, PODS, admission)
+        asked = read_object(asked_about, PODS, admission)
         store.put(PODS, asked)
         return cls(store, asked, admission.lacks_class_of(asked_about.manifest) and PODS not in whole)
 

@@ -11,10 +11,10 @@ from typing import ClassVar
 import msgspec
 from msgspec import Struct
 
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 
 
-class ApiError(Worded):
+class ApiError(UserFacingError):
     """A request that gave no result.
 
     `may_have_happened` says whether a write with this error can have taken effect all the same: then the caller must
@@ -40,11 +40,11 @@ class Unreachable(ApiError):
     """No connection could be made: the request was certainly not sent."""
 
 
-class Crowded(Unreachable):
+class PoolExhausted(Unreachable):
     """All connections were in use for too long: the request was certainly not sent. Says nothing about the server."""
 
 
-class HeldBack(ApiError):
+class NotLeading(ApiError):
     """This process may write no more: the request was certainly not sent."""
 
 
@@ -52,7 +52,7 @@ class ConnectionLost(ApiError):
     """The connection broke, or the deadline passed, while reading."""
 
 
-class Silent(ConnectionLost):
+class NoResponse(ConnectionLost):
     """No data has arrived for too long: the server is slow, or the connection is dead without having been closed."""
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 
 
-class FieldError(Worded, ValueError):
+class FieldError(UserFacingError, ValueError):
     """A field of an object has no usable meaning.
 
     Attributes:

@@ -22,7 +22,7 @@ _NAMESPACE_LENGTH_MAX: Final = 63
 _SHOWN_LENGTH_MAX: Final = 80
 
 
-def flaw(name: str, namespace: str, uid: str, *, is_namespaced: bool) -> str:
+def name_error(name: str, namespace: str, uid: str, *, is_namespaced: bool) -> str:
     """The first invalid one of name, namespace and uid, in words; empty if all are valid."""
     if len(name) > _NAME_LENGTH_MAX or not _NAME(name):
         return _says("name", name, "not the name of an object")

@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 from podium.objects.core import RawQuantity
 
 INT64_MAX: Final = 2**63 - 1
@@ -43,7 +43,7 @@ _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T"
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
-class QuantityError(Worded, ValueError):
+class QuantityError(UserFacingError, ValueError):
     """The text is not a quantity."""
 
 

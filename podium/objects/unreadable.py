@@ -17,10 +17,10 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from podium.objects.as_far_as_readable import UNREAD_MAX, PartialReader
 from podium.objects.core import Node, ObjectMeta, Pod
 from podium.objects.errors import FieldError
-from podium.objects.names import flaw
+from podium.objects.names import name_error
+from podium.objects.partial_reader import UNREAD_MAX, PartialReader
 from podium.objects.resource_types import KubeObject
 from podium.objects.storage import CSINode
 from podium.objects.workloads import Namespace, PodDisruptionBudget
@@ -111,7 +111,7 @@ def _pod(pod: Pod, unread: Sequence[FieldError]) -> Pod | None:
     if not pod.node_name:
         return None
     meta, harm = pod.metadata, _harm(unread, _HARMLESS_OF_PODS)
-    if why := flaw(meta.name, meta.namespace, meta.uid, is_namespaced=True):
+    if why := name_error(meta.name, meta.namespace, meta.uid, is_namespaced=True):
         meta, harm = _stand_in(pod), harm or FieldError("metadata", why)
     if harm is None:
         return pod
@@ -126,7 +126,7 @@ def _pod(pod: Pod, unread: Sequence[FieldError]) -> Pod | None:
 
 
 def _node(node: Node, unread: Sequence[FieldError]) -> Node | None:
-    if flaw(node.name, node.metadata.namespace, node.uid, is_namespaced=False):
+    if name_error(node.name, node.metadata.namespace, node.uid, is_namespaced=False):
         return None
     harm = _harm(unread, _HARMLESS_OF_NODES)
     if harm is None:
@@ -138,7 +138,7 @@ def _node(node: Node, unread: Sequence[FieldError]) -> Node | None:
 
 def _budget(budget: PodDisruptionBudget, unread: Sequence[FieldError]) -> PodDisruptionBudget | None:
     meta = budget.metadata
-    if flaw(meta.name, meta.namespace, meta.uid, is_namespaced=True):
+    if name_error(meta.name, meta.namespace, meta.uid, is_namespaced=True):
         return None
     is_selector_read = not any(each.path.startswith("spec") for each in unread)
     return UnreadableBudget(metadata=meta, spec=budget.spec, status=budget.status, is_selector_read=is_selector_read)
@@ -146,7 +146,7 @@ def _budget(budget: PodDisruptionBudget, unread: Sequence[FieldError]) -> PodDis
 
 def _csi_node(csi_node: CSINode, unread: Sequence[FieldError]) -> CSINode | None:
     meta = csi_node.metadata
-    if flaw(meta.name, meta.namespace, meta.uid, is_namespaced=False):
+    if name_error(meta.name, meta.namespace, meta.uid, is_namespaced=False):
         return None
     if not any(each.path.startswith("spec") for each in unread):
         return csi_node
@@ -157,7 +157,7 @@ def _namespace(namespace: Namespace, unread: Sequence[FieldError]) -> Namespace 
     """Its labels as far as they can be read."""
     del unread
     meta = namespace.metadata
-    return None if flaw(meta.name, meta.namespace, meta.uid, is_namespaced=False) else namespace
+    return None if name_error(meta.name, meta.namespace, meta.uid, is_namespaced=False) else namespace
 
 
 _MAKERS: Final[dict[type[Any], Callable[[Any, Sequence[FieldError]], Any]]] = {
@@ -180,6 +180,6 @@ def _stand_in(pod: Pod) -> ObjectMeta:
     meta = pod.metadata
     content = msgspec.json.encode((meta.namespace, meta.name, meta.uid, pod.node_name))
     stand_in = f"unreadable-{blake2s(content, digest_size=8).hexdigest()}"
-    namespace = meta.namespace if not flaw("a", meta.namespace, "a", is_namespaced=True) else stand_in
-    uid = meta.uid if not flaw("a", "a", meta.uid, is_namespaced=True) else stand_in
+    namespace = meta.namespace if not name_error("a", meta.namespace, "a", is_namespaced=True) else stand_in
+    uid = meta.uid if not name_error("a", "a", meta.uid, is_namespaced=True) else stand_in
     return replace(meta, name=stand_in, namespace=namespace, uid=uid)

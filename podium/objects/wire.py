@@ -17,10 +17,10 @@ import msgspec
 from msgspec import Struct, field
 
 from podium.objects import api_errors
-from podium.objects.names import flaw, is_uid
+from podium.objects.names import is_uid, name_error
+from podium.objects.objects_with_json import Keep
 from podium.objects.resource_types import ObjectT, ResourceType
 from podium.objects.unreadable import is_in_part, readable_part, with_another_name
-from podium.objects.whole_objects import Keep
 
 ADDED = "ADDED"
 MODIFIED = "MODIFIED"
@@ -229,7 +229,7 @@ class ObjectDecoder(Generic[ObjectT]):
 
     def _flaw(self, item: ObjectT) -> str:
         meta = item.metadata
-        return flaw(meta.name, meta.namespace, meta.uid, is_namespaced=self._is_namespaced)
+        return name_error(meta.name, meta.namespace, meta.uid, is_namespaced=self._is_namespaced)
 
     def _named(self, items: list[ObjectT]) -> tuple[list[ObjectT], list[BrokenObject]]:
         """Separate objects with an invalid name, namespace or uid."""

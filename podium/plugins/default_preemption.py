@@ -10,7 +10,7 @@ tried in parallel, and 100 if a filter depends on the pods themselves: then each
 state, and one pass of the filters for each pod of lower priority.
 Source: kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go and
 framework/preemption/preemption.go, v1.36.2; KEP-4832.
-Differs: pods that the handle spares are never victims (in the daemon those of other schedulers, by default), and pods
+Differs: pods that the handle protects are never victims (in the daemon those of other schedulers, by default), and pods
 that have preempted on a node in a loop may not preempt there for a while. The pod is not read again first: the daemon
 carries the preemption out later and drops it if the pod has been deleted by then. See also
 `podium.framework.preemption.candidates`.
@@ -95,7 +95,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
         if not len(rows):
             return None, _HELD_BACK
         budgets = Budgets(self._budgets.list())
-        importance = Importance(self._clock.now(), self._spares(budgets))
+        importance = Importance(self._clock.now(), self._is_protected(budgets))
         tried = yield from dry_run(
             filtered,
             self._rotated(rows),
@@ -114,10 +114,12 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
             return None, error_status(_PREFIX + errors)
         return _not_helpful(snapshot, tried.rejected | dict.fromkeys(held_back.tolist(), _COME_BACK))
 
-    def _spares(self, budgets: Budgets) -> Callable[[Pod], bool]:
+    def _is_protected(self, budgets: Budgets) -> Callable[[Pod], bool]:
         """The test for pods that must not be victims."""
-        spares = self._preemptions.spares
-        return (lambda victim: spares(victim) or budgets.forbid(victim)) if budgets.has_unreadable else spares
+        is_protected = self._preemptions.is_protected
+        if not budgets.has_unreadable:
+            return is_protected
+        return lambda victim: is_protected(victim) or budgets.forbid(victim)
 
     def _held_back(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[Rows, Rows]:
         """The rows where the pod may preempt, and those where it is held back because of a preemption loop."""

@@ -15,14 +15,14 @@ from pathlib import Path
 from types import ModuleType
 
 from podium.framework.contract.interface import Plugin
-from podium.lib.error_words import Worded, words_of
+from podium.lib.error_text import UserFacingError, error_text
 from podium.plugins import IN_TREE, trusted_import
 from podium.plugins.file_trust import untrusted
 
 ENTRY_POINT_GROUP = "podium.plugins"
 
 
-class DiscoveryError(Worded):
+class DiscoveryError(UserFacingError):
     """A requested plugin cannot be loaded. The message names it and says why."""
 
 
@@ -73,7 +73,7 @@ def _from_file(path: Path, reference: str) -> ModuleType:
     try:
         return trusted_import.module_of_file(name, path)
     except BaseException as error:
-        raise DiscoveryError(f"--plugin {reference}: {path} fails to load: {words_of(error)}") from error
+        raise DiscoveryError(f"--plugin {reference}: {path} fails to load: {error_text(error)}") from error
 
 
 def _from_module(name: str, reference: str) -> ModuleType:
@@ -83,7 +83,7 @@ def _from_module(name: str, reference: str) -> ModuleType:
     except trusted_import.UntrustedError as error:
         raise DiscoveryError(f"--plugin {reference}: {error}") from error
     except BaseException as error:
-        raise DiscoveryError(f"--plugin {reference}: module {name} fails to load: {words_of(error)}") from error
+        raise DiscoveryError(f"--plugin {reference}: module {name} fails to load: {error_text(error)}") from error
 
 
 def _load_entry_point(entry_point: EntryPoint) -> object:
@@ -91,7 +91,7 @@ def _load_entry_point(entry_point: EntryPoint) -> object:
         with trusted_import.loading():
             return entry_point.load()
     except BaseException as error:
-        raise DiscoveryError(f"installed plugin {entry_point.value} fails to load: {words_of(error)}") from error
+        raise DiscoveryError(f"installed plugin {entry_point.value} fails to load: {error_text(error)}") from error
 
 
 def _checked(found: object, called: str) -> type[Plugin]:

@@ -19,6 +19,6 @@ def is_about(pod: Pod, changed: Pod | None) -> bool:
     return changed is not None and changed.uid == pod.uid
 
 
-def holds_a_place(pod: Pod) -> bool:
+def occupies_node(pod: Pod) -> bool:
     """Whether the pod is on a node, or nominated to one."""
     return bool(pod.node_name or pod.status.nominated_node_name)

@@ -61,7 +61,7 @@ from podium.plugins.affinity_counts import (
     RequiredAffinity,
     incoming_term,
 )
-from podium.plugins.hints import holds_a_place, is_about, queue_if
+from podium.plugins.hints import is_about, occupies_node, queue_if
 
 _REJECTED: Final = {
     NOT_NEAR: unresolvable("node(s) didn't match pod affinity rules"),
@@ -220,7 +220,7 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         """Queue if a pod that affinity selects appears, or a pod on either side of anti-affinity goes."""
         if old is not None and is_about(pod, new):
             return QueueingHint.QUEUE
-        if any(changed is not None and not holds_a_place(changed) for changed in (old, new)):
+        if any(changed is not None and not occupies_node(changed) for changed in (old, new)):
             return QueueingHint.SKIP
         terms = _valid_terms(pod)
         near, far = terms.required_affinity, terms.required_anti_affinity

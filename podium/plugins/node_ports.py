@@ -34,7 +34,7 @@ from podium.framework.contract.interface import (
 )
 from podium.framework.contract.status import SKIP, Status, unschedulable
 from podium.objects.core import Pod, PodSpec
-from podium.plugins.hints import holds_a_place, queue_if
+from podium.plugins.hints import occupies_node, queue_if
 
 _REJECTED: Final = unschedulable("node(s) didn't have free ports for the requested pod ports")
 
@@ -97,4 +97,4 @@ class NodePorts(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def after_pod_deletion(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
         """Queue if the deleted pod held, or was nominated to hold, a conflicting port."""
         del new
-        return queue_if(holds_a_place(old) and _pods_conflict(pod, old))
+        return queue_if(occupies_node(old) and _pods_conflict(pod, old))

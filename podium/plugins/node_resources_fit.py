@@ -45,7 +45,7 @@ from podium.objects.errors import FieldError
 from podium.objects.requests import Requests, filter_requests, node_allocatable, requests_on_node, scoring_requests
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_extended_resource
 from podium.plugins.allocation_strategies import strategy_of
-from podium.plugins.hints import holds_a_place, is_about, queue_if
+from podium.plugins.hints import is_about, occupies_node, queue_if
 
 _TOO_MANY_PODS: Final = 1
 _UNRESOLVABLE: Final = 2
@@ -203,7 +203,7 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
     def after_pod_change(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
         """Queue if a pod on a node is deleted or frees a requested resource, or if the pod itself is scaled down."""
         if new is None:
-            return queue_if(holds_a_place(old))
+            return queue_if(occupies_node(old))
         if is_about(pod, new):
             return QueueingHint.QUEUE
         if not new.node_name:

@@ -44,7 +44,7 @@ from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec
 from podium.objects.storage import CSINode, PersistentVolumeClaim, VolumeAttachment
 from podium.objects.unreadable import UnreadableCSINode
-from podium.plugins.hints import holds_a_place, queue_if
+from podium.plugins.hints import occupies_node, queue_if
 from podium.plugins.volumes.attachments import (
     AttachedVolume,
     MissingClaimError,
@@ -212,7 +212,7 @@ class NodeVolumeLimits(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def after_pod_deletion(self, pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
         """Queue if the deleted pod was on a node, or nominated to one, and had volumes that may have been attached."""
         del pod, new
-        return queue_if(holds_a_place(old) and attaches_volumes(old.spec))
+        return queue_if(occupies_node(old) and attaches_volumes(old.spec))
 
     def after_claim_added(
         self, pod: Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim

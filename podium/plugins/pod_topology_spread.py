@@ -43,7 +43,7 @@ from podium.framework.contract.interface import (
 from podium.framework.contract.status import SKIP, Status, error_status, unresolvable, unschedulable
 from podium.objects.core import Node, Pod, PodSpec
 from podium.objects.errors import FieldError
-from podium.plugins.hints import holds_a_place, queue_if
+from podium.plugins.hints import occupies_node, queue_if
 from podium.plugins.spread_constraints import (
     HARD,
     SOFT,
@@ -211,7 +211,7 @@ class PodTopologySpread(
 def _is_involved(pod: Pod, changed: Pod) -> bool:
     if changed.uid == pod.uid:
         return True
-    return holds_a_place(changed) and changed.metadata.namespace == pod.metadata.namespace
+    return occupies_node(changed) and changed.metadata.namespace == pod.metadata.namespace
 
 
 def _is_counted(changed: Pod, constraints: tuple[SpreadConstraint, ...]) -> bool:

@@ -19,13 +19,13 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Final
 
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 from podium.plugins.file_trust import untrusted
 
 _OWN_PACKAGE: Final = __name__.partition(".")[0]
 
 
-class UntrustedError(Worded, ImportError):
+class UntrustedError(UserFacingError, ImportError):
     """An untrusted user could have changed a file of a plugin. The message names the file."""
 
 

@@ -79,15 +79,15 @@ def _pods_conflict(wanting: Pod, using: Pod) -> bool:
 
 
 @dataclass(slots=True)
-class OnceOnly:
+class ReadWriteOncePodConflicts:
     """The pod's ReadWriteOncePod claims, and how often other pods use them."""
 
     names: frozenset[str]
     others: int
 
-    def clone(self) -> OnceOnly:
+    def clone(self) -> ReadWriteOncePodConflicts:
         """An independent copy."""
-        return OnceOnly(self.names, self.others)
+        return ReadWriteOncePodConflicts(self.names, self.others)
 
     def count(self, pod: Pod, sign: int) -> None:
         """Add or remove another pod's uses. Namespaces are not compared, as upstream."""
@@ -98,13 +98,13 @@ class _Extensions(PreFilterExtensions):
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
         """Add the pod's uses."""
         del pod, node
-        state.read(OnceOnly).count(added, 1)
+        state.read(ReadWriteOncePodConflicts).count(added, 1)
         return None
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Status | None:
         """Remove the pod's uses."""
         del pod, node
-        state.read(OnceOnly).count(removed, -1)
+        state.read(ReadWriteOncePodConflicts).count(removed, -1)
         return None
 
 
@@ -132,7 +132,7 @@ class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         others = sum(bool(in_use.rows_using(ClaimKey(namespace, name))) for name in once_only)
         if not others and not _disks(pod.spec):
             return None, SKIP
-        state.write(OnceOnly(frozenset(once_only), others))
+        state.write(ReadWriteOncePodConflicts(frozenset(once_only), others))
         return None, None
 
     def pre_filter_extensions(self) -> PreFilterExtensions:
@@ -142,7 +142,7 @@ class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1 for nodes where a disk is in use, 2 for all others if a claim is in use."""
         taken = [row for row in _rows_with_disks(pod, snapshot) if self._is_disk_taken(pod, snapshot.node(row))]
-        is_claim_taken = state.read(OnceOnly).others > 0
+        is_claim_taken = state.read(ReadWriteOncePodConflicts).others > 0
         if not taken and not is_claim_taken:
             return None
         verdicts = np.full(len(snapshot.nodes), _CLAIM_TAKEN if is_claim_taken else 0, np.int64)
@@ -158,7 +158,7 @@ class VolumeRestrictions(PreFilterPlugin, TableFilterPlugin, FilterPlugin):
         """Return success or Unschedulable."""
         if self._is_disk_taken(pod, node):
             return _REJECTED[_DISK_TAKEN]
-        return _REJECTED[_CLAIM_TAKEN] if state.read(OnceOnly).others > 0 else None
+        return _REJECTED[_CLAIM_TAKEN] if state.read(ReadWriteOncePodConflicts).others > 0 else None
 
     def _is_disk_taken(self, pod: Pod, node: NodeInfo) -> bool:
         return any(_pods_conflict(pod, other) for other in node.pods)

@@ -15,7 +15,7 @@ from podium.framework.contract.status import PluginError, Status, demand_status,
 from podium.queues.observer import QueueObserver
 
 
-class Gatekeeper:
+class PreEnqueueCheck:
     """Runs the PreEnqueue plugins of each profile."""
 
     def __init__(self, plugins: Mapping[str, Sequence[PreEnqueuePlugin]], observer: QueueObserver) -> None:

@@ -33,11 +33,11 @@ from podium.framework.contract.interface import (
     TableFilterPlugin,
 )
 from podium.framework.contract.queued_pod import QueuedPodInfo
-from podium.framework.contract.status import PluginError, told
+from podium.framework.contract.status import PluginError, short_repr
 from podium.framework.cycle.closed_nodes import NODE_CLOSED
 from podium.framework.cycle.extenders import EXTENDER
 from podium.lib.clock import Clock
-from podium.lib.error_words import words_of
+from podium.lib.error_text import error_text
 from podium.queues.observer import QueueObserver
 
 HintMap: TypeAlias = Mapping[str, Sequence[EventRegistration]]
@@ -84,9 +84,9 @@ def _registrations(plugin: Plugin) -> Sequence[EventRegistration]:
         registrations = tuple(plugin.events_to_register())
         for each in registrations:
             if not isinstance(each, EventRegistration):
-                raise PluginError(f"answered {told(each)}, which is not an EventRegistration")
+                raise PluginError(f"answered {short_repr(each)}, which is not an EventRegistration")
     except BaseException as error:
-        raise PluginError(f'asking plugin "{plugin.name}" for its events_to_register: {words_of(error)}') from error
+        raise PluginError(f'asking plugin "{plugin.name}" for its events_to_register: {error_text(error)}') from error
     return registrations
 
 
@@ -116,7 +116,7 @@ def demand_hint(answer: object) -> QueueingHint:
     """
     if isinstance(answer, QueueingHint):
         return answer
-    raise PluginError(f"answered {told(answer)}, which is not a QueueingHint")
+    raise PluginError(f"answered {short_repr(answer)}, which is not a QueueingHint")
 
 
 class Strategy(enum.Enum):

@@ -26,7 +26,7 @@ class QueueObserver(Protocol):
     def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: BaseException) -> None:
         """A PreEnqueue plugin or a queueing hint failed; the queue has already handled the failure."""
 
-    def gone_astray(self, info: QueuedPodInfo, problem: str) -> None:
+    def unexpected_state(self, info: QueuedPodInfo, problem: str) -> None:
         """A pod was not in the state that the queue expected; the queue has corrected it."""
 
 
@@ -48,5 +48,5 @@ class SilentObserver:
     def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: BaseException) -> None:
         """Nothing."""
 
-    def gone_astray(self, info: QueuedPodInfo, problem: str) -> None:
+    def unexpected_state(self, info: QueuedPodInfo, problem: str) -> None:
         """Nothing."""

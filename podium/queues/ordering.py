@@ -15,7 +15,7 @@ import numpy as np
 
 from podium.framework.contract.interface import QueueSortPlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
-from podium.framework.contract.status import PluginError, told
+from podium.framework.contract.status import PluginError, short_repr
 from podium.queues.observer import QueueObserver
 
 SortKey: TypeAlias = Callable[[QueuedPodInfo], Any]
@@ -87,7 +87,7 @@ def _demand_bool(answer: object) -> bool:
     """
     if isinstance(answer, bool | np.bool_):
         return bool(answer)
-    raise PluginError(f"answered {told(answer)}, which is neither True nor False")
+    raise PluginError(f"answered {short_repr(answer)}, which is neither True nor False")
 
 
 def _by_priority(info: QueuedPodInfo) -> tuple[int, float]:

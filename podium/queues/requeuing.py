@@ -11,7 +11,7 @@ from collections.abc import Callable
 from podium.framework.contract.cluster_event import UNSCHEDULABLE_POD_ADD, UNSCHEDULABLE_POD_UPDATE
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import Clock
-from podium.queues.gating import Gatekeeper
+from podium.queues.gating import PreEnqueueCheck
 from podium.queues.hints import Strategy
 from podium.queues.nominator import Nominator
 from podium.queues.observer import QueueObserver
@@ -30,14 +30,14 @@ class Requeuing:
     def __init__(
         self,
         queued: QueuedPods,
-        gatekeeper: Gatekeeper,
+        pre_enqueue_check: PreEnqueueCheck,
         nominator: Nominator,
         clock: Clock,
         observer: QueueObserver,
         wake: Callable[[], None],
     ) -> None:
         self._queued = queued
-        self._gatekeeper = gatekeeper
+        self._pre_enqueue_check = pre_enqueue_check
         self._nominator = nominator
         self._clock = clock
         self._observer = observer
@@ -57,7 +57,7 @@ class Requeuing:
 
     def to_active(self, info: QueuedPodInfo, event: str, *, coming_from: QueueState = QueueState.GONE) -> bool:
         """Move the pod to the active queue; False if it is gated instead."""
-        if not self._gatekeeper.admits(info):
+        if not self._pre_enqueue_check.admits(info):
             self._hold_back(info, event, coming_from)
             return False
         self.admitted_to_active(info, event, coming_from=coming_from)
@@ -74,7 +74,7 @@ class Requeuing:
         self._wake()
 
     def _to_backoff(self, info: QueuedPodInfo, event: str, coming_from: QueueState) -> bool:
-        if not self._gatekeeper.admits(info):
+        if not self._pre_enqueue_check.admits(info):
             self._hold_back(info, event, coming_from)
             return False
         move = QueueEvent.BACK_OFF if info.rejector_plugins else QueueEvent.BACK_OFF_AFTER_ERROR

@@ -30,7 +30,7 @@ from podium.objects.core import ObjectMeta, Pod
 from podium.queues.changes import pod_changes
 from podium.queues.event_moves import EventMoves, PreCheck
 from podium.queues.flush_timers import BackoffTimer, LeftoverTimer
-from podium.queues.gating import Gatekeeper
+from podium.queues.gating import PreEnqueueCheck
 from podium.queues.hints import Hints, Interest, Strategy
 from podium.queues.in_flight import InFlightPods
 from podium.queues.listing import QueueListing
@@ -89,8 +89,8 @@ class SchedulingQueue:
         self._is_closed = False
         self.nominator = Nominator(lookup) if nominator is None else nominator
         self.scheduling_cycle = 0
-        gatekeeper = Gatekeeper({each.scheduler_name: each.pre_enqueue for each in profiles}, observer)
-        self._requeuing = Requeuing(self._queued, gatekeeper, self.nominator, clock, observer, wake)
+        pre_enqueue_check = PreEnqueueCheck({each.scheduler_name: each.pre_enqueue for each in profiles}, observer)
+        self._requeuing = Requeuing(self._queued, pre_enqueue_check, self.nominator, clock, observer, wake)
         self.listing = QueueListing(
             self._queued, self._in_flight, self.nominator, self._hints, clock, times.unschedulable_max_s
         )
@@ -161,7 +161,7 @@ class SchedulingQueue:
             if info.pod.uid not in self._in_flight:
                 break
             queued.move(info, QueueEvent.DELETE, event)
-            self._observer.gone_astray(info, "the same pod is tracked in multiple places in the scheduler")
+            self._observer.unexpected_state(info, "the same pod is tracked in multiple places in the scheduler")
         queued.move(info, QueueEvent.POP, event)
         self._in_flight.add(info)
         self.scheduling_cycle += 1
@@ -216,7 +216,7 @@ class SchedulingQueue:
         events = self._in_flight.events_since_popped(info.pod.uid)
         if events is None:
             if not self._is_closed:
-                self._observer.gone_astray(info, "the pod is not in flight, so events for it may have been missed")
+                self._observer.unexpected_state(info, "the pod is not in flight, so events for it may have been missed")
             return Strategy.AFTER_BACKOFF
         best = Strategy.SKIP
         for event in events:

@@ -100,7 +100,7 @@ class Faults:
         """Answer the next matching requests with 429 and Retry-After."""
         self._add(Fault("error", verb, resource, subresource, times, 429, retry_after_s, namespace=namespace))
 
-    def senseless_answer(
+    def invalid_answer(
         self,
         times: int | None = 1,
         *,
@@ -206,7 +206,7 @@ class Faults:
 _COMMANDS = (
     "server_error",
     "too_many_requests",
-    "senseless_answer",
+    "invalid_answer",
     "gone",
     "latency",
     "lose_response",

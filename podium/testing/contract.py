@@ -11,7 +11,7 @@ from typing import Any
 
 from podium.framework.contract.interface import Plugin
 from podium.framework.profile.plugin_args import typed_args
-from podium.lib.error_words import words_of
+from podium.lib.error_text import error_text
 from podium.testing.contract_checks import CHECKS, BrokenContract, Subject
 from podium.testing.handle import RecordingHandle
 from podium.testing.one_cycle import snapshot_of
@@ -64,6 +64,6 @@ def _check(subject: Subject, where: str) -> None:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise BrokenContract(f"{where}: raised {words_of(error)}") from error
+            raise BrokenContract(f"{where}: raised {error_text(error)}") from error
         if subject.fingerprint() != before:
             raise BrokenContract(f"{where}: the snapshot was changed")

@@ -251,7 +251,7 @@ async def test_bindings_with_senseless_answers_are_looked_up_and_no_pod_is_lost(
         (201, '{"kind":"Status","apiVersion":"v1","status":"Failure","code":409}'),
     ]
     for index, (code, body) in enumerate(answers):
-        sandbox_cluster.sandbox.faults.senseless_answer(code=code, body=body, **BINDINGS)
+        sandbox_cluster.sandbox.faults.invalid_answer(code=code, body=body, **BINDINGS)
         # As large as the node.
         await sandbox_cluster.create(pod(f"web-{index}", cpu="1"))
         await sandbox_cluster.wait_bound([f"web-{index}"])

@@ -260,7 +260,7 @@ class Actors:
         times, (code, body) = self._random.choice((1, 3)), self._random.choice(manifests.SENSELESS)
         target = self._random.choice((BINDINGS, BINDINGS, STATUSES, EVENTS, DELETIONS, LISTS, LISTS, WATCHES, READS))
         body = body.replace("REVISION", str(self._store.revision))
-        self._faults.senseless_answer(times, code=code, body=body, **target)
+        self._faults.invalid_answer(times, code=code, body=body, **target)
         return f"answer {times} with {code} {body[:12]!r} {_shown(target)}"
 
     def drop_watches(self) -> str | None:

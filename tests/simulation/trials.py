@@ -125,7 +125,7 @@ class Trials:
         await self._pause(1.0)
         for code, body in [*self._random.sample(manifests.SENSELESS, 3), manifests.ANOTHER_KINDS_LIST]:
             whole = body.replace("REVISION", str(self._store.revision))
-            self._faults.senseless_answer(code=code, body=whole, **LISTS, resource="pods")
+            self._faults.invalid_answer(code=code, body=whole, **LISTS, resource="pods")
         self._faults.expire_watches()
         await self._pause(0.1)
         await self._one_fits_within(

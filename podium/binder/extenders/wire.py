@@ -26,7 +26,7 @@ from podium.framework.cycle.questions import (
     Victims,
 )
 from podium.objects.core import Node, Pod
-from podium.objects.whole_objects import json_of
+from podium.objects.objects_with_json import json_of
 
 T = TypeVar("T")
 

@@ -33,11 +33,11 @@ from podium.estimator.server.members import Members, OnUnsynced, Served, StillMe
 from podium.estimator.server.metrics import EstimatorMetrics
 from podium.estimator.server.service import EstimatorService
 from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
-from podium.lib import garbage
+from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.lib.descriptors import inbound_connections_max
 from podium.lib.endpoints import serving
-from podium.lib.error_words import Worded, words_of
+from podium.lib.error_text import UserFacingError, error_text
 from podium.lib.log import get_logger
 from podium.lib.system_clock import SystemClock
 from podium.telemetry import CONTENT_TYPE
@@ -47,7 +47,7 @@ log = get_logger("estimator")
 _STOP_S_MAX: Final = 5.0
 
 
-class ListenError(Worded):
+class ListenError(UserFacingError):
     """The server cannot listen on a port. The text names it."""
 
 
@@ -118,7 +118,7 @@ class EstimatorApp:
             TlsError, ListenError, ConnectionConfigError: it cannot start.
         """
         options = self._options
-        garbage.settle()
+        garbage_collection.settle()
         credentials = ReloadingCertificates(options.tls).credentials() if options.tls is not None else None
         live = [await self._live(source) for source in self._sources]
         served: dict[str, Served] = {name: StillMember(cluster) for name, cluster in self._still.items()}
@@ -188,7 +188,7 @@ async def _grpc_server(
         else:
             port = server.add_secure_port(address, credentials)
     except RuntimeError as error:
-        raise ListenError(f"cannot listen on {address}: {words_of(error)}") from error
+        raise ListenError(f"cannot listen on {address}: {error_text(error)}") from error
     await server.start()
     try:
         yield port

@@ -19,7 +19,7 @@ from podium.estimator.quota import RESOURCE_QUOTAS
 from podium.estimator.scheduler_view import SchedulerView
 from podium.estimator.server.members import Freshness
 from podium.estimator.workloads import DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFUL_SETS
-from podium.lib import garbage
+from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.core import Node, Pod
@@ -112,7 +112,7 @@ class LiveMember:
         async with self._session, anyio.create_task_group() as group:
             group.start_soon(self._informers.run)
             await self._informers.wait_synced()
-            garbage.keep_what_is_there()
+            garbage_collection.exempt_present_objects()
 
     def _follow(self, resource: Any, put: Callable[[Any], None], drop: Callable[[Any], None]) -> None:
         self._informers.informer(resource).add_handler(_Follow(put, drop, self._name))

@@ -16,13 +16,13 @@ from typing import cast
 
 import grpc
 
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 from podium.lib.log import get_logger
 
 log = get_logger("estimator")
 
 
-class TlsError(Worded):
+class TlsError(UserFacingError):
     """The certificates cannot be used. The text names the file."""
 
 

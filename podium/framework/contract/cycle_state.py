@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from podium.framework.contract.status import PluginError
-from podium.lib.error_words import words_of
+from podium.lib.error_text import error_text
 
 T = TypeVar("T")
 
@@ -83,4 +83,4 @@ class CycleState:
         It lists the classes of all values, because which plugin owns the value is not known.
         """
         kinds = ", ".join(f"{kind.__module__}.{kind.__qualname__}" for kind in self._values if cloner(kind) is not None)
-        return PluginError(f"copying the state for a dry run, one of {kinds}: {words_of(error)}")
+        return PluginError(f"copying the state for a dry run, one of {kinds}: {error_text(error)}")

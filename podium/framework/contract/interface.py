@@ -26,7 +26,7 @@ from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.cluster_event import ALL_EVENTS, EventRegistration
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.queued_pod import QueuedPodInfo
-from podium.framework.contract.status import PluginError, Status, told
+from podium.framework.contract.status import PluginError, Status, short_repr
 from podium.lib.clock import Clock
 from podium.objects.core import Pod, PodSpec
 from podium.objects.resource_types import ObjectT, ResourceType
@@ -76,7 +76,7 @@ class Preemptions(Protocol):
     def held_back_from(self, pod: Pod) -> Collection[str]:
         """The nodes where the pod must not preempt for now, because preemptions there kept failing to help it."""
 
-    def spares(self, victim: Pod) -> bool:
+    def is_protected(self, victim: Pod) -> bool:
         """Whether the pod must not be preempted, whatever its priority."""
 
 
@@ -209,7 +209,7 @@ class Plugin(ABC):
         """
         name: object = cls.__dict__.get("name", cls.__name__)
         if not isinstance(name, str) or not name:
-            raise TypeError(f"{cls.__name__}.name: {told(name)} is not a name")
+            raise TypeError(f"{cls.__name__}.name: {short_repr(name)} is not a name")
         cls.name = name
 
     def events_to_register(self) -> Sequence[EventRegistration]:
@@ -264,7 +264,7 @@ class PreFilterResult:
         """
         names: object = self.node_names
         if not isinstance(names, frozenset | set) or not all(isinstance(name, str) for name in names):
-            raise PluginError(f"PreFilterResult.node_names: {told(names)} is not a set of names")
+            raise PluginError(f"PreFilterResult.node_names: {short_repr(names)} is not a set of names")
 
 
 class PreFilterExtensions(ABC):
@@ -334,9 +334,11 @@ class PostFilterResult:
             PluginError: names the field.
         """
         if not isinstance(self.nominated_node_name, str):
-            raise PluginError(f"PostFilterResult.nominated_node_name: {told(self.nominated_node_name)} is not a text")
+            raise PluginError(
+                f"PostFilterResult.nominated_node_name: {short_repr(self.nominated_node_name)} is not a text"
+            )
         if type(self.victims) is not tuple or not all(isinstance(victim, Pod) for victim in self.victims):
-            raise PluginError(f"PostFilterResult.victims: {told(self.victims)} is not a tuple of pods")
+            raise PluginError(f"PostFilterResult.victims: {short_repr(self.victims)} is not a tuple of pods")
 
 
 class Trial(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from podium.lib.error_words import Worded, words_of
+from podium.lib.error_text import UserFacingError, error_text
 
 
 class Code(enum.IntEnum):
@@ -48,7 +48,7 @@ _LABELS = {
 # A tuple, not a set: an Enum's hash runs Python code, while a tuple is searched by identity first.
 MAY_REJECT = (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING)
 """The codes that say that the pod does not fit."""
-_TOLD_MAX: Final = 100
+_REPR_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +72,16 @@ class Status:
             PluginError: names the field.
         """
         if type(self.code) is not Code:
-            raise PluginError(f"Status.code: {told(self.code)} is not a Code")
+            raise PluginError(f"Status.code: {short_repr(self.code)} is not a Code")
         if type(self.reasons) is not tuple:
-            raise PluginError(f"Status.reasons: {told(self.reasons)} is not a tuple of texts")
+            raise PluginError(f"Status.reasons: {short_repr(self.reasons)} is not a tuple of texts")
         for reason in self.reasons:
             if not isinstance(reason, str):
-                raise PluginError(f"Status.reasons: {told(reason)} is not a text")
+                raise PluginError(f"Status.reasons: {short_repr(reason)} is not a text")
         if not isinstance(self.plugin, str):
-            raise PluginError(f"Status.plugin: {told(self.plugin)} is not a text")
+            raise PluginError(f"Status.plugin: {short_repr(self.plugin)} is not a text")
         if self.error is not None and not isinstance(self.error, BaseException):
-            raise PluginError(f"Status.error: {told(self.error)} is not an exception")
+            raise PluginError(f"Status.error: {short_repr(self.error)} is not an exception")
 
     @property
     def is_rejected(self) -> bool:
@@ -91,7 +91,7 @@ class Status:
     @property
     def all_reasons(self) -> tuple[str, ...]:
         """The text of the error, if there is one, then the reasons."""
-        return (words_of(self.error), *self.reasons) if self.error is not None else self.reasons
+        return (error_text(self.error), *self.reasons) if self.error is not None else self.reasons
 
     @property
     def message(self) -> str:
@@ -121,11 +121,11 @@ def error_status(error: BaseException | str) -> Status:
     return Status(Code.ERROR, error=error if isinstance(error, BaseException) else PluginError(error))
 
 
-class PluginError(Worded):
+class PluginError(UserFacingError):
     """A failure of a plugin, or of a call to one. The message says what went wrong."""
 
 
-class ScheduleError(Worded):
+class ScheduleError(UserFacingError):
     """The scheduling attempt failed for a reason other than that the pod does not fit."""
 
 
@@ -138,14 +138,14 @@ def demand_status(answer: object, allowed: Collection[Code] = MAY_REJECT) -> Sta
     if answer is None:
         return None
     if not isinstance(answer, Status):
-        raise PluginError(f"answered {told(answer)}, which is not a Status")
+        raise PluginError(f"answered {short_repr(answer)}, which is not a Status")
     status = answer
     if type(answer) is not Status:
         status = Status(answer.code, answer.reasons, answer.plugin, answer.error)
     if status.code is Code.SUCCESS:
         return None
     if status.code is not Code.ERROR and status.code not in allowed:
-        raise PluginError(failure_words(status))
+        raise PluginError(failure_text(status))
     return status
 
 
@@ -156,10 +156,10 @@ def demand_nothing(answer: object) -> None:
         PluginError: the value is not None.
     """
     if answer is not None:
-        raise PluginError(f"answered {told(answer)}, where nothing is to be answered")
+        raise PluginError(f"answered {short_repr(answer)}, where nothing is to be answered")
 
 
-def failure_words(status: Status) -> str:
+def failure_text(status: Status) -> str:
     """The message for an Error status, or for a status that its extension point does not allow."""
     if status.code is Code.ERROR:
         return status.message
@@ -167,7 +167,7 @@ def failure_words(status: Status) -> str:
     return f"answered {status.code.label}{why}, which it may not"
 
 
-def told(value: object) -> str:
+def short_repr(value: object) -> str:
     """A short description of an unexpected value. Never raises, even if the value's repr does."""
     if inspect.iscoroutine(value):
         value.close()
@@ -176,4 +176,4 @@ def told(value: object) -> str:
         text = repr(value)
     except BaseException as error:  # noqa: BLE001 - a stranger's code
         return f"a {type(value).__name__} ({type(error).__name__} in its repr)"
-    return text if len(text) <= _TOLD_MAX else f"{text[:_TOLD_MAX]} ..."
+    return text if len(text) <= _REPR_MAX else f"{text[:_REPR_MAX]} ..."

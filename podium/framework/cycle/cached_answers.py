@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from podium.cluster import IntArray, Rows, Snapshot
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import MAX_NODE_SCORE, Scope, Scoring
-from podium.framework.contract.status import PluginError, Status, failure_words
+from podium.framework.contract.status import PluginError, Status, failure_text
 from podium.framework.cycle.diagnosis import Rejection, rejection_of
 from podium.framework.profile.forms import Filter, Scorer, one_integer, one_integer_each
 from podium.objects.core import Pod
@@ -60,7 +60,7 @@ class Meanings:
         known = self._number_of.get(status)
         if known is None:
             if not status.is_rejected:
-                raise PluginError(failure_words(status))
+                raise PluginError(failure_text(status))
             known = self._number_of[status] = len(self.of) + 1
             self.of[known] = status
         return known

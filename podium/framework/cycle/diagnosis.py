@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows
-from podium.framework.contract.status import Code, PluginError, Status, failure_words
+from podium.framework.contract.status import Code, PluginError, Status, failure_text
 from podium.framework.profile.forms import Explain, one_verdict_each
 
 NO_REASON = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
@@ -93,7 +93,7 @@ def rejection_of(rows: Rows, judged: tuple[IntArray, Explain] | None) -> tuple[N
     rejection = Rejection.of(rows[fails], verdicts[fails], explain)
     for status, _ in rejection.counted():
         if not status.is_rejected:
-            raise PluginError(failure_words(status))
+            raise PluginError(failure_text(status))
     return fails, rejection
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 
 from podium.cluster import IntArray, Rows, Snapshot
-from podium.cluster.pod_usage import PodUsage, pod_usage_as_far_as_readable
+from podium.cluster.pod_usage import PodUsage, readable_pod_usage
 from podium.cluster.snapshot import BoolArray
 from podium.objects.core import Pod
 
@@ -30,7 +30,7 @@ class Nomination(NamedTuple):
     @classmethod
     def of(cls, pod: Pod, node_name: str) -> Self:
         """The nomination of a pod. Its requests count as far as they can be parsed."""
-        return cls(node_name, pod, pod.priority, pod_usage_as_far_as_readable(pod))
+        return cls(node_name, pod, pod.priority, readable_pod_usage(pod))
 
 
 class NominatedPods(Protocol):

@@ -83,7 +83,7 @@ def _in_steps(
                     steps = plugin.post_filter_asking(cycle.state, cycle.pod, cycle.snapshot, filtered, extenders)
                 step = next(steps) if answer is None else steps.send(answer)
                 if not isinstance(step, _STEPS):
-                    raise PluginError(f"yielded {told(step)}, which is neither a question nor a pause")
+                    raise PluginError(f"yielded {short_repr(step)}, which is neither a question nor a pause")
             except StopIteration as end:
                 return _at_the_end(cycle, plugin, end.value)
             except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
@@ -105,7 +105,7 @@ def _at_the_end(cycle: Cycle, plugin: PostFilterPlugin, answer: object) -> _Outc
 def _demanded(answer: Any) -> _Outcome:
     result, status = answer
     if result is not None and not isinstance(result, PostFilterResult):
-        raise PluginError(f"answered {told(result)}, which is not a PostFilterResult")
+        raise PluginError(f"answered {short_repr(result)}, which is not a PostFilterResult")
     return result, demand_status(status)
 
 

@@ -84,7 +84,7 @@ def names_of(answer: object) -> frozenset[str]:
     """
     if isinstance(answer, PreFilterResult):
         return answer.node_names
-    raise PluginError(f"answered {told(answer)}, which is not a PreFilterResult")
+    raise PluginError(f"answered {short_repr(answer)}, which is not a PreFilterResult")
 
 
 def _turned_down(rejected: Status, diagnosis: Diagnosis) -> Status:

@@ -23,7 +23,7 @@ from podium.cluster import IntArray, Rows, Snapshot
 from podium.cluster.pod_usage import pod_usage_as_far_as_readable
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import Scope
-from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, failure_words
+from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, failure_text
 from podium.framework.cycle.cached_answers import CachedFilters
 from podium.framework.cycle.closed_nodes import among_closed, closed_status
 from podium.framework.cycle.cycle import Cycle
@@ -364,7 +364,7 @@ class FilterRun:
                     continue
                 if status.is_rejected:
                     return status
-                raise PluginError(failure_words(status))
+                raise PluginError(failure_text(status))
         return None
 
     @contextmanager

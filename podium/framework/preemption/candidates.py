@@ -46,19 +46,19 @@ class Importance:
     """The order in which pods are kept: higher priority first; among equal priorities the pod that has run longer.
 
     Args:
-        spares: whether a pod must never be a victim. Always the same answer for one pod.
+        is_protected: whether a pod must never be a victim. Always the same answer for one pod.
 
     Units: `now_s` is in seconds since the epoch.
     """
 
-    def __init__(self, now_s: float, spares: Callable[[Pod], bool] = _spare_nobody) -> None:
+    def __init__(self, now_s: float, is_protected: Callable[[Pod], bool] = _spare_nobody) -> None:
         self._now_s = now_s
-        self._spares = spares
+        self._is_protected = is_protected
 
     def below(self, pod: Pod, others: Iterable[Pod]) -> list[Pod]:
         """The pods of lower priority than the pod: its potential victims."""
         priority = pod.priority
-        return [each for each in others if each.priority < priority and not self._spares(each)]
+        return [each for each in others if each.priority < priority and not self._is_protected(each)]
 
     def started_s(self, pod: Pod) -> float:
         """When the pod started; now, if it has not started or its start time cannot be parsed."""

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.cluster.pod_usage import pod_usage_as_far_as_readable
+from podium.cluster.pod_usage import readable_pod_usage
 from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import Basis
@@ -70,7 +70,7 @@ class NodeTrial:
 
     def _put_back(self, pod: Pod) -> None:
         del self._off[pod.uid]
-        self._snapshot.add_pod(self._row, pod, pod_usage_as_far_as_readable(pod))
+        self._snapshot.add_pod(self._row, pod, readable_pod_usage(pod))
 
 
 class ManyTrials:

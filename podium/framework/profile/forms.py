@@ -20,7 +20,7 @@ from podium.framework.contract.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
-from podium.framework.contract.status import PluginError, Status, demand_status, told
+from podium.framework.contract.status import PluginError, Status, demand_status, short_repr
 from podium.objects.core import Pod
 
 _SCORE_MAX: Final = (1 << 63) - 1
@@ -127,7 +127,7 @@ def _named(status: Status | None, plugin: str) -> Status | None:
 def _explained(answer: object, verdict: int, plugin: str) -> Status:
     status = demand_status(answer)
     if status is None:
-        raise PluginError(f"explain answered {told(answer)} for verdict {verdict}, which is not a rejection")
+        raise PluginError(f"explain answered {short_repr(answer)} for verdict {verdict}, which is not a rejection")
     return status.by(plugin)
 
 
@@ -217,10 +217,10 @@ def one_integer(answer: object) -> int:
     """
     if isinstance(answer, int | np.integer) and not isinstance(answer, bool) and -_SCORE_MAX <= answer <= _SCORE_MAX:
         return int(answer)
-    raise PluginError(f"answered {told(answer)}: a score is an integer")
+    raise PluginError(f"answered {short_repr(answer)}: a score is an integer")
 
 
 def _shaped(answer: object) -> str:
     if isinstance(answer, np.ndarray):
         return f"an array of {answer.dtype} in the shape of {answer.shape}"
-    return told(answer)
+    return short_repr(answer)

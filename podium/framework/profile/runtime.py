@@ -44,13 +44,13 @@ from podium.framework.contract.status import (
     demand_nothing,
     demand_status,
     error_status,
-    told,
+    short_repr,
 )
 from podium.framework.cycle.signature_cache import SignatureCache
 from podium.framework.profile.forms import Filter, Scorer, filter_form, score_form
 from podium.framework.profile.observer import Observer
 from podium.framework.profile.plugin_args import args_of
-from podium.lib.error_words import words_of
+from podium.lib.error_text import error_text
 from podium.objects.core import Pod, PodSpec
 
 T = TypeVar("T")
@@ -260,14 +260,14 @@ class Framework:
         signals only, and it handles these without exceptions.
         """
         self.observer.plugin_failed(plugin, point, pod, error)
-        return ScheduleError(f"{doing}: {words_of(error)}")
+        return ScheduleError(f"{doing}: {error_text(error)}")
 
     def scope_of(self, method: Callable[[PodSpec], Scope], plugin: str, pod: Pod) -> Scope:
         """What a plugin's `filter_scope` or `score_scope` returns; CLUSTER if the call fails or returns no Scope."""
         try:
             scope = method(pod.spec)
             if not isinstance(scope, Scope):
-                raise PluginError(f"answered {told(scope)}, which is not a Scope")
+                raise PluginError(f"answered {short_repr(scope)}, which is not a Scope")
         except BaseException as error:  # noqa: BLE001 - the widest scope is right for every plugin
             self.observer.plugin_failed(plugin, "Scope", pod, error)
             return Scope.CLUSTER
@@ -322,7 +322,7 @@ def _permit(plugin: PermitPlugin, state: CycleState, pod: Pod, node_name: str) -
 def _demand_seconds(answer: object) -> float:
     if isinstance(answer, int | float) and not isinstance(answer, bool) and 0 <= answer < math.inf:
         return answer
-    raise PluginError(f"answered {told(answer)} as the seconds to wait, which must be a number of at least 0")
+    raise PluginError(f"answered {short_repr(answer)} as the seconds to wait, which must be a number of at least 0")
 
 
 def construct(plugin: type[Plugin], profile: ProfileConfiguration, handle: Handle) -> Plugin:
@@ -334,10 +334,10 @@ def construct(plugin: type[Plugin], profile: ProfileConfiguration, handle: Handl
     try:
         built = plugin(args_of(plugin, profile), handle)
         if built.name != plugin.name:
-            raise PluginError(f"it calls itself {told(built.name)}: the name is that of its class")
+            raise PluginError(f"it calls itself {short_repr(built.name)}: the name is that of its class")
     except BaseException as error:
         raise PluginError(
             f"creating profile for scheduler name {profile.scheduler_name}: "
-            f'initializing plugin "{plugin.name}": {words_of(error)}'
+            f'initializing plugin "{plugin.name}": {error_text(error)}'
         ) from error
     return built

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 from podium.objects.core import (
     AWSElasticBlockStoreVolume,
     AzureDiskVolume,
@@ -46,7 +46,7 @@ _UNSPECIFIED: Final = "UNSPECIFIED"
 _GCE_ZONE_PARTS: Final = 3
 
 
-class TranslationError(Worded, ValueError):
+class TranslationError(UserFacingError, ValueError):
     """The volume cannot be expressed as a CSI volume."""
 
 

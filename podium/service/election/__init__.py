@@ -5,7 +5,7 @@ Owns the election: its rules, its requests, and the answer to "may this process 
 
 from podium.service.election.elector import (
     Elector,
-    LeadershipLost,
+    LeadershipLostError,
     ending_if_stopped_for_too_long,
     request_deadline_s,
 )
@@ -15,7 +15,7 @@ from podium.service.election.term import LEASE, LeaseEvent, LeaseState, Term, Ti
 __all__ = [
     "LEASE",
     "Elector",
-    "LeadershipLost",
+    "LeadershipLostError",
     "LeaseEvent",
     "LeaseLock",
     "LeaseRecord",

@@ -20,7 +20,7 @@ from typing import Literal
 import anyio
 
 from podium.lib.clock import Clock
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 from podium.lib.log import get_logger
 from podium.objects.api_errors import AlreadyExists, ApiError, Conflict, NotFound, Unauthorized, Unreachable
 from podium.service.election.lease import LeaseLock
@@ -39,7 +39,7 @@ Tell = Callable[[str], None]
 """Records an Event about the Lease, such as "became leader"."""
 
 
-class LeadershipLost(Worded):
+class LeadershipLostError(UserFacingError):
     """Another replica may lead by now: this process must write nothing more."""
 
 
@@ -71,7 +71,7 @@ class Elector:
         log.info("Successfully acquired lease", lock=str(self._lock), identity=self._term.identity)
 
     async def renew(self) -> None:
-        """Renew the Lease until it is lost. Raises: `LeadershipLost`."""
+        """Renew the Lease until it is lost. Raises: `LeadershipLostError`."""
         term = self._term
         while True:
             await anyio.sleep(min(term.timings.retry_period_s, max(term.left_s(), 0.0)))
@@ -82,7 +82,7 @@ class Elector:
             if term.expire():
                 self._metrics.set_leader(METRICS_NAME, leads=False)
                 log.error("Leaderelection lost", lock=str(self._lock), identity=term.identity, holder=term.holder)
-                raise LeadershipLost("leaderelection lost")
+                raise LeadershipLostError("leaderelection lost")
 
     async def release(self) -> None:
         """Release the Lease if held, so that another replica leads at once; no write may still be under way."""

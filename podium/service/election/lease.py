@@ -17,7 +17,7 @@ import orjson
 from podium.binder.events.event import ObjectReference
 from podium.client.answers import check_object
 from podium.client.dispatcher import Requester
-from podium.lib.error_words import words_of
+from podium.lib.error_text import error_text
 from podium.objects.api_errors import Malformed
 from podium.objects.core import ObjectMeta
 
@@ -113,7 +113,7 @@ class LeaseLock:
                 transitions=int(spec.get("leaseTransitions") or 0),
             )
         except (ValueError, TypeError, AttributeError) as error:
-            raise Malformed(f"Lease {self}: {words_of(error)}") from error
+            raise Malformed(f"Lease {self}: {error_text(error)}") from error
         if written is not None and record.holder != written.holder:
             raise Malformed(
                 f"Lease {self}: written for {written.holder!r}, answered with holder {record.holder!r:.300}"

@@ -26,7 +26,7 @@ from aiohttp import web
 from podium.client.answers import read
 from podium.client.dispatcher import Requester
 from podium.lib.clock import Clock
-from podium.lib.error_words import words_of
+from podium.lib.error_text import error_text
 from podium.lib.expiring import ExpiringCache
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError
@@ -127,7 +127,7 @@ class Authenticator:
             answer = await self._session.request("POST", _TOKEN_REVIEWS, orjson.dumps(review), deadline_s=_REVIEW_S_MAX)
             verdict = read(_decode, answer, lambda: "a TokenReview").status
         except (ApiError, TypeError) as error:
-            raise NotAuthenticated(f"the token could not be reviewed: {words_of(error)}") from error
+            raise NotAuthenticated(f"the token could not be reviewed: {error_text(error)}") from error
         if not verdict.authenticated:
             return NotAuthenticated(verdict.error or "the token is not valid")
         found = verdict.user

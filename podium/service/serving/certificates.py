@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 from podium.lib.private_file import private_file
 from podium.service.serving.tls_limits import SAFE, TlsLimits
 
@@ -29,7 +29,7 @@ _VALID_DAYS = 365
 _BACKDATED = dt.timedelta(hours=1)
 
 
-class CertificateError(Worded):
+class CertificateError(UserFacingError):
     """The serving certificate cannot be used; the text says which file and why."""
 
 

@@ -26,7 +26,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from podium.lib.descriptors import inbound_connections_max
 from podium.lib.endpoints import serving
-from podium.lib.error_words import Worded
+from podium.lib.error_text import UserFacingError
 from podium.lib.log import get_logger
 from podium.service.serving.health import Check, Endpoint, Health, Report, report_one
 from podium.service.serving.requests import RequestLog
@@ -46,7 +46,7 @@ _BODY_BYTES_MAX = 64 * 1024
 _HEADERS = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
 
 
-class ServingError(Worded):
+class ServingError(UserFacingError):
     """The port cannot be listened on; the text says why."""
 
 

@@ -36,7 +36,7 @@ from podium.framework.cycle.questions import (
 )
 from podium.objects.api_errors import Conflict, OutcomeUnknown
 from podium.objects.core import Node, Pod
-from podium.objects.whole_objects import whole_node, whole_pod
+from podium.objects.objects_with_json import node_with_json, pod_with_json
 from tests import builders
 from tests.extender_server import ExtenderServer, Reply, let_through, never, says, scores
 from tests.integration.client.certificates import Authority
@@ -57,12 +57,12 @@ VERBS: dict[str, Any] = {
 
 def pod(name: str = "web", **fields: Any) -> Pod:
     made = builders.pod(name, **fields)
-    return whole_pod(made, msgspec.json.encode(made))
+    return pod_with_json(made, msgspec.json.encode(made))
 
 
 def node(name: str) -> Node:
     made = builders.node(name)
-    return whole_node(made, msgspec.json.encode(made))
+    return node_with_json(made, msgspec.json.encode(made))
 
 
 NODES = [node("n0"), node("n1")]
@@ -180,7 +180,7 @@ async def test_url_that_cannot_be_used_is_a_failure(url: str, name: str) -> None
 
 async def test_large_bodies_go_through_both_ways() -> None:
     wide = builders.node("wide", labels={"padding": "x" * (1 << 22)})
-    question_nodes = [whole_node(wide, msgspec.json.encode(wide))]
+    question_nodes = [node_with_json(wide, msgspec.json.encode(wide))]
     async with ExtenderServer(filter=lambda args: {"Nodes": args["Nodes"]}) as server:
         extender = Extender(server.url, filter_verb="filter")
         async with pool(extender) as asked:

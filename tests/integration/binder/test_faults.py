@@ -77,15 +77,15 @@ async def test_an_answer_that_makes_no_sense_is_followed_by_another_try(
 ) -> None:
     cluster = faulty.cluster
     pod = await cluster.create_pod("a")
-    faulty.faults.senseless_answer(code=code, body=body, verb="create", resource="pods", subresource="binding")
-    faulty.faults.senseless_answer(code=code, body=body, verb="get", resource="pods")
+    faulty.faults.invalid_answer(code=code, body=body, verb="create", resource="pods", subresource="binding")
+    faulty.faults.invalid_answer(code=code, body=body, verb="get", resource="pods")
     await cluster.client.bind(pod, "n1")
     assert (await cluster.pod("a")).node_name == "n1"
     assert await cluster.changes_since(pod) == {"a": 1}
-    faulty.faults.senseless_answer(code=code, body=body, verb="patch", resource="pods", subresource="status")
+    faulty.faults.invalid_answer(code=code, body=body, verb="patch", resource="pods", subresource="status")
     assert await cluster.client.patch_status(pod, condition=not_scheduled(pod, unschedulable("no room")))
     assert (await cluster.condition("a"))["message"] == "no room"
-    faulty.faults.senseless_answer(code=code, body=body, verb="delete", resource="pods")
+    faulty.faults.invalid_answer(code=code, body=body, verb="delete", resource="pods")
     assert await cluster.client.delete_pod(pod)
     assert (await cluster.pod("a")).is_terminating
 

@@ -106,8 +106,8 @@ async def test_an_answer_that_makes_no_sense_is_followed_by_another_try(
     faulty: FaultyCluster, code: int, body: str
 ) -> None:
     claim = await a_claim(faulty.cluster)
-    faulty.faults.senseless_answer(code=code, body=body, verb="patch", resource="persistentvolumeclaims")
-    faulty.faults.senseless_answer(code=code, body=body, verb="get", resource="persistentvolumeclaims")
+    faulty.faults.invalid_answer(code=code, body=body, verb="patch", resource="persistentvolumeclaims")
+    faulty.faults.invalid_answer(code=code, body=body, verb="get", resource="persistentvolumeclaims")
     selected = await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
     assert selected.metadata.name == "data"
     assert selected.metadata.annotations == SELECTED["metadata"]["annotations"]

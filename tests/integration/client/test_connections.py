@@ -12,7 +12,7 @@ import pytest
 
 from podium.client.connections import ConnectionPool
 from podium.client.http_connection import Answer
-from podium.objects.api_errors import ConnectionLost, Silent, Unreachable
+from podium.objects.api_errors import ConnectionLost, NoResponse, Unreachable
 from podium.objects.resource_types import PODS
 from tests.integration.client.fault_server import Fault, FaultServer, Request, Silence, reset, silence
 from tests.integration.client.waiting import eventually
@@ -266,7 +266,7 @@ async def test_a_write_without_an_answer_is_left_to_the_server_and_its_connectio
         ended.set()
 
     server.write_faults.append(slow)
-    with pytest.raises(Silent):
+    with pytest.raises(NoResponse):
         await post(pool, deadline_s=0.2)
     assert (await post(pool)).body == GOOD
     assert not ended.is_set()
@@ -281,7 +281,7 @@ async def test_connections_that_linger_are_closed_with_the_pool_and_are_not_too_
     pool = pool_of(server, connections_max=2)
     server.write_faults.extend([silence] * 5)
     for _ in range(5):
-        with pytest.raises(Silent):
+        with pytest.raises(NoResponse):
             await post(pool, deadline_s=0.05)
     assert len(pool._lingering) == 2
     await pool.close()
@@ -299,7 +299,7 @@ async def test_a_request_without_an_answer_makes_idle_connections_suspect_and_no
     async with anyio.create_task_group() as tasks:
 
         async def unanswered() -> None:
-            with pytest.raises(Silent):
+            with pytest.raises(NoResponse):
                 await post(pool, deadline_s=0.5)
 
         tasks.start_soon(unanswered)

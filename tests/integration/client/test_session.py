@@ -32,8 +32,8 @@ from podium.objects.api_errors import (
     ApiError,
     ConnectionLost,
     Gone,
-    HeldBack,
     NotFound,
+    NotLeading,
     OutcomeUnknown,
     TooManyRequests,
     Unauthorized,
@@ -94,9 +94,9 @@ async def test_a_write_that_may_not_be_made_is_held_back_and_reads_are_not(serve
         await session.request("DELETE", "/api/v1/namespaces/default/pods/a")
         may_write = False
         for method in ("POST", "PUT", "PATCH", "DELETE"):
-            with pytest.raises(HeldBack):
+            with pytest.raises(NotLeading):
                 await session.request(method, BINDING, b"{}")
-        with pytest.raises(HeldBack):
+        with pytest.raises(NotLeading):
             await session.request("DELETE", "/api/v1/namespaces/default/pods/a")
         await session.request("GET", PODS.path)
         may_write = True

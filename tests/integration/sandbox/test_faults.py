@@ -100,7 +100,7 @@ async def test_an_answer_can_be_torn(rest, sandbox):
 
 
 async def test_an_answer_can_make_no_sense(rest, sandbox):
-    sandbox.faults.senseless_answer(code=207, body="<html>", verb="create", resource="pods")
+    sandbox.faults.invalid_answer(code=207, body="<html>", verb="create", resource="pods")
     async with rest.session.post(PODS, json=sample_pod("a")) as response:
         assert (response.status, await response.text()) == (207, "<html>")
     assert (await rest.get(f"{PODS}/a"))[0] == 404

@@ -54,13 +54,13 @@ async def served(
     tls = tls or ServingTls(PAIR)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         async with (
-            open_access(options or AccessOptions(), credentials, tls, SystemClock()) as doors,
+            open_access(options or AccessOptions(), credentials, tls, SystemClock()) as access,
             serve(
-                "127.0.0.1", 0, tls, Health(), Metrics(), dict, middlewares=[doors.middleware], listener=listener
+                "127.0.0.1", 0, tls, Health(), Metrics(), dict, middlewares=[access.middleware], listener=listener
             ) as server,
             anyio.create_task_group() as tasks,
         ):
-            tasks.start_soon(doors.run)
+            tasks.start_soon(access.run)
             yield server.port
             tasks.cancel_scope.cancel()
 

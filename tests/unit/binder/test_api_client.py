@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.binder import ApiClient, not_scheduled
-from podium.binder.api_client import RoomTaken
+from podium.binder.api_client import NodeFilled
 from podium.client.dispatcher import Dispatcher
 from podium.framework.contract.status import unschedulable
 from podium.objects.api_errors import (
@@ -79,8 +79,8 @@ async def test_a_binding_that_certainly_did_not_happen_is_not_tried_again(error:
 async def test_a_binding_that_has_come_too_late_is_not_sent() -> None:
     wire = Wire()
     binding = client(wire)
-    binding.bind_unless(lambda each: each.metadata.name == "web-1")
-    with pytest.raises(RoomTaken, match='node "n1" has been filled by another scheduler'):
+    binding.refuse_bindings_if(lambda each: each.metadata.name == "web-1")
+    with pytest.raises(NodeFilled, match='node "n1" has been filled by another scheduler'):
         await binding.bind(pod(), "n1")
     assert wire.calls == []
     await binding.bind(pod("web-2"), "n1")
@@ -90,8 +90,8 @@ async def test_a_binding_that_has_come_too_late_is_not_sent() -> None:
 async def test_whether_it_is_too_late_is_asked_each_time_that_the_binding_is_about_to_be_sent() -> None:
     wire = Wire(script(TooManyRequests("slow down"), {}))
     binding, verdicts = client(wire), iter([False, True])
-    binding.bind_unless(lambda _: next(verdicts))
-    with pytest.raises(RoomTaken):
+    binding.refuse_bindings_if(lambda _: next(verdicts))
+    with pytest.raises(NodeFilled):
         await binding.bind(pod(), "n1")
     assert wire.calls == [BIND]
 

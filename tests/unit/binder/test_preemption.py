@@ -11,7 +11,7 @@ from podium.binder import (
     Preemption,
     PreemptionExecutor,
     PreemptionLoops,
-    PreemptionsUnderWay,
+    RunningPreemptions,
     WaitingPods,
 )
 from podium.binder.preemption import DISRUPTION_TARGET
@@ -55,7 +55,7 @@ class PreemptionBench:
         self.activated: list[str] = []
         self.gated: set[str] = set()
         self.waiting, self.in_pre_bind = WaitingPods(LoopClock()), PodsInPreBind()
-        self.under_way = PreemptionsUnderWay(self.pods.get, self)
+        self.under_way = RunningPreemptions(self.pods.get, self)
         self.executor = PreemptionExecutor(
             self,
             self,
@@ -337,7 +337,7 @@ def test_with_only_the_last_victim_left_the_cluster_says_when_the_pod_may_go_on(
         bench.pods[now.key] = now
     preemption = bench.executor.begin(URGENT, "n1", [B, A])
     assert preemption is not None
-    preemption.is_at_last = True
+    preemption.is_last_victim = True
     assert bench.is_held_back is is_held_back
 
 
@@ -410,7 +410,7 @@ async def test_a_pod_that_was_to_be_woken_by_nothing_yet_is_left_to_the_events()
 
 def test_nobody_is_spared_or_held_back_unless_that_is_asked_for() -> None:
     under_way = PreemptionBench().under_way
-    assert not under_way.spares(URGENT)
+    assert not under_way.is_protected(URGENT)
     assert not under_way.held_back_from(URGENT)
     assert not under_way.released()
 
@@ -418,11 +418,11 @@ def test_nobody_is_spared_or_held_back_unless_that_is_asked_for() -> None:
 def test_a_preemption_that_begins_is_looked_at_for_a_loop() -> None:
     told: list[Event] = []
     loops = PreemptionLoops(ManualClock(), lambda _: (), told.append, Metrics())
-    under_way = PreemptionsUnderWay({}.get, PreemptionBench(), spares=lambda each: each is URGENT, loops=loops)
+    under_way = RunningPreemptions({}.get, PreemptionBench(), is_protected=lambda each: each is URGENT, loops=loops)
     for number in range(LOOP_AT + 1):
         under_way.begin(Preemption(URGENT, "n1", [pod("back", uid=f"uid-{number}")]), 1)
     assert set(under_way.held_back_from(URGENT)) == {"n1"}
-    assert under_way.spares(URGENT)
+    assert under_way.is_protected(URGENT)
     assert [each.reason for each in told] == ["PreemptionLoop"]
 
 

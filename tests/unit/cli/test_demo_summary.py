@@ -139,5 +139,5 @@ def test_a_failure_names_the_pods_but_not_without_end() -> None:
 
 
 def test_a_failure_names_the_pods_that_should_have_been_refused() -> None:
-    told = failure(outcome(misjudged=("big",)), 3.0)
+    told = failure(outcome(misreported=("big",)), 3.0)
     assert told == "these pods cannot fit, but were not reported unschedulable: big"

@@ -16,7 +16,7 @@ from podium.client.credentials import ConnectionConfigError
 from podium.daemon.app import App
 from podium.daemon.options import Options
 from podium.framework.contract.status import PluginError
-from podium.service.election import LeadershipLost
+from podium.service.election import LeadershipLostError
 from podium.service.serving import AccessOptions, CertificateError, ServingError, TlsLimits
 from podium.service.supervision import PartFailed
 from podium.telemetry import configure_logging, set_verbosity
@@ -124,7 +124,7 @@ def test_the_doors_are_as_kube_schedulers_flags_say(started: Started) -> None:
         *("--authorization-webhook-cache-authorized-ttl", "5s", "--authorization-webhook-cache-unauthorized-ttl=1s"),
     )
     assert result.exit_code == 0
-    assert started.options.doors == AccessOptions(
+    assert started.options.access == AccessOptions(
         authentication_kubeconfig="a",
         authentication_skip_lookup=True,
         authentication_tolerate_lookup_failure=False,
@@ -158,8 +158,8 @@ def test_the_election_is_as_the_flags_say_whatever_the_file_does(started: Starte
         ServingError("port taken"),
         CertificateError("not a certificate"),
         PluginError("bad args"),
-        PartFailed("the scheduling loop failed"),
-        LeadershipLost("leaderelection lost"),
+        ComponentFailedError("the scheduling loop failed"),
+        LeadershipLostError("leaderelection lost"),
     ],
 )
 @pytest.mark.parametrize("wrapped", [False, True])

@@ -6,8 +6,8 @@ from podium.cluster.pod_usage import (
     HostPort,
     host_ports,
     pod_usage,
-    pod_usage_as_far_as_readable,
     pod_usage_without_requests,
+    readable_pod_usage,
 )
 from podium.objects.errors import FieldError
 from tests.builders import pod
@@ -49,6 +49,6 @@ def test_broken_quantity_names_its_field_and_leaves_the_ports():
         pod_usage(item)
     assert broken.value.path == "spec.containers[0].resources.requests[cpu]"
     known = pod_usage_without_requests(item)
-    assert pod_usage_as_far_as_readable(item) == known
+    assert readable_pod_usage(item) == known
     assert known.requests == {}
     assert known.host_ports == (HostPort("0.0.0.0", "TCP", 80),)

@@ -12,7 +12,7 @@ from podium.cluster import CacheError
 from podium.framework.contract.interface import PostFilterResult, PreFilterResult
 from podium.framework.contract.status import SKIP, Code, ScheduleError, Status, unschedulable
 from podium.lib.state_table import InvalidTransition
-from podium.service.election import LeadershipLost
+from podium.service.election import LeadershipLostError
 
 Misbehaves = Callable[[], Any]
 
@@ -94,7 +94,7 @@ EXCEPTIONS: Mapping[str, Misbehaves] = {
             BaseException("bare"),
             ScheduleError("as the framework would"),
             CacheError("as the cache would"),
-            LeadershipLost("as the elector would"),
+            LeadershipLostError("as the elector would"),
             InvalidTransition("queue", Code.ERROR, Code.SKIP),
         )
     )

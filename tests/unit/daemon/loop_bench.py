@@ -17,7 +17,7 @@ from podium.binder import (
     ExtenderPool,
     PodsInPreBind,
     PreemptionExecutor,
-    PreemptionsUnderWay,
+    RunningPreemptions,
     WaitingPods,
 )
 from podium.client.consistency import Consistency
@@ -73,7 +73,7 @@ class HoldsBack(Built, PreEnqueuePlugin):
 class Handle:
     """What the plugins get here."""
 
-    def __init__(self, clock: Clock, client: ApiClient, preemptions: PreemptionsUnderWay) -> None:
+    def __init__(self, clock: Clock, client: ApiClient, preemptions: RunningPreemptions) -> None:
         self.clock = clock
         self.random = Random(1)
         self.client = client

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 from podium.config import Extender, ExtenderTLSConfig, KubeSchedulerConfiguration, effective
-from podium.daemon.extenders import kept_whole, without_secrets
+from podium.daemon.extenders import json_to_keep, without_secrets
+from podium.objects.objects_with_json import node_with_json, pending_pod_with_json, pod_with_json
 from podium.objects.resource_types import NODES, PODS
-from podium.objects.whole_objects import whole_node, whole_pending_pod, whole_pod
 
-PENDING = {PODS.path: whole_pending_pod}
-NODES_TOO = {NODES.path: whole_node, **PENDING}
+PENDING = {PODS.path: pending_pod_with_json}
+NODES_TOO = {NODES.path: node_with_json, **PENDING}
 
 
 @pytest.mark.parametrize(
@@ -20,15 +20,15 @@ NODES_TOO = {NODES.path: whole_node, **PENDING}
         ([Extender("http://x", preempt_verb="preempt", node_cache_capable=True)], PENDING),
         ([Extender("http://x", filter_verb="filter")], NODES_TOO),
         ([Extender("http://x", prioritize_verb="prioritize")], NODES_TOO),
-        ([Extender("http://x", preempt_verb="preempt")], {PODS.path: whole_pod}),
+        ([Extender("http://x", preempt_verb="preempt")], {PODS.path: pod_with_json}),
         (
             [Extender("http://x", preempt_verb="preempt"), Extender("http://y", filter_verb="filter")],
-            {NODES.path: whole_node, PODS.path: whole_pod},
+            {NODES.path: node_with_json, PODS.path: pod_with_json},
         ),
     ],
 )
 def test_objects_are_kept_whole_as_far_as_extenders_are_sent_them(extenders, kept):
-    assert kept_whole(extenders) == kept
+    assert json_to_keep(extenders) == kept
 
 
 def test_keys_and_passwords_are_not_shown():

@@ -108,7 +108,7 @@ async def test_a_pod_that_is_assumed_already_is_dropped() -> None:
 async def test_a_pod_of_a_profile_that_is_not_there_is_dropped_and_logged() -> None:
     bench = LoopBench()
     stranger = pod("web-1", scheduler="nobody")
-    bench.queue._requeuing._gatekeeper.admits = lambda info: True  # type: ignore[method-assign]
+    bench.queue._requeuing._pre_enqueue_check.admits = lambda info: True  # type: ignore[method-assign]
     bench.queue.add(stranger)
     with capture_logs() as logs:
         async with bench.running():

@@ -67,7 +67,7 @@ def test_a_hint_is_observed_and_told_of_where_it_was_slow() -> None:
 def test_a_pod_that_went_astray_is_logged_with_its_story() -> None:
     info = QueuedPodInfo(pod("web-1"), 0.0)
     with capture_logs() as logs:
-        QueueMetrics(Metrics()).gone_astray(info, "in two places")
+        QueueMetrics(Metrics()).unexpected_state(info, "in two places")
     assert [(each["pod"], each["problem"]) for each in logs] == [("default/web-1", "in two places")]
     assert "story" in logs[0]
 

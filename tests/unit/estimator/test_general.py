@@ -3,7 +3,7 @@
 import pytest
 
 from podium.estimator.general import ModelsError, ModelsSemantics, general_replicas, general_sets, replicas_by_models
-from podium.estimator.grades import default_models
+from podium.estimator.resource_models import default_models
 from tests.unit.estimator.members import asking, assumed, cluster, part
 
 ON_THE_WAY = [assumed(part(2, "500m", "1Gi"))]

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from podium.objects.core import Node, Pod
+from podium.objects.objects_with_json import PodWithJson, pod_with_json
 from podium.objects.resource_types import CSI_NODES, NAMESPACES, NODES, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, PODS
 from podium.objects.storage import CSINode
 from podium.objects.unreadable import (
@@ -16,7 +17,6 @@ from podium.objects.unreadable import (
     is_in_part,
     unread_field,
 )
-from podium.objects.whole_objects import WholePod, whole_pod
 from podium.objects.wire import BrokenObject, ObjectDecoder
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -117,8 +117,8 @@ def test_a_hundred_unread_fields_may_hide_one_that_others_depend_on() -> None:
 
 
 def test_what_is_left_is_not_kept_whole() -> None:
-    assert isinstance(event(running({"containers": 5}), keep=whole_pod), UnreadablePod)
-    assert isinstance(event(running({"tolerations": 5}), keep=whole_pod), WholePod)
+    assert isinstance(event(running({"containers": 5}), keep=pod_with_json), UnreadablePod)
+    assert isinstance(event(running({"tolerations": 5}), keep=pod_with_json), PodWithJson)
 
 
 @pytest.mark.parametrize(

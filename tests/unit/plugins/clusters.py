@@ -122,7 +122,7 @@ class RecordingHandle:
     def held_back_from(self, pod: Pod) -> Collection[str]:
         return self.held_back
 
-    def spares(self, victim: Pod) -> bool:
+    def is_protected(self, victim: Pod) -> bool:
         return victim.spec.scheduler_name in self.spared
 
     def snapshot(self) -> Snapshot:

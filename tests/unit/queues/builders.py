@@ -109,7 +109,7 @@ class Recorder:
     def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: BaseException) -> None:
         self.failures.append((plugin, extension_point, str(error)))
 
-    def gone_astray(self, info: QueuedPodInfo, problem: str) -> None:
+    def unexpected_state(self, info: QueuedPodInfo, problem: str) -> None:
         self.astray.append((info.pod.uid, problem))
 
 

@@ -4,7 +4,7 @@ from podium.framework.contract.interface import PreEnqueuePlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Status, error_status, unschedulable
 from podium.objects.core import Pod
-from podium.queues.gating import Gatekeeper
+from podium.queues.gating import PreEnqueueCheck
 from tests.unit.queues.builders import PROFILE, Recorder, pod
 
 
@@ -29,11 +29,11 @@ class BrokenDoor(Door):
 class House:
     def __init__(self, *doors: Door) -> None:
         self.recorder = Recorder()
-        self.gatekeeper = Gatekeeper({PROFILE: doors}, self.recorder)
+        self.pre_enqueue_check = PreEnqueueCheck({PROFILE: doors}, self.recorder)
         self.info = QueuedPodInfo(pod(), 0.0)
 
     def admits(self) -> bool:
-        return self.gatekeeper.admits(self.info)
+        return self.pre_enqueue_check.admits(self.info)
 
 
 def test_a_pod_that_every_plugin_lets_through_is_admitted() -> None:

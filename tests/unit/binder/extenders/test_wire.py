@@ -19,7 +19,7 @@ from podium.binder.extenders.wire import (
 from podium.config import Extender
 from podium.framework.cycle.questions import AskFilter, AskPreempt, ExtenderFailed, Filtered, Preemptable, Victims
 from podium.objects.core import Node, Pod
-from podium.objects.whole_objects import whole_node, whole_pod
+from podium.objects.objects_with_json import node_with_json, pod_with_json
 from tests.unit.framework.profiles import snapshot_of
 
 PLAIN = Extender("http://x", weight=1)
@@ -36,12 +36,12 @@ def raw_node(name: str) -> dict[str, Any]:
 
 def a_pod(name: str = "web", **spec: Any) -> Pod:
     content = json.dumps(raw_pod(name, **spec)).encode()
-    return whole_pod(msgspec.json.decode(content, type=Pod), content)
+    return pod_with_json(msgspec.json.decode(content, type=Pod), content)
 
 
 def a_node(name: str) -> Node:
     content = json.dumps(raw_node(name)).encode()
-    return whole_node(msgspec.json.decode(content, type=Node), content)
+    return node_with_json(msgspec.json.decode(content, type=Node), content)
 
 
 NODES = [a_node("n0"), a_node("n1")]

@@ -6,7 +6,7 @@ from podium.config import ConfigError
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import SKIP, Code, PluginError, Status, error_status, unschedulable
 from podium.framework.profile.runtime import PERMIT_TIMEOUT_S_MAX
-from podium.lib.error_words import words_of
+from podium.lib.error_text import error_text
 from tests.builders import pod
 from tests.unit.framework.profiles import (
     Recorder,
@@ -75,7 +75,7 @@ def test_plugin_that_cannot_be_built_is_named(error):
     refusing = node_filter("Picky", lambda node: None, __init__=raising(error))
     with pytest.raises(PluginError) as refusal:
         framework(refusing)
-    words = f'creating profile for scheduler name podium: initializing plugin "Picky": {words_of(error)}'
+    words = f'creating profile for scheduler name podium: initializing plugin "Picky": {error_text(error)}'
     assert str(refusal.value) == words
 
 

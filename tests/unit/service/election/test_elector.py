@@ -20,7 +20,7 @@ from podium.objects.api_errors import (
     Unauthorized,
     Unreachable,
 )
-from podium.service.election import Elector, LeadershipLost, LeaseLock, Term, Timings
+from podium.service.election import Elector, LeadershipLostError, LeaseLock, Term, Timings
 from podium.telemetry import Metrics
 from tests.unit.binder.builders import Request, Wire
 from tests.virtual_time import VIRTUAL_TIME, LoopClock
@@ -195,7 +195,7 @@ async def test_a_leader_that_cannot_renew_has_lost_at_its_deadline_and_writes_no
     one = Candidate(server, "one")
     await one.elector.acquire()
     server.failure = Unreachable("no route")
-    with pytest.raises(LeadershipLost):
+    with pytest.raises(LeadershipLostError):
         await one.elector.renew()
     assert one.clock.monotonic() == pytest.approx(10.0)
     assert (one.term.may_write(), one.master) == (False, 0)
@@ -206,7 +206,7 @@ async def test_a_request_that_hangs_does_not_outlast_the_deadline() -> None:
     one = Candidate(server, "one")
     await one.elector.acquire()
     one.wire.latency_s = 3600.0
-    with pytest.raises(LeadershipLost):
+    with pytest.raises(LeadershipLostError):
         await one.elector.renew()
     assert one.clock.monotonic() == pytest.approx(10.0)
 
@@ -256,7 +256,7 @@ async def test_a_leader_that_finds_another_in_the_lease_has_lost_at_once() -> No
     await one.elector.acquire()
     server.touch()
     server.spec["holderIdentity"] = "thief"
-    with pytest.raises(LeadershipLost):
+    with pytest.raises(LeadershipLostError):
         await one.elector.renew()
     assert one.clock.monotonic() == pytest.approx(2.0)
 

@@ -1,17 +1,17 @@
 import gc
 
-from podium.lib import garbage
+from podium.lib import garbage_collection
 
 
 def test_collector_looks_rarely_and_not_at_what_stays():
     thresholds = gc.get_threshold()
     try:
         gc.set_threshold(700, 10, 10)
-        garbage.settle()
+        garbage_collection.settle()
         assert gc.get_threshold() > (700, 10, 10)
         frozen = gc.get_freeze_count()
         stays = [[] for _ in range(1000)]
-        garbage.keep_what_is_there()
+        garbage_collection.exempt_present_objects()
         assert gc.get_freeze_count() >= frozen + len(stays)
     finally:
         gc.unfreeze()
@@ -19,6 +19,6 @@ def test_collector_looks_rarely_and_not_at_what_stays():
 
 
 def test_collector_does_not_look_while_modules_are_loaded():
-    with garbage.off_while_loading():
+    with garbage_collection.collection_disabled():
         assert not gc.isenabled()
     assert gc.isenabled()

@@ -11,7 +11,7 @@ _THRESHOLDS: Final = (100_000, 50, 100)
 
 
 @contextmanager
-def off_while_loading() -> Iterator[None]:
+def collection_disabled() -> Iterator[None]:
     """Disable collection while modules are imported: their objects last, and scanning takes a tenth of the time."""
     gc.disable()
     try:
@@ -27,6 +27,6 @@ def settle() -> None:
     gc.set_threshold(*_THRESHOLDS)
 
 
-def keep_what_is_there() -> None:
+def exempt_present_objects() -> None:
     """Exempt all present objects, such as those of a sync, from collection, which could take up to half a second."""
     gc.freeze()

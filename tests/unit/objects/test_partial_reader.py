@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.objects.as_far_as_readable import UNREAD_MAX, PartialReader
 from podium.objects.core import Node, Pod
+from podium.objects.partial_reader import UNREAD_MAX, PartialReader
 
 
 def read(content: Any, kind: Any = Pod) -> tuple[Any, list[str]]:

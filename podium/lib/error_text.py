@@ -1,7 +1,7 @@
 """Formats exceptions: with their type, on one line, safe against exceptions whose `__str__` fails.
 
 `str(KeyError("team"))` is `'team'`, and `str(AssertionError())` is empty: without the type the text is useless.
-Exceptions whose text is a sentence for the reader derive from `Worded`.
+Exceptions whose text is a sentence for the reader derive from `UserFacingError`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ LENGTH_MAX: Final = 2000
 _CUT: Final = " ..."
 
 
-class Worded(Exception):  # noqa: N818 - a base class, never raised itself
+class UserFacingError(Exception):
     """An exception whose text is complete: its type would add nothing."""
 
 
-def words_of(error: BaseException) -> str:
-    """The exception as text: `KeyError: 'team'`, or the bare text of one that is `Worded`. Never raises."""
+def error_text(error: BaseException) -> str:
+    """The exception as text: `KeyError: 'team'`, or the bare text of one that is `UserFacingError`. Never raises."""
     kind = type(error).__name__
     try:
         text = str(error)
@@ -25,6 +25,6 @@ def words_of(error: BaseException) -> str:
         return f"{kind}, and its text cannot be read: {type(second).__name__}"
     if len(text) > LENGTH_MAX:
         text = text[: LENGTH_MAX - len(_CUT)] + _CUT
-    if isinstance(error, Worded) and text:
+    if isinstance(error, UserFacingError) and text:
         return text
     return f"{kind}: {text}" if text else kind

@@ -2,7 +2,7 @@ import pytest
 from msgspec import convert
 
 from podium.estimator.cluster_objects import ResourceModel
-from podium.estimator.grades import default_models, fault_of, grade_nodes, standardised
+from podium.estimator.resource_models import default_models, fault_of, grade_nodes, standardised
 from tests.builders import node, pod
 from tests.unit.estimator.members import member
 

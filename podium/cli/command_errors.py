@@ -20,7 +20,7 @@ _OF_OUTPUT: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EI
 
 
 @contextlib.contextmanager
-def in_one_line() -> Iterator[None]:
+def report_fatal_errors() -> Iterator[None]:
     """Run a command and flush its output. If the output cannot be written, the exit status is 1."""
     try:
         try:

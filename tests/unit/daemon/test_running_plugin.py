@@ -5,7 +5,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from podium.daemon.plugin_at_work import AtWork, at_work
+from podium.daemon.running_plugin import RunningPlugin, running_plugin
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import FilterPlugin, PreEnqueuePlugin, PreFilterExtensions, ScorePlugin
 from podium.framework.contract.status import unschedulable
@@ -28,12 +28,12 @@ class Looks:
     """Looks at the stack from inside of a plugin."""
 
     def __init__(self) -> None:
-        self.seen: list[AtWork] = []
+        self.seen: list[RunningPlugin] = []
 
     def __call__(self, *_: Any) -> None:
         frame = inspect.currentframe()
         assert isinstance(frame, FrameType)
-        self.seen.append(at_work(frame))
+        self.seen.append(running_plugin(frame))
 
     @property
     def names(self) -> set[tuple[str, str, str]]:
@@ -60,7 +60,7 @@ def test_a_filter_is_named_with_its_pod_and_the_stack_ends_in_it() -> None:
     decide(framework(looking(Inner, look)), pod("web"), cluster(2))
     assert look.names == {("Culprit", "Filter", "default/web")}
     assert "__call__" in look.seen[0].stack[-1]
-    assert any("test_plugin_at_work.py" in line for line in look.seen[0].stack)
+    assert any("test_running_plugin.py" in line for line in look.seen[0].stack)
 
 
 def test_of_plugins_that_call_each_other_the_one_is_named_that_podium_called() -> None:

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from podium.lib.error_words import LENGTH_MAX, Worded, words_of
+from podium.lib.error_text import LENGTH_MAX, UserFacingError, error_text
 
 
-class Sentence(Worded):
+class PlainError(UserFacingError):
     pass
 
 
@@ -25,17 +25,17 @@ class OddError(Exception):
         (KeyError("team"), "KeyError: 'team'"),
         (AssertionError(), "AssertionError"),
         (SystemExit(3), "SystemExit: 3"),
-        (Sentence("the file is gone"), "the file is gone"),
-        (Sentence(), "Sentence"),
+        (PlainError("the file is gone"), "the file is gone"),
+        (PlainError(), "PlainError"),
         (MuteError(), "MuteError, and its text cannot be read: SystemExit"),
         (OddError(), "OddError, and its text cannot be read: TypeError"),
     ],
 )
 def test_an_exception_is_told_with_its_type_unless_its_text_is_a_sentence(error: BaseException, words: str) -> None:
-    assert words_of(error) == words
+    assert error_text(error) == words
 
 
 def test_a_text_without_end_is_cut() -> None:
-    words = words_of(ValueError("x" * 10_000_000))
+    words = error_text(ValueError("x" * 10_000_000))
     assert len(words) == LENGTH_MAX + len("ValueError: ")
     assert words.endswith("x ...")

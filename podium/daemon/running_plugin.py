@@ -49,7 +49,7 @@ _STACK_MAX: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class AtWork:
+class RunningPlugin:
     """What a thread is running; the names are empty if it is not a plugin.
 
     `stack` has one line for each call, the innermost last.
@@ -61,13 +61,13 @@ class AtWork:
     stack: tuple[str, ...]
 
 
-def at_work(frame: FrameType) -> AtWork:
+def running_plugin(frame: FrameType) -> RunningPlugin:
     """Identify the plugin call in that frame or its callers."""
     frames = list(_outward(frame))
     found = (_plugin_method(each) or _called_for_a_plugin(each) for each in frames)
     plugin, point, pod = next(filter(None, found), ("", "", ""))
     lines = traceback.format_list(traceback.StackSummary.extract((each, each.f_lineno) for each in reversed(frames)))
-    return AtWork(plugin, point, pod, tuple(" ".join(line.split()) for line in lines[-_STACK_MAX:]))
+    return RunningPlugin(plugin, point, pod, tuple(" ".join(line.split()) for line in lines[-_STACK_MAX:]))
 
 
 def _outward(frame: FrameType | None) -> Iterator[FrameType]:

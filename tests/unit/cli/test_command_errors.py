@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from podium.cli.endings import in_one_line
+from podium.cli.command_errors import report_fatal_errors
 
 
 class _Full(io.StringIO):
@@ -25,7 +25,7 @@ class _Full(io.StringIO):
     ],
 )
 def test_what_any_command_may_meet_is_one_line_and_1(error, line, capsys):
-    with pytest.raises(SystemExit) as ended, in_one_line():
+    with pytest.raises(SystemExit) as ended, report_fatal_errors():
         raise error
     assert ended.value.code == 1
     assert capsys.readouterr().err == line
@@ -33,13 +33,13 @@ def test_what_any_command_may_meet_is_one_line_and_1(error, line, capsys):
 
 @pytest.mark.parametrize("error", [KeyError("mistake"), FileNotFoundError(errno.ENOENT, "gone", "config.yaml")])
 def test_a_mistake_keeps_its_traceback(error):
-    with pytest.raises(type(error)), in_one_line():
+    with pytest.raises(type(error)), report_fatal_errors():
         raise error
 
 
 def test_what_is_not_written_by_the_end_is_an_error_though_the_command_went_well(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdout", _Full(errno.ENOSPC))
-    with pytest.raises(SystemExit) as ended, in_one_line():
+    with pytest.raises(SystemExit) as ended, report_fatal_errors():
         raise SystemExit(0)
     assert ended.value.code == 1
     assert capsys.readouterr().err == "Error: cannot write the output: it takes no more\n"

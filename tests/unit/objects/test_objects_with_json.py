@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from podium.objects.core import Node, Pod
-from podium.objects.whole_objects import json_of, whole_node, whole_pending_pod, whole_pod
+from podium.objects.objects_with_json import json_of, node_with_json, pending_pod_with_json, pod_with_json
 
 POD: dict[str, Any] = {
     "metadata": {"name": "a", "namespace": "ns", "uid": "u", "managedFields": [{"manager": "kubectl"}]},
@@ -25,12 +25,12 @@ def pod(**spec: Any) -> tuple[Pod, bytes]:
 
 
 def test_a_pod_is_whole_but_for_its_managed_fields():
-    assert read(whole_pod(*pod())) == {**POD, "metadata": {"name": "a", "namespace": "ns", "uid": "u"}}
+    assert read(pod_with_json(*pod())) == {**POD, "metadata": {"name": "a", "namespace": "ns", "uid": "u"}}
 
 
 def test_what_podium_reads_of_a_whole_pod_is_the_same():
     typed, content = pod(nodeName="n1")
-    whole = whole_pod(typed, content)
+    whole = pod_with_json(typed, content)
     assert (whole.spec, whole.metadata, whole.status, whole.node_name) == (
         typed.spec,
         typed.metadata,
@@ -40,23 +40,23 @@ def test_what_podium_reads_of_a_whole_pod_is_the_same():
 
 
 def test_an_assumed_pod_is_whole_with_its_node():
-    assumed = whole_pod(*pod()).on_node("n2")
+    assumed = pod_with_json(*pod()).on_node("n2")
     assert assumed.node_name == "n2"
     assert read(assumed)["spec"] == {**POD["spec"], "nodeName": "n2"}
 
 
 def test_only_pending_pods_are_kept_whole_where_no_more_is_asked_for():
-    assert read(whole_pending_pod(*pod()))["spec"] == POD["spec"]
+    assert read(pending_pod_with_json(*pod()))["spec"] == POD["spec"]
     bound, content = pod(nodeName="n1")
-    assert whole_pending_pod(bound, content) is bound
+    assert pending_pod_with_json(bound, content) is bound
 
 
 def test_a_node_is_whole():
     content: dict[str, Any] = {"metadata": {"name": "n1"}, "status": {"nodeInfo": {"architecture": "arm64"}}}
     text = json.dumps(content).encode()
-    assert read(whole_node(msgspec.json.decode(text, type=Node), text)) == content
+    assert read(node_with_json(msgspec.json.decode(text, type=Node), text)) == content
 
 
 def test_an_object_that_was_cut_down_is_not_passed_off_as_whole():
-    with pytest.raises(AssertionError, match="ns/a was not kept whole"):
+    with pytest.raises(AssertionError, match="ns/a was not kept with its JSON"):
         json_of(pod()[0])
