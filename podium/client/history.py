@@ -3,9 +3,9 @@
 After a restore, versions start again below those seen, objects have older states, and a watch from a version that does
 not exist yet stays silent until it exists, for minutes or hours. An API server that was not restarted with its etcd
 even keeps listing what etcd has lost; only single objects are read from etcd. So after a broken watch, after a version
-that went back, and at intervals, the most recently changed pods and nodes are read (`client.witnesses`): they must be
-as in the store, or the watch must soon deliver their changes. If not, history has gone back, and everything is listed
-again.
+that went back, and at intervals, the most recently changed pods and nodes are read (`client.history_check`): they must
+be as in the store, or the watch must soon deliver their changes. If not, history has gone back, and everything is
+listed again.
 
 Not detected: a history that has caught up before the check, if everything that was lost has changed again since.
 
@@ -23,17 +23,17 @@ from typing import Any, Final
 
 import anyio
 
-from podium.client.witnesses import HistoryLostError, Witnesses
+from podium.client.history_check import HistoryCheck, HistoryLostError
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError
 
 log = get_logger("client")
 
-LOOK_EVERY_S: Final = 10.0
+CHECK_EVERY_S: Final = 10.0
 START_OVER_EVERY_S: Final = 30.0
 _START_OVER_S_MAX: Final = 120.0
-_DOUBT_S_MIN, _DOUBT_S_MAX = 1.0, 60.0
+_CHECK_S_MIN, _CHECK_S_MAX = 1.0, 60.0
 _RESUMED_S_MIN: Final = 10.0
 _ASK_AGAIN_S: Final = 2.0
 _FORGIVEN_AFTER_S: Final = 300.0
@@ -71,34 +71,34 @@ class History:
         start_over: lists everything again.
     """
 
-    def __init__(self, clock: Clock, kinds: Sequence[Witnesses[Any]], start_over: Callable[[], None]) -> None:
+    def __init__(self, clock: Clock, kinds: Sequence[HistoryCheck[Any]], start_over: Callable[[], None]) -> None:
         self._kinds = kinds
         self._start_over = start_over
-        self._doubts = RetryPause(clock, _DOUBT_S_MIN, _DOUBT_S_MAX)
-        self._starts = RetryPause(clock, START_OVER_EVERY_S, _START_OVER_S_MAX)
+        self._check_pause = RetryPause(clock, _CHECK_S_MIN, _CHECK_S_MAX)
+        self._list_pause = RetryPause(clock, START_OVER_EVERY_S, _START_OVER_S_MAX)
         self._awake = anyio.Event()
-        self._is_refuted = False
-        self._starts_unproven = 0
+        self._is_lost = False
+        self._lists_unproven = 0
 
-    def doubt(self) -> None:
+    def older_version_seen(self) -> None:
         """A version has gone back, which may only be an old event: check soon."""
         self._awake.set()
 
-    def resumed(self) -> None:
+    def watch_resumed(self) -> None:
         """A broken watch was resumed, perhaps on another history: check soon."""
         for kind in self._kinds:
-            kind.suspect()
-        self._starts.shorten(_RESUMED_S_MIN)
-        self._doubts.shorten(_DOUBT_S_MIN)
+            kind.watch_resumed()
+        self._list_pause.shorten(_RESUMED_S_MIN)
+        self._check_pause.shorten(_CHECK_S_MIN)
         self._awake.set()
 
-    def refute(self, why: str) -> None:
+    def history_lost(self, why: str) -> None:
         """Something proves that history has gone back: list everything again."""
-        if self._is_refuted:
+        if self._is_lost:
             return
-        self._is_refuted = True
+        self._is_lost = True
         self._awake.set()
-        if self._starts_unproven:
+        if self._lists_unproven:
             log.error("The API server still serves objects that etcd has lost: restart it", why=why)
         else:
             log.warning("The API server's history has gone back, as when etcd is restored", why=why)
@@ -106,47 +106,47 @@ class History:
     async def run(self) -> None:
         """Check the history when in doubt and at intervals, until cancelled."""
         while True:
-            with anyio.move_on_after(LOOK_EVERY_S):
+            with anyio.move_on_after(CHECK_EVERY_S):
                 await self._awake.wait()
             if not self._awake.is_set():
                 await self._find_out()
-            elif left_s := (self._starts if self._is_refuted else self._doubts).left_s():
+            elif left_s := (self._list_pause if self._is_lost else self._check_pause).left_s():
                 self._awake = anyio.Event()
                 with anyio.move_on_after(left_s):
                     await self._awake.wait()
                 self._awake.set()
-            elif self._is_refuted:
+            elif self._is_lost:
                 self._list_all()
             else:
                 self._awake = anyio.Event()
-                self._doubts.begin()
+                self._check_pause.begin()
                 await self._find_out()
 
     def _list_all(self) -> None:
-        self._is_refuted = False
+        self._is_lost = False
         for kind in self._kinds:
-            kind.trust()
-        self._starts.begin()
-        self._starts_unproven += 1
+            kind.listed_again()
+        self._list_pause.begin()
+        self._lists_unproven += 1
         self._start_over()
         # Check again as soon as the lists have arrived, to see whether listing has helped.
-        self._doubts.shorten(_DOUBT_S_MIN)
+        self._check_pause.shorten(_CHECK_S_MIN)
 
     async def _find_out(self) -> None:
         again_s = _ASK_AGAIN_S
         # A resource whose list is in progress is checked later.
         listed = [kind for kind in self._kinds if kind.is_listed]
         try:
-            if all([await kind.ask() for kind in listed]) and len(listed) == len(self._kinds):
-                self._starts_unproven = 0
+            if all([await kind.check() for kind in listed]) and len(listed) == len(self._kinds):
+                self._lists_unproven = 0
             if len(listed) == len(self._kinds):
                 return
         except HistoryLostError as shown:
-            self.refute(str(shown))
+            self.history_lost(str(shown))
             return
         except ApiError as error:
             log.debug("Cannot check whether the API server's history has gone back", error=str(error))
             again_s = max(again_s, error.retry_after_s or 0.0)
         await anyio.sleep(again_s)
-        self._doubts.shorten(_ASK_AGAIN_S)
+        self._check_pause.shorten(_ASK_AGAIN_S)
         self._awake.set()

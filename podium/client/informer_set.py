@@ -14,11 +14,11 @@ import anyio
 
 from podium.client.consistency import Consistency
 from podium.client.history import History
+from podium.client.history_check import HistoryCheck
 from podium.client.informer import Informer
 from podium.client.list_failures import ListFailures
 from podium.client.reflector import Reflector, ReflectorSettings, ReflectorStatistics
 from podium.client.session import ApiSession
-from podium.client.witnesses import Witnesses
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.objects_with_json import Keep
@@ -75,7 +75,7 @@ class InformerSet:
                 # Older servers may lack a group; core resources must exist.
                 on_absent=made.set_synced if resource.group else lambda: None,
                 on_outdated=lambda: self._outdated(resource),
-                doubts=self,
+                history_observer=self,
                 settings=self._settings,
                 keep=self._keep.get(resource.path),
                 failures=self._failures,
@@ -89,20 +89,20 @@ class InformerSet:
 
     # ------------------------------------------------------------ the API server's history
 
-    def doubt(self) -> None:
-        """As `History.doubt`."""
+    def older_version_seen(self) -> None:
+        """As `History.older_version_seen`."""
         if self._history is not None:
-            self._history.doubt()
+            self._history.older_version_seen()
 
-    def resumed(self) -> None:
-        """As `History.resumed`."""
+    def watch_resumed(self) -> None:
+        """As `History.watch_resumed`."""
         if self._history is not None:
-            self._history.resumed()
+            self._history.watch_resumed()
 
-    def refute(self, why: str) -> None:
-        """As `History.refute`."""
+    def history_lost(self, why: str) -> None:
+        """As `History.history_lost`."""
         if self._history is not None:
-            self._history.refute(why)
+            self._history.history_lost(why)
 
     def saw_unbound(self, pod: Pod) -> None:
         """A bound pod is pending again, which no API server allows.
@@ -110,7 +110,7 @@ class InformerSet:
         During a list the reflector has reported it already.
         """
         if self._reflector(PODS).version:
-            self.refute(f"pod {pod.key} was bound and is pending again")
+            self.history_lost(f"pod {pod.key} was bound and is pending again")
 
     def _start_over(self) -> None:
         """List everything again; scheduling waits for it."""
@@ -119,8 +119,8 @@ class InformerSet:
                 self.consistency.outdated(reflector.resource.plural)
             reflector.list_again(from_scratch=True)
 
-    def _witnesses(self, resource: ResourceType[ObjectT]) -> Witnesses[ObjectT]:
-        return Witnesses(self._session, resource, self._reflector(resource), self.informer(resource))
+    def _history_check(self, resource: ResourceType[ObjectT]) -> HistoryCheck[ObjectT]:
+        return HistoryCheck(self._session, resource, self._reflector(resource), self.informer(resource))
 
     def _reflector(self, resource: ResourceType[ObjectT]) -> Reflector[ObjectT]:
         return next(each for each in self._reflectors if each.resource == resource)
@@ -144,7 +144,7 @@ class InformerSet:
     async def run(self) -> None:
         """Keep all informers current until cancelled."""
         async with anyio.create_task_group() as group:
-            kinds = [self._witnesses(resource) for resource in (PODS, NODES) if resource.path in self._informers]
+            kinds = [self._history_check(resource) for resource in (PODS, NODES) if resource.path in self._informers]
             if kinds:
                 self._history = History(self._clock, kinds, self._start_over)
                 group.start_soon(self._history.run, name="history")

@@ -25,13 +25,13 @@ from typing import Final, Generic
 import anyio
 
 from podium.client.backoff import Backoff, BackoffPolicy
+from podium.client.history_check import RECENT_MAX
 from podium.client.list_body import ListBody
 from podium.client.list_failures import ListFailures
 from podium.client.reflector_states import TRANSITIONS, ReflectorEvent, ReflectorState
 from podium.client.session import LIST_BYTES_MAX, ApiSession
-from podium.client.sink import Doubts, Sink
+from podium.client.sink import HistoryObserver, Sink
 from podium.client.streams import Stream
-from podium.client.witnesses import RECENT_MAX
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.lib.turns import Turns
@@ -120,7 +120,7 @@ class Reflector(Generic[ObjectT]):
         on_listed: Callable[[], None] = lambda: None,
         on_absent: Callable[[], None] = lambda: None,
         on_outdated: Callable[[], None] = lambda: None,
-        doubts: Doubts,
+        history_observer: HistoryObserver,
         settings: ReflectorSettings,
         keep: Keep[ObjectT] | None = None,
         failures: ListFailures | None = None,
@@ -135,7 +135,7 @@ class Reflector(Generic[ObjectT]):
         self._on_listed = on_listed
         self._on_absent = on_absent
         self._on_outdated = on_outdated
-        self._doubts = doubts
+        self._history_observer = history_observer
         self._failures = failures or ListFailures(clock)
         self.recent: deque[ObjectT] = deque(maxlen=RECENT_MAX)
         self._settings = settings
@@ -277,7 +277,7 @@ class Reflector(Generic[ObjectT]):
         self._is_quiet = True
         if self._is_broken:
             self._is_broken = False
-            self._doubts.resumed()
+            self._history_observer.watch_resumed()
         try:
             while lines := await stream.read_lines():
                 await self._deliver(lines)
@@ -326,7 +326,7 @@ class Reflector(Generic[ObjectT]):
             return
         self._resource_version = version
         if is_older(version, self._seen):
-            self._doubts.doubt()
+            self._history_observer.older_version_seen()
         else:
             self._seen = version
 
@@ -380,7 +380,7 @@ class Reflector(Generic[ObjectT]):
         self._resource_version = self._seen = resource_version
         self._list_idle_s = self._settings.list_idle_s
         if before and (older or is_older(resource_version, before)):
-            self._doubts.refute(
+            self._history_observer.history_lost(
                 f"{self.resource.plural} were known up to version {before}; listed: {older or resource_version}"
             )
         self.statistics.lists_total += 1

@@ -37,17 +37,17 @@ class Sink(Protocol[SunkT_contra]):
         ...
 
 
-class Doubts(Protocol):
+class HistoryObserver(Protocol):
     """Receives signs that the API server's history may have gone back; see `client.history`."""
 
-    def doubt(self) -> None:
+    def older_version_seen(self) -> None:
         """A version lower than an earlier one was seen."""
         ...
 
-    def resumed(self) -> None:
+    def watch_resumed(self) -> None:
         """A broken watch was resumed."""
         ...
 
-    def refute(self, why: str) -> None:
+    def history_lost(self, why: str) -> None:
         """A list proves that history has gone back."""
         ...

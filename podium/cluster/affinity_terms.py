@@ -29,7 +29,7 @@ class TermKind(enum.Enum):
     PREFERRED_ANTI_AFFINITY = "preferredAntiAffinityTerms"
 
 
-class CarriedTerm(NamedTuple):
+class PodTerm(NamedTuple):
     """A term that a pod has. The weight is below 0 for preferred anti-affinity, and 0 for required terms."""
 
     kind: TermKind
@@ -41,16 +41,16 @@ class CarriedTerm(NamedTuple):
 class PodTerms:
     """All terms of a pod. A kind with an invalid term is empty; `errors` says why.
 
-    `carried` are those that other pods must respect while the pod runs. It has every valid term of required
-    anti-affinity. `unheeded` says why not all of the pod's required anti-affinity can be enforced against other pods.
+    `for_other_pods` are those that other pods must respect while the pod runs. It has every valid term of required
+    anti-affinity. `not_enforced` says why not all of the pod's required anti-affinity can be enforced against others.
     """
 
     required_affinity: tuple[AffinityTerm, ...] = ()
     required_anti_affinity: tuple[AffinityTerm, ...] = ()
-    preferred: tuple[CarriedTerm, ...] = ()
-    carried: tuple[CarriedTerm, ...] = ()
+    preferred: tuple[PodTerm, ...] = ()
+    for_other_pods: tuple[PodTerm, ...] = ()
     errors: tuple[str, ...] = ()
-    unheeded: FieldError | None = None
+    not_enforced: FieldError | None = None
 
 
 _NO_TERMS: Final = PodTerms()
@@ -85,9 +85,9 @@ def _compile(affinity: PodAffinity | None, anti_affinity: PodAffinity | None, na
     near, far = affinity or PodAffinity(), anti_affinity or PodAffinity()
     errors: list[str] = []
 
-    def compiled(kind: TermKind, terms: Iterable[tuple[int, PodAffinityTerm]]) -> tuple[CarriedTerm, ...]:
+    def compiled(kind: TermKind, terms: Iterable[tuple[int, PodAffinityTerm]]) -> tuple[PodTerm, ...]:
         try:
-            return tuple(CarriedTerm(kind, compile_term(term, namespace), weight) for weight, term in terms)
+            return tuple(PodTerm(kind, compile_term(term, namespace), weight) for weight, term in terms)
         except FieldError as error:
             errors.append(f"{kind.value}: {error}")
             return ()
@@ -98,29 +98,34 @@ def _compile(affinity: PodAffinity | None, anti_affinity: PodAffinity | None, na
         *compiled(TermKind.PREFERRED_AFFINITY, ((each.weight, each.pod_affinity_term) for each in near.preferred)),
         *compiled(TermKind.PREFERRED_ANTI_AFFINITY, ((-each.weight, each.pod_affinity_term) for each in far.preferred)),
     )
-    heeded, unheeded = required_anti, None
+    enforced, not_enforced = required_anti, None
     if len(required_anti) < len(far.required):
-        groups, unheeded = grouped_terms(far.required, namespace)
-        heeded = _minding(groups)
+        groups, not_enforced = grouped_terms(far.required, namespace)
+        enforced = _enforced_terms(groups)
     return PodTerms(
         required_affinity=_bare(required_affinity),
         required_anti_affinity=_bare(required_anti),
         preferred=preferred,
-        carried=(*required_affinity, *heeded, *preferred),
+        for_other_pods=(*required_affinity, *enforced, *preferred),
         errors=tuple(errors),
-        unheeded=unheeded,
+        not_enforced=not_enforced,
     )
 
 
 def _crowded(anti_affinity: PodAffinity | None, namespace: str, too_much: str) -> PodTerms:
     """The terms that other pods must respect, of a pod with too many terms; the others only affect scores."""
-    groups, unheeded = grouped_terms(() if anti_affinity is None else anti_affinity.required, namespace)
-    return PodTerms(required_anti_affinity=groups, carried=_minding(groups), errors=(too_much,), unheeded=unheeded)
+    groups, not_enforced = grouped_terms(() if anti_affinity is None else anti_affinity.required, namespace)
+    return PodTerms(
+        required_anti_affinity=groups,
+        for_other_pods=_enforced_terms(groups),
+        errors=(too_much,),
+        not_enforced=not_enforced,
+    )
 
 
-def _minding(terms: Iterable[AffinityTerm]) -> tuple[CarriedTerm, ...]:
-    return tuple(CarriedTerm(TermKind.REQUIRED_ANTI_AFFINITY, term) for term in terms)
+def _enforced_terms(terms: Iterable[AffinityTerm]) -> tuple[PodTerm, ...]:
+    return tuple(PodTerm(TermKind.REQUIRED_ANTI_AFFINITY, term) for term in terms)
 
 
-def _bare(carried: Sequence[CarriedTerm]) -> tuple[AffinityTerm, ...]:
-    return tuple(each.term for each in carried)
+def _bare(terms: Sequence[PodTerm]) -> tuple[AffinityTerm, ...]:
+    return tuple(each.term for each in terms)

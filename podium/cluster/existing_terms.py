@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from podium.cluster.affinity_term import AffinityTerm
-from podium.cluster.affinity_terms import CarriedTerm, TermKind, pod_terms
+from podium.cluster.affinity_terms import PodTerm, TermKind, pod_terms
 from podium.cluster.labels import LabelColumn
 from podium.cluster.pod_changes import PodChange, PodChanges, undone
 from podium.cluster.pod_counts import IntArray, PodsByRow, grown
@@ -42,7 +42,7 @@ class IncomingPod(NamedTuple):
     labels: Mapping[str, str]
     namespace_labels: Mapping[str, str]
 
-    def is_meant_by(self, term: AffinityTerm) -> bool:
+    def is_selected_by(self, term: AffinityTerm) -> bool:
         """Whether the term selects this pod."""
         return term.matches(self.namespace, self.labels, self.namespace_labels)
 
@@ -60,17 +60,17 @@ class TermCounter(Protocol):
         """False if it is certain, without counting, that no pod has any term."""
         ...
 
-    def meaning(self, newcomer: IncomingPod, kinds: Iterable[TermKind]) -> dict[CarriedTerm, IntArray]:
+    def matching(self, incoming_pod: IncomingPod, kinds: Iterable[TermKind]) -> dict[PodTerm, IntArray]:
         """The terms of these kinds that select the incoming pod, with the number of pods on each row that have them.
 
         The arrays must not be written to, and are valid until the next change.
         """
         ...
 
-    def meaning_by_value(
-        self, newcomer: IncomingPod, kinds: Iterable[TermKind], column_of: ColumnOf
-    ) -> Sequence[tuple[CarriedTerm, IntArray]]:
-        """As `meaning`, with the number of pods for each value of the label that is the term's topology key."""
+    def matching_by_value(
+        self, incoming_pod: IncomingPod, kinds: Iterable[TermKind], column_of: ColumnOf
+    ) -> Sequence[tuple[PodTerm, IntArray]]:
+        """As `matching`, with the number of pods for each value of the label that is the term's topology key."""
         ...
 
     def add(self, row: int, pod: Pod) -> None:
@@ -87,10 +87,10 @@ class TermCounter(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class _Carriers:
+class _PodsWithTerm:
     """The counts by row of pods with one term. `column` holds the same as an array once it has been needed."""
 
-    carried: CarriedTerm
+    pod_term: PodTerm
     rows: dict[int, int] = field(default_factory=dict)
     column: IntArray | None = None
     sums: ValueSums = field(default_factory=ValueSums)
@@ -121,61 +121,64 @@ class ExistingTerms:
     def __init__(self, pods: PodsByRow) -> None:
         self.changes = PodChanges(CHANGES_KEPT)
         self._pods = pods
-        self._carriers: dict[CarriedTerm, _Carriers] = {}
-        self._buckets: dict[_BucketKey, dict[CarriedTerm, _Carriers]] = {}
-        self._columns: dict[CarriedTerm, _Carriers] = {}
+        self._pods_with_term: dict[PodTerm, _PodsWithTerm] = {}
+        self._buckets: dict[_BucketKey, dict[PodTerm, _PodsWithTerm]] = {}
+        self._columns: dict[PodTerm, _PodsWithTerm] = {}
 
     @property
     def may_have_any(self) -> bool:
         """Whether some pod has a term."""
-        return bool(self._carriers)
+        return bool(self._pods_with_term)
 
-    def meaning(self, newcomer: IncomingPod, kinds: Iterable[TermKind]) -> dict[CarriedTerm, IntArray]:
+    def matching(self, incoming_pod: IncomingPod, kinds: Iterable[TermKind]) -> dict[PodTerm, IntArray]:
         """The terms that select the incoming pod, with the number of pods on each row that have them."""
-        if not self._carriers:
+        if not self._pods_with_term:
             return {}
-        return {carriers.carried: self._column(carriers) for carriers in self._meaning(newcomer, kinds)}
+        return {entry.pod_term: self._column(entry) for entry in self._matching(incoming_pod, kinds)}
 
-    def meaning_by_value(
-        self, newcomer: IncomingPod, kinds: Iterable[TermKind], column_of: ColumnOf
-    ) -> Sequence[tuple[CarriedTerm, IntArray]]:
+    def matching_by_value(
+        self, incoming_pod: IncomingPod, kinds: Iterable[TermKind], column_of: ColumnOf
+    ) -> Sequence[tuple[PodTerm, IntArray]]:
         """The terms that select the incoming pod, with the number of pods that have them by topology value."""
-        if not self._carriers:
+        if not self._pods_with_term:
             return ()
         return [
-            (carriers.carried, carriers.sums.of(column_of(carriers.carried.term.topology_key), self._column(carriers)))
-            for carriers in self._meaning(newcomer, kinds)
+            (
+                entry.pod_term,
+                entry.sums.of(column_of(entry.pod_term.term.topology_key), self._column(entry)),
+            )
+            for entry in self._matching(incoming_pod, kinds)
         ]
 
     def add(self, row: int, pod: Pod) -> None:
         """Count a pod that was added to the row."""
-        existing_terms = pod_terms(pod).carried
+        existing_terms = pod_terms(pod).for_other_pods
         if not existing_terms:
             return
         self.changes.append(PodChange(row, pod, 1))
-        for carried in existing_terms:
-            carriers = self._carriers.get(carried)
-            if carriers is None:
-                carriers = self._carriers[carried] = _Carriers(carried)
-                for key in _buckets_of(carried):
-                    self._buckets.setdefault(key, {})[carried] = carriers
-            carriers.count(row, 1)
+        for pod_term in existing_terms:
+            entry = self._pods_with_term.get(pod_term)
+            if entry is None:
+                entry = self._pods_with_term[pod_term] = _PodsWithTerm(pod_term)
+                for key in _buckets_of(pod_term):
+                    self._buckets.setdefault(key, {})[pod_term] = entry
+            entry.count(row, 1)
 
     def remove(self, row: int, pod: Pod) -> None:
         """Count a pod that was removed from the row."""
-        existing_terms = pod_terms(pod).carried
+        existing_terms = pod_terms(pod).for_other_pods
         if not existing_terms:
             return
         self.changes.append(PodChange(row, pod, -1))
-        for carried in existing_terms:
-            carriers = self._carriers[carried]
-            carriers.count(row, -1)
-            if not carriers.rows:
-                self._forget(carried)
+        for pod_term in existing_terms:
+            entry = self._pods_with_term[pod_term]
+            entry.count(row, -1)
+            if not entry.rows:
+                self._forget(pod_term)
 
     def fork(self, pods: PodsByRow) -> TermCounter:
         """The counter of a fork. Cost: nothing until it is used."""
-        return ForkedCarriedTerms(self, pods)
+        return ForkedExistingTerms(self, pods)
 
     @classmethod
     def of(cls, pods: PodsByRow) -> ExistingTerms:
@@ -188,33 +191,33 @@ class ExistingTerms:
 
     # ------------------------------------------------------------ inside
 
-    def _meaning(self, newcomer: IncomingPod, kinds: Iterable[TermKind]) -> Iterator[_Carriers]:
+    def _matching(self, incoming_pod: IncomingPod, kinds: Iterable[TermKind]) -> Iterator[_PodsWithTerm]:
         for kind in kinds:
-            for carriers in self._candidates(kind, newcomer):
-                if newcomer.is_meant_by(carriers.carried.term):
-                    yield carriers
+            for entry in self._candidates(kind, incoming_pod):
+                if incoming_pod.is_selected_by(entry.pod_term.term):
+                    yield entry
 
-    def _candidates(self, kind: TermKind, newcomer: IncomingPod) -> Iterator[_Carriers]:
-        for namespace in (newcomer.namespace, None):
-            for pair in (None, *newcomer.labels.items()):
+    def _candidates(self, kind: TermKind, incoming_pod: IncomingPod) -> Iterator[_PodsWithTerm]:
+        for namespace in (incoming_pod.namespace, None):
+            for pair in (None, *incoming_pod.labels.items()):
                 bucket = self._buckets.get((kind, namespace, pair))
                 if bucket is not None:
                     yield from bucket.values()
 
-    def _column(self, carriers: _Carriers) -> IntArray:
-        carried = carriers.carried
-        if self._columns.pop(carried, None) is None and len(self._columns) >= COLUMNS_MAX:
+    def _column(self, entry: _PodsWithTerm) -> IntArray:
+        pod_term = entry.pod_term
+        if self._columns.pop(pod_term, None) is None and len(self._columns) >= COLUMNS_MAX:
             oldest = next(iter(self._columns))
             self._columns.pop(oldest).column = None
-        self._columns[carried] = carriers
-        return carriers.by_row(len(self._pods))
+        self._columns[pod_term] = entry
+        return entry.by_row(len(self._pods))
 
-    def _forget(self, carried: CarriedTerm) -> None:
-        del self._carriers[carried]
-        self._columns.pop(carried, None)
-        for key in _buckets_of(carried):
+    def _forget(self, pod_term: PodTerm) -> None:
+        del self._pods_with_term[pod_term]
+        self._columns.pop(pod_term, None)
+        for key in _buckets_of(pod_term):
             bucket = self._buckets[key]
-            del bucket[carried]
+            del bucket[pod_term]
             if not bucket:
                 del self._buckets[key]
 
@@ -223,9 +226,9 @@ _BUCKETS_MAX: Final = 16
 """Up to how many namespaces, and values of a label, a term is indexed by them."""
 
 
-def _buckets_of(carried: CarriedTerm) -> Iterable[_BucketKey]:
+def _buckets_of(pod_term: PodTerm) -> Iterable[_BucketKey]:
     """The namespaces and labels under which the term is indexed; None stands for any, or for too many."""
-    term = carried.term
+    term = pod_term.term
     if term.selector.nothing:
         return ()
     is_named = term.namespace_selector.nothing and len(term.namespaces) <= _BUCKETS_MAX
@@ -235,10 +238,10 @@ def _buckets_of(carried: CarriedTerm) -> Iterable[_BucketKey]:
         if requirement.operator is Operator.IN and len(requirement.values) <= _BUCKETS_MAX:
             pairs = [(requirement.key, value) for value in requirement.values]
             break
-    return [(carried.kind, namespace, pair) for namespace in namespaces for pair in pairs]
+    return [(pod_term.kind, namespace, pair) for namespace in namespaces for pair in pairs]
 
 
-class ForkedCarriedTerms:
+class ForkedExistingTerms:
     """The terms in a fork: those of the original with its later changes undone and the fork's own changes applied."""
 
     def __init__(self, original: TermCounter, pods: PodsByRow) -> None:
@@ -246,7 +249,7 @@ class ForkedCarriedTerms:
         self._original = original
         self._since = original.changes.end
         self._pods = pods
-        self._own: dict[CarriedTerm, dict[int, int]] = {}
+        self._own: dict[PodTerm, dict[int, int]] = {}
         self._anew: ExistingTerms | None = None
 
     @property
@@ -254,38 +257,38 @@ class ForkedCarriedTerms:
         """Always True: finding out would cost as much as counting."""
         return True
 
-    def meaning(self, newcomer: IncomingPod, kinds: Iterable[TermKind]) -> dict[CarriedTerm, IntArray]:
+    def matching(self, incoming_pod: IncomingPod, kinds: Iterable[TermKind]) -> dict[PodTerm, IntArray]:
         """The terms that select the incoming pod, with the number of pods on each row that have them."""
         kinds = frozenset(kinds)
         if self._anew is not None:
-            return self._anew.meaning(newcomer, kinds)
+            return self._anew.matching(incoming_pod, kinds)
         changed = self._original.changes.since(self._since)
         if changed is None:
             self._anew = ExistingTerms.of(self._pods)
-            return self._anew.meaning(newcomer, kinds)
-        found = self._original.meaning(newcomer, kinds)
+            return self._anew.matching(incoming_pod, kinds)
+        found = self._original.matching(incoming_pod, kinds)
         size, differences = len(self._pods), self._own
         if changed:
-            differences = {carried: dict(rows) for carried, rows in self._own.items()}
+            differences = {pod_term: dict(rows) for pod_term, rows in self._own.items()}
             for row, pod, sign in undone(changed):
                 _note(differences, row, pod, sign)
-        for carried, rows in differences.items():
-            if carried.kind in kinds and newcomer.is_meant_by(carried.term):
-                known = found.get(carried)
+        for pod_term, rows in differences.items():
+            if pod_term.kind in kinds and incoming_pod.is_selected_by(pod_term.term):
+                known = found.get(pod_term)
                 counts = np.zeros(size, np.int64) if known is None else grown(known, size)
                 counts[list(rows)] += list(rows.values())
-                found[carried] = counts
+                found[pod_term] = counts
         return {
-            carried: counts if len(counts) == size else grown(counts, size)
-            for carried, counts in found.items()
+            pod_term: counts if len(counts) == size else grown(counts, size)
+            for pod_term, counts in found.items()
             if counts.any()
         }
 
-    def meaning_by_value(
-        self, newcomer: IncomingPod, kinds: Iterable[TermKind], column_of: ColumnOf
-    ) -> Sequence[tuple[CarriedTerm, IntArray]]:
+    def matching_by_value(
+        self, incoming_pod: IncomingPod, kinds: Iterable[TermKind], column_of: ColumnOf
+    ) -> Sequence[tuple[PodTerm, IntArray]]:
         """The terms that select the incoming pod, with the number of pods that have them by topology value."""
-        found = self.meaning(newcomer, kinds)
+        found = self.matching(incoming_pod, kinds)
         return [(each, summed(column_of(each.term.topology_key), by_row)) for each, by_row in found.items()]
 
     def add(self, row: int, pod: Pod) -> None:
@@ -298,11 +301,11 @@ class ForkedCarriedTerms:
 
     def fork(self, pods: PodsByRow) -> TermCounter:
         """The counter of a fork of this fork."""
-        return ForkedCarriedTerms(self, pods)
+        return ForkedExistingTerms(self, pods)
 
     def _change(self, change: PodChange) -> None:
         row, pod, sign = change
-        if not pod_terms(pod).carried:
+        if not pod_terms(pod).for_other_pods:
             return
         self.changes.append(change)
         _note(self._own, row, pod, sign)
@@ -310,7 +313,7 @@ class ForkedCarriedTerms:
             (self._anew.add if sign > 0 else self._anew.remove)(row, pod)
 
 
-def _note(counts: dict[CarriedTerm, dict[int, int]], row: int, pod: Pod, sign: int) -> None:
-    for carried in pod_terms(pod).carried:
-        rows = counts.setdefault(carried, {})
+def _note(counts: dict[PodTerm, dict[int, int]], row: int, pod: Pod, sign: int) -> None:
+    for pod_term in pod_terms(pod).for_other_pods:
+        rows = counts.setdefault(pod_term, {})
         rows[row] = rows.get(row, 0) + sign

@@ -64,7 +64,7 @@ def grouped_terms(
 ) -> tuple[tuple[AffinityTerm, ...], FieldError | None]:
     """The pod's terms in that namespace, grouped by topology key, and why some of them are left out."""
     groups: dict[str, AnyOf] = {}
-    unheeded: FieldError | None = None
+    not_enforced: FieldError | None = None
     own = frozenset((namespace,))
     for index, term in enumerate(terms):
         group = groups.get(term.topology_key)
@@ -73,10 +73,10 @@ def grouped_terms(
                 group = _new_group(groups, term.topology_key)
             pair, member = _plain(term, own) or _compiled(term, own)
         except FieldError as error:
-            unheeded = unheeded or FieldError(f"{_REQUIRED}[{index}].{error.path}", error.detail)
+            not_enforced = not_enforced or FieldError(f"{_REQUIRED}[{index}].{error.path}", error.detail)
             continue
         group.members.setdefault(pair, []).append(member)
-    return tuple(groups.values()), unheeded
+    return tuple(groups.values()), not_enforced
 
 
 def _new_group(groups: dict[str, AnyOf], topology_key: str) -> AnyOf:

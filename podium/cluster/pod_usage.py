@@ -77,7 +77,7 @@ def pod_usage_without_requests(pod: Pod) -> PodUsage:
 
 def unread_part(pod: Pod) -> FieldError | None:
     """What else of a running pod, besides its requests, cannot be enforced although other pods depend on it."""
-    return unread_field(pod) or (pod_terms(pod).unheeded if pod.spec.affinity is not None else None)
+    return unread_field(pod) or (pod_terms(pod).not_enforced if pod.spec.affinity is not None else None)
 
 
 @once_per_spec

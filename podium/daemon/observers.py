@@ -121,7 +121,7 @@ class QueueMetrics:
 
     def unexpected_state(self, info: QueuedPodInfo, problem: str) -> None:
         """A pod was not in the state that the queue expected."""
-        log.error("Pod is in an unexpected queue state", pod=info.key, problem=problem, story=str(info.story))
+        log.error("Pod is in an unexpected queue state", pod=info.key, problem=problem, story=str(info.transitions))
 
 
 def read_statistics(metrics: Metrics, recorder: EventRecorder, dispatcher: Dispatcher, informers: InformerSet) -> None:

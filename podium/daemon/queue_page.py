@@ -26,7 +26,7 @@ from aiohttp.typedefs import Handler
 from anyio.lowlevel import checkpoint
 
 from podium.framework.contract.queued_pod import QueuedPodInfo
-from podium.lib.story import Line
+from podium.lib.transitions import Transition
 from podium.objects.core import Pod
 from podium.objects.times import format_micro_time, format_time
 from podium.queues import ListedPod, NextTry, QueueListing, QueueState
@@ -167,7 +167,7 @@ def _as_json(listed: ListedPod, leader: str | None) -> _Json:
         "reason": _sendable(listed.reason),
         "details": _sendable(listed.details),
         "nextTry": None if listed.next_try is None else _next_try_as_json(listed.next_try),
-        "story": [_line_as_json(line) for line in listed.story],
+        "story": [_transition_as_json(line) for line in listed.transitions],
     }
     if leader is not None:
         next_try: _Json = {"at": None, "mayBeSooner": False, "onEvents": {}, "text": _by(leader)}
@@ -193,7 +193,7 @@ def _next_try_as_json(next_try: NextTry) -> _Json:
     }
 
 
-def _line_as_json(line: Line) -> _Json:
+def _transition_as_json(line: Transition) -> _Json:
     return {
         "at": format_micro_time(line.at_s),
         "event": line.event,
@@ -221,16 +221,16 @@ async def _table(
 ) -> web.Response:
     rows: list[tuple[str, ...]] = [_COLUMNS]
     below: list[list[str]] = [[]]
-    stories: list[str] = []
+    histories: list[str] = []
     async for piece in pieces:
         rows += [_row(each, leader) for each in piece]
         below += [[] if leader is not None else list(_why(each)) for each in piece]
         if with_story:
-            stories += ["", *(line for each in piece for line in _story(each))]
+            histories += ["", *(line for each in piece for line in _history(each))]
     first = [] if leader is None else [_standing_by(leader), ""]
     more = ["", f"There are more: continue={proceed}"] if proceed else []
     lines = [line for row, why in zip(_aligned(rows), below, strict=True) for line in (row, *why)]
-    return web.Response(text="\n".join([*first, *lines, *stories, *more]) + "\n")
+    return web.Response(text="\n".join([*first, *lines, *histories, *more]) + "\n")
 
 
 def _standing_by(leader: str) -> str:
@@ -287,9 +287,9 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(_printable(text), _WIDTH, initial_indent="    ", subsequent_indent="      ")
 
 
-def _story(listed: ListedPod) -> Iterator[str]:
+def _history(listed: ListedPod) -> Iterator[str]:
     yield f"{listed.pod.key}, {listed.pod.uid}:"
-    for line in listed.story:
+    for line in listed.transitions:
         by = f" ({line.by})" if line.by else ""
         yield f"  {format_micro_time(line.at_s)} {line.event}: {line.before} -> {line.after}{by}"
 

@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 
 from podium.estimator.amounts import Demand, demands
-from podium.estimator.free_capacity import FreeCapacity, ReducedRoom, fitting
+from podium.estimator.free_capacity import FreeCapacity, RemainingCapacity, fitting
 from podium.estimator.requirements import MAX_INT32, AssumedWorkload, Component
 
 _Column: TypeAlias = list[int]
@@ -76,10 +76,10 @@ class SetPlacement:
         FieldError: an amount cannot be read.
     """
 
-    def __init__(self, room: ReducedRoom, components: Iterable[Component | None]) -> None:
+    def __init__(self, capacity: RemainingCapacity, components: Iterable[Component | None]) -> None:
         wanted = [component for component in components if component is not None]
         self._is_impossible = any(component.replicas < 0 for component in wanted)
-        self._placings = [_placing(room, component) for component in wanted if component.replicas > 0]
+        self._placings = [_placing(capacity, component) for component in wanted if component.replicas > 0]
 
     def run(self, sets_max: int = MAX_INT32) -> int:
         """Place as many complete sets as fit, at most `sets_max`, and subtract them from the free capacity."""
@@ -102,7 +102,7 @@ class SetPlacement:
 
 
 def max_available_sets(
-    room: FreeCapacity,
+    capacity: FreeCapacity,
     components: Sequence[Component | None],
     assumed: Iterable[AssumedWorkload] = (),
     sets_max: int = MAX_INT32,
@@ -112,12 +112,12 @@ def max_available_sets(
     Raises:
         FieldError: an amount cannot be read.
     """
-    return SetPlacement(without_assumed(room, assumed, components), components).run(sets_max)
+    return SetPlacement(without_assumed(capacity, assumed, components), components).run(sets_max)
 
 
 def without_assumed(
-    room: FreeCapacity, assumed: Iterable[AssumedWorkload], components: Iterable[Component | None] = ()
-) -> ReducedRoom:
+    capacity: FreeCapacity, assumed: Iterable[AssumedWorkload], components: Iterable[Component | None] = ()
+) -> RemainingCapacity:
     """The free capacity after each assumed workload is placed once, as far as it fits.
 
     Args:
@@ -128,7 +128,7 @@ def without_assumed(
     """
     workloads = [workload.components for workload in assumed]
     every = [each for group in (components, *workloads) for each in group if each is not None]
-    reduced = ReducedRoom(room, {demand.resource for each in every for demand in _demands(each)})
+    reduced = RemainingCapacity(capacity, {demand.resource for each in every for demand in _demands(each)})
     for group in workloads:
         SetPlacement(reduced, group).run(sets_max=1)
     return reduced
@@ -139,11 +139,11 @@ def _demands(component: Component) -> tuple[Demand, ...]:
     return demands(needed.resource_request) if needed is not None else ()
 
 
-def _placing(room: ReducedRoom, component: Component) -> _Placing:
+def _placing(capacity: RemainingCapacity, component: Component) -> _Placing:
     needed, requirements = _demands(component), component.replica_requirements
     claim = requirements.node_claim if requirements is not None else None
-    nodes = np.flatnonzero(fitting(room, needed, claim)).tolist()
-    need = ((room.pods, 1), *((room.amounts[resource], amount) for resource, amount in needed))
+    nodes = np.flatnonzero(fitting(capacity, needed, claim)).tolist()
+    need = ((capacity.pods, 1), *((capacity.amounts[resource], amount) for resource, amount in needed))
     return _Placing(component.replicas, need, nodes)
 
 

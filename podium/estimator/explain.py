@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from podium.cluster import Snapshot
 from podium.estimator.amounts import demands
 from podium.estimator.claims import Claims
-from podium.estimator.free_capacity import ClusterRoom, fitting
+from podium.estimator.free_capacity import ClusterCapacity, fitting
 from podium.estimator.requirements import Requirements
 from podium.objects.core import Node, Toleration
 from podium.objects.tolerations import is_tolerated, taint_text
@@ -32,15 +32,15 @@ def explained(snapshot: Snapshot, claims: Claims, requirements: Requirements | N
     Raises:
         FieldError: an amount cannot be read.
     """
-    room = ClusterRoom(snapshot, claims)
+    capacity = ClusterCapacity(snapshot, claims)
     wanted = demands(requirements.resource_request) if requirements is not None else ()
     claim = requirements.node_claim if requirements is not None else None
     compiled = claims.compiled(claim)
     rows = snapshot.order
     matched, tolerated = compiled.matched(snapshot, rows), compiled.tolerated(snapshot, rows)
-    counts = fitting(room, wanted, claim).tolist()
-    bounds = {"pods": room.free_pods().tolist()}
-    bounds |= {resource: (room.free(resource) // amount).tolist() for resource, amount in wanted}
+    counts = fitting(capacity, wanted, claim).tolist()
+    bounds = {"pods": capacity.free_pods().tolist()}
+    bounds |= {resource: (capacity.free(resource) // amount).tolist() for resource, amount in wanted}
     tolerations = claim.tolerations if claim is not None else ()
     found = []
     for place, row in enumerate(rows.tolist()):

@@ -42,7 +42,7 @@ class FreeCapacity(Protocol):
         ...
 
 
-class ClusterRoom:
+class ClusterCapacity:
     """The free capacity of a cluster's nodes in one snapshot. Results are kept for the next question.
 
     Args:
@@ -90,7 +90,7 @@ class ClusterRoom:
         return np.maximum(left, NOTHING, out=left)
 
 
-class StandInRoom:
+class UniformCapacity:
     """Nodes of which only the sizes are known. Every replica may run on them.
 
     Args:
@@ -115,13 +115,13 @@ class StandInRoom:
         return np.ones(len(self._sizes), np.bool_)
 
 
-class ReducedRoom:
+class RemainingCapacity:
     """A free capacity from which placed replicas are subtracted."""
 
-    def __init__(self, room: FreeCapacity, resources: Iterable[str]) -> None:
-        self._room = room
-        self.pods = room.free_pods().tolist()
-        self.amounts = {resource: room.free(resource).tolist() for resource in resources}
+    def __init__(self, capacity: FreeCapacity, resources: Iterable[str]) -> None:
+        self._capacity = capacity
+        self.pods = capacity.free_pods().tolist()
+        self.amounts = {resource: capacity.free(resource).tolist() for resource in resources}
 
     def free_pods(self) -> IntArray:
         """How many more pods each node takes."""
@@ -130,17 +130,17 @@ class ReducedRoom:
     def free(self, resource: str) -> IntArray:
         """The free amount of the resource on each node."""
         known = self.amounts.get(resource)
-        return self._room.free(resource) if known is None else np.array(known, np.int64)
+        return self._capacity.free(resource) if known is None else np.array(known, np.int64)
 
     def allowed(self, claim: NodeClaim | None) -> BoolArray:
         """Which nodes a replica with that claim may run on; placed replicas do not change it."""
-        return self._room.allowed(claim)
+        return self._capacity.allowed(claim)
 
 
-def fitting(room: FreeCapacity, demands: Iterable[Demand], claim: NodeClaim | None) -> IntArray:
+def fitting(capacity: FreeCapacity, demands: Iterable[Demand], claim: NodeClaim | None) -> IntArray:
     """How many replicas fit on each node. A replica without demands uses only a pod slot."""
-    counts = room.free_pods().copy()
+    counts = capacity.free_pods().copy()
     for resource, amount in demands:
-        np.minimum(counts, room.free(resource) // amount, out=counts)
-    counts *= room.allowed(claim)
+        np.minimum(counts, capacity.free(resource) // amount, out=counts)
+    counts *= capacity.allowed(claim)
     return counts

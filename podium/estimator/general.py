@@ -18,7 +18,7 @@ from typing import NamedTuple
 from podium.estimator.amounts import Demand, counted, exact, whole_units
 from podium.estimator.cluster_objects import AllocatableModeling, Cluster, ResourceModel, ResourceSummary
 from podium.estimator.component_sets import max_available_sets
-from podium.estimator.free_capacity import StandInRoom
+from podium.estimator.free_capacity import UniformCapacity
 from podium.estimator.replicas import max_available_replicas
 from podium.estimator.requirements import AssumedWorkload, Component, Requirements, saturated
 from podium.estimator.resource_models import quantity_format
@@ -82,7 +82,7 @@ def replicas_by_models(
         FieldError: an amount cannot be read.
     """
     if semantics is ModelsSemantics.CURRENT:
-        return max_available_replicas(_room(cluster), requirements, assumed)
+        return max_available_replicas(_capacity(cluster), requirements, assumed)
     return _replicas_by_compliant_grades(cluster, requirements, semantics)
 
 
@@ -112,7 +112,7 @@ def general_sets(
     if not summary.allocatable_modelings:
         return sets
     try:
-        return max_available_sets(_room(cluster), there, assumed, sets)
+        return max_available_sets(_capacity(cluster), there, assumed, sets)
     except ModelsError:
         return sets
 
@@ -218,7 +218,7 @@ def _assumed_amounts(assumed: Iterable[AssumedWorkload], measure: Callable[[str,
 # ---------------------------------------------------------------- models
 
 
-def _room(cluster: Cluster) -> StandInRoom:
+def _capacity(cluster: Cluster) -> UniformCapacity:
     """Stand-in nodes: for each node of a grade one that has the minimum of that grade."""
     models, summary = cluster.spec.resource_models, cluster.status.resource_summary
     if summary is None:
@@ -233,7 +233,9 @@ def _room(cluster: Cluster) -> StandInRoom:
     if count_of.total() > _NODES_MAX:
         raise ModelsError(f"more than {_NODES_MAX:,} nodes")
     size_of = {model.grade: _beginning(model) for model in models}
-    return StandInRoom([size for grade, size in sorted(size_of.items()) for _ in range(count_of[grade])], PODS_PER_NODE)
+    return UniformCapacity(
+        [size for grade, size in sorted(size_of.items()) for _ in range(count_of[grade])], PODS_PER_NODE
+    )
 
 
 def _beginning(model: ResourceModel) -> dict[str, int]:

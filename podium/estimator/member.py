@@ -21,7 +21,7 @@ from podium.estimator.claims import Claims
 from podium.estimator.component_sets import SetPlacement, without_assumed
 from podium.estimator.errors import EstimateError
 from podium.estimator.explain import NodeEstimate, explained
-from podium.estimator.free_capacity import ClusterRoom
+from podium.estimator.free_capacity import ClusterCapacity
 from podium.estimator.quota import RESOURCE_QUOTAS, ResourceQuota, replicas_within, sets_within
 from podium.estimator.replicas import max_available_replicas
 from podium.estimator.requirements import (
@@ -92,7 +92,7 @@ class MemberCluster:
         self._view = view
         self._cache = Cache(report_broken, upstream_pod_usage)
         self._claims = Claims()
-        self._room = ClusterRoom(self._cache.snapshot(), self._claims)
+        self._capacity = ClusterCapacity(self._cache.snapshot(), self._claims)
         self._room_of = self._cache.changes
         self._pods_of: dict[str, dict[str, Pod]] = {}
 
@@ -158,13 +158,13 @@ class MemberCluster:
         """The present state of the nodes, valid until the next call."""
         return self._cache.snapshot()
 
-    def room(self) -> ClusterRoom:
+    def capacity(self) -> ClusterCapacity:
         """The present free capacity of the nodes."""
         snapshot = self.snapshot()
         if self._room_of != self._cache.changes:
-            self._room = ClusterRoom(snapshot, self._claims)
+            self._capacity = ClusterCapacity(snapshot, self._claims)
             self._room_of = self._cache.changes
-        return self._room
+        return self._capacity
 
     def max_available_replicas(
         self, requirements: ReplicaRequirements | None, assumed: Sequence[AssumedWorkload] = ()
@@ -178,7 +178,7 @@ class MemberCluster:
             return 0
         assumed = self._honoured(assumed)
         try:
-            by_nodes = max_available_replicas(self.room(), requirements, assumed)
+            by_nodes = max_available_replicas(self.capacity(), requirements, assumed)
             return min(by_nodes, self._within_quotas(requirements, assumed))
         except FieldError as error:
             raise EstimateError(f"failed to estimate replicas: {error}") from error
@@ -281,7 +281,7 @@ class MemberCluster:
                 bound = sets_within(self.quotas.values(), namespace, components, assumed)
             if not components:
                 return lambda: bound
-            placement = SetPlacement(without_assumed(self.room(), assumed, components), components)
+            placement = SetPlacement(without_assumed(self.capacity(), assumed, components), components)
         except FieldError as error:
             raise EstimateError(f"failed to estimate component sets: {error}") from error
         return lambda: placement.run(bound)

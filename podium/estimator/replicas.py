@@ -14,23 +14,25 @@ from podium.estimator.free_capacity import FreeCapacity, fitting
 from podium.estimator.requirements import AssumedWorkload, Requirements, saturated
 
 
-def replicas_by_node(room: FreeCapacity, requirements: Requirements | None) -> IntArray:
+def replicas_by_node(capacity: FreeCapacity, requirements: Requirements | None) -> IntArray:
     """How many replicas fit on each node. Without requirements a replica uses only a pod slot on any node.
 
     Raises:
         FieldError: an amount cannot be read.
     """
     if requirements is None:
-        return fitting(room, (), None)
-    return fitting(room, demands(requirements.resource_request), requirements.node_claim)
+        return fitting(capacity, (), None)
+    return fitting(capacity, demands(requirements.resource_request), requirements.node_claim)
 
 
 def max_available_replicas(
-    room: FreeCapacity, requirements: Requirements | None, assumed: Sequence[AssumedWorkload] = ()
+    capacity: FreeCapacity, requirements: Requirements | None, assumed: Sequence[AssumedWorkload] = ()
 ) -> int:
     """How many replicas fit beside the assumed workloads.
 
     Raises:
         FieldError: an amount cannot be read.
     """
-    return saturated(int(replicas_by_node(without_assumed(room, assumed) if assumed else room, requirements).sum()))
+    return saturated(
+        int(replicas_by_node(without_assumed(capacity, assumed) if assumed else capacity, requirements).sum())
+    )

@@ -13,8 +13,8 @@ Event = TypeVar("Event", bound=Enum)
 class InvalidTransition(Exception):  # noqa: N818 - the state machine's own word
     """An event arrived in a state that has no transition for it, which is a bug."""
 
-    def __init__(self, machine: str, state: Enum, event: Enum, story: str = "") -> None:
-        super().__init__(f"{machine}: {event.name} in state {state.name}" + (f"\n{story}" if story else ""))
+    def __init__(self, machine: str, state: Enum, event: Enum, history: str = "") -> None:
+        super().__init__(f"{machine}: {event.name} in state {state.name}" + (f"\n{history}" if history else ""))
         self.machine = machine
         self.state = state
         self.event = event

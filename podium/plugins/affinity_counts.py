@@ -90,17 +90,17 @@ class RequiredAffinity:
     the anti-affinity terms of existing pods that select the incoming one.
     """
 
-    __slots__ = ("_far", "_far_terms", "_near", "_near_terms", "_newcomer", "_suits_itself", "_unwelcome")
+    __slots__ = ("_far", "_far_terms", "_incoming_pod", "_near", "_near_terms", "_suits_itself", "_unwelcome")
 
     def __init__(
         self,
         pod: Pod,
-        newcomer: IncomingPod,
+        incoming_pod: IncomingPod,
         near_terms: tuple[IncomingTerm, ...],
         far_terms: tuple[IncomingTerm, ...],
         snapshot: Snapshot,
     ) -> None:
-        self._newcomer = newcomer
+        self._incoming_pod = incoming_pod
         self._near_terms, self._far_terms = near_terms, far_terms
         self._suits_itself = all(term.means(pod) for term in near_terms)
         self._near, self._far, self._unwelcome = (TopologyCounts(snapshot) for _ in range(3))
@@ -111,8 +111,8 @@ class RequiredAffinity:
                 self._near.add_values(key, counted(query, column(key)))
         for term in far_terms:
             self._far.add_values(term.topology_key, counted(term.query, column(term.topology_key)))
-        for carried, by_value in snapshot.existing_terms.meaning_by_value(newcomer, _MINDING, column):
-            self._unwelcome.add_values(carried.term.topology_key, by_value)
+        for pod_term, by_value in snapshot.existing_terms.matching_by_value(incoming_pod, _MINDING, column):
+            self._unwelcome.add_values(pod_term.term.topology_key, by_value)
 
     @property
     def is_empty(self) -> bool:
@@ -122,7 +122,7 @@ class RequiredAffinity:
     def clone(self) -> RequiredAffinity:
         """An independent copy."""
         twin = RequiredAffinity.__new__(RequiredAffinity)
-        twin._newcomer, twin._suits_itself = self._newcomer, self._suits_itself
+        twin._incoming_pod, twin._suits_itself = self._incoming_pod, self._suits_itself
         twin._near_terms, twin._far_terms = self._near_terms, self._far_terms
         twin._near, twin._far, twin._unwelcome = self._near.clone(), self._far.clone(), self._unwelcome.clone()
         return twin
@@ -130,7 +130,7 @@ class RequiredAffinity:
     def add(self, changed: Pod, row: int, number: int) -> None:
         """Count a pod that a dry run adds to the row (1) or removes from it (-1)."""
         for term in pod_terms(changed).required_anti_affinity:
-            if self._newcomer.is_meant_by(term):
+            if self._incoming_pod.is_selected_by(term):
                 self._unwelcome.add_node(term.topology_key, row, number)
         if self._near_terms and all(term.means(changed) for term in self._near_terms):
             for key in {term.topology_key for term in self._near_terms}:
@@ -139,7 +139,7 @@ class RequiredAffinity:
             if incoming.means(changed):
                 self._far.add_node(incoming.topology_key, row, number)
 
-    def judge(self, rows: Rows) -> IntArray | None:
+    def verdicts(self, rows: Rows) -> IntArray | None:
         """The first verdict on each row, 0 if all terms are met; None if every row passes."""
         verdicts = np.zeros(len(rows), np.int64)
         for counts, verdict in ((self._unwelcome, UNWELCOME), (self._far, TOO_NEAR)):
@@ -152,8 +152,8 @@ class RequiredAffinity:
             verdicts[~is_near] = NOT_NEAR
         return verdicts if verdicts.any() else None
 
-    def judge_node(self, node: NodeInfo) -> int:
-        """As `judge`, for one node."""
+    def verdict(self, node: NodeInfo) -> int:
+        """As `verdicts`, for one node."""
         row = node.row
         is_first = self._is_first_of_its_kind()
         for term in self._near_terms:
@@ -179,7 +179,7 @@ class PreferredAffinity:
 
     def __init__(
         self,
-        newcomer: IncomingPod,
+        incoming_pod: IncomingPod,
         preferred: Iterable[tuple[IncomingTerm, int]],
         hard_pod_affinity_weight: int,
         snapshot: Snapshot,
@@ -189,9 +189,9 @@ class PreferredAffinity:
             (term.topology_key, matching(term.query, column(term.topology_key)), weight) for term, weight in preferred
         ]
         kinds = _SCORING_KINDS if not hard_pod_affinity_weight else _ALL_SCORING_KINDS
-        for carried, by_value in snapshot.existing_terms.meaning_by_value(newcomer, kinds, column):
-            weight = hard_pod_affinity_weight if carried.kind is TermKind.REQUIRED_AFFINITY else carried.weight
-            counted.append((carried.term.topology_key, by_value, weight))
+        for pod_term, by_value in snapshot.existing_terms.matching_by_value(incoming_pod, kinds, column):
+            weight = hard_pod_affinity_weight if pod_term.kind is TermKind.REQUIRED_AFFINITY else pod_term.weight
+            counted.append((pod_term.term.topology_key, by_value, weight))
         self._weights = TopologyCounts(snapshot)
         for key, by_value, weight in counted:
             self._weights.add_values(key, by_value * weight)

@@ -79,7 +79,7 @@ class _ListedNamespaces:
             return frozenset()
         return frozenset(each.key for each in self.lister.list() if selector.matches(each.metadata.labels))
 
-    def newcomer(self, pod: Pod) -> IncomingPod:
+    def incoming_pod(self, pod: Pod) -> IncomingPod:
         """The incoming pod as existing pods' terms see it. An unknown namespace has no labels."""
         meta = pod.metadata
         namespace = self.lister.get(meta.namespace)
@@ -123,11 +123,11 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         terms = pod_terms(pod)
         if terms.errors:
             return None, unresolvable(f"parsing pod: {_joined(terms.errors)}")
-        if not terms.carried and not snapshot.existing_terms.may_have_any:
+        if not terms.for_other_pods and not snapshot.existing_terms.may_have_any:
             return None, SKIP
         required = RequiredAffinity(
             pod,
-            self._namespaces.newcomer(pod),
+            self._namespaces.incoming_pod(pod),
             self._incoming(terms.required_affinity),
             self._incoming(terms.required_anti_affinity),
             snapshot,
@@ -144,7 +144,7 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1: affinity not met; 2: anti-affinity rejects it; 3: an existing pod's anti-affinity rejects it."""
         del pod, snapshot
-        return state.read(RequiredAffinity).judge(rows)
+        return state.read(RequiredAffinity).verdicts(rows)
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
         """The status for the kind of term that is not met."""
@@ -154,7 +154,7 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Return success, UnschedulableAndUnresolvable or Unschedulable."""
         del pod
-        return _REJECTED.get(state.read(RequiredAffinity).judge_node(node))
+        return _REJECTED.get(state.read(RequiredAffinity).verdict(node))
 
     # ------------------------------------------------------------ scoring
 
@@ -166,10 +166,10 @@ class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
             return SKIP
         if terms.errors:
             return error_status(f"failed to parse pod: {_joined(terms.errors)}")
-        if not terms.carried and not snapshot.existing_terms.may_have_any:
+        if not terms.for_other_pods and not snapshot.existing_terms.may_have_any:
             return SKIP
         preferred = PreferredAffinity(
-            self._namespaces.newcomer(pod), self._preferences(terms), self._hard_weight, snapshot
+            self._namespaces.incoming_pod(pod), self._preferences(terms), self._hard_weight, snapshot
         )
         if not preferred.counts_anything:
             return SKIP

@@ -22,10 +22,10 @@ class Lookup(Generic[Entry, Answer]):
     Invariant: tables only ever grow at the end. A lookup that is given another table starts again.
     """
 
-    __slots__ = ("_answers", "_dtype", "_entries", "_judge")
+    __slots__ = ("_answers", "_compute", "_dtype", "_entries")
 
-    def __init__(self, judge: Callable[[Entry], int | bool], dtype: type[Answer]) -> None:
-        self._judge = judge
+    def __init__(self, compute: Callable[[Entry], int | bool], dtype: type[Answer]) -> None:
+        self._compute = compute
         self._dtype = dtype
         self._entries: Sequence[Entry] | None = None
         self._answers: NDArray[Answer] = np.empty(0, dtype)
@@ -36,6 +36,6 @@ class Lookup(Generic[Entry, Answer]):
             self._entries, self._answers = entries, np.empty(0, self._dtype)
         known = len(self._answers)
         if known < len(entries):
-            new = np.array([self._judge(entry) for entry in entries[known:]], self._dtype)
+            new = np.array([self._compute(entry) for entry in entries[known:]], self._dtype)
             self._answers = np.concatenate((self._answers, new))
         return self._answers

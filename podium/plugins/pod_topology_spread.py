@@ -109,7 +109,7 @@ class PodTopologySpread(
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1 for nodes without a label, 2 for nodes where the skew would be too large."""
         del pod, snapshot
-        return state.read(HardSpread).judge(rows)
+        return state.read(HardSpread).verdicts(rows)
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
         """The status for a missing label or for too much skew."""
@@ -119,7 +119,7 @@ class PodTopologySpread(
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Return success, UnschedulableAndUnresolvable or Unschedulable."""
         del pod
-        return _REJECTED.get(state.read(HardSpread).judge_node(node.row))
+        return _REJECTED.get(state.read(HardSpread).verdict(node.row))
 
     # ------------------------------------------------------------ scoring
 

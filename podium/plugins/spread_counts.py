@@ -155,7 +155,7 @@ class HardSpread:
             if constraint.selector.matches(changed.metadata.labels) and constraint.includes(pod.spec, node.node):
                 domains.add(node.row, number)
 
-    def judge(self, rows: Rows) -> IntArray | None:
+    def verdicts(self, rows: Rows) -> IntArray | None:
         """The verdict of the first constraint that each row violates, 0 if there is none; None if every row passes."""
         verdicts: IntArray | None = None
         for domains in self.domains:
@@ -166,7 +166,7 @@ class HardSpread:
             verdicts = own if verdicts is None else np.where(verdicts, verdicts, own)
         return verdicts
 
-    def judge_node(self, row: int) -> int:
+    def verdict(self, row: int) -> int:
         """The verdict on one row."""
         return next((code for each in self.domains if (code := int(each.verdicts()[each.column.ids[row]]))), 0)
 

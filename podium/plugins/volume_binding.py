@@ -72,7 +72,7 @@ from podium.plugins.volumes.csi_translation import MIGRATED_PLUGINS
 from podium.plugins.volumes.grouped import grouped
 from podium.plugins.volumes.matching import choice_for, requested_nano
 from podium.plugins.volumes.pod_claims import Conflict, PodClaims, Waiting
-from podium.plugins.volumes.provisioning import Room, volume_limit
+from podium.plugins.volumes.provisioning import StorageCapacity, volume_limit
 
 _LOST: Final = "Lost"
 _UNBOUND_IMMEDIATE: Final = unresolvable("pod has unbound immediate PersistentVolumeClaims")
@@ -135,7 +135,7 @@ class VolumeBinding(
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """The bits of `Conflict` for each row."""
         del pod
-        return state.read(PodClaims).judge_rows(snapshot, rows)
+        return state.read(PodClaims).conflicts(snapshot, rows)
 
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
         """Every reason that holds."""
@@ -145,7 +145,7 @@ class VolumeBinding(
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Return success or UnschedulableAndUnresolvable."""
         del pod
-        conflict, _ = state.read(PodClaims).judge(node)
+        conflict, _ = state.read(PodClaims).plan(node)
         return _rejected(conflict) if conflict else None
 
     def _problem(self, pod: Pod, use: ClaimUse) -> str | None:
@@ -212,12 +212,12 @@ class VolumeBinding(
         return (*selected, *choosing)
 
     def _waiting(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> Waiting:
-        room = Room(claim, storage_class, self._drivers.get(storage_class.provisioner), self._capacities)
-        waiting = Waiting(claim, storage_class, None, room)
+        capacity = StorageCapacity(claim, storage_class, self._drivers.get(storage_class.provisioner), self._capacities)
+        waiting = Waiting(claim, storage_class, None, capacity)
         if waiting.selected_node is not None:
             return waiting
         of_class = map(self._volumes.seen, self._volumes_of_class(storage_class.metadata.name))
-        return Waiting(claim, storage_class, choice_for(claim, of_class), room)
+        return Waiting(claim, storage_class, choice_for(claim, of_class), capacity)
 
     # ------------------------------------------------------------ scoring
 
@@ -245,7 +245,7 @@ class VolumeBinding(
         if claims is None or not claims.waiting:
             return None
         snapshot = self._handle.snapshot()
-        conflict, plan = claims.judge(snapshot.node(snapshot.row_of[node_name]))
+        conflict, plan = claims.plan(snapshot.node(snapshot.row_of[node_name]))
         if conflict:
             return _rejected(conflict)
         state.write(self._binder.assume(plan, node_name))

@@ -52,7 +52,7 @@ class InFlightPods:
     def add(self, info: QueuedPodInfo) -> None:
         """Add a popped pod, which must not be in flight yet."""
         uid = info.pod.uid
-        assert uid not in self._pods, info.story
+        assert uid not in self._pods, info.transitions
         self._pods[uid] = (info, self._forgotten + len(self._events))
         self._observer.in_flight_events_delta(POD_POPPED, 1)
 

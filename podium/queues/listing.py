@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import SteadyClock
-from podium.lib.story import Line
+from podium.lib.transitions import Transition
 from podium.objects.core import Pod
 from podium.queues.hints import Hints
 from podium.queues.in_flight import InFlightPods
@@ -55,7 +55,7 @@ class ListedPod:
     reason: str
     details: str
     next_try: NextTry | None
-    story: tuple[Line, ...]
+    transitions: tuple[Transition, ...]
 
 
 class QueueListing:
@@ -108,7 +108,7 @@ class QueueListing:
             reason=info.gate_reason if is_held else info.last_failure,
             details="" if is_held else info.last_details,
             next_try=self._next_try(info, place),
-            story=tuple(line._replace(at_s=wall_s(line.at_s)) for line in info.story.lines),
+            transitions=tuple(line._replace(at_s=wall_s(line.at_s)) for line in info.transitions.entries),
         )
 
     def _next_try(self, info: QueuedPodInfo, place: QueueState) -> NextTry | None:

@@ -84,7 +84,7 @@ class QueuedPods:
         try:
             after = QUEUE_STATES.next(before, move)
         except InvalidTransition:
-            raise InvalidTransition(QUEUE_STATES.name, before, move, f"{key}:\n{info.story}") from None
+            raise InvalidTransition(QUEUE_STATES.name, before, move, f"{key}:\n{info.transitions}") from None
         homes = self._homes
         if before is not after and before in homes:
             homes[before].remove(key)
@@ -94,7 +94,7 @@ class QueuedPods:
             self._places[key] = after
         else:
             self._places.pop(key, None)
-        info.story.tell(self._clock.now(), event, before, after, info.gating_plugin)
+        info.transitions.record(self._clock.now(), event, before, after, info.gating_plugin)
         return before
 
     def replaced(self, info: QueuedPodInfo) -> None:

@@ -171,7 +171,7 @@ class SchedulingQueue:
         """The pod's attempt has ended and the pod is not requeued: it is as good as bound, or was dropped."""
         info = self._in_flight.remove(uid)
         if info is not None:
-            info.story.tell(
+            info.transitions.record(
                 self._clock.now(),
                 "Done",
                 QueueState.IN_FLIGHT,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from podium.lib.story import Story
+from podium.lib.transitions import Transitions
 from podium.objects.core import Pod
 
 
@@ -36,7 +36,7 @@ class QueuedPodInfo:
     last_details: str = ""
     has_failed_at_gate: bool = False
     """Whether a PreEnqueue plugin failed, so that it is called again after the pod's backoff."""
-    story: Story = field(default_factory=Story)
+    transitions: Transitions = field(default_factory=Transitions)
 
     @property
     def key(self) -> str:

@@ -27,7 +27,7 @@ from podium.plugins.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE, is
 from podium.plugins.volumes.csi_translation import TranslationError
 from podium.plugins.volumes.matching import is_kept_for
 from podium.plugins.volumes.pod_claims import Plan
-from podium.plugins.volumes.reach import reaches
+from podium.plugins.volumes.volume_nodes import is_usable_on
 
 _POLL_S: Final = 1.0
 
@@ -202,7 +202,7 @@ class VolumeBinder:
 
     def _demand_reach(self, volume: PersistentVolume, node: Node) -> None:
         try:
-            within = reaches(volume, node.metadata.labels, self._csi_nodes.get(node.name))
+            within = is_usable_on(volume, node.metadata.labels, self._csi_nodes.get(node.name))
         except TranslationError as error:
             raise PluginError(f"failed to translate pv to csi: could not translate pv: {error}") from error
         if not within:

@@ -24,7 +24,7 @@ from podium.objects.quantity import NANO, QuantityError, parse
 from podium.objects.selectors import EVERYTHING, Selector, compile_selector
 from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
 from podium.plugins.volumes.claims import class_of_claim, class_of_volume
-from podium.plugins.volumes.reach import reach_of
+from podium.plugins.volumes.volume_nodes import node_affinity_of
 
 STORAGE: Final = "storage"
 _FILESYSTEM: Final = "Filesystem"
@@ -149,8 +149,8 @@ def choose(choice: Choice, labels: Mapping[str, str], taken: Collection[str]) ->
 
 
 def _covers(volume: PersistentVolume, labels: Mapping[str, str]) -> bool:
-    reach = reach_of(volume)
-    return reach is None or reach.covers(labels)
+    affinity = node_affinity_of(volume)
+    return affinity is None or affinity.matches(labels)
 
 
 class RowChoices:
@@ -192,5 +192,5 @@ class RowChoices:
         return free
 
     def _covering(self, volume: PersistentVolume) -> BoolArray:
-        reach = reach_of(volume)
-        return np.ones(len(self._rows), np.bool_) if reach is None else reach.covering(self._snapshot, self._rows)
+        affinity = node_affinity_of(volume)
+        return np.ones(len(self._rows), np.bool_) if affinity is None else affinity.matching(self._snapshot, self._rows)

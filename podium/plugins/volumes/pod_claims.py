@@ -21,8 +21,8 @@ from podium.objects.storage import CSINode, PersistentVolume, PersistentVolumeCl
 from podium.plugins.volumes.claims import SELECTED_NODE
 from podium.plugins.volumes.csi_translation import TranslationError
 from podium.plugins.volumes.matching import Choice, RowChoices, choose
-from podium.plugins.volumes.provisioning import Room, can_provision, topology_allowing, topology_allows
-from podium.plugins.volumes.reach import reaches, reaching
+from podium.plugins.volumes.provisioning import StorageCapacity, can_provision, topology_allowing, topology_allows
+from podium.plugins.volumes.volume_nodes import is_usable_on, usable_rows
 
 
 class Conflict(enum.IntFlag):
@@ -44,7 +44,7 @@ class Waiting:
     claim: PersistentVolumeClaim
     storage_class: StorageClass
     choice: Choice | None
-    room: Room
+    capacity: StorageCapacity
 
     @property
     def selected_node(self) -> str | None:
@@ -73,7 +73,7 @@ class PodClaims:
 
     # ------------------------------------------------------------ one node
 
-    def judge(self, node: NodeInfo) -> tuple[Conflict, Plan]:
+    def plan(self, node: NodeInfo) -> tuple[Conflict, Plan]:
         """The conflicts of the node, and what to do for the claims if there are none.
 
         Raises:
@@ -95,7 +95,7 @@ class PodClaims:
         for each in unmatched:
             if not can_provision(each.storage_class) or not topology_allows(each.storage_class, node.labels):
                 return conflict | Conflict.NO_VOLUME, Plan()
-            if not each.room.is_on(node.labels):
+            if not each.capacity.has_enough(node.labels):
                 return conflict | Conflict.NO_SPACE, Plan()
         return conflict, Plan(tuple(bindings), tuple(each.claim for each in unmatched))
 
@@ -104,7 +104,7 @@ class PodClaims:
             if volume is None:
                 return Conflict.VOLUME_GONE
             try:
-                if not reaches(volume, node.labels, self.csi_nodes.get(node.name)):
+                if not is_usable_on(volume, node.labels, self.csi_nodes.get(node.name)):
                     return Conflict.NODE_AFFINITY
             except TranslationError as error:
                 raise PluginError(f"could not translate pv: {error}") from error
@@ -112,33 +112,33 @@ class PodClaims:
 
     # ------------------------------------------------------------ many rows
 
-    def judge_rows(self, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+    def conflicts(self, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """The conflicts of each row as the bits of `Conflict`; None if every row passes.
 
         Raises:
             PluginError: an in-tree volume cannot be translated.
         """
         conflicts = np.zeros(len(rows), np.int64)
-        self._judge_bound(snapshot, rows, conflicts)
+        self._check_bound(snapshot, rows, conflicts)
         if self.waiting:
-            self._judge_waiting(snapshot, rows, conflicts)
+            self._check_waiting(snapshot, rows, conflicts)
         return conflicts if conflicts.any() else None
 
-    def _judge_bound(self, snapshot: Snapshot, rows: Rows, conflicts: IntArray) -> None:
+    def _check_bound(self, snapshot: Snapshot, rows: Rows, conflicts: IntArray) -> None:
         undecided = np.ones(len(rows), np.bool_)
         for volume in self.bound:
             if volume is None:
                 conflicts[undecided] |= Conflict.VOLUME_GONE
                 return
             try:
-                within = reaching(volume, snapshot, rows, self.csi_nodes)
+                within = usable_rows(volume, snapshot, rows, self.csi_nodes)
             except TranslationError as error:
                 raise PluginError(f"could not translate pv: {error}") from error
             if within is not None:
                 conflicts[undecided & ~within] |= Conflict.NODE_AFFINITY
                 undecided &= within
 
-    def _judge_waiting(self, snapshot: Snapshot, rows: Rows, conflicts: IntArray) -> None:
+    def _check_waiting(self, snapshot: Snapshot, rows: Rows, conflicts: IntArray) -> None:
         undecided = np.ones(len(rows), np.bool_)
         for name in {each.selected_node for each in self.waiting} - {None}:
             undecided &= rows == snapshot.row_of.get(name or "", -1)
@@ -151,7 +151,7 @@ class PodClaims:
                 continue
             lacking = needed & ~_provisionable(each.storage_class, snapshot, rows)
             conflicts[lacking] |= Conflict.NO_VOLUME
-            full = needed & ~lacking & ~each.room.rows(snapshot, rows)
+            full = needed & ~lacking & ~each.capacity.having_enough(snapshot, rows)
             conflicts[full] |= Conflict.NO_SPACE
             undecided &= ~(lacking | full)
 

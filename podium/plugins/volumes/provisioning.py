@@ -32,7 +32,7 @@ from podium.objects.storage import (
     TopologyTerm,
 )
 from podium.plugins.volumes.matching import STORAGE
-from podium.plugins.volumes.reach import LabelTest
+from podium.plugins.volumes.volume_nodes import LabelTest
 
 _NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
@@ -86,7 +86,7 @@ def volume_limit(capacity: CSIStorageCapacity) -> int | None:
         return None
 
 
-class Room:
+class StorageCapacity:
     """Which nodes have access to enough storage capacity for a claim's new volume.
 
     Args:
@@ -114,11 +114,11 @@ class Room:
             and (selector := _accessible_from(capacity)) is not None
         )
 
-    def is_on(self, labels: Mapping[str, str]) -> bool:
+    def has_enough(self, labels: Mapping[str, str]) -> bool:
         """Whether a node with those labels has access to enough capacity."""
         return self._selectors is None or any(selector.matches(labels) for selector in self._selectors)
 
-    def rows(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+    def having_enough(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
         """Which of the rows have access to enough capacity."""
         enough = np.full(len(rows), self._selectors is None, np.bool_)
         for selector in self._selectors or ():

@@ -141,7 +141,7 @@ async def test_old_events_that_come_again_change_nothing_and_are_asked_about_eve
 async def test_an_api_server_that_was_not_restarted_with_its_etcd_is_found_out_and_complained_of(
     server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "LOOK_EVERY_S", 0.1)
+    monkeypatch.setattr(history, "CHECK_EVERY_S", 0.1)
     monkeypatch.setattr(history, "START_OVER_EVERY_S", 0.5)
     monkeypatch.setattr(history, "_START_OVER_S_MAX", 0.5)
     async with reflecting(server) as running:

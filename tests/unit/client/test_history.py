@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 import pytest
 
-from podium.client.history import LOOK_EVERY_S, History
-from podium.client.witnesses import Witnesses
+from podium.client.history import CHECK_EVERY_S, History
+from podium.client.history_check import HistoryCheck
 from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unreachable
 from podium.objects.core import ObjectMeta, Pod
 from podium.objects.resource_types import PODS
@@ -44,7 +44,7 @@ class HistoryBench:
         self.asked: list[str] = []
         self.started_over_s: list[float] = []
         self.clock = LoopClock()
-        self.history = History(self.clock, [Witnesses(self, PODS, self, self)], self._start_over)
+        self.history = History(self.clock, [HistoryCheck(self, PODS, self, self)], self._start_over)
 
     def get(self, key: str) -> Pod | None:
         return self.items.get(key)
@@ -84,11 +84,11 @@ async def test_the_pod_that_changed_last_is_looked_at_now_and_then() -> None:
         assert not bench.asked
         await anyio.sleep(HOUR_S)
     assert set(bench.asked) == {"/api/v1/namespaces/ns/pods/new", "/api/v1/pods?limit=1"}
-    assert len(bench.asked) / 2 == pytest.approx(HOUR_S / LOOK_EVERY_S, abs=2)
+    assert len(bench.asked) / 2 == pytest.approx(HOUR_S / CHECK_EVERY_S, abs=2)
     assert not bench.started_over_s
 
 
-@pytest.mark.parametrize("event", ["doubt", "resumed"])
+@pytest.mark.parametrize("event", ["older_version_seen", "watch_resumed"])
 async def test_a_reason_to_doubt_is_followed_up_at_once(event: str) -> None:
     bench = HistoryBench(pod("a", 50))
     bench.served["a"] = pod("a", 40)
@@ -102,7 +102,7 @@ async def test_doubts_that_come_to_nothing_are_followed_up_ever_more_rarely() ->
     bench = HistoryBench(pod("a", 50))
     async with bench.running():
         for _ in range(int(HOUR_S)):
-            bench.history.doubt()
+            bench.history.older_version_seen()
             await anyio.sleep(1.0)
     assert len(bench.asked) < 160
     assert not bench.started_over_s
@@ -112,7 +112,7 @@ async def test_what_only_can_be_if_history_went_back_is_not_listed_for_all_the_t
     bench = HistoryBench(pod("a", 50))
     async with bench.running():
         for _ in range(int(HOUR_S)):
-            bench.history.refute("says so")
+            bench.history.history_lost("says so")
             await anyio.sleep(1.0)
     assert bench.started_over_s[0] < 0.1
     assert len(bench.started_over_s) < HOUR_S / 60.0 + 4
@@ -122,7 +122,7 @@ async def test_the_states_before_a_watch_was_resumed_are_what_is_asked_about() -
     bench = HistoryBench(pod("a", 50))
     bench.served["a"] = pod("a", 40)
     async with bench.running():
-        bench.history.resumed()
+        bench.history.watch_resumed()
         bench.items["ns/a"] = pod("a", 90)
         await anyio.sleep(0.01)
         assert len(bench.started_over_s) == 1
@@ -132,15 +132,15 @@ async def test_what_was_known_at_each_of_several_resumptions_is_asked_about() ->
     bench = HistoryBench(pod("a", 50))
     bench.served["a"] = Unreachable("no")
     async with bench.running():
-        bench.history.resumed()
+        bench.history.watch_resumed()
         await anyio.sleep(0.1)
         bench.items["ns/lost"] = pod("lost", 60)
         bench.recent.append(pod("a", 50))
         bench.recent.append(bench.items["ns/lost"])
-        bench.history.resumed()
+        bench.history.watch_resumed()
         bench.items["ns/new"] = bench.served["new"] = pod("new", 61)
         bench.recent.append(bench.items["ns/new"])
-        bench.history.resumed()
+        bench.history.watch_resumed()
         bench.served["a"] = pod("a", 50)
         await anyio.sleep(20.0)
         assert len(bench.started_over_s) == 1
@@ -150,12 +150,12 @@ async def test_watches_that_break_often_do_not_let_forget_what_was_known_at_firs
     bench = HistoryBench(pod("a", 50))
     bench.served["a"] = Unreachable("no")
     async with bench.running():
-        bench.history.resumed()
+        bench.history.watch_resumed()
         await anyio.sleep(0.1)
         bench.items["ns/new"] = bench.served["new"] = pod("new", 61)
         bench.recent.append(bench.items["ns/new"])
         for _ in range(100):
-            bench.history.resumed()
+            bench.history.watch_resumed()
         bench.served["a"] = pod("a", 40)
         await anyio.sleep(20.0)
         assert len(bench.started_over_s) == 1
@@ -164,9 +164,11 @@ async def test_watches_that_break_often_do_not_let_forget_what_was_known_at_firs
 async def test_what_is_lost_of_one_kind_is_found_though_another_is_as_it_was() -> None:
     pods, nodes = HistoryBench(pod("a", 50)), HistoryBench(pod("node", 60))
     del nodes.served["node"]
-    pods.history = History(pods.clock, [Witnesses(each, PODS, each, each) for each in (pods, nodes)], pods._start_over)
+    pods.history = History(
+        pods.clock, [HistoryCheck(each, PODS, each, each) for each in (pods, nodes)], pods._start_over
+    )
     async with pods.running():
-        pods.history.doubt()
+        pods.history.older_version_seen()
         await anyio.sleep(5.0)
         assert len(pods.started_over_s) == 1
 
@@ -176,7 +178,7 @@ async def test_a_pod_that_had_gone_and_is_there_again_refutes() -> None:
     bench.recent.extend([pod("a", 50), pod("back", 60)])
     bench.served["back"] = pod("back", 40)
     async with bench.running():
-        bench.history.doubt()
+        bench.history.older_version_seen()
         await anyio.sleep(1.0)
         assert len(bench.started_over_s) == 1
 
@@ -186,7 +188,7 @@ async def test_pods_that_have_gone_prove_nothing() -> None:
     bench.recent.extend(pod(f"gone-{index}", 60 + index) for index in range(4))
     del bench.served["lost"]
     async with bench.running():
-        bench.history.doubt()
+        bench.history.older_version_seen()
         await anyio.sleep(5.0)
         assert len(bench.started_over_s) == 1
 
@@ -195,7 +197,7 @@ async def test_a_pod_that_is_gone_unseen_refutes_though_an_older_one_is_as_it_wa
     bench = HistoryBench(pod("a", 50), pod("lost", 60))
     del bench.served["lost"]
     async with bench.running():
-        bench.history.doubt()
+        bench.history.older_version_seen()
         await anyio.sleep(5.0)
         assert len(bench.started_over_s) == 1
 
@@ -205,7 +207,7 @@ async def test_a_change_that_the_watch_does_not_tell_of_refutes(now: Pod | None)
     bench = HistoryBench(pod("a", 50))
     bench.served["a"] = GONE if now is None else now
     async with bench.running():
-        bench.history.doubt()
+        bench.history.older_version_seen()
         await anyio.sleep(2.0)
         assert not bench.started_over_s
         await anyio.sleep(2.0)
@@ -217,7 +219,7 @@ async def test_a_change_that_the_watch_tells_of_a_little_later_is_none_to_worry_
     bench = HistoryBench(pod("a", 50))
     bench.served["a"] = GONE if now is None else now
     async with bench.running():
-        bench.history.doubt()
+        bench.history.older_version_seen()
         await anyio.sleep(2.0)
         bench.items = {} if now is None else {"ns/a": now}
         await anyio.sleep(5.0)
@@ -229,7 +231,7 @@ async def test_a_watch_that_is_behind_but_goes_on_is_waited_for_longer() -> None
     bench.served["a"] = GONE
     bench.current = "200"
     async with bench.running():
-        bench.history.doubt()
+        bench.history.older_version_seen()
         for version in range(101, 121):
             bench.version = str(version)
             await anyio.sleep(1.0)
@@ -244,11 +246,11 @@ async def test_the_version_of_a_list_is_asked_for_where_no_pod_can_be(pods: list
     bench = HistoryBench(*pods)
     bench.served = {item.metadata.name: Forbidden("no") for item in pods}
     async with bench.running():
-        bench.history.doubt()
+        bench.history.older_version_seen()
         await anyio.sleep(1.0)
         assert not bench.started_over_s
         bench.current = "99"
-        bench.history.doubt()
+        bench.history.older_version_seen()
         await anyio.sleep(5.0)
         assert len(bench.started_over_s) == 1
 
@@ -267,7 +269,7 @@ async def test_an_answer_that_is_not_about_the_pod_says_nothing(answer: bytes | 
     bench = HistoryBench(pod("a", 50))
     bench.served["a"] = answer
     async with bench.running():
-        bench.history.doubt()
+        bench.history.older_version_seen()
         await anyio.sleep(600.0)
         assert not bench.started_over_s
         bench.served["a"] = pod("a", 40)
@@ -279,7 +281,7 @@ async def test_a_version_that_no_list_has_is_no_place_to_stay() -> None:
     bench = HistoryBench(pod("a", 50))
     bench.current = "60"
     async with bench.running():
-        bench.history.doubt()
+        bench.history.older_version_seen()
         await anyio.sleep(5.0)
         assert len(bench.started_over_s) == 1
 
@@ -288,7 +290,7 @@ async def test_an_api_server_that_does_not_answer_is_asked_until_it_does() -> No
     bench = HistoryBench(pod("a", 50))
     bench.served["a"] = Unreachable("away")
     async with bench.running():
-        bench.history.resumed()
+        bench.history.watch_resumed()
         await anyio.sleep(60.0)
         assert len(bench.asked) > 10
         bench.served["a"] = pod("a", 40)
@@ -300,7 +302,7 @@ async def test_nothing_is_asked_while_a_list_is_under_way() -> None:
     bench = HistoryBench(pod("a", 50))
     bench.version = ""
     async with bench.running():
-        bench.history.doubt()
+        bench.history.older_version_seen()
         await anyio.sleep(60.0)
         assert not bench.asked
         bench.version = "100"

@@ -52,7 +52,7 @@ def test_preferred_anti_affinity_weighs_against() -> None:
         (TermKind.PREFERRED_AFFINITY, 5),
         (TermKind.PREFERRED_ANTI_AFFINITY, -5),
     ]
-    assert terms.carried == terms.preferred
+    assert terms.for_other_pods == terms.preferred
 
 
 def test_an_invalid_term_empties_its_kind_and_leaves_the_others() -> None:

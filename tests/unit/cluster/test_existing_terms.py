@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.cluster import existing_terms
-from podium.cluster.affinity_terms import CarriedTerm, TermKind, pod_terms
+from podium.cluster.affinity_terms import PodTerm, TermKind, pod_terms
 from podium.cluster.existing_terms import ExistingTerms, IncomingPod
 from podium.objects.core import Pod
 from tests.builders import pod
@@ -19,47 +19,47 @@ kinds = st.frozensets(st.sampled_from(TermKind), min_size=1)
 
 
 def recounted(
-    cluster: ChangingCluster, newcomer: IncomingPod, asked: frozenset[TermKind]
-) -> dict[CarriedTerm, list[int]]:
-    counts: dict[CarriedTerm, list[int]] = {}
+    cluster: ChangingCluster, incoming_pod: IncomingPod, asked: frozenset[TermKind]
+) -> dict[PodTerm, list[int]]:
+    counts: dict[PodTerm, list[int]] = {}
     for row, each in cluster.pods():
-        for carried in pod_terms(each).carried:
-            if carried.kind in asked and newcomer.is_meant_by(carried.term):
-                counts.setdefault(carried, [0] * len(cluster.snapshot.nodes))[row] += 1
+        for pod_term in pod_terms(each).for_other_pods:
+            if pod_term.kind in asked and incoming_pod.is_selected_by(pod_term.term):
+                counts.setdefault(pod_term, [0] * len(cluster.snapshot.nodes))[row] += 1
     return counts
 
 
-def assert_true(cluster: ChangingCluster, newcomer: IncomingPod, asked: frozenset[TermKind]) -> None:
-    found = cluster.snapshot.existing_terms.meaning(newcomer, asked)
-    expected = recounted(cluster, newcomer, asked)
-    assert {carried: counts.tolist() for carried, counts in found.items()} == expected
-    by_value = cluster.snapshot.existing_terms.meaning_by_value(newcomer, asked, cluster.snapshot.label_column)
-    assert {carried: counts.tolist() for carried, counts in by_value} == {
-        carried: cluster.by_value(carried.term.topology_key, counts) for carried, counts in expected.items()
+def assert_true(cluster: ChangingCluster, incoming_pod: IncomingPod, asked: frozenset[TermKind]) -> None:
+    found = cluster.snapshot.existing_terms.matching(incoming_pod, asked)
+    expected = recounted(cluster, incoming_pod, asked)
+    assert {pod_term: counts.tolist() for pod_term, counts in found.items()} == expected
+    by_value = cluster.snapshot.existing_terms.matching_by_value(incoming_pod, asked, cluster.snapshot.label_column)
+    assert {pod_term: counts.tolist() for pod_term, counts in by_value} == {
+        pod_term: cluster.by_value(pod_term.term.topology_key, counts) for pod_term, counts in expected.items()
     }
 
 
 @settings(max_examples=60, deadline=None)
-@given(history=histories, newcomer=newcomers, asked=kinds)
-def test_terms_found_are_those_of_a_recount_whatever_has_happened(history, newcomer, asked) -> None:
+@given(history=histories, incoming_pod=newcomers, asked=kinds)
+def test_terms_found_are_those_of_a_recount_whatever_has_happened(history, incoming_pod, asked) -> None:
     cluster = ChangingCluster.empty()
     for kind, index, each in history:
         if kind == "ask":
-            assert_true(cluster, newcomer, asked)
+            assert_true(cluster, incoming_pod, asked)
         else:
             cluster.take(kind, index, each)
-    assert_true(cluster, newcomer, asked)
+    assert_true(cluster, incoming_pod, asked)
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     before=histories,
     after=st.lists(st.tuples(st.sampled_from(("base", "fork", "twin")), steps), max_size=10),
-    newcomer=newcomers,
+    incoming_pod=newcomers,
     asked=kinds,
     kept=st.sampled_from((0, 1, 4096)),
 )
-def test_a_fork_finds_its_own_terms_and_no_others(before, after, newcomer, asked, kept) -> None:
+def test_a_fork_finds_its_own_terms_and_no_others(before, after, incoming_pod, asked, kept) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(existing_terms, "CHANGES_KEPT", kept)
         base = ChangingCluster.empty()
@@ -69,11 +69,11 @@ def test_a_fork_finds_its_own_terms_and_no_others(before, after, newcomer, asked
     clusters = {"base": base, "fork": fork, "twin": fork.fork()}
     for name, (kind, index, each) in after:
         if kind == "ask":
-            assert_true(clusters[name], newcomer, asked)
+            assert_true(clusters[name], incoming_pod, asked)
         elif name == "twin" or not kind.endswith("node"):  # a fork is good until a node of its original changes
             clusters[name].take(kind, index, each)
     for cluster in clusters.values():
-        assert_true(cluster, newcomer, asked)
+        assert_true(cluster, incoming_pod, asked)
 
 
 def shunning(name: str, app: str) -> Pod:
@@ -90,7 +90,7 @@ def test_pods_with_the_same_term_are_one_answer() -> None:
     for row, name in ((0, "p1"), (0, "p2"), (1, "p3")):
         terms.add(row, shunning(name, "a"))
     terms.add(0, shunning("p4", "b"))
-    (counts,) = terms.meaning(NEWCOMER, ANTI).values()
+    (counts,) = terms.matching(NEWCOMER, ANTI).values()
     assert counts.tolist() == [2, 1]
 
 
@@ -100,7 +100,7 @@ def test_only_terms_that_the_newcomer_could_satisfy_are_looked_at() -> None:
         terms.add(0, shunning(f"p{index}", f"app-{index}"))
     (kind,) = ANTI
     assert list(terms._candidates(kind, IncomingPod("default", {"app": "app-3"}, {}))) == [
-        terms._carriers[pod_terms(shunning("p3", "app-3")).carried[0]]
+        terms._pods_with_term[pod_terms(shunning("p3", "app-3")).for_other_pods[0]]
     ]
     assert list(terms._candidates(kind, IncomingPod("other", {"app": "app-3"}, {}))) == []
 
@@ -112,9 +112,9 @@ def test_columns_are_kept_for_some_terms_only(monkeypatch) -> None:
         terms.add(0, shunning(app, app))
         terms.add(0, shunning(f"{app}2", app))
     for app in "aba":
-        (counts,) = terms.meaning(IncomingPod("default", {"app": app}, {}), ANTI).values()
+        (counts,) = terms.matching(IncomingPod("default", {"app": app}, {}), ANTI).values()
         assert counts.tolist() == [2]
-    assert [each.column is None for each in terms._carriers.values()] == [False, True]
+    assert [each.column is None for each in terms._pods_with_term.values()] == [False, True]
 
 
 def test_pods_that_are_long_gone_leave_no_specs_behind() -> None:
@@ -140,7 +140,7 @@ def test_a_term_with_many_values_or_namespaces_is_found_by_few(values: int, name
     taken = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert taken < 1_000 * (values + names) + 50_000
-    assert len(terms.meaning(meant, asked)) == 1
-    assert terms.meaning(others, asked) == {}
+    assert len(terms.matching(meant, asked)) == 1
+    assert terms.matching(others, asked) == {}
     terms.remove(0, carrier)
-    assert terms.meaning(meant, asked) == {}
+    assert terms.matching(meant, asked) == {}

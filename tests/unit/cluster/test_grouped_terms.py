@@ -35,8 +35,8 @@ def means(terms: tuple[AffinityTerm, ...], labels: dict[str, str], namespace: st
 @pytest.mark.parametrize("count", [1_001, 12_000])
 def test_each_of_very_many_terms_is_heeded(count: int) -> None:
     terms = pod_terms(running(count))
-    assert terms.unheeded is None
-    assert [each.term for each in terms.carried] == list(terms.required_anti_affinity)
+    assert terms.not_enforced is None
+    assert [each.term for each in terms.for_other_pods] == list(terms.required_anti_affinity)
     for number in (0, 999, count - 1):
         assert means(terms.required_anti_affinity, {"app": f"a{number}", "more": "labels"}) == {"zone"}
     assert means(terms.required_anti_affinity, {"app": f"a{count}"}) == set()
@@ -44,8 +44,8 @@ def test_each_of_very_many_terms_is_heeded(count: int) -> None:
 
 
 def test_terms_of_another_topology_are_another_term() -> None:
-    groups, unheeded = grouped_terms([term(), term(topologyKey="host"), term(topologyKey="host")], "ns")
-    assert unheeded is None
+    groups, not_enforced = grouped_terms([term(), term(topologyKey="host"), term(topologyKey="host")], "ns")
+    assert not_enforced is None
     assert means(groups, {"app": "web"}) == {"zone", "host"}
     assert len(groups) == 2
 
@@ -81,8 +81,8 @@ def test_a_group_means_what_any_of_its_terms_means() -> None:
             term(labelSelector=random.choice(SELECTORS), **random.choice(NAMESPACES))
             for _ in range(random.randrange(1, 4))
         ]
-        (group,), unheeded = grouped_terms(some, "ns")
-        assert unheeded is None
+        (group,), not_enforced = grouped_terms(some, "ns")
+        assert not_enforced is None
         apart = [compile_term(each, "ns") for each in some]
         for namespace, labels in pods:
             expected = any(each.matches(namespace, labels, {"team": namespace}) for each in apart)
@@ -95,16 +95,18 @@ def test_an_invalid_term_is_named_and_leaves_the_others() -> None:
         terms = pod_terms(
             running(count, invalid, {"topologyKey": "zone", "labelSelector": {"matchLabels": {"b": "c"}}})
         )
-        assert terms.unheeded is not None
-        assert terms.unheeded.path == f"spec.affinity.podAntiAffinity.{REQUIRED}[{count}].matchExpressions[0].operator"
-        carried = tuple(each.term for each in terms.carried)
-        assert means(carried, {"b": "c"}) == means(carried, {"app": "a0"}) == {"zone"}
+        assert terms.not_enforced is not None
+        assert (
+            terms.not_enforced.path == f"spec.affinity.podAntiAffinity.{REQUIRED}[{count}].matchExpressions[0].operator"
+        )
+        compiled = tuple(each.term for each in terms.for_other_pods)
+        assert means(compiled, {"b": "c"}) == means(compiled, {"app": "a0"}) == {"zone"}
 
 
 def test_a_pod_with_more_topology_keys_than_any_node_has_is_not_heeded_in_full() -> None:
-    _, unheeded = grouped_terms([term(topologyKey=f"k{number}") for number in range(KEYS_MAX + 1)], "ns")
-    assert unheeded is not None
-    assert str(unheeded).endswith(f"[{KEYS_MAX}].topologyKey: more than {KEYS_MAX} different keys")
+    _, not_enforced = grouped_terms([term(topologyKey=f"k{number}") for number in range(KEYS_MAX + 1)], "ns")
+    assert not_enforced is not None
+    assert str(not_enforced).endswith(f"[{KEYS_MAX}].topologyKey: more than {KEYS_MAX} different keys")
 
 
 def test_a_group_equals_only_itself() -> None:

@@ -198,8 +198,8 @@ def original(cache) -> Snapshot:
 
 def test_fork_sees_its_own_changes_and_leaves_no_trace(original):
     fork = original.fork()
-    newcomer = pod("b", cpu="2", memory="1Ki", host_ports=[80])
-    fork.add_pod(1, newcomer, pod_usage(newcomer))
+    incoming_pod = pod("b", cpu="2", memory="1Ki", host_ports=[80])
+    fork.add_pod(1, incoming_pod, pod_usage(incoming_pod))
     assert fork.remove_pod(0, "uid-a").metadata.name == "a"
     assert list(fork.requested("cpu")[fork.order]) == [0, 2000]
     assert list(fork.requested("memory")[fork.order]) == [0, 1024]

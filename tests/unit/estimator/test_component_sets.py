@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from podium.estimator.component_sets import max_available_sets
-from podium.estimator.free_capacity import StandInRoom
+from podium.estimator.free_capacity import UniformCapacity
 from podium.estimator.requirements import MAX_INT32, Component
 from tests.builders import node, pod
 from tests.unit.estimator.members import assumed, claim, member, part
@@ -14,7 +14,7 @@ GIB = 1 << 30
 
 
 def _room(*sizes, pods=1000):
-    return StandInRoom([{"cpu": cpu * 1000, "memory": memory * GIB} for cpu, memory in sizes], pods)
+    return UniformCapacity([{"cpu": cpu * 1000, "memory": memory * GIB} for cpu, memory in sizes], pods)
 
 
 @pytest.mark.parametrize(

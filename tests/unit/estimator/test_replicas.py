@@ -178,7 +178,7 @@ def test_answers_follow_the_cluster_whatever_was_asked_before():
 
 def test_cluster_that_stands_still_is_looked_at_once():
     found = member(node("n1", cpu="4"))
-    assert found.room() is found.room()
-    before = found.room()
+    assert found.capacity() is found.capacity()
+    before = found.capacity()
     found.put(node("n1", cpu="8"))
-    assert found.room() is not before
+    assert found.capacity() is not before

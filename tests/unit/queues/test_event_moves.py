@@ -138,7 +138,7 @@ def test_a_pod_that_becomes_gated_by_an_event_is_asked_about_once() -> None:
     assert bench.state_of(web) is QueueState.GATED
     info = bench.queue.get(web)
     assert info is not None
-    assert [line.event for line in info.story.lines].count("NodeAdd") == 1
+    assert [line.event for line in info.transitions.entries].count("NodeAdd") == 1
 
 
 # ---------------------------------------------------------------- the same answers as one by one

@@ -48,7 +48,7 @@ def test_a_rejected_pod_waits_for_events_of_all_its_rejectors_or_for_the_flush()
         "Claims": ("PersistentVolumeClaim Add, Update",),
     }
     assert found.next_try == NextTry(1300, events)
-    assert [line.event for line in found.story] == ["UnschedulablePodAdd", "Pop", "ScheduleAttemptFailure"]
+    assert [line.event for line in found.transitions] == ["UnschedulablePodAdd", "Pop", "ScheduleAttemptFailure"]
 
 
 def test_a_gated_pod_waits_for_its_gate_alone() -> None:
@@ -116,4 +116,4 @@ def test_times_are_shown_by_the_wall_clock_as_it_is_set_now() -> None:
     found = listed(bench, web)
     assert (found.queued_s, found.first_tried_s) == (-2600, -2600)
     assert found.next_try == NextTry(-2598, {})
-    assert {line.at_s for line in found.story} == {-2600}
+    assert {line.at_s for line in found.transitions} == {-2600}

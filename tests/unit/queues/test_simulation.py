@@ -245,7 +245,7 @@ class Simulation:
             assert not choices
             return None
         index = index_of(info.pod)
-        assert index in choices, info.story
+        assert index in choices, info.transitions
         self.in_flight[index] = info
         self.model.pop(choices[index])
         assert info.attempts == choices[index].attempts

@@ -80,7 +80,7 @@ class _Object(Struct):
     metadata: ObjectMeta
 
 
-class Witnesses(Generic[ObjectT]):
+class HistoryCheck(Generic[ObjectT]):
     """The objects of one kind whose versions show whether history has gone back."""
 
     def __init__(
@@ -99,20 +99,20 @@ class Witnesses(Generic[ObjectT]):
         """Whether the store can be compared: no list from scratch is in progress."""
         return bool(self._followed.version)
 
-    def suspect(self) -> None:
+    def watch_resumed(self) -> None:
         """A broken watch was resumed, perhaps on another history: remember which objects to check."""
         # Objects known before the resumption are checked: later states come from the API server's present history.
-        # # History may have gone back at each of several resumptions, and states between them prove nothing about the
-        # # first. All watches break at once, so without changes in between one resumption stands for all of them.
+        # History may have gone back at each of several resumptions, and states between them prove nothing about the
+        # first. All watches break at once, so without changes in between one resumption stands for all of them.
         latest = self._latest()
         if not self._suspects or not _is_same(self._suspects[-1], latest):
             self._suspects.append(latest)
 
-    def trust(self) -> None:
+    def listed_again(self) -> None:
         """Everything is listed again: forget the objects to check."""
         self._suspects.clear()
 
-    async def ask(self) -> bool:
+    async def check(self) -> bool:
         """Check the objects. Returns whether it is certain that nothing was lost.
 
         Raises:
@@ -128,8 +128,8 @@ class Witnesses(Generic[ObjectT]):
     async def _goes_on(self, suspects: Iterable[Sequence[ObjectT]]) -> bool:
         """Args: suspects: the objects known at each resumption, the last change first."""
         seen, changed = self._followed.version, list[tuple[ObjectT, str]]()
-        for witnesses in suspects:
-            for item in witnesses:
+        for items in suspects:
+            for item in items:
                 try:
                     now = await self._version_of(item)
                 except Forbidden:

@@ -45,18 +45,18 @@ class LabelTest:
         return ids == wanted[0] if len(wanted) == 1 else np.isin(ids, wanted)
 
 
-class Reach:
+class NodeLabelTerms:
     """Terms on node labels, of which one must match."""
 
     def __init__(self, selector: NodeSelector) -> None:
         self._terms = tuple(replace(term, fields=()) for term in compile_node_selector(selector).terms)
         self._tests = tuple(_tests(term) for term in self._terms if not term.broken)
 
-    def covers(self, labels: Mapping[str, str]) -> bool:
+    def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether a node with those labels matches."""
         return any(term.matches(labels, "") for term in self._terms)
 
-    def covering(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+    def matching(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
         """Which of the rows match."""
         within = np.zeros(len(rows), np.bool_)
         for tests in self._tests:
@@ -72,22 +72,22 @@ def _tests(term: NodeTerm) -> tuple[LabelTest, ...]:
 
 
 @functools.lru_cache(maxsize=_CACHED_MAX)
-def _reach(selector: NodeSelector) -> Reach:
-    return Reach(selector)
+def _label_terms(selector: NodeSelector) -> NodeLabelTerms:
+    return NodeLabelTerms(selector)
 
 
-def reach_of(volume: PersistentVolume) -> Reach | None:
+def node_affinity_of(volume: PersistentVolume) -> NodeLabelTerms | None:
     """The volume's own node affinity; None if it can be used on every node."""
     affinity = volume.spec.node_affinity
-    return _reach(affinity.required) if affinity is not None and affinity.required is not None else None
+    return _label_terms(affinity.required) if affinity is not None and affinity.required is not None else None
 
 
-def _migrated_reach(plugin: InTreePlugin, volume: PersistentVolume) -> Reach | None:
+def _migrated_affinity(plugin: InTreePlugin, volume: PersistentVolume) -> NodeLabelTerms | None:
     selector = translated_affinity(plugin, volume)
-    return None if selector is None else _reach(selector)
+    return None if selector is None else _label_terms(selector)
 
 
-def reaches(volume: PersistentVolume, labels: Mapping[str, str], csi_node: CSINode | None) -> bool:
+def is_usable_on(volume: PersistentVolume, labels: Mapping[str, str], csi_node: CSINode | None) -> bool:
     """Whether a node can use the volume. An in-tree volume is translated to CSI if its plugin is migrated on the node.
 
     Raises:
@@ -95,24 +95,26 @@ def reaches(volume: PersistentVolume, labels: Mapping[str, str], csi_node: CSINo
     """
     plugin = plugin_of(volume)
     is_migrated = plugin is not None and is_migrated_on(plugin, csi_node)
-    reach = _migrated_reach(plugin, volume) if plugin is not None and is_migrated else reach_of(volume)
-    return reach is None or reach.covers(labels)
+    affinity = _migrated_affinity(plugin, volume) if plugin is not None and is_migrated else node_affinity_of(volume)
+    return affinity is None or affinity.matches(labels)
 
 
-def reaching(volume: PersistentVolume, snapshot: Snapshot, rows: Rows, csi_nodes: Lister[CSINode]) -> BoolArray | None:
-    """Which of the rows can use the volume, as `reaches`; None for all of them.
+def usable_rows(
+    volume: PersistentVolume, snapshot: Snapshot, rows: Rows, csi_nodes: Lister[CSINode]
+) -> BoolArray | None:
+    """Which of the rows can use the volume, as `is_usable_on`; None for all of them.
 
     Raises:
         TranslationError: the volume cannot be expressed as a CSI volume.
     """
-    reach, plugin = reach_of(volume), plugin_of(volume)
-    within = reach.covering(snapshot, rows) if reach is not None else None
+    affinity, plugin = node_affinity_of(volume), plugin_of(volume)
+    within = affinity.matching(snapshot, rows) if affinity is not None else None
     if plugin is None:
         return within
     migrated = np.array([is_migrated_on(plugin, csi_nodes.get(snapshot.name(row))) for row in rows.tolist()], np.bool_)
     if not migrated.any():
         return within
-    reach = _migrated_reach(plugin, volume)
+    affinity = _migrated_affinity(plugin, volume)
     everywhere = np.ones(len(rows), np.bool_)
-    there = reach.covering(snapshot, rows) if reach is not None else everywhere
+    there = affinity.matching(snapshot, rows) if affinity is not None else everywhere
     return np.where(migrated, there, everywhere if within is None else within)

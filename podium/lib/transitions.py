@@ -1,0 +1,50 @@
+"""The last state transitions of one thing: a short list that errors and explanations print."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Transition(NamedTuple):
+    """One state transition.
+
+    Units: `at_s` is seconds since the epoch.
+    """
+
+    at_s: float
+    event: str
+    before: str
+    after: str
+    by: str = ""
+
+
+class Transitions:
+    """The last few transitions; older ones are dropped.
+
+    Cost: adding an entry creates one tuple; most are never read.
+    """
+
+    __slots__ = ("_entries",)
+
+    LENGTH = 16
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[float, str, str, str, str]] = []
+
+    def record(self, at_s: float, event: str, before: str, after: str, by: str = "") -> None:
+        """Add a transition."""
+        entries = self._entries
+        entries.append((at_s, event, before, after, by))
+        if len(entries) > self.LENGTH:
+            del entries[0]
+
+    @property
+    def entries(self) -> tuple[Transition, ...]:
+        """The transitions, oldest first."""
+        return tuple(Transition(*each) for each in self._entries)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{each.at_s:.3f} {each.event}: {each.before} -> {each.after}" + (f" ({each.by})" if each.by else "")
+            for each in self.entries
+        )
