@@ -126,7 +126,7 @@ def command(
         from podium.framework.contract.status import PluginError
         from podium.service.election import LeadershipLostError
         from podium.service.serving import CertificateError, ServingError, TlsLimits
-        from podium.service.supervision import PartFailed
+        from podium.service.supervision import ComponentFailedError
 
         garbage_collection.exempt_present_objects()
 

@@ -33,7 +33,7 @@ from podium.client.outage import Outage
 from podium.client.session import ApiSession
 from podium.config import KubeSchedulerConfiguration
 from podium.config import effective as effective_configuration
-from podium.daemon.extenders import kept_whole, without_secrets
+from podium.daemon.extenders import json_to_keep, without_secrets
 from podium.daemon.face import Face, MakeFace
 from podium.daemon.faces import FACES
 from podium.daemon.observers import RequestMetrics
@@ -41,7 +41,7 @@ from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.daemon.watchdog import Watchdog
 from podium.daemon.writes import in_flight_max
-from podium.lib import garbage
+from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.lib.system_clock import SuspendAwareClock, SystemClock
@@ -154,14 +154,14 @@ class App:
                 for resource, handler in face.handlers.items():
                     scheduler.informers.informer(resource).add_handler(handler)
             await stack.enter_async_context(scheduler.extender_pool)
-            doors = await self._open(stack, credentials, faces)
+            access = await self._open(stack, credentials, faces)
             elector = None
             if self._term is not None:
                 stack.enter_context(ending_if_stopped_for_too_long(self._term))
                 # A session of its own, so that a burst of bindings cannot delay a renewal of the lease.
                 own = ApiSession(credentials, connections_max=_LEASE_CONNECTIONS_MAX, observer=requests, outage=outage)
                 elector = self._elector(self._term, await stack.enter_async_context(own), scheduler.writes.recorder)
-            await self._run_tasks(credentials, scheduler, faces, elector, doors, started)
+            await self._run_tasks(credentials, scheduler, faces, elector, access, started)
         log.info("Stopped")
 
     def _scheduler(self, session: ApiSession, requests: RequestMetrics) -> Scheduler:
@@ -170,7 +170,7 @@ class App:
             clock=self._clock,
             random=self._random,
             on_handler_error=lambda resource, _: self.metrics.count_unexpected_error("handler", resource),
-            keep=kept_whole(self._config.extenders),
+            keep=json_to_keep(self._config.extenders),
         )
         return Scheduler(
             self._config,
@@ -214,13 +214,13 @@ class App:
             bind_address=options.bind_address,
             limits=options.tls_limits,
         )
-        doors = await stack.enter_async_context(open_access(options.doors, credentials, tls, self._clock))
-        server = await stack.enter_async_context(self._serve(tls, doors, faces))
+        access = await stack.enter_async_context(open_access(options.access, credentials, tls, self._clock))
+        server = await stack.enter_async_context(self._serve(tls, access, faces))
         if self._watchdog is not None and server.listener is not None:
             self._watchdog.stand_in(ProbeStandIn(server.listener, lambda: tls.context))
         return access
 
-    def _serve(self, tls: ServingTls, doors: Access, faces: Sequence[Face]) -> AbstractAsyncContextManager[Server]:
+    def _serve(self, tls: ServingTls, access: Access, faces: Sequence[Face]) -> AbstractAsyncContextManager[Server]:
         options = self._options
         leading: dict[str, Check] = {} if self._term is None else {"leaderElection": self._term.health}
         checks: dict[str, Check] = {"shutdown": self.check_shutdown, "sched-handler-sync": self.check_synced}
@@ -231,7 +231,7 @@ class App:
             Health(healthz=leading or {"ping": ping}, readyz={"ping": ping, **leading, **checks}),
             self.metrics,
             lambda: effective_configuration(without_secrets(self._config)),
-            middlewares=[doors.middleware],
+            middlewares=[access.middleware],
             pages={path: handler for face in faces for path, handler in face.pages.items()},
         )
 
@@ -278,8 +278,8 @@ class App:
             for face in faces:
                 supervisor.start(face.tasks)
             supervisor.start({"event recorder": scheduler.writes.recorder.run})
-            if doors is not None:
-                supervisor.start({"client authorities": doors.run})
+            if access is not None:
+                supervisor.start({"client authorities": access.run})
             steps = (lead, sync) if self._config.delay_cache_until_active else (sync, lead)
             if await self._unless_stopped(*steps, connect):
                 log.info("Scheduling", profiles=list(scheduler.frameworks), **scheduler.cache.statistics())

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from podium.config import Extender, KubeSchedulerConfiguration
 from podium.framework.cycle.questions import name_of
+from podium.objects.objects_with_json import Keep, node_with_json, pending_pod_with_json, pod_with_json
 from podium.objects.resource_types import NODES, PODS
 
 _NOT_SHOWN: Final = "(not shown)"

@@ -24,7 +24,7 @@ class Options:
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
     tls_limits: TlsLimits = field(default_factory=TlsLimits)
-    doors: AccessOptions = field(default_factory=AccessOptions)
+    access: AccessOptions = field(default_factory=AccessOptions)
     pod_max_in_unschedulable_s: float = 300.0
     preempts_pods_of_others: bool = False
     avoids_conflicts: bool = False

@@ -15,7 +15,7 @@ from podium.binder import (
     PodsInPreBind,
     PreemptionExecutor,
     PreemptionLoops,
-    PreemptionsUnderWay,
+    RunningPreemptions,
     WaitingPods,
 )
 from podium.client.dispatcher import Requester
@@ -101,10 +101,10 @@ class Scheduler:
             may_bind=(lambda: True) if term is None else term.may_write,
         )
         self.cache = Cache(BrokenObjects(metrics))
-        self._preemptions = PreemptionsUnderWay(
+        self._preemptions = RunningPreemptions(
             self._pods.get,
             metrics,
-            spares=self._spares,
+            is_protected=self._is_protected,
             loops=PreemptionLoops(clock, self.cache.pods_on, self.writes.recorder.record, metrics),
         )
         nominator = Nominator(self._pods.get)
@@ -112,7 +112,7 @@ class Scheduler:
         self.queue = self._make_queue(nominator)
         self.conflicts = Conflicts(self.cache, clock, metrics, self.writes.client.read_failure)
         if options.avoids_conflicts:
-            self.writes.client.bind_unless(self.conflicts.is_too_late)
+            self.writes.client.refuse_bindings_if(self.conflicts.is_too_late)
         self._backlog = Backlog(
             self.writes.dispatcher,
             self.extender_pool,
@@ -219,7 +219,7 @@ class Scheduler:
             wake_up=self._wake_up,
         )
 
-    def _spares(self, victim: Pod) -> bool:
+    def _is_protected(self, victim: Pod) -> bool:
         """Whether preemption must leave the pod alone: another scheduler's pod, unless the options allow it."""
         return not self._options.preempts_pods_of_others and victim.spec.scheduler_name not in self.scheduler_names
 

@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from anyio.abc import TaskGroup
 
-from podium.lib.error_words import Worded, words_of
+from podium.lib.error_text import UserFacingError, error_text
 from podium.lib.log import get_logger
-from podium.service.election import LeadershipLost
+from podium.service.election import LeadershipLostError
 
 log = get_logger("daemon")
 
@@ -20,7 +20,7 @@ Tasks: TypeAlias = Mapping[str, Callable[[], Awaitable[None]]]
 """What to run until the process stops, by name."""
 
 
-class PartFailed(Worded):
+class ComponentFailedError(UserFacingError):
     """A part of the process failed because of a bug; the log names the part."""
 
 
@@ -32,8 +32,8 @@ class Supervisor:
         count_failure: called with the name of a part that has failed.
 
     Raises:
-        PartFailed: out of the task group, for a part that raised an unexpected exception.
-        LeadershipLost: out of the task group; that ends the process too, but is no bug.
+        ComponentFailedError: out of the task group, for a part that raised an unexpected exception.
+        LeadershipLostError: out of the task group; that ends the process too, but is no bug.
     """
 
     def __init__(self, group: TaskGroup, process: str, count_failure: Callable[[str], None]) -> None:
@@ -49,10 +49,10 @@ class Supervisor:
     async def _supervised(self, part: str, run: Callable[[], Awaitable[None]]) -> None:
         try:
             await run()
-        except LeadershipLost:
+        except LeadershipLostError:
             raise
         except Exception as error:
             self._count_failure(part)
             event = f"A part of the {self._process} has failed, exiting"
             log.critical(event, part=part, exc_info=error)
-            raise PartFailed(f"the {part} failed: {words_of(error)}") from error
+            raise ComponentFailedError(f"the {part} failed: {error_text(error)}") from error

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, get_args
 
 from podium.config import Extender
 from podium.framework.contract.interface import FilteredNodes, PostFilterPlugin, PostFilterResult
-from podium.framework.contract.status import Code, PluginError, Status, demand_status, error_status, told
+from podium.framework.contract.status import Code, PluginError, Status, demand_status, error_status, short_repr
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.questions import Answer, Question
 from podium.framework.cycle.steps import AskingPostFilterPlugin, Pause, Steps

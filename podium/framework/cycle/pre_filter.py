@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from podium.framework.contract.interface import Plugin, PreFilterResult
-from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, demand_status, told
+from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, demand_status, short_repr
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis
 from podium.objects.pod_limits import excess_of

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import IntArray, Rows, Snapshot
-from podium.cluster.pod_usage import pod_usage_as_far_as_readable
+from podium.cluster.pod_usage import readable_pod_usage
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import Scope
 from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, failure_text
@@ -392,7 +392,7 @@ class FilterRun:
             state = self._state.clone()
             for each in nominated:
                 there = each.on_node(snapshot.name(row))
-                snapshot.add_pod(row, there, pod_usage_as_far_as_readable(each))
+                snapshot.add_pod(row, there, readable_pod_usage(each))
                 added.append(there.uid)
                 self._framework.run_add_pod(state, self._pod, each, snapshot.node(row))
             return self._first_rejection(row, state, snapshot)

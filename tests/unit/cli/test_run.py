@@ -18,7 +18,7 @@ from podium.daemon.options import Options
 from podium.framework.contract.status import PluginError
 from podium.service.election import LeadershipLostError
 from podium.service.serving import AccessOptions, CertificateError, ServingError, TlsLimits
-from podium.service.supervision import PartFailed
+from podium.service.supervision import ComponentFailedError
 from podium.telemetry import configure_logging, set_verbosity
 
 

@@ -123,7 +123,7 @@ class LoopBench:
         self.cache = Cache(BrokenObjects(self.metrics))
         self.conflicts = Conflicts(self.cache, self.clock, self.metrics, self.client.read_failure)
         self.waiting_pods, self.pods_in_pre_bind = WaitingPods(self.clock), PodsInPreBind()
-        self.preemptions = PreemptionsUnderWay(self.known.get, self.metrics)
+        self.preemptions = RunningPreemptions(self.known.get, self.metrics)
         every = (Sort, HoldsBack, *classes, Binds)
         self.frameworks = {name: self._framework(name, every) for name in names}
         self.wake_up = WakeUp()
@@ -133,7 +133,7 @@ class LoopBench:
         self.unbound: list[Pod] = []
         recorder: Any = self.recorder
         if avoids_conflicts:
-            self.client.bind_unless(self.conflicts.is_too_late)
+            self.client.refuse_bindings_if(self.conflicts.is_too_late)
         ask = pool or ExtenderPool(extenders, self.client, self.metrics)
         self.backlog = Backlog(self.dispatcher, ask, self.conflicts, avoids_conflicts=avoids_conflicts)
         self.statuses = StatusWrites(self.client, self.clock)

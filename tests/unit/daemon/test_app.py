@@ -22,7 +22,7 @@ from podium.daemon.scheduler import Scheduler
 from podium.objects.core import Node
 from podium.objects.resource_types import NODES
 from podium.sandbox import Sandbox
-from podium.service.supervision import PartFailed
+from podium.service.supervision import ComponentFailedError
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
@@ -124,7 +124,7 @@ async def test_a_face_that_fails_is_logged_and_ends_it(sandbox: Sandbox, face: F
 
 
 async def run_until_failed(app: App, part: str) -> None:
-    with anyio.fail_after(PATIENCE_S), capture_logs() as logs, pytest.RaisesGroup(PartFailed):
+    with anyio.fail_after(PATIENCE_S), capture_logs() as logs, pytest.RaisesGroup(ComponentFailedError):
         await app.run()
     ((level, error),) = [(each["log_level"], each["exc_info"]) for each in logs if each.get("part") == part]
     assert level == "critical"
