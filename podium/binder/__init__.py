@@ -9,7 +9,6 @@ from podium.binder.api_client import ApiClient
 from podium.binder.binding_cycle import (
     Binder,
     BindingExtenders,
-    BindingObserver,
     BindingPlugins,
     BindOutcome,
     BindPod,
@@ -28,6 +27,7 @@ from podium.binder.events.event import (
 )
 from podium.binder.events.recorder import EventRecorder, RecorderStatistics
 from podium.binder.extenders.pool import ExtenderPool
+from podium.binder.observer import BindingObserver, PreemptionObserver
 from podium.binder.pods_in_pre_bind import PodInPreBind, PodsInPreBind
 from podium.binder.preemption import Preemption, PreemptionExecutor, RunningPreemptions
 from podium.binder.preemption_loops import PreemptionLoops
@@ -54,6 +54,7 @@ __all__ = [
     "Preemption",
     "PreemptionExecutor",
     "PreemptionLoops",
+    "PreemptionObserver",
     "Recorder",
     "RecorderStatistics",
     "RunningPreemptions",

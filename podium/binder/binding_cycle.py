@@ -18,6 +18,7 @@ import anyio
 
 from podium.binder.binding_stage import BINDING_CYCLE, BindingEvent, BindingStage
 from podium.binder.events.event import Event, scheduled
+from podium.binder.observer import BindingObserver
 from podium.binder.plugin_calls import AsyncMethod, answering_nothing, failure, outcome_of, pre_flight, raised_in
 from podium.binder.pods_in_pre_bind import PodsInPreBind
 from podium.binder.waiting_pods import WaitingPod, WaitingPods
@@ -67,22 +68,6 @@ class BindingExtenders(Protocol):
 
     def bind(self, pod: Pod, node_name: str) -> Awaitable[Status | None]:
         """Have the pod bound by an extender; Skip if no extender binds it."""
-
-
-class BindingObserver(Protocol):
-    """Receives durations, in seconds of the injected clock; `status` is a `Code.label`."""
-
-    def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
-        """All plugins of an extension point have run for a pod."""
-
-    def observe_plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
-        """One plugin has run; called only for the attempts whose plugins are measured."""
-
-    def observe_permit_wait(self, status: str, seconds: float) -> None:
-        """A pod's wait at Permit has ended."""
-
-    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
-        """A plugin has raised an exception other than an API server's error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ import anyio
 
 from podium.binder.binding_cycle import Recorder
 from podium.binder.events.event import preempted
+from podium.binder.observer import PreemptionObserver
 from podium.binder.pods_in_pre_bind import PodsInPreBind
 from podium.binder.preemption_loops import PreemptionLoops
 from podium.binder.waiting_pods import WaitingPods
@@ -54,14 +55,7 @@ class Evictor(Protocol):
         """Delete this very pod; False if it was deleted already."""
 
 
-class PreemptionObserver(Protocol):
-    """Counts preemptions."""
-
-    def count_preemption_attempt(self) -> None:
-        """A pod has looked for victims."""
-
-    def observe_victims(self, victims: int) -> None:
-        """A preemption with this many victims has started."""
+_UNOBSERVED: Final = PreemptionObserver()
 
 
 class RunningPreemptions:
@@ -78,7 +72,7 @@ class RunningPreemptions:
     def __init__(
         self,
         lookup: Callable[[str], Pod | None],
-        observer: PreemptionObserver,
+        observer: PreemptionObserver = _UNOBSERVED,
         *,
         is_protected: Callable[[Pod], bool] = lambda _: False,
         loops: PreemptionLoops | None = None,

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from podium.binder.events.event import Event, noted
+from podium.binder.observer import PreemptionObserver
 from podium.lib.clock import Clock
 from podium.lib.expiring import ExpiringCache
 from podium.lib.log import get_logger
@@ -30,13 +31,6 @@ _WINDOW_S: Final = 600.0
 _HELD_BACK_S_MAX: Final = 300.0
 _DOUBLINGS_MAX: Final = 9
 _KNOWN_MAX: Final = 10_000
-
-
-class LoopObserver(Protocol):
-    """Counts loops."""
-
-    def count_preemption_loop(self) -> None:
-        """Victims have come back too many times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +71,7 @@ class PreemptionLoops:
         clock: Clock,
         pods_on: Callable[[str], Iterable[Pod]],
         tell: Callable[[Event], None],
-        observer: LoopObserver,
+        observer: PreemptionObserver,
     ) -> None:
         self._clock = clock
         self._pods_on = pods_on

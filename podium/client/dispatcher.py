@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Protocol, TypeAlias
 
+from podium.client.observer import RequestObserver
 from podium.client.rate_limit import TokenBucket
 from podium.client.session import JSON, Method
 from podium.client.write_lanes import SLOW_S, SLOW_WAITING_MAX, Lane
@@ -53,18 +54,6 @@ class Requester(Protocol):
         ...
 
 
-class WriteObserver(Protocol):
-    """Receives what happens to writes before they are sent."""
-
-    def throttled(self, method: str, seconds: float) -> None:
-        """A write has waited this long for its turn."""
-        ...
-
-    def retried(self, method: str, status: int) -> None:
-        """A write is retried after that status."""
-        ...
-
-
 Compose: TypeAlias = Callable[[], bytes | None]
 """Makes the body right before sending; None if the write is no longer needed."""
 
@@ -86,6 +75,9 @@ class DispatcherStatistics:
     throttled_total: int
 
 
+_UNOBSERVED: Final = RequestObserver()
+
+
 class Dispatcher:
     """Sends writes, at most `in_flight_max` at a time, of which at most three quarters are status patches and Events.
 
@@ -105,7 +97,7 @@ class Dispatcher:
         in_flight_max: int = IN_FLIGHT_MAX,
         limiter: TokenBucket | None = None,
         event_limiter: TokenBucket | None = None,
-        observer: WriteObserver | None = None,
+        observer: RequestObserver = _UNOBSERVED,
     ) -> None:
         assert in_flight_max > 0, "in_flight_max must be positive"
         self._session = session
@@ -147,8 +139,7 @@ class Dispatcher:
             try:
                 answer = await self._send_once(lane, method, path, body, content_type, urgency)
             except TooManyRequests as refused:
-                if self._observer is not None:
-                    self._observer.retried(method, refused.code)
+                self._observer.retried(method, refused.code)
                 if not refused.is_server_wide:
                     await asyncio.sleep(refused.retry_after_s)
             except ApiError:
@@ -202,8 +193,7 @@ class Dispatcher:
             await self._wait_turn(lane, urgency)
             started_s = self._clock.monotonic()
         try:
-            if self._observer is not None:
-                self._observer.throttled(method, started_s - asked_s)
+            self._observer.throttled(method, started_s - asked_s)
             if callable(body):
                 body = body()
                 if body is None:

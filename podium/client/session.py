@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar
 
 import aiohttp
 import anyio
@@ -26,6 +26,7 @@ import podium
 from podium.client.connections import NOT_LEADING, ConnectionPool
 from podium.client.credentials import Credentials
 from podium.client.http_connection import ERROR_BYTES_MAX, FLOW_SCHEMA, Answer, words
+from podium.client.observer import RequestObserver
 from podium.client.outage import Outage
 from podium.client.streams import BROKEN, NOT_SENT, Stream, StreamPool, read_body, timeouts
 from podium.objects.api_errors import (
@@ -61,16 +62,7 @@ _SURELY_ALIVE_S = 10.0
 """How long after its last answer a connection counts as alive when another one has gone silent."""
 
 
-class RequestObserver(Protocol):
-    """Receives every request. It must return quickly."""
-
-    def answered(
-        self, method: str, status: int | None, seconds: float, sent_bytes: int, received_bytes: int | None
-    ) -> None:
-        """A request was answered; without an answer, status and received bytes are None."""
-
-    def stream_answered(self, status: int | None) -> None:
-        """A stream has begun, or was refused, or was not answered."""
+_UNOBSERVED: Final = RequestObserver()
 
 
 class ApiSession:
@@ -89,7 +81,7 @@ class ApiSession:
         credentials: Credentials,
         *,
         connections_max: int = _CONNECTIONS_MAX,
-        observer: RequestObserver | None = None,
+        observer: RequestObserver = _UNOBSERVED,
         may_write: Callable[[], bool] | None = None,
         outage: Outage | None = None,
     ) -> None:
@@ -226,10 +218,9 @@ class ApiSession:
                 raise
             raise OutcomeUnknown(str(error)) from error
         finally:
-            if self._observer is not None:
-                status, received_bytes = (None, None) if answer is None else (answer.status, len(answer.body))
-                seconds = time.monotonic() - started_s
-                self._observer.answered(method, status, seconds, len(body or b""), received_bytes)
+            status, received_bytes = (None, None) if answer is None else (answer.status, len(answer.body))
+            seconds = time.monotonic() - started_s
+            self._observer.answered(method, status, seconds, len(body or b""), received_bytes)
         if answer.status not in ACCEPTED:
             raise from_response(answer.status, answer.body, answer.retry_after, has_flow_schema=answer.has_flow_schema)
         if self._outage is not None and self._outage.is_on:
@@ -277,8 +268,7 @@ class ApiSession:
                     return Stream(response, pool, functools.partial(self._distrust, pool))
                 answer = await read_body(response, ERROR_BYTES_MAX)
         finally:
-            if self._observer is not None:
-                self._observer.stream_answered(status)
+            self._observer.stream_answered(status)
         raise from_response(response.status, answer, response.headers.get("Retry-After"))
 
     def _failed(self, error: ApiError) -> None:

@@ -36,7 +36,7 @@ from podium.config import effective as effective_configuration
 from podium.daemon.extenders import json_to_keep, without_secrets
 from podium.daemon.face import Face, MakeFace
 from podium.daemon.faces import FACES
-from podium.daemon.observers import RequestMetrics
+from podium.daemon.observers import Observers
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.daemon.watchdog import Watchdog
@@ -135,9 +135,8 @@ class App:
         async with AsyncExitStack() as stack:
             if self._watchdog is not None:
                 stack.enter_context(self._watchdog.watching())
-            requests = RequestMetrics(
-                self.metrics, urllib.parse.urlsplit(credentials.base_url).netloc.rpartition("@")[2]
-            )
+            observers = Observers(self.metrics, urllib.parse.urlsplit(credentials.base_url).netloc.rpartition("@")[2])
+            requests = observers.requests.observer
             outage = Outage(credentials.base_url)
             session = await stack.enter_async_context(
                 ApiSession(
@@ -148,9 +147,11 @@ class App:
                     outage=outage,
                 )
             )
-            scheduler = self._scheduler(session, requests)
+            scheduler = self._scheduler(session, observers)
             faces = [make(scheduler) for make in self._make_faces]
             for face in faces:
+                for observer in face.observers:
+                    observers.add(observer)
                 for resource, handler in face.handlers.items():
                     scheduler.informers.informer(resource).add_handler(handler)
             await stack.enter_async_context(scheduler.extender_pool)
@@ -164,7 +165,7 @@ class App:
             await self._run_tasks(credentials, scheduler, faces, elector, access, started)
         log.info("Stopped")
 
-    def _scheduler(self, session: ApiSession, requests: RequestMetrics) -> Scheduler:
+    def _scheduler(self, session: ApiSession, observers: Observers) -> Scheduler:
         informers = InformerSet(
             session,
             clock=self._clock,
@@ -177,7 +178,7 @@ class App:
             self._options,
             session,
             informers,
-            requests,
+            observers,
             clock=self._clock,
             random=self._random,
             metrics=self.metrics,

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from podium.client.informer import Handler
+from podium.daemon.observers import Observer
 from podium.daemon.scheduler import Scheduler
 from podium.objects.resource_types import ResourceType
 from podium.service.serving.server import Pages
@@ -21,12 +22,14 @@ class Face:
     """What one face adds. A task runs until it is cancelled, at the end of the stop; a failure of it ends the process.
 
     Attributes:
+        observers: hear what the scheduler's parts report, after the metrics.
         handlers: called after podium's own handler for every change of that resource, which is watched from the start.
         pages: handlers of GET requests, by path; podium authorizes each request first.
         tasks: run from the start, also while another replica leads.
         scheduling_tasks: run from the time when this process begins to schedule.
     """
 
+    observers: Sequence[Observer] = ()
     handlers: Mapping[ResourceType[Any], Handler[Any]] = field(default_factory=dict)
     pages: Pages = field(default_factory=dict)
     tasks: Tasks = field(default_factory=dict)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import TypeAlias, cast
 
-from podium.binder import EventRecorder
+from podium.binder import BindingObserver, EventRecorder, PreemptionObserver
 from podium.client.dispatcher import Dispatcher
 from podium.client.informer_set import InformerSet
+from podium.client.observer import RequestObserver
 from podium.client.reflector import ReflectorStatistics
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.profile.runtime import SLOW_PLUGIN_S
 from podium.lib.error_text import error_text
+from podium.lib.fan_out import FanOut
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
+from podium.queues import QueueObserver
 from podium.telemetry import Metrics
 from podium.telemetry.families import ReadValues
 from podium.telemetry.metrics import QueueName
@@ -23,17 +26,45 @@ log = get_logger("scheduler")
 
 _NO_CODE = "<error>"
 
+Observer: TypeAlias = BindingObserver | PreemptionObserver | QueueObserver | RequestObserver
+"""What can hear reports; a class may be several of these."""
 
-class PluginMetrics:
-    """Implements `podium.framework.profile.runtime.Observer` and `podium.binder.BindingObserver`."""
+
+class Observers:
+    """Who hears what the parts of the scheduler report: the metrics, and the observers of faces.
+
+    Args:
+        server: the API server's host and port.
+    """
+
+    def __init__(self, metrics: Metrics, server: str) -> None:
+        self.plugins = FanOut[BindingObserver](BindingObserver, PluginMetrics(metrics))
+        self.preemption = FanOut[PreemptionObserver](PreemptionObserver, PreemptionMetrics(metrics))
+        self.queue = FanOut[QueueObserver](QueueObserver, QueueMetrics(metrics))
+        self.requests = FanOut[RequestObserver](RequestObserver, RequestMetrics(metrics, server))
+
+    def add(self, observer: Observer) -> None:
+        """Have the observer hear the reports of each kind that it is an instance of."""
+        if isinstance(observer, BindingObserver):
+            self.plugins.add(observer)
+        if isinstance(observer, PreemptionObserver):
+            self.preemption.add(observer)
+        if isinstance(observer, QueueObserver):
+            self.queue.add(observer)
+        if isinstance(observer, RequestObserver):
+            self.requests.add(observer)
+
+
+class PluginMetrics(BindingObserver):
+    """Counts and measures the calls of plugins, and logs those that fail or are slow."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         # Bound directly, without a method in between: these are called many times for each pod.
-        self.observe_extension_point = metrics.observe_extension_point
-        self.count_evaluations = metrics.count_evaluations
-        self.observe_plugin = metrics.observe_plugin
-        self.observe_permit_wait = metrics.observe_permit_wait
+        self.observe_extension_point = metrics.observe_extension_point  # type: ignore[method-assign]
+        self.count_evaluations = metrics.count_evaluations  # type: ignore[method-assign]
+        self.observe_plugin = metrics.observe_plugin  # type: ignore[method-assign]
+        self.observe_permit_wait = metrics.observe_permit_wait  # type: ignore[method-assign]
 
     def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
         """A plugin has raised an exception."""
@@ -53,8 +84,27 @@ def _tell_failure(metrics: Metrics, plugin: str, point: str, pod: Pod, error: Ba
         log.error("Plugin failed", plugin=plugin, extension_point=point, pod=pod.key, error=error_text(error))
 
 
-class RequestMetrics:
-    """Implements `podium.client.session.RequestObserver` and `podium.client.dispatcher.WriteObserver`.
+class PreemptionMetrics(PreemptionObserver):
+    """Counts preemptions."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def count_preemption_attempt(self) -> None:
+        """A pod has looked for victims."""
+        self._metrics.count_preemption_attempt()
+
+    def observe_victims(self, victims: int) -> None:
+        """A preemption with this many victims has started."""
+        self._metrics.observe_victims(victims)
+
+    def count_preemption_loop(self) -> None:
+        """Victims have come back too many times."""
+        self._metrics.count_preemption_loop()
+
+
+class RequestMetrics(RequestObserver):
+    """Counts and measures the requests to the API server.
 
     Args:
         host: of the API server, with its port.
@@ -84,8 +134,8 @@ class RequestMetrics:
         self._metrics.count_request_retry(method, self._host, str(status))
 
 
-class QueueMetrics:
-    """Implements `podium.queues.QueueObserver`."""
+class QueueMetrics(QueueObserver):
+    """Counts what enters and leaves the queue, and measures queueing hints."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -115,9 +165,9 @@ class QueueMetrics:
             self._metrics.count_slow_plugin(plugin, "QueueingHint")
             log.warning("Slow plugin", plugin=plugin, extension_point="QueueingHint", seconds=round(seconds, 3))
 
-    def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: BaseException) -> None:
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
         """A PreEnqueue plugin or a queueing hint failed."""
-        _tell_failure(self._metrics, plugin, extension_point, pod, error)
+        _tell_failure(self._metrics, plugin, point, pod, error)
 
     def unexpected_state(self, info: QueuedPodInfo, problem: str) -> None:
         """A pod was not in the state that the queue expected."""

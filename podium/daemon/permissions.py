@@ -144,7 +144,7 @@ def _handle(session: ApiSession, informers: InformerSet, clock: Clock) -> Plugin
         clock=clock,
         random=Random(0),
         client=ApiClient(dispatcher, clock),
-        preemptions=RunningPreemptions(lambda _: None, metrics),
+        preemptions=RunningPreemptions(lambda _: None),
         waiting_pods=WaitingPods(clock),
         nominator=Nominator(lambda _: None),
         recorder=EventRecorder(dispatcher, clock, hostname=""),

@@ -30,7 +30,7 @@ from podium.daemon.failures import FailureHandler
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import RESOURCE_EVENTS, BrokenObjects, NodeHandler, PodHandler, ResourceHandler
 from podium.daemon.loop import SchedulingLoop
-from podium.daemon.observers import PluginMetrics, QueueMetrics, RequestMetrics, read_statistics
+from podium.daemon.observers import Observers, read_statistics
 from podium.daemon.options import Options
 from podium.daemon.verdict_log import explainer_for
 from podium.daemon.writes import Writes
@@ -56,7 +56,7 @@ class Scheduler:
 
     Args:
         informers: get the handlers; they must not have started.
-        requests: observes the writes.
+        observers: hear what the components report.
         term: the leadership; None without leader election.
     """
 
@@ -66,7 +66,7 @@ class Scheduler:
         options: Options,
         session: Requester,
         informers: InformerSet,
-        requests: RequestMetrics,
+        observers: Observers,
         *,
         clock: Clock,
         random: Random,
@@ -84,14 +84,14 @@ class Scheduler:
         self._pods = informers.informer(PODS)
         self._wake_up = WakeUp()
         self._waiting_pods, self._pods_in_pre_bind = WaitingPods(clock), PodsInPreBind()
-        self._plugin_metrics = PluginMetrics(metrics)
+        self._observers = observers
         self._extenders = Extenders(config.extenders, random)
 
         self.writes = Writes(
             session,
             config.client_connection,
             clock,
-            observer=requests,
+            observer=observers.requests.observer,
             is_muted=lambda: term is not None and not term.is_holding,
         )
         self.extender_pool = ExtenderPool(
@@ -103,9 +103,11 @@ class Scheduler:
         self.cache = Cache(BrokenObjects(metrics))
         self._preemptions = RunningPreemptions(
             self._pods.get,
-            metrics,
+            observers.preemption.observer,
             is_protected=self._is_protected,
-            loops=PreemptionLoops(clock, self.cache.pods_on, self.writes.recorder.record, metrics),
+            loops=PreemptionLoops(
+                clock, self.cache.pods_on, self.writes.recorder.record, observers.preemption.observer
+            ),
         )
         nominator = Nominator(self._pods.get)
         self.frameworks = self._make_frameworks(nominator)
@@ -156,7 +158,7 @@ class Scheduler:
             self.informers,
         )
         return {
-            profile.scheduler_name: Framework(profile, self._options.plugins, handle, self._plugin_metrics)
+            profile.scheduler_name: Framework(profile, self._options.plugins, handle, self._observers.plugins.observer)
             for profile in self._config.profiles
         }
 
@@ -180,7 +182,7 @@ class Scheduler:
                 PodBackoff(config.pod_initial_backoff_s, config.pod_max_backoff_s),
                 self._options.pod_max_in_unschedulable_s,
             ),
-            observer=QueueMetrics(self.metrics),
+            observer=self._observers.queue.observer,
             nominator=nominator,
         )
 
@@ -231,7 +233,7 @@ class Scheduler:
             self.clock,
             statuses=writes.client,
             events=writes.recorder,
-            observer=self._plugin_metrics,
+            observer=self._observers.plugins.observer,
             waiting_pods=self._waiting_pods,
             pods_in_pre_bind=self._pods_in_pre_bind,
             extenders=self.extender_pool if self._extenders else None,

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 
 from podium.binder import ApiClient, EventRecorder
-from podium.client.dispatcher import IN_FLIGHT_MAX, Dispatcher, Requester, WriteObserver
+from podium.client.dispatcher import IN_FLIGHT_MAX, Dispatcher, Requester
+from podium.client.observer import RequestObserver
 from podium.client.rate_limit import TokenBucket
 from podium.config.types import ClientConnection
 from podium.daemon.status_writes import StatusWrites
@@ -33,7 +34,7 @@ class Writes:
         limits: ClientConnection,
         clock: Clock,
         *,
-        observer: WriteObserver,
+        observer: RequestObserver,
         is_muted: Callable[[], bool],
     ) -> None:
         self.dispatcher = Dispatcher(

@@ -31,13 +31,14 @@ from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation
 from podium.engine.files import Found, read_objects, unpack_lists
 from podium.engine.manifests import Manifest, is_namespaced, read_manifest, resource_of
-from podium.engine.offline import OfflineHandle, SilentObserver
+from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine, Placed
 from podium.engine.store import ObjectStore
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import ScheduleError, Status, demand_status
 from podium.framework.cycle.evaluation import evaluate_all
 from podium.framework.cycle.schedule import NO_NODES, Decision, DoesNotFit, Failed, Suggested
+from podium.framework.profile.observer import Observer
 from podium.framework.profile.runtime import Framework, registry_of
 from podium.lib.clock import ManualClock
 from podium.lib.error_text import error_text
@@ -151,7 +152,7 @@ class _State:
                 ManualClock(_NOW_S), self.random, self.nominator, self.cache.snapshot, self.store.lister
             )
             self._frameworks = {
-                profile.scheduler_name: Framework(profile, self.classes, handle, SilentObserver())
+                profile.scheduler_name: Framework(profile, self.classes, handle, Observer())
                 for profile in self.config.profiles
             }
         return self._frameworks

@@ -68,22 +68,6 @@ class NoWaitingPods:
         return iter(())
 
 
-class SilentObserver:
-    """Implements `podium.framework.profile.runtime.Observer`: records nothing."""
-
-    def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
-        """Do nothing."""
-
-    def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
-        """Do nothing."""
-
-    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
-        """Do nothing: the attempt fails with the plugin's message."""
-
-    def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:
-        """Do nothing."""
-
-
 @dataclass
 class OfflineHandle:
     """Implements `podium.framework.contract.interface.Handle`."""

@@ -13,10 +13,11 @@ from typing import Any
 from podium.cluster import Cache
 from podium.cluster.cache import ReportBroken
 from podium.config import default_configuration
-from podium.engine.offline import OfflineHandle, SilentObserver
+from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
 from podium.estimator.accurate import PLACED_MAX, EstimateSteps, replicas_in_steps, without_preemption
 from podium.framework.contract.interface import Lister
+from podium.framework.profile.observer import Observer
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.objects.core import Node, Pod
@@ -44,7 +45,7 @@ class SchedulerView:
         self._waiting: dict[str, Pod] = {}
         handle = OfflineHandle(clock, random, self._nominated, cache.snapshot, lister_of)
         config = default_configuration()
-        self._framework = Framework(without_preemption(config.profiles[0]), IN_TREE, handle, SilentObserver())
+        self._framework = Framework(without_preemption(config.profiles[0]), IN_TREE, handle, Observer())
         self._engine = Engine(cache, self._nominated, config.percentage_of_nodes_to_score)
 
     def put_node(self, node: Node) -> None:

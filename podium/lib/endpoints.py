@@ -10,7 +10,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import anyio
 from aiohttp import web
@@ -29,19 +29,22 @@ _DRAIN_S_MAX: Final = 4.0
 _UNREAD = "UNKNOWN"
 
 
-class RequestObserver(Protocol):
-    """Receives reports about connections and requests; must be quick."""
+class RequestObserver:
+    """Receives reports about connections and requests. Methods must be quick and must not raise.
 
-    def dropped(self, reason: str, /) -> None:
+    Methods do nothing by default: an observer overrides what it wants.
+    """
+
+    def dropped(self, reason: str) -> None:
         """A connection was closed: it was `idle` for too long, or there were too many (`full`)."""
 
-    def malformed(self, remote: object, kind: str, /) -> None:
+    def malformed(self, remote: object, kind: str) -> None:
         """A client sent something that is not an HTTP request; `kind` says which rule it breaks."""
 
-    def failed(self, remote: object, error: object, /) -> None:
+    def failed(self, remote: object, error: object) -> None:
         """A handler has raised an exception."""
 
-    def answered(self, request: web.BaseRequest, response: web.StreamResponse, seconds: float, /) -> None:
+    def answered(self, request: web.BaseRequest, response: web.StreamResponse, seconds: float) -> None:
         """A request was answered, and the response has been sent."""
 
 

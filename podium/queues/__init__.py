@@ -9,7 +9,7 @@ from podium.queues.changes import node_changes, pod_changes
 from podium.queues.hints import HintMap, build_hint_map
 from podium.queues.listing import ListedPod, NextTry, QueueListing
 from podium.queues.nominator import Nominator
-from podium.queues.observer import QueueObserver, SilentObserver
+from podium.queues.observer import QueueObserver
 from podium.queues.ordering import SortsByKey
 from podium.queues.scheduling_queue import SchedulingQueue
 from podium.queues.states import QUEUE_STATES, QueueEvent, QueueState
@@ -31,7 +31,6 @@ __all__ = [
     "QueueStatistics",
     "QueueTimes",
     "SchedulingQueue",
-    "SilentObserver",
     "SortsByKey",
     "build_hint_map",
     "node_changes",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.objects.core import Pod
 
 
-class QueueObserver(Protocol):
-    """Receives reports from the queue as things happen. Methods must be quick and must not call the queue."""
+class QueueObserver:
+    """Receives reports from the queue as things happen. Methods must be quick, must not raise or call the queue.
+
+    Methods do nothing by default: an observer overrides what it wants.
+    """
 
     def incoming(self, queue: str, event: str) -> None:
         """A pod entered a queue (active, backoff or unschedulable): `queue_incoming_pods_total`."""
@@ -23,30 +24,8 @@ class QueueObserver(Protocol):
     def hint_executed(self, plugin: str, event: str, hint: str, seconds: float) -> None:
         """A hint function ran: `queueing_hint_execution_duration_seconds`; `hint` is Queue, QueueSkip or Error."""
 
-    def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: BaseException) -> None:
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
         """A PreEnqueue plugin or a queueing hint failed; the queue has already handled the failure."""
 
     def unexpected_state(self, info: QueuedPodInfo, problem: str) -> None:
         """A pod was not in the state that the queue expected; the queue has corrected it."""
-
-
-class SilentObserver:
-    """Ignores every report."""
-
-    def incoming(self, queue: str, event: str) -> None:
-        """Nothing."""
-
-    def unschedulable_delta(self, plugin: str, profile: str, delta: int) -> None:
-        """Nothing."""
-
-    def in_flight_events_delta(self, event: str, delta: int) -> None:
-        """Nothing."""
-
-    def hint_executed(self, plugin: str, event: str, hint: str, seconds: float) -> None:
-        """Nothing."""
-
-    def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: BaseException) -> None:
-        """Nothing."""
-
-    def unexpected_state(self, info: QueuedPodInfo, problem: str) -> None:
-        """Nothing."""

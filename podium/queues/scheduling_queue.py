@@ -35,7 +35,7 @@ from podium.queues.hints import Hints, Interest, Strategy
 from podium.queues.in_flight import InFlightPods
 from podium.queues.listing import QueueListing
 from podium.queues.nominator import Nominator, PodLookup
-from podium.queues.observer import QueueObserver, SilentObserver
+from podium.queues.observer import QueueObserver
 from podium.queues.queued_pods import QueuedPods
 from podium.queues.requeuing import Requeuing
 from podium.queues.states import QUEUE_STATES, QueueEvent, QueueState
@@ -49,7 +49,7 @@ _POD_ADDED = UNSCHEDULABLE_POD_ADD.label
 _POD_UPDATED = UNSCHEDULABLE_POD_UPDATE.label
 _POD_DELETED = "UnschedulablePodDelete"
 _POPPED = "Pop"
-_SILENT = SilentObserver()
+_UNOBSERVED = QueueObserver()
 
 
 class SchedulingQueue:
@@ -73,7 +73,7 @@ class SchedulingQueue:
         *,
         wake: Callable[[], None],
         times: QueueTimes = DEFAULT_TIMES,
-        observer: QueueObserver = _SILENT,
+        observer: QueueObserver = _UNOBSERVED,
         nominator: Nominator | None = None,
     ) -> None:
         # A steady clock: backoffs and flushes must not take longer or end early because the machine's clock is set.

@@ -322,9 +322,9 @@ class Metrics:
         """A plugin was called; for Filter, `times` is the number of nodes."""
         self._evaluations[plugin, point, profile].add(times)
 
-    def observe_permit_wait(self, result: str, seconds: float) -> None:
-        """A pod waited at Permit; `result` is the status code that ended the wait."""
-        self._permit_wait_s[(result,)].observe(seconds)
+    def observe_permit_wait(self, status: str, seconds: float) -> None:
+        """A pod waited at Permit; `status` is the code that ended the wait."""
+        self._permit_wait_s[(status,)].observe(seconds)
 
     def count_preemption_attempt(self) -> None:
         """A pod has looked for victims."""

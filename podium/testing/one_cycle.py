@@ -10,13 +10,13 @@ from typing import Any, Final, NoReturn
 from podium.cluster import Cache, Snapshot
 from podium.config import KubeSchedulerConfiguration, default_configuration, load, load_file
 from podium.engine.cluster import with_plugins
-from podium.engine.offline import SilentObserver
 from podium.engine.placing import Engine
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import Status
 from podium.framework.cycle.diagnosis import FitError
 from podium.framework.cycle.evaluation import FullEvaluation, evaluate_all
 from podium.framework.cycle.schedule import NO_NODES
+from podium.framework.profile.observer import Observer
 from podium.framework.profile.runtime import Framework, registry_of
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
@@ -140,7 +140,7 @@ def _framework(
 ) -> Framework:
     for profile in config.profiles:
         if profile.scheduler_name == pod.spec.scheduler_name:
-            return Framework(profile, classes, handle, SilentObserver())
+            return Framework(profile, classes, handle, Observer())
     names = ", ".join(profile.scheduler_name for profile in config.profiles)
     raise ValueError(f"Pod {pod.key}: no profile is named {pod.spec.scheduler_name!r}, only {names}")
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from podium.client.informer_set import InformerSet
 from podium.config import default_configuration
-from podium.daemon.observers import RequestMetrics
+from podium.daemon.observers import Observers
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.objects.errors import FieldError
@@ -131,9 +131,9 @@ class _Wired:
         self.informers = InformerSet(
             server, clock=clock, random=random, on_handler_error=lambda _, error: self._surprised("", "")
         )
-        requests, config = RequestMetrics(metrics, "server"), default_configuration()
+        observers, config = Observers(metrics, "server"), default_configuration()
         self.scheduler = Scheduler(
-            config, Options(), server, self.informers, requests, clock=clock, random=random, metrics=metrics
+            config, Options(), server, self.informers, observers, clock=clock, random=random, metrics=metrics
         )
 
     def _surprised(self, where: str, name: str) -> None:

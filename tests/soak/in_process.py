@@ -15,7 +15,7 @@ import msgspec
 
 from podium.client.informer_set import InformerSet
 from podium.config import load
-from podium.daemon.observers import RequestMetrics
+from podium.daemon.observers import Observers
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.lib.system_clock import SystemClock
@@ -48,10 +48,10 @@ class InProcess:
         self.server = Server()
         server: Any = self.server
         self.informers = InformerSet(server, clock=clock, random=random)
-        requests = RequestMetrics(metrics, "server")
+        observers = Observers(metrics, "server")
         config = load(_CONFIGURATION).config
         self.scheduler = Scheduler(
-            config, Options(), server, self.informers, requests, clock=clock, random=random, metrics=metrics
+            config, Options(), server, self.informers, observers, clock=clock, random=random, metrics=metrics
         )
         self._decoders = {each: ObjectDecoder(each) for each in (PODS, NODES)}
         self._version = 0

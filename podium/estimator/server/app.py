@@ -36,7 +36,7 @@ from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
 from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.lib.descriptors import inbound_connections_max
-from podium.lib.endpoints import serving
+from podium.lib.endpoints import RequestObserver, serving
 from podium.lib.error_text import UserFacingError, error_text
 from podium.lib.log import get_logger
 from podium.lib.system_clock import SystemClock
@@ -244,8 +244,8 @@ def _listen(host: str, port: int) -> socket.socket:
     return socket.create_server(address, family=family)
 
 
-class _RequestLog:
-    """Implements `lib.endpoints.RequestObserver`. Malformed requests are debug lines: any client can send them."""
+class _RequestLog(RequestObserver):
+    """Malformed requests are debug lines: any client can send them."""
 
     def dropped(self, reason: str) -> None:
         log.debug("Connection dropped", reason=reason)
@@ -255,6 +255,3 @@ class _RequestLog:
 
     def failed(self, remote: object, error: object) -> None:
         log.error("A request could not be answered", remote=remote, exc_info=error)
-
-    def answered(self, request: web.BaseRequest, response: web.StreamResponse, seconds: float) -> None:
-        del request, response, seconds

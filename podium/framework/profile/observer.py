@@ -1,14 +1,15 @@
-"""The interface through which a profile reports plugin calls, failures and durations."""
+"""What a profile reports: plugin calls, failures and durations."""
 
 from __future__ import annotations
-
-from typing import Protocol
 
 from podium.objects.core import Pod
 
 
-class Observer(Protocol):
-    """Receives what ran and how long it took. `seconds` are measured on the injected clock."""
+class Observer:
+    """Receives what ran and how long it took. `seconds` are measured on the injected clock.
+
+    Methods do nothing by default: an observer overrides what it wants. They must be quick and must not raise.
+    """
 
     def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
         """One extension point has run."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from podium.lib.endpoints import RequestObserver
 from podium.lib.log import get_logger
 from podium.telemetry import Metrics
 
 log = get_logger("serving")
 
 
-class RequestLog:
-    """Implements `lib.endpoints.RequestObserver`."""
+class RequestLog(RequestObserver):
+    """Logs at debug level what any client can cause."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics

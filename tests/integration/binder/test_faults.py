@@ -12,6 +12,7 @@ import pytest
 
 from podium.binder import (
     Binder,
+    BindingObserver,
     BindOutcome,
     BindPod,
     EventRecorder,
@@ -154,16 +155,6 @@ class Plugins:
     post_bind: Sequence[PostBindPlugin] = ()
 
 
-class Unmeasured:
-    def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None: ...
-
-    def observe_plugin(self, plugin: str, point: str, status: str, seconds: float) -> None: ...
-
-    def observe_permit_wait(self, status: str, seconds: float) -> None: ...
-
-    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None: ...
-
-
 async def test_a_hundred_pods_are_bound_once_and_told_once_through_lost_answers_and_errors(
     faulty: FaultyCluster,
 ) -> None:
@@ -173,7 +164,7 @@ async def test_a_hundred_pods_are_bound_once_and_told_once_through_lost_answers_
         clock,
         statuses=cluster.client,
         events=recorder,
-        observer=Unmeasured(),
+        observer=BindingObserver(),
         waiting_pods=WaitingPods(clock),
         pods_in_pre_bind=PodsInPreBind(),
     )
@@ -206,7 +197,7 @@ async def test_a_conflict_ends_in_an_outcome_with_the_servers_words(faulty: Faul
         clock,
         statuses=cluster.client,
         events=EventRecorder(cluster.dispatcher, clock, hostname="host-1"),
-        observer=Unmeasured(),
+        observer=BindingObserver(),
         waiting_pods=WaitingPods(clock),
         pods_in_pre_bind=PodsInPreBind(),
     )

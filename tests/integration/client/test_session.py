@@ -23,6 +23,7 @@ import yaml
 
 import podium
 from podium.client.credentials import Credentials, in_cluster, load
+from podium.client.observer import RequestObserver
 from podium.client.session import MERGE_PATCH, ApiSession
 from podium.client.streams import Stream
 from podium.lib.clock import ManualClock
@@ -285,7 +286,7 @@ async def test_a_line_that_comes_in_many_small_pieces_costs_no_more_than_its_len
 async def test_every_request_is_reported(server: FaultServer) -> None:
     told: list[tuple[Any, ...]] = []
 
-    class Observer:
+    class Observer(RequestObserver):
         def answered(self, method: str, status: int | None, seconds: float, *sizes: int | None) -> None:
             assert seconds > 0
             told.append((method, status, *sizes))

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from podium.binder import Binder, BindingStage, BindOutcome, BindPod, Event, PodsInPreBind, WaitingPods
+from podium.binder import Binder, BindingObserver, BindingStage, BindOutcome, BindPod, Event, PodsInPreBind, WaitingPods
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import BindPlugin, PostBindPlugin, PreBindPlugin, PreBindPreFlightResult
 from podium.framework.contract.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 Answer = Status | Exception | None
 
 
-class BinderBench:
+class BinderBench(BindingObserver):
     """What a binding cycle touches, and the order in which it did."""
 
     def __init__(self) -> None:

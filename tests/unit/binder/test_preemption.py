@@ -11,6 +11,7 @@ from podium.binder import (
     Preemption,
     PreemptionExecutor,
     PreemptionLoops,
+    PreemptionObserver,
     RunningPreemptions,
     WaitingPods,
 )
@@ -19,7 +20,6 @@ from podium.binder.preemption_loops import LOOP_AT
 from podium.lib.clock import ManualClock
 from podium.objects.api_errors import ApiError, Forbidden, Invalid, NotFound, OutcomeUnknown
 from podium.objects.core import Pod, PodCondition
-from podium.telemetry import Metrics
 from tests.builders import pod
 from tests.virtual_time import LoopClock
 
@@ -36,7 +36,7 @@ def victim(name: str, **fields: object) -> Pod:
 A, B, C = victim("a"), victim("b"), victim("c")
 
 
-class PreemptionBench:
+class PreemptionBench(PreemptionObserver):
     """Everything an executor touches. Implements `Evictor`, `Recorder` and `PreemptionObserver`.
 
     Args:
@@ -417,7 +417,7 @@ def test_nobody_is_spared_or_held_back_unless_that_is_asked_for() -> None:
 
 def test_a_preemption_that_begins_is_looked_at_for_a_loop() -> None:
     told: list[Event] = []
-    loops = PreemptionLoops(ManualClock(), lambda _: (), told.append, Metrics())
+    loops = PreemptionLoops(ManualClock(), lambda _: (), told.append, PreemptionObserver())
     under_way = RunningPreemptions({}.get, PreemptionBench(), is_protected=lambda each: each is URGENT, loops=loops)
     for number in range(LOOP_AT + 1):
         under_way.begin(Preemption(URGENT, "n1", [pod("back", uid=f"uid-{number}")]), 1)
@@ -428,7 +428,7 @@ def test_a_preemption_that_begins_is_looked_at_for_a_loop() -> None:
 
 async def test_a_pod_that_was_held_back_in_a_loop_is_tried_again_when_that_is_over() -> None:
     bench = PreemptionBench()
-    loops = PreemptionLoops(LoopClock(), lambda _: (), lambda _: None, Metrics())
+    loops = PreemptionLoops(LoopClock(), lambda _: (), lambda _: None, PreemptionObserver())
     bench.under_way._loops = loops
     for number in range(LOOP_AT + 1):
         loops.begun(URGENT, "n1", [pod("back", uid=f"uid-{number}")])

@@ -7,6 +7,7 @@ import pytest
 
 from podium.binder.events.event import Event
 from podium.binder.preemption_loops import LOOP_AT, PreemptionLoops
+from podium.daemon.observers import PreemptionMetrics
 from podium.lib.clock import ManualClock
 from podium.objects.core import OwnerReference, Pod
 from podium.telemetry import Metrics
@@ -30,7 +31,7 @@ class Node:
         self.pods: list[Pod] = []
         self._numbers = count()
         self.told: list[Event] = []
-        self.loops = PreemptionLoops(self.clock, lambda _: self.pods, self.told.append, self.metrics)
+        self.loops = PreemptionLoops(self.clock, lambda _: self.pods, self.told.append, PreemptionMetrics(self.metrics))
 
     def preempt(self, *victims: Pod, by: Pod = URGENT, name: str = "n1") -> None:
         self.loops.begun(by, name, victims)

@@ -11,6 +11,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from podium.client.dispatcher import Dispatcher, Priority
+from podium.client.observer import RequestObserver
 from podium.client.rate_limit import TokenBucket
 from podium.objects.api_errors import NotFound, TooManyRequests
 from tests.virtual_time import VIRTUAL_TIME, LoopClock
@@ -432,7 +433,7 @@ async def test_nobody_takes_a_token_from_those_who_wait_with_the_same_or_a_highe
 async def test_waits_and_retries_are_reported() -> None:
     told: list[tuple[str, str, float]] = []
 
-    class Observer:
+    class Observer(RequestObserver):
         def throttled(self, method: str, seconds: float) -> None:
             told.append(("throttled", method, seconds))
 

@@ -33,7 +33,7 @@ from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
 from podium.daemon.handlers import BrokenObjects, NodeHandler, PodHandler
 from podium.daemon.loop import SchedulingLoop
-from podium.daemon.observers import PluginMetrics, QueueMetrics
+from podium.daemon.observers import PluginMetrics, PreemptionMetrics, QueueMetrics
 from podium.daemon.status_writes import StatusWrites
 from podium.engine.placing import Engine
 from podium.framework.contract.cluster_event import EventRegistration
@@ -123,7 +123,7 @@ class LoopBench:
         self.cache = Cache(BrokenObjects(self.metrics))
         self.conflicts = Conflicts(self.cache, self.clock, self.metrics, self.client.read_failure)
         self.waiting_pods, self.pods_in_pre_bind = WaitingPods(self.clock), PodsInPreBind()
-        self.preemptions = RunningPreemptions(self.known.get, self.metrics)
+        self.preemptions = RunningPreemptions(self.known.get, PreemptionMetrics(self.metrics))
         every = (Sort, HoldsBack, *classes, Binds)
         self.frameworks = {name: self._framework(name, every) for name in names}
         self.wake_up = WakeUp()

@@ -12,6 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from podium.client.credentials import ConnectionConfigError
+from podium.client.observer import RequestObserver
 from podium.client.reflector import Reflector
 from podium.config import default_configuration
 from podium.daemon.app import App
@@ -21,6 +22,7 @@ from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.objects.core import Node
 from podium.objects.resource_types import NODES
+from podium.queues import QueueObserver
 from podium.sandbox import Sandbox
 from podium.service.supervision import ComponentFailedError
 from tests.patience import PATIENCE_S
@@ -138,16 +140,18 @@ async def test_without_an_api_server_to_talk_to_it_says_so(tmp_path: Path) -> No
         await app.run()
 
 
-class Joins:
+class Joins(QueueObserver, RequestObserver):
     """A face that notes when what it consists of is called."""
 
     def __init__(self) -> None:
         self.story: list[str] = []
+        self.streams: list[int | None] = []
         self.scheduling = anyio.Event()
 
     def __call__(self, scheduler: Scheduler) -> Face:
         assert not list(scheduler.informers.informer(NODES).list())
         return Face(
+            observers=[self],
             handlers={NODES: self},
             tasks={"first": self.first},
             scheduling_tasks={"second": self.second},
@@ -162,6 +166,12 @@ class Joins:
         self.scheduling.set()
         await anyio.sleep_forever()
 
+    def incoming(self, queue: str, event: str) -> None:
+        self.story.append(f"{queue} {event}")
+
+    def stream_answered(self, status: int | None) -> None:
+        self.streams.append(status)
+
     def on_add(self, new: Node) -> None:
         self.story.append(f"added {new.name}")
 
@@ -174,6 +184,12 @@ class Joins:
 
 async def test_a_face_runs_from_the_start_hears_of_changes_and_learns_when_scheduling_begins(sandbox: Sandbox) -> None:
     create(sandbox, "Node", metadata={"name": "n1"}, status={"allocatable": {"cpu": "4", "pods": "10"}})
+    create(
+        sandbox,
+        "Pod",
+        metadata={"name": "web-1", "namespace": "default"},
+        spec={"containers": [{"name": "main", "image": "app"}]},
+    )
     face = Joins()
     app = App(default_configuration(), Options(master=sandbox.url, secure_port=0), faces=[face])
     with anyio.fail_after(PATIENCE_S):
@@ -181,4 +197,7 @@ async def test_a_face_runs_from_the_start_hears_of_changes_and_learns_when_sched
             tasks.start_soon(app.run)
             await face.scheduling.wait()
             app.stop()
-    assert face.story == ["first", "added n1", "second"]
+    assert sorted(face.story) == ["active UnschedulablePodAdd", "added n1", "first", "second"]
+    assert (face.story[0], face.story[-1]) == ("first", "second")
+    assert 200 in face.streams
+    assert app.metrics.value("scheduler_queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd") == 1

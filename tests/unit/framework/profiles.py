@@ -34,6 +34,7 @@ from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.cycle.nominated_pods import Nomination
 from podium.framework.cycle.schedule import Decision, schedule
 from podium.framework.cycle.search import Rotation
+from podium.framework.profile.observer import Observer
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import ManualClock
 from podium.objects.core import Node, Pod
@@ -42,7 +43,7 @@ from tests.builders import node
 
 
 @dataclass
-class Recorder:
+class Recorder(Observer):
     """Remembers what the framework told it."""
 
     points: list[tuple[str, str]] = field(default_factory=list)

@@ -25,6 +25,7 @@ from podium.framework.cycle.schedule import Decision, DoesNotFit, Suggested, sch
 from podium.framework.cycle.schedule import attempt as attempt_asking
 from podium.framework.cycle.search import Rotation
 from podium.framework.cycle.steps import PAUSE, Steps
+from podium.framework.profile.observer import Observer
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Node, Pod
 from podium.objects.resource_types import POD_DISRUPTION_BUDGETS
@@ -51,19 +52,11 @@ ENABLED = (
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
 
-class Unmeasured:
-    """Implements `podium.framework.profile.runtime.Observer`."""
-
-    def observe_extension_point(self, *_: Any) -> None: ...
-
-    def count_evaluations(self, *_: Any) -> None: ...
-
-
 def profile(args: DefaultPreemptionArgs, handle: RecordingHandle) -> Framework:
     plugins = Plugins(multi_point=PluginSet(tuple(Enabled(name) for name in ENABLED)))
     kinds = {name: ARGS_BY_PLUGIN[name]() for name in ENABLED if name in ARGS_BY_PLUGIN}
     configured = tuple(PluginConfig(name, each) for name, each in (kinds | {"DefaultPreemption": args}).items())
-    return Framework(Profile("podium", None, plugins, configured), IN_TREE, handle, Unmeasured())
+    return Framework(Profile("podium", None, plugins, configured), IN_TREE, handle, Observer())
 
 
 def attempt(

@@ -17,7 +17,7 @@ from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
 from podium.plugins import IN_TREE
-from podium.queues import HintMap, SilentObserver, build_hint_map
+from podium.queues import HintMap, QueueObserver, build_hint_map
 from podium.queues.hints import Hints, Strategy
 from tests.builders import ZONE_LABEL, node, pod
 from tests.unit.plugins.clusters import RecordingHandle
@@ -118,7 +118,7 @@ def in_tree_hints() -> HintMap:
 
 
 HINT_MAP = in_tree_hints()
-HINTS = Hints(dict.fromkeys(("podium", "default-scheduler"), HINT_MAP), ManualClock(), SilentObserver())
+HINTS = Hints(dict.fromkeys(("podium", "default-scheduler"), HINT_MAP), ManualClock(), QueueObserver())
 
 
 def actions(registration: EventRegistration) -> Iterator[str]:

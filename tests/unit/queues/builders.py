@@ -83,7 +83,7 @@ class Rejecter(FilterPlugin):
         return self._registrations
 
 
-class Recorder:
+class Recorder(QueueObserver):
     """Counts what the queue tells."""
 
     def __init__(self) -> None:
@@ -106,8 +106,8 @@ class Recorder:
     def hint_executed(self, plugin: str, event: str, hint: str, seconds: float) -> None:
         self.hints.append((plugin, event, hint))
 
-    def plugin_failed(self, plugin: str, extension_point: str, pod: Pod, error: BaseException) -> None:
-        self.failures.append((plugin, extension_point, str(error)))
+    def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
+        self.failures.append((plugin, point, str(error)))
 
     def unexpected_state(self, info: QueuedPodInfo, problem: str) -> None:
         self.astray.append((info.pod.uid, problem))

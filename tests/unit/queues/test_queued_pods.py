@@ -8,7 +8,7 @@ from podium.framework.contract.interface import QueueSortPlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import ManualClock
 from podium.lib.state_table import InvalidTransition
-from podium.queues import PodBackoff, QueueEvent, QueueState, SilentObserver
+from podium.queues import PodBackoff, QueueEvent, QueueObserver, QueueState
 from podium.queues.queued_pods import QueuedPods
 from tests.unit.queues.builders import ByPriority, WithoutArgs, pod
 
@@ -28,7 +28,7 @@ class LowestFirst(ByPriority):
 
 
 def queued(queue_sort: QueueSortPlugin) -> QueuedPods:
-    return QueuedPods(queue_sort, PodBackoff(), ManualClock(), {}, SilentObserver())
+    return QueuedPods(queue_sort, PodBackoff(), ManualClock(), {}, QueueObserver())
 
 
 def info(name: str, *, priority: int = 0, at_s: float = 0.0, failures: int = 0, errors: int = 0) -> QueuedPodInfo:
@@ -80,7 +80,7 @@ def test_the_order_survives_pods_that_leave_change_and_return(steps: list[tuple[
 @pytest.mark.parametrize("queue_sort", [ByPriority(), ByAge()])
 def test_backoffs_are_completed_by_second_then_in_the_order_of_the_active_queue(queue_sort: QueueSortPlugin) -> None:
     clock = ManualClock(1000.0)
-    pods = QueuedPods(queue_sort, PodBackoff(), clock, {}, SilentObserver())
+    pods = QueuedPods(queue_sort, PodBackoff(), clock, {}, QueueObserver())
     waiting = [
         info("next-second", priority=9, at_s=1001.0, failures=1),
         info("low", at_s=1000.9, failures=1),

@@ -1,0 +1,31 @@
+"""What the binder reports for metrics and logs. Methods do nothing by default: an observer overrides what it wants.
+
+Methods must be quick and must not raise. `status` is a `Code.label`; seconds are those of the injected clock.
+"""
+
+from __future__ import annotations
+
+from podium.framework.profile.observer import Observer
+
+
+class BindingObserver(Observer):
+    """Receives what binding cycles do, besides the reports of the framework."""
+
+    def observe_plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
+        """One plugin has run; called only for the attempts whose plugins are measured."""
+
+    def observe_permit_wait(self, status: str, seconds: float) -> None:
+        """A pod's wait at Permit has ended."""
+
+
+class PreemptionObserver:
+    """Receives what preemptions do."""
+
+    def count_preemption_attempt(self) -> None:
+        """A pod has looked for victims."""
+
+    def observe_victims(self, victims: int) -> None:
+        """A preemption with this many victims has started."""
+
+    def count_preemption_loop(self) -> None:
+        """Victims have come back too many times."""
