@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Any
-from urllib.parse import quote
 
 import click
-import msgspec
 
 from podium.cli import event_loop, files
 from podium.client.advice import diagnosis_of
 from podium.client.credentials import ConnectionConfigError, load
-from podium.client.session import LIST_BYTES_MAX, ApiSession
+from podium.client.listing import all_objects
+from podium.client.session import ApiSession
 from podium.engine.files import Found, read_objects
-from podium.engine.manifests import Manifest
 from podium.lib.system_clock import SystemClock
-from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
+from podium.objects.api_errors import ApiError, Forbidden, Unauthorized, Unreachable
 from podium.objects.resource_types import ResourceType
-
-_PAGE = 500
 
 
 def objects_in(names: Sequence[str]) -> list[Found]:
@@ -48,7 +44,7 @@ def objects_of_cluster(
                 return [
                     Found(item, f"{credentials.base_url}{resource.path}")
                     for resource in resources
-                    for item in await _listed(session, resource)
+                    for item in await all_objects(session, resource)
                 ]
             except (Unreachable, Unauthorized, Forbidden) as error:
                 cause, advice = diagnosis_of(error)
@@ -61,23 +57,6 @@ def objects_of_cluster(
     except ConnectionConfigError as error:
         instead = "" if kubeconfig else "; give one with --kubeconfig, or the cluster's objects with -f"
         raise click.ClickException(f"{error}{instead}") from error
-
-
-async def _listed(session: ApiSession, resource: ResourceType[Any]) -> list[Manifest]:
-    items: list[Manifest] = []
-    token = ""
-    while True:
-        query = f"?limit={_PAGE}" + (f"&continue={quote(token)}" if token else "")
-        try:
-            answer = await session.request("GET", resource.path + query, answer_bytes_max=LIST_BYTES_MAX)
-            page = msgspec.json.decode(answer)
-        except NotFound:  # an older cluster does not serve every kind
-            return items
-        more = page.get("items") or ()
-        items += ({**item, "apiVersion": resource.api_version, "kind": resource.kind} for item in more)
-        token = page.get("metadata", {}).get("continue") or ""
-        if not token:
-            return items
 
 
 def warn_of_missing(kinds: Collection[str]) -> None:

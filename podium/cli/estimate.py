@@ -18,7 +18,6 @@ from podium.estimator.errors import EstimateError
 
 if TYPE_CHECKING:
     from podium.engine.manifests import Manifest
-    from podium.estimator.cluster_objects import Cluster
     from podium.estimator.member import Gates
     from podium.estimator.requirements import ReplicaRequirements
     from podium.objects.core import Pod
@@ -93,7 +92,9 @@ def command(
     This answers recorded cases: the objects of a member cluster, and a question in the types of work.karmada.io.
     """  # noqa: D301
     click.get_current_context().with_resource(exit_at_sigint())
+    from podium.cli.cluster_source import warn_of_missing
     from podium.engine.errors import ClusterError
+    from podium.estimator.answers import accurate_answer, kinds_read, missing_quotas, parity_answer
 
     if workload is not None and requests is not None:
         raise click.UsageError("give either --workload or --requests")
@@ -110,13 +111,14 @@ def command(
             _answer_cases(cases, gates)
             return
         wanted, replica = _question(workload, requests, namespace)
-        kinds = _kinds(mode, gates)
+        kinds = kinds_read(gates, is_accurate=mode == "accurate")
         manifests = _manifests(clusters, kubeconfig, context, kinds)
         if mode == "accurate":
-            answer = _accurate(manifests, replica, () if clusters else kinds)
+            answer, missing = accurate_answer(manifests, replica, () if clusters else kinds)
+            warn_of_missing(missing)
         else:
-            _warn_without_quotas(manifests, gates, is_whole=not clusters)
-            answer = _parity(manifests, wanted, gates, explain=explain)
+            warn_of_missing(missing_quotas(manifests, gates) if clusters else ())
+            answer = parity_answer(manifests, wanted, gates, explain=explain)
         if cluster_object is not None:
             answer |= _general(cluster_object, manifests, wanted, models_semantics, answer["replicas"])
     except (EstimateError, ClusterError) as error:
@@ -152,14 +154,15 @@ def gates_of(text: str) -> Gates:
 
 def _question(workload: str | None, requests: str | None, namespace: str) -> tuple[ReplicaRequirements | None, Pod]:
     """The requirements of a replica, and a pod that the replica would be."""
-    from podium.cli.estimate_source import workload_in
+    from podium.cli.cluster_source import objects_in
     from podium.estimator.accurate import replica_of
+    from podium.estimator.manifests import workload_in
     from podium.estimator.requirements import ReplicaRequirements
     from podium.estimator.template import requirements_of
     from podium.objects.errors import FieldError
 
     if workload is not None:
-        found = workload_in(workload)
+        found = workload_in(objects_in([workload]), workload)
         try:
             return requirements_of(found.pod, found.priority_class_name), found.pod
         except FieldError as error:
@@ -173,62 +176,16 @@ def _question(workload: str | None, requests: str | None, namespace: str) -> tup
     return wanted, replica_of(wanted)
 
 
-def _kinds(mode: str, gates: Gates) -> Sequence[ResourceType[Any]]:
-    """The kinds to list in a running cluster."""
-    from podium.estimator.quota import RESOURCE_QUOTAS
-    from podium.objects import resource_types
-
-    if mode == "accurate":
-        return resource_types.ALL
-    quotas = (RESOURCE_QUOTAS,) if gates.resource_quota_estimate else ()
-    return resource_types.NODES, resource_types.PODS, *quotas
-
-
 def _manifests(
     clusters: tuple[str, ...], kubeconfig: str | None, context: str | None, kinds: Sequence[ResourceType[Any]]
 ) -> list[Manifest]:
     from podium.cli.cluster_source import objects_in, objects_of_cluster
-    from podium.cli.estimate_source import admitted
+    from podium.estimator.manifests import admitted
 
     manifests = admitted(objects_in(clusters) if clusters else objects_of_cluster(kubeconfig, context, kinds))
     if not any(each.get("kind") == "Node" for each in manifests):
         raise EstimateError("no nodes: nothing can be estimated")
     return manifests
-
-
-def _warn_without_quotas(manifests: Sequence[Manifest], gates: Gates, *, is_whole: bool) -> None:
-    from podium.cli.cluster_source import warn_of_missing
-
-    if gates.resource_quota_estimate and not is_whole:
-        warn_of_missing([] if any(each.get("kind") == "ResourceQuota" for each in manifests) else ["resourcequotas"])
-
-
-def _parity(
-    manifests: Sequence[Manifest], wanted: ReplicaRequirements | None, gates: Gates, *, explain: bool
-) -> dict[str, Any]:
-    from podium.cli.estimate_source import member_of
-
-    member = member_of(manifests, gates)
-    answer: dict[str, Any] = {"replicas": member.max_available_replicas(wanted)}
-    if explain:
-        answer["nodes"] = [
-            {"node": each.node, "replicas": each.replicas, "limit": each.limit}
-            for each in member.explain_replicas(wanted)
-        ]
-    return answer
-
-
-def _accurate(manifests: Sequence[Manifest], replica: Pod, whole: Sequence[ResourceType[Any]]) -> dict[str, Any]:
-    from podium.cli.cluster_source import warn_of_missing
-    from podium.cli.estimate_source import cluster_for
-    from podium.engine.store import ObjectStore
-    from podium.estimator.accurate import accurate_replicas
-
-    store = ObjectStore.of(manifests, whole)
-    cluster, waiting = cluster_for(store, replica)
-    replicas = accurate_replicas(cluster.engine, cluster.framework_for(replica), replica, waiting)
-    warn_of_missing([resource.plural for resource in store.missed()])
-    return {"replicas": replicas}
 
 
 def _general(
@@ -238,53 +195,23 @@ def _general(
     models_semantics: str,
     replicas: int,
 ) -> dict[str, Any]:
-    """The general estimate, Karmada's combination of both estimates, and the present grades of the nodes."""
-    from podium.cli.estimate_source import member_of
-    from podium.estimator.general import ModelsSemantics, general_replicas
-    from podium.estimator.member import Gates
-    from podium.estimator.merge import merged
-    from podium.estimator.requirements import MAX_INT32
-    from podium.estimator.resource_models import default_models, fault_of, grade_nodes
+    from podium.cli.cluster_source import objects_in
+    from podium.estimator.answers import general_answer
+    from podium.estimator.general import ModelsSemantics
+    from podium.estimator.manifests import karmada_cluster_in
     from podium.objects.errors import FieldError
 
-    cluster = _cluster_in(cluster_object)
-    models = cluster.spec.resource_models
+    cluster = karmada_cluster_in(objects_in([cluster_object]), cluster_object)
     try:
-        if (fault := fault_of(models)) is not None:
-            raise EstimateError(f"{cluster_object}: spec.resourceModels: {fault}")
-        general = general_replicas(cluster, wanted, semantics=ModelsSemantics(models_semantics))
-        both = merged([cluster.key], [{cluster.key: replicas}, {cluster.key: general}], MAX_INT32)
-        answer: dict[str, Any] = {"general_replicas": general, "merged_replicas": both[cluster.key]}
-        graded = grade_nodes(member_of(manifests, Gates()).snapshot(), models or default_models())
-        answer["allocatable_modelings"] = [{"grade": each.grade, "count": each.count} for each in graded]
-        return answer
-    except FieldError as error:
+        return general_answer(cluster, manifests, wanted, ModelsSemantics(models_semantics), replicas)
+    except (EstimateError, FieldError) as error:
         raise EstimateError(f"{cluster_object}: {error}") from error
 
 
-def _cluster_in(name: str) -> Cluster:
-    import msgspec
-
-    from podium.engine.files import read_objects
-    from podium.estimator.cluster_objects import Cluster
-    from podium.estimator.resource_models import standardised
-
-    found = [each.manifest for each in read_objects(files.content(name), name) if each.manifest["kind"] == "Cluster"]
-    if len(found) != 1:
-        raise EstimateError(f"{name}: expected one Cluster, found {len(found)}")
-    try:
-        cluster = msgspec.convert(found[0], Cluster)
-    except msgspec.ValidationError as error:
-        raise EstimateError(f"{name}: {error}") from error
-    # Karmada's webhook standardises the models before it validates them.
-    models = standardised(cluster.spec.resource_models)
-    return msgspec.structs.replace(cluster, spec=msgspec.structs.replace(cluster.spec, resource_models=models))
-
-
 def _answer_cases(name: str, gates: Gates) -> None:
-    from podium.cli.estimate_source import member_of
     from podium.engine.errors import ManifestError
     from podium.estimator.cases import answer_case, read_case
+    from podium.estimator.manifests import member_of
 
     out, answered = sys.stdout.buffer, 0
     for number, line in files.lines(name):

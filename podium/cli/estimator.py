@@ -173,10 +173,10 @@ def _tls(certificate: str, key: str, client_ca: str, *, skip: bool) -> TlsFiles 
 
 
 def _still(cases: str, gates: Gates, *, is_accurate: bool) -> dict[str, MemberCluster]:
-    from podium.cli.estimate_source import member_of
     from podium.engine.errors import ManifestError
     from podium.estimator.cases import read_case
     from podium.estimator.errors import EstimateError
+    from podium.estimator.manifests import member_of
 
     found = {}
     for number, line in files.lines(cases):
@@ -216,15 +216,9 @@ def _folder(directory: str | None) -> Path | None:
 
 
 def _contexts_of(kubeconfig: str) -> list[str]:
-    from podium.client.kubeconfig import KubeconfigError, content_of
+    from podium.client.kubeconfig import KubeconfigError, context_names
 
     try:
-        contexts = content_of(Path(kubeconfig)).get("contexts")
+        return context_names(Path(kubeconfig))
     except KubeconfigError as error:
         raise click.ClickException(f"kubeconfig {kubeconfig}: {error}") from error
-    if not isinstance(contexts, list):
-        contexts = []
-    names = [each["name"] for each in contexts if isinstance(each, dict) and isinstance(each.get("name"), str)]
-    if not names:
-        raise click.ClickException(f"kubeconfig {kubeconfig}: it has no contexts")
-    return names

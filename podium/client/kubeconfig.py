@@ -113,6 +113,17 @@ def content_of(file: Path) -> Mapping[str, Any]:
     return _content(file, "")
 
 
+def context_names(file: Path) -> list[str]:
+    """The names of the contexts in a kubeconfig. Raises: KubeconfigError, also if there are none."""
+    contexts = content_of(file).get("contexts")
+    if not isinstance(contexts, list):
+        contexts = []
+    names = [each["name"] for each in contexts if isinstance(each, dict) and isinstance(each.get("name"), str)]
+    if not names:
+        raise KubeconfigError("it has no contexts")
+    return names
+
+
 def _content(file: Path, where: str) -> Mapping[str, Any]:
     try:
         content = next(read_documents(read_file(file, _BYTES_MAX)), None)

@@ -12,11 +12,11 @@ from typing import Any
 import grpc
 import pytest
 
-from podium.cli.estimate_source import cluster_for, member_of
 from podium.engine.placing import Engine
 from podium.engine.store import ObjectStore
 from podium.estimator.accurate import accurate_replicas, replica_of
 from podium.estimator.cases import read_case
+from podium.estimator.manifests import cluster_for, member_of
 from podium.estimator.member import Gates
 from podium.estimator.server.app import EstimatorApp
 from podium.estimator.server.messages import CLASSES

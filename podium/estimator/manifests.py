@@ -1,4 +1,7 @@
-"""Convert manifests and recorded cases to the objects that the estimator takes."""
+"""Member clusters, replicas and Karmada's Cluster objects, from the objects in files and recorded cases.
+
+Never reads a file: it takes what `engine.files` has found in one.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,22 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from podium.cli import files
+import msgspec
+
 from podium.cluster import CacheError
 from podium.config import default_configuration
 from podium.engine.admission import Admission
 from podium.engine.cluster import Cluster
 from podium.engine.errors import ManifestError
-from podium.engine.files import Found, read_objects
+from podium.engine.files import Found
 from podium.engine.manifests import Manifest, read_manifest, resource_of
 from podium.engine.store import ObjectStore
 from podium.engine.templates import asked_pod
 from podium.estimator.accurate import without_preemption
+from podium.estimator.cluster_objects import Cluster as KarmadaCluster
 from podium.estimator.errors import EstimateError
 from podium.estimator.member import READ, READ_TO_TRY, Gates, MemberCluster
+from podium.estimator.resource_models import standardised
 from podium.estimator.scheduler_view import SchedulerView
 from podium.lib.system_clock import SystemClock
 from podium.objects.core import Node, Pod
@@ -85,19 +91,43 @@ def cluster_for(store: ObjectStore, replica: Pod) -> tuple[Cluster, list[Pod]]:
     return cluster, [pod for pod in store.objects(PODS).values() if not pod.node_name and not pod.is_terminating]
 
 
-def workload_in(name: str) -> Workload:
-    """Read the workload in a file: a pod, or an object with a pod template.
+def workload_in(found: Iterable[Found], name: str) -> Workload:
+    """The workload among the objects of a file: a pod, or an object with a pod template.
+
+    Args:
+        name: what to call the file.
 
     Raises:
-        ManifestError: the file contains no workload, or more than one.
+        ManifestError: there is no workload, or more than one.
     """
-    asked, others = asked_pod(list(read_objects(files.content(name), name)), name)
+    asked, others = asked_pod(list(found), name)
     metadata = {**(asked.manifest.get("metadata") or {}), "ownerReferences": []}
     spec = {**(asked.manifest.get("spec") or {})}
     spec.pop("nodeName", None)
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     admission = Admission(each.manifest for each in others)
     return Workload(read_manifest(admission.admit(pod, PODS), PODS), str(spec.get("priorityClassName") or ""))
+
+
+def karmada_cluster_in(found: Iterable[Found], name: str) -> KarmadaCluster:
+    """The Cluster object of Karmada's among the objects of a file, with its models as Karmada's webhook leaves them.
+
+    Args:
+        name: what to call the file.
+
+    Raises:
+        EstimateError: there is none, or more than one, or it cannot be read.
+    """
+    objects = [each.manifest for each in found if each.manifest["kind"] == "Cluster"]
+    if len(objects) != 1:
+        raise EstimateError(f"{name}: expected one Cluster, found {len(objects)}")
+    try:
+        cluster = msgspec.convert(objects[0], KarmadaCluster)
+    except msgspec.ValidationError as error:
+        raise EstimateError(f"{name}: {error}") from error
+    # The webhook standardises the models before it validates them.
+    models = standardised(cluster.spec.resource_models)
+    return msgspec.structs.replace(cluster, spec=msgspec.structs.replace(cluster.spec, resource_models=models))
 
 
 def _kind_of(manifest: Any) -> ResourceType[Any] | None:

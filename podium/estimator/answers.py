@@ -1,0 +1,92 @@
+"""The answers of `podium estimate` about one cluster, as documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from podium.engine.manifests import Manifest
+from podium.engine.store import ObjectStore
+from podium.estimator.accurate import accurate_replicas
+from podium.estimator.cluster_objects import Cluster
+from podium.estimator.errors import EstimateError
+from podium.estimator.general import ModelsSemantics, general_replicas
+from podium.estimator.manifests import cluster_for, member_of
+from podium.estimator.member import Gates
+from podium.estimator.merge import merged
+from podium.estimator.quota import RESOURCE_QUOTAS
+from podium.estimator.requirements import MAX_INT32, ReplicaRequirements
+from podium.estimator.resource_models import default_models, fault_of, grade_nodes
+from podium.objects import resource_types
+from podium.objects.core import Pod
+from podium.objects.resource_types import ResourceType
+
+Answer: TypeAlias = dict[str, Any]
+
+
+def kinds_read(gates: Gates, *, is_accurate: bool) -> Sequence[ResourceType[Any]]:
+    """The kinds of objects that an estimate depends on."""
+    if is_accurate:
+        return resource_types.ALL
+    quotas = (RESOURCE_QUOTAS,) if gates.resource_quota_estimate else ()
+    return resource_types.NODES, resource_types.PODS, *quotas
+
+
+def missing_quotas(manifests: Sequence[Manifest], gates: Gates) -> Sequence[str]:
+    """The plural of ResourceQuota if the estimate depends on quotas and there are none."""
+    has_quotas = any(each.get("kind") == RESOURCE_QUOTAS.kind for each in manifests)
+    return [RESOURCE_QUOTAS.plural] if gates.resource_quota_estimate and not has_quotas else []
+
+
+def parity_answer(
+    manifests: Sequence[Manifest], wanted: ReplicaRequirements | None, gates: Gates, *, explain: bool
+) -> Answer:
+    """Karmada's own number; with `explain`, also how many replicas fit on each node and what limits them."""
+    member = member_of(manifests, gates)
+    answer: Answer = {"replicas": member.max_available_replicas(wanted)}
+    if explain:
+        answer["nodes"] = [
+            {"node": each.node, "replicas": each.replicas, "limit": each.limit}
+            for each in member.explain_replicas(wanted)
+        ]
+    return answer
+
+
+def accurate_answer(
+    manifests: Sequence[Manifest], replica: Pod, whole: Sequence[ResourceType[Any]]
+) -> tuple[Answer, Sequence[str]]:
+    """The number that podium would bind, and the plurals of the kinds that it depends on and that are missing.
+
+    Args:
+        whole: the kinds of which `manifests` holds all objects that exist.
+    """
+    store = ObjectStore.of(manifests, whole)
+    cluster, waiting = cluster_for(store, replica)
+    replicas = accurate_replicas(cluster.engine, cluster.framework_for(replica), replica, waiting)
+    return {"replicas": replicas}, [resource.plural for resource in store.missed()]
+
+
+def general_answer(
+    cluster: Cluster,
+    manifests: Sequence[Manifest],
+    wanted: ReplicaRequirements | None,
+    semantics: ModelsSemantics,
+    replicas: int,
+) -> Answer:
+    """The general estimate, Karmada's combination of it with `replicas`, and the present grades of the nodes.
+
+    Raises:
+        EstimateError: the cluster's resource models are invalid.
+        FieldError: a field of the cluster cannot be read.
+    """
+    models = cluster.spec.resource_models
+    if (fault := fault_of(models)) is not None:
+        raise EstimateError(f"spec.resourceModels: {fault}")
+    general = general_replicas(cluster, wanted, semantics=semantics)
+    both = merged([cluster.key], [{cluster.key: replicas}, {cluster.key: general}], MAX_INT32)
+    graded = grade_nodes(member_of(manifests, Gates()).snapshot(), models or default_models())
+    return {
+        "general_replicas": general,
+        "merged_replicas": both[cluster.key],
+        "allocatable_modelings": [{"grade": each.grade, "count": each.count} for each in graded],
+    }
