@@ -64,13 +64,18 @@ class TermCounter(Protocol):
         """The terms of these kinds that select the incoming pod, with the number of pods on each row that have them.
 
         The arrays must not be written to, and are valid until the next change.
+
+        Shape: each array has one entry per row of the snapshot.
         """
         ...
 
     def matching_by_value(
         self, incoming_pod: IncomingPod, kinds: Iterable[TermKind], column_of: ColumnOf
     ) -> Sequence[tuple[PodTerm, IntArray]]:
-        """As `matching`, with the number of pods for each value of the label that is the term's topology key."""
+        """As `matching`, with the number of pods for each value of the label that is the term's topology key.
+
+        Shape: each array has one entry per value id of the label's column.
+        """
         ...
 
     def add(self, row: int, pod: Pod) -> None:

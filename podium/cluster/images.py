@@ -25,6 +25,7 @@ class ImageState:
         """By row, for at least `size` rows, whether the node has the image. Must not be written to.
 
         Cost: one pass over the rows that have it on the first call; updated incrementally from then on.
+        Shape: at least `size` entries, one per row.
         """
         if self._presence is None or len(self._presence) < size:
             self._presence = np.zeros(size, np.bool_)

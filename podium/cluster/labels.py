@@ -48,7 +48,10 @@ class LabelColumn:
             self.version += 1
 
     def values_in_use(self) -> NDArray[np.bool_]:
-        """By id, whether some node has the value; always False for id 0. Must not be written to."""
+        """By id, whether some node has the value; always False for id 0. Must not be written to.
+
+        Shape: one entry per value id.
+        """
         self._look_again()
         return self._in_use
 

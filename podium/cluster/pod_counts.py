@@ -56,13 +56,18 @@ class PodCounter(Protocol):
         ...
 
     def matching(self, query: PodQuery) -> IntArray:
-        """How many pods on each row match the query. Must not be written to; valid until the next change."""
+        """How many pods on each row match the query. Must not be written to; valid until the next change.
+
+        Shape: one entry per row of the snapshot.
+        """
         ...
 
     def matching_by_value(self, query: PodQuery, column: LabelColumn) -> IntArray:
         """How many pods match the query on nodes with each value of the label.
 
         Must not be written to; valid until the next change.
+
+        Shape: one entry per value id of the column.
         """
         ...
 
@@ -271,7 +276,7 @@ def _group_key(pod: Pod) -> _GroupKey:
 
 
 def grown(counts: IntArray, size: int) -> IntArray:
-    """The counts, extended with zeros to this many rows."""
+    """The counts, extended with zeros to this many rows. Shape: `size` entries."""
     larger = np.zeros(size, np.int64)
     larger[: len(counts)] = counts
     return larger

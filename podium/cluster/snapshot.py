@@ -50,6 +50,7 @@ class Snapshot:
     rows of all nodes in the order in which attempts look at them, and is not `range(len(snapshot))`: a deleted node
     leaves its row empty until another one takes it. No row from `row_end` on has ever had a node: sums over rows can
     end there.
+    Units: columns of resources hold millicores of cpu, bytes of memory and storage, and counts of any other resource.
     Invariant: a row keeps its node until the node is dropped; then the row may be given to another.
     """
 

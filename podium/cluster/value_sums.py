@@ -13,7 +13,10 @@ IntArray: TypeAlias = NDArray[np.int64]
 
 
 def summed(column: LabelColumn, by_row: IntArray) -> IntArray:
-    """The sum for each value of the label, by its id; id 0 holds the sum of nodes without the label."""
+    """The sum for each value of the label, by its id; id 0 holds the sum of nodes without the label.
+
+    Shape: one entry per value id of the column.
+    """
     size = min(len(by_row), len(column.ids))
     return np.bincount(column.ids[:size], by_row[:size], len(column.values)).astype(np.int64)
 
@@ -30,7 +33,10 @@ class ValueSums:
         self._sums: dict[str, tuple[LabelColumn, int, IntArray]] = {}
 
     def of(self, column: LabelColumn, by_row: IntArray) -> IntArray:
-        """The sums by the column's value ids. Must not be written to; valid until the next change."""
+        """The sums by the column's value ids. Must not be written to; valid until the next change.
+
+        Shape: one entry per value id of the column.
+        """
         known = self._sums.get(column.key)
         if known is not None and known[0] is column and known[1] == column.version:
             return known[2]

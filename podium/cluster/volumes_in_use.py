@@ -78,11 +78,14 @@ class VolumesInUse:
         return self._rows.get(key, {}).keys()
 
     def named_claims(self, rows: NDArray[np.intp]) -> IntArray:
-        """How many volumes of the pods on each of the rows name a claim."""
+        """How many volumes of the pods on each of the rows name a claim. Shape: one entry per row of `rows`."""
         return self._of(_NAMED, rows)
 
     def unclear(self, rows: NDArray[np.intp]) -> IntArray:
-        """How many volumes of the pods on each row may have to be attached, which their specs alone do not say."""
+        """How many volumes of the pods on each row may have to be attached, which their specs alone do not say.
+
+        Shape: one entry per row of `rows`.
+        """
         return self._of(_UNCLEAR, rows)
 
     def copy(self) -> VolumesInUse:

@@ -45,16 +45,19 @@ class CompiledClaim:
         )
 
     def matched(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which rows match the selector and the affinity."""
+        """Which rows match the selector and the affinity. Shape: one entry per row of `rows`."""
         return self._selector.matching(snapshot, rows)
 
     def tolerated(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which rows have only taints that the replica tolerates, the one of cordoned nodes included."""
+        """Which rows have only taints that the replica tolerates, the one of cordoned nodes included.
+
+        Shape: one entry per row of `rows`.
+        """
         tolerated: BoolArray = ~self._repelled.over(snapshot.taint_sets).take(snapshot.taint_set.take(rows))
         return tolerated if self._tolerates_cordon else tolerated & ~snapshot.unschedulable.take(rows)
 
     def allowed(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which rows the replica may run on."""
+        """Which rows the replica may run on. Shape: one entry per row of `rows`."""
         tolerated = self.tolerated(snapshot, rows)
         return tolerated if self._selector.everything else tolerated & self.matched(snapshot, rows)
 

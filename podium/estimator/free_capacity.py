@@ -4,6 +4,7 @@ Owns the arithmetic of one question: how many replicas fit on each node. Placed 
 question's own arrays, never from the cluster.
 
 Shape: every array has one entry per node, in the estimator's node order.
+Units: millicores of cpu, bytes of memory and storage, counts of any other resource.
 Source: karmada pkg/estimator/server/framework/plugins/noderesource/noderesource.go, v1.18.
 """
 

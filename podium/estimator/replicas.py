@@ -19,6 +19,8 @@ def replicas_by_node(capacity: FreeCapacity, requirements: Requirements | None) 
 
     Raises:
         FieldError: an amount cannot be read.
+
+    Shape: one entry per node, in the estimator's node order.
     """
     if requirements is None:
         return fitting(capacity, (), None)

@@ -140,7 +140,10 @@ class RequiredAffinity:
                 self._far.add_node(incoming.topology_key, row, number)
 
     def verdicts(self, rows: Rows) -> IntArray | None:
-        """The first verdict on each row, 0 if all terms are met; None if every row passes."""
+        """The first verdict on each row, 0 if all terms are met; None if every row passes.
+
+        Shape: one entry per row of `rows`.
+        """
         verdicts = np.zeros(len(rows), np.int64)
         for counts, verdict in ((self._unwelcome, UNWELCOME), (self._far, TOO_NEAR)):
             for key in counts.keys:
@@ -199,7 +202,7 @@ class PreferredAffinity:
         self.counts_anything = any(by_value[ABSENT + 1 :].any() for _, by_value, _ in counted)
 
     def score(self, rows: Rows) -> IntArray:
-        """The summed weights of each row."""
+        """The summed weights of each row. Shape: one entry per row of `rows`."""
         scores = np.zeros(len(rows), np.int64)
         for key in self._weights.keys:
             scores += self._weights.at(key, rows)

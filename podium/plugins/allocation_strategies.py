@@ -53,14 +53,17 @@ class Strategy(ABC):
 
     @abstractmethod
     def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
-        """One resource's scores by row; no row of `allocatable` is 0."""
+        """One resource's scores by row; no row of `allocatable` is 0.
+
+        Shape: as `in_use` and `allocatable`, one entry per row. Units: the resource's own; scores are percentages.
+        """
 
     @abstractmethod
     def resource_score(self, in_use: int, allocatable: int) -> int:
         """One resource's score on one node; allocatable is not 0."""
 
     def score_rows(self, requests: Requests, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """The score by row; 0 if no resource counts."""
+        """The score by row; 0 if no resource counts. Shape: one entry per row of `rows`."""
         total = np.zeros(len(rows), np.int64)
         weight: IntArray | int = 0
         for resource, amount in counted_resources(self.resources, requests):

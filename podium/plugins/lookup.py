@@ -31,7 +31,10 @@ class Lookup(Generic[Entry, Answer]):
         self._answers: NDArray[Answer] = np.empty(0, dtype)
 
     def over(self, entries: Sequence[Entry]) -> NDArray[Answer]:
-        """The answer to each entry, by its number. Cost: one call of the function for each new entry."""
+        """The answer to each entry, by its number. Cost: one call of the function for each new entry.
+
+        Shape: one entry per entry of `entries`.
+        """
         if entries is not self._entries:
             self._entries, self._answers = entries, np.empty(0, self._dtype)
         known = len(self._answers)

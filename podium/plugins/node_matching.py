@@ -44,7 +44,7 @@ class RowTerm:
         return self._term.matches(labels, node_name)
 
     def matching(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which of the rows match."""
+        """Which of the rows match. Shape: one entry per row of `rows`."""
         if self._term.broken:
             return np.zeros(len(rows), np.bool_)
         matching = _rows_with_labels(self._labels, snapshot, rows)
@@ -73,7 +73,7 @@ class RowSelector:
         return self._terms is None or any(term.matches(labels, node_name) for term in self._terms)
 
     def matching(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which of the rows match."""
+        """Which of the rows match. Shape: one entry per row of `rows`."""
         matching = _rows_with_labels(self._labels, snapshot, rows)
         if self._terms is None:
             return matching

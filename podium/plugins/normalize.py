@@ -15,6 +15,8 @@ def default_normalize(scores: IntArray, *, reverse: bool = False) -> IntArray:
     """Scale so that the highest score becomes MAX_NODE_SCORE, truncating; `reverse` makes low scores the good ones.
 
     If no score is above 0, the scores stay as they are; with `reverse` all become MAX_NODE_SCORE.
+
+    Shape: as `scores`.
     """
     highest = int(scores.max(initial=0))
     if highest == 0:
@@ -24,7 +26,10 @@ def default_normalize(scores: IntArray, *, reverse: bool = False) -> IntArray:
 
 
 def truncated_quotient(dividend: IntArray, divisor: int) -> IntArray:
-    """The quotient rounded towards zero, as Go divides; NumPy rounds down. The divisor is above 0."""
+    """The quotient rounded towards zero, as Go divides; NumPy rounds down. The divisor is above 0.
+
+    Shape: as `dividend`.
+    """
     quotient = dividend // divisor
     if dividend.min(initial=0) < 0:
         quotient += (dividend < 0) & (quotient * divisor != dividend)

@@ -58,7 +58,10 @@ class SpreadConstraint:
         return not (self.honors_taints and is_repelled(spec.tolerations, node.spec.taints))
 
     def included(self, spec: PodSpec, snapshot: Snapshot) -> BoolArray | None:
-        """By row, whether the policies include the node; None if they include all."""
+        """By row, whether the policies include the node; None if they include all.
+
+        Shape: one entry per row of the snapshot.
+        """
         included: BoolArray | None = None
         if self.honors_affinity and not _demanded(spec).everything:
             included = _demanded(spec).matching(snapshot, np.arange(len(snapshot.nodes)))

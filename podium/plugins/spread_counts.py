@@ -93,7 +93,10 @@ class Domains:
         self._verdicts: IntArray | None = None
 
     def verdicts(self) -> IntArray:
-        """The constraint's verdict for nodes of each domain; under id 0 for nodes without the label."""
+        """The constraint's verdict for nodes of each domain; under id 0 for nodes without the label.
+
+        Shape: one entry per value id of the topology label.
+        """
         if self._verdicts is None:
             allowed = self.constraint.max_skew + self._minimum() - self._self_match
             self._verdicts = np.where(self._counts > allowed, TOO_SKEWED, 0)
@@ -156,7 +159,10 @@ class HardSpread:
                 domains.add(node.row, number)
 
     def verdicts(self, rows: Rows) -> IntArray | None:
-        """The verdict of the first constraint that each row violates, 0 if there is none; None if every row passes."""
+        """The verdict of the first constraint that each row violates, 0 if there is none; None if every row passes.
+
+        Shape: one entry per row of `rows`.
+        """
         verdicts: IntArray | None = None
         for domains in self.domains:
             by_domain = domains.verdicts()
@@ -250,7 +256,7 @@ class SoftSpread:
         return cls(tuple(parts), rows, ignored)
 
     def score(self, rows: Rows) -> IntArray:
-        """The weighted number of pods in the domains of each row. More is worse."""
+        """The weighted number of pods in the domains of each row. More is worse. Shape: one entry per row of `rows`."""
         total = np.zeros(len(rows))
         for part in self.parts:
             total += part.score(rows)
@@ -267,7 +273,10 @@ class SoftSpread:
         return math.floor(total + 0.5)
 
     def normalize(self, scores: IntArray) -> IntArray:
-        """The scores of the feasible nodes, inverted and scaled to 0..100; ignored nodes get 0."""
+        """The scores of the feasible nodes, inverted and scaled to 0..100; ignored nodes get 0.
+
+        Shape: as `scores`, one entry per feasible node.
+        """
         kept = slice(None) if self.ignored is None else ~self.ignored.take(self.rows)
         judged = scores[kept]
         normalized = np.zeros(len(scores), np.int64)

@@ -53,7 +53,10 @@ class TopologyCounts:
         return not any(counts.any() for counts in self._by_key.values())
 
     def at(self, key: str, rows: Rows) -> IntArray:
-        """The number of each row's node, 0 without the label. The key must be one of `keys`."""
+        """The number of each row's node, 0 without the label. The key must be one of `keys`.
+
+        Shape: one entry per row of `rows`.
+        """
         return self._by_key[key].take(self._column(key).ids.take(rows))
 
     def at_node(self, key: str, row: int) -> int:
@@ -61,7 +64,7 @@ class TopologyCounts:
         return int(self._by_key[key][self._column(key).ids[row]])
 
     def has_label(self, key: str, rows: Rows) -> BoolArray:
-        """Which of the rows' nodes have the label at all."""
+        """Which of the rows' nodes have the label at all. Shape: one entry per row of `rows`."""
         has: BoolArray = self._column(key).ids.take(rows) != ABSENT
         return has
 

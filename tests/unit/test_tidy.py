@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -61,3 +63,34 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     for importer, imported in (("podium.cluster.node_info", "podium.cluster.snapshot"), ("podium", "podium.engine")):
         graph.remove_import(importer=importer, imported=imported)
     TopologicalSorter({each: graph.find_modules_directly_imported_by(each) for each in graph.modules}).prepare()
+
+
+ARRAYS = re.compile(r"\b(?:IntArray|BoolArray|Rows|NDArray)\b")
+CONTRACT = PACKAGE / "framework" / "contract" / "interface.py"
+"""Methods that implement those of a protocol or of the plugin contract need not repeat what the declaration says."""
+
+
+def functions_with_arrays(path: Path) -> Iterator[tuple[str, str, bool]]:
+    """The public functions that return arrays: full name, name, whether their docstring or class says the shape."""
+
+    def visit(body: list[ast.stmt], prefix: str, is_said: bool) -> Iterator[tuple[str, str, bool]]:
+        for node in body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name.startswith("_"):
+                continue
+            if isinstance(node, ast.ClassDef):
+                yield from visit(node.body, f"{node.name}.", "Shape:" in (ast.get_docstring(node) or ""))
+            elif isinstance(node, ast.FunctionDef) and node.returns and ARRAYS.search(ast.unparse(node.returns)):
+                yield prefix + node.name, node.name, is_said or "Shape:" in (ast.get_docstring(node) or "")
+
+    return visit(ast.parse(path.read_text()).body, "", False)
+
+
+def test_functions_that_return_arrays_say_their_shape() -> None:
+    contract = {name for _, name, is_said in functions_with_arrays(CONTRACT) if is_said}
+    silent = []
+    for path in SOURCES:
+        if path.relative_to(PACKAGE).parts[0] in ("cluster", "framework", "plugins"):
+            functions = list(functions_with_arrays(path))
+            declared = contract | {name for _, name, is_said in functions if is_said}
+            silent += [f"{path.relative_to(ROOT)}: {whole}" for whole, name, _ in functions if name not in declared]
+    assert silent == []

@@ -310,6 +310,8 @@ class TableFilterPlugin(Plugin):
 
         Returns:
             None if every row passes.
+
+        Shape: one entry per row of `rows`.
         """
 
     @abstractmethod
@@ -380,7 +382,10 @@ class Trials(Protocol):
         """The pods of a node by uid, without the changes of the dry run."""
 
     def usage_of(self, rows: Iterable[int], pods: Iterable[Pod]) -> IntArray:
-        """The usage that each pod adds to its node, by usage column. Shape: (columns, pods)."""
+        """The usage that each pod adds to its node, by usage column.
+
+        Shape: (columns, pods). Units: millicores, bytes and counts, as the columns of the snapshot.
+        """
 
     def add(self, rows: Rows, usage: IntArray) -> None:
         """Add usage to each of the rows. Rows may repeat."""
@@ -395,6 +400,8 @@ class Trials(Protocol):
         """Whether the incoming pod still fits on each of the rows after a change.
 
         It must have fitted on all of them before.
+
+        Shape: one entry per row of `rows`.
         """
 
 
@@ -406,7 +413,10 @@ class FilteredNodes(Protocol):
     """The filter result of every node, for PostFilter plugins."""
 
     def codes(self) -> IntArray:
-        """The status code by row. Rows without a status have the code of nodes that were not examined."""
+        """The status code by row. Rows without a status have the code of nodes that were not examined.
+
+        Shape: one entry per row of the snapshot.
+        """
 
     def status(self, row: int) -> Status:
         """The status of one row."""
@@ -440,7 +450,10 @@ class Scoring(Plugin):
     """The common base of both forms of scoring."""
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
-        """Normalise the scores of the feasible nodes to 0..MAX_NODE_SCORE. By default they are left as they are."""
+        """Normalise the scores of the feasible nodes to 0..MAX_NODE_SCORE. By default they are left as they are.
+
+        Shape: as `scores`, one entry per feasible node.
+        """
         del state, pod
         return scores
 
@@ -463,7 +476,7 @@ class TableScorePlugin(Scoring):
 
     @abstractmethod
     def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """An int64 score for each of the rows."""
+        """An int64 score for each of the rows. Shape: one entry per row of `rows`."""
 
 
 class ReservePlugin(Plugin):

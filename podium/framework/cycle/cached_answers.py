@@ -126,7 +126,10 @@ class CachedFilters:
         self._parts[-1].filters.append(each)
 
     def outcome(self, rows: Rows) -> tuple[NDArray[np.bool_], Rejection] | None:
-        """Which of the rows are rejected, and with which statuses; None if all pass."""
+        """Which of the rows are rejected, and with which statuses; None if all pass.
+
+        Shape: one entry per row of `rows`.
+        """
         numbers = self._numbers.take(rows)
         if not np.count_nonzero(numbers):
             return None
@@ -238,7 +241,7 @@ class CachedScores:
         self.all[score.scorer.name] = score
 
     def total(self, rows: Rows) -> IntArray:
-        """The weighted sum by row, without the relative ones."""
+        """The weighted sum by row, without the relative ones. Shape: one entry per row of `rows`."""
         total = self._level.take(rows)
         if self._constant:
             total += self._constant

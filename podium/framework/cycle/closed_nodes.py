@@ -30,7 +30,7 @@ def closed_status(snapshot: Snapshot, row: int) -> Status | None:
 
 
 def among_closed(snapshot: Snapshot, rows: Rows) -> tuple[NDArray[np.bool_], Rejection] | None:
-    """Which of the rows have a closed node, and why; None if all are open."""
+    """Which of the rows have a closed node, and why; None if all are open. Shape: one entry per row of `rows`."""
     closed = snapshot.closed
     is_closed = np.isin(rows, list(closed))
     if not is_closed.any():

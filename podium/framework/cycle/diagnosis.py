@@ -82,6 +82,8 @@ def rejection_of(rows: Rows, judged: tuple[IntArray, Explain] | None) -> tuple[N
 
     Raises:
         PluginError: the filter returned something other than pass or rejection for a row.
+
+    Shape: one entry per row of `rows`.
     """
     if judged is None:
         return None
@@ -173,7 +175,10 @@ class Diagnosis:
         return result
 
     def codes(self) -> IntArray:
-        """The status code by row; rows without an entry have the code of `absent`."""
+        """The status code by row; rows without an entry have the code of `absent`.
+
+        Shape: one entry per row of the snapshot.
+        """
         codes = np.full(self.table_size, int(self.absent.code), np.int64)
         for rejection in self.rejections:
             codes[rejection.rows] = rejection.codes()

@@ -123,6 +123,8 @@ def filter_by_extenders(extenders: Sequence[Extender], cycle: Cycle, rows: Rows)
 
     Raises:
         ScheduleError: an extender failed that is not ignorable.
+
+    Shape: some of `rows`, in their order.
     """
     snapshot = cycle.snapshot
     for extender in extenders:
@@ -150,7 +152,10 @@ def _nodes(snapshot: Snapshot, rows: Rows) -> list[Node]:
 def score_by_extenders(
     extenders: Sequence[Extender], cycle: Cycle, rows: Rows, total: IntArray
 ) -> Steps[tuple[IntArray, BoolArray]]:
-    """The total with the extenders' scores added, and which nodes they have scored. A failing extender adds nothing."""
+    """The total with the extenders' scores added, and which nodes they have scored. A failing extender adds nothing.
+
+    Shape: both have one entry per row of `rows`.
+    """
     snapshot = cycle.snapshot
     asked = [each for each in extenders if each.prioritize_verb]
     # An extender without a prioritize verb scores every node with 0.

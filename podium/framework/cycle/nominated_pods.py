@@ -80,7 +80,7 @@ class NominatedAhead:
 
     @cached_property
     def column(self) -> BoolArray:
-        """By row, whether any pod is nominated to the node."""
+        """By row, whether any pod is nominated to the node. Shape: one entry per row of the snapshot."""
         column = np.zeros(len(self._snapshot.nodes), np.bool_)
         column[self._rows] = True
         return column

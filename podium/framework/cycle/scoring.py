@@ -67,6 +67,8 @@ def total_scores(cycle: Cycle, rows: Rows) -> IntArray:
 
     Raises:
         ScheduleError: as `score_nodes`.
+
+    Shape: one entry per row of `rows`.
     """
     framework, signature = cycle.framework, _current_signature(cycle)
     if signature is None or not framework.scorers:

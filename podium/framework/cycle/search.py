@@ -238,6 +238,8 @@ class FilterRun:
 
         Raises:
             ScheduleError: a filter failed on a node.
+
+        Shape: some of `rows`.
         """
         count = len(rows)
         if not self._in_bulk and not self._snapshot.closed:
@@ -276,7 +278,7 @@ class FilterRun:
         return self._first_rejection(row, self._state, self._snapshot)
 
     def filter(self, rows: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
-        """Positions of the rows that pass, and of those that each filter rejected."""
+        """Positions of the rows that pass, and of those that each filter rejected. Shape: positions in `rows`."""
         if self._snapshot.closed and (found := among_closed(self._snapshot, rows)) is not None:
             return self._filter_open(rows, *found)
         positions: Rows = np.arange(len(rows))

@@ -39,7 +39,10 @@ class Filter(Protocol):
         """The plugin behind this interface."""
 
     def filter(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
-        """A verdict for each row, 0 if it passes, and the function that translates the others; None if all pass."""
+        """A verdict for each row, 0 if it passes, and the function that translates the others; None if all pass.
+
+        Shape: one entry per row of `rows`.
+        """
 
     def filter_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """The status of one node; None if it passes."""
@@ -55,13 +58,13 @@ class Scorer(Protocol):
         """The plugin behind this interface."""
 
     def score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """A raw score for each row."""
+        """A raw score for each row. Shape: one entry per row of `rows`."""
 
     def score_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """The raw score of one node."""
 
     def normalize(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
-        """The normalised scores, between 0 and MAX_NODE_SCORE."""
+        """The normalised scores, between 0 and MAX_NODE_SCORE. Shape: as `scores`, one entry per feasible node."""
 
 
 class TableFilter:
@@ -191,6 +194,8 @@ def one_verdict_each(answer: object, count: int) -> IntArray:
 
     Raises:
         PluginError: the value is anything else.
+
+    Shape: `count` entries.
     """
     if isinstance(answer, np.ndarray) and answer.shape == (count,) and answer.dtype.kind in "iu":
         return answer
@@ -202,6 +207,8 @@ def one_integer_each(answer: object, count: int) -> IntArray:
 
     Raises:
         PluginError: the value is anything else.
+
+    Shape: `count` entries.
     """
     scores = np.asarray(answer)
     if scores.shape != (count,) or scores.dtype.kind != "i":

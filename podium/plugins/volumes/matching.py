@@ -163,7 +163,10 @@ class RowChoices:
         self._number: dict[str, int] = {}
 
     def choose(self, choice: Choice) -> BoolArray:
-        """Choose for the next claim, as `choose` does. Returns which rows have a volume for it."""
+        """Choose for the next claim, as `choose` does. Returns which rows have a volume for it.
+
+        Shape: one entry per row that the choices were made for.
+        """
         taken = np.full(len(self._rows), NO_VOLUME, np.int64)
         open_rows = np.ones(len(self._rows), np.bool_)
         for volume in choice.kept:

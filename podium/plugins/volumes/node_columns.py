@@ -52,7 +52,10 @@ class NodeColumn(Generic[ObjectT]):
         self._nodes_seen = self._objects_seen = 0
 
     def over(self, snapshot: Snapshot) -> IntArray:
-        """The numbers of all rows, 0 for rows without a node. Must not be written to; valid until the next change."""
+        """The numbers of all rows, 0 for rows without a node. Must not be written to; valid until the next change.
+
+        Shape: one entry per row of the snapshot.
+        """
         rows = self._changed(snapshot)
         nodes = snapshot.nodes
         if rows is None or len(self._column) != len(nodes):

@@ -117,6 +117,8 @@ class PodClaims:
 
         Raises:
             PluginError: an in-tree volume cannot be translated.
+
+        Shape: one entry per row of `rows`.
         """
         conflicts = np.zeros(len(rows), np.int64)
         self._check_bound(snapshot, rows, conflicts)

@@ -53,7 +53,7 @@ def topology_allows(storage_class: StorageClass, labels: Mapping[str, str]) -> b
 
 
 def topology_allowing(storage_class: StorageClass, snapshot: Snapshot, rows: Rows) -> BoolArray:
-    """Which of the rows the class's allowed topologies include."""
+    """Which of the rows the class's allowed topologies include. Shape: one entry per row of `rows`."""
     terms = storage_class.allowed_topologies
     allowed = np.full(len(rows), not terms, np.bool_)
     for term in terms:
@@ -119,7 +119,7 @@ class StorageCapacity:
         return self._selectors is None or any(selector.matches(labels) for selector in self._selectors)
 
     def having_enough(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which of the rows have access to enough capacity."""
+        """Which of the rows have access to enough capacity. Shape: one entry per row of `rows`."""
         enough = np.full(len(rows), self._selectors is None, np.bool_)
         for selector in self._selectors or ():
             accessible = np.ones(len(rows), np.bool_)

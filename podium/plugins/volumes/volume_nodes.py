@@ -36,7 +36,7 @@ class LabelTest:
         self._lookup = Lookup(requirement.matches_value, np.bool_)
 
     def matching(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which of the rows satisfy it."""
+        """Which of the rows satisfy it. Shape: one entry per row of `rows`."""
         column = snapshot.label_column(self.requirement.key)
         if self.requirement.operator is not Operator.IN:
             return self._lookup.over(column.values).take(column.ids.take(rows))
@@ -57,7 +57,7 @@ class NodeLabelTerms:
         return any(term.matches(labels, "") for term in self._terms)
 
     def matching(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which of the rows match."""
+        """Which of the rows match. Shape: one entry per row of `rows`."""
         within = np.zeros(len(rows), np.bool_)
         for tests in self._tests:
             in_term = np.ones(len(rows), np.bool_)
@@ -106,6 +106,8 @@ def usable_rows(
 
     Raises:
         TranslationError: the volume cannot be expressed as a CSI volume.
+
+    Shape: one entry per row of `rows`.
     """
     affinity, plugin = node_affinity_of(volume), plugin_of(volume)
     within = affinity.matching(snapshot, rows) if affinity is not None else None
