@@ -3,7 +3,8 @@
     pod("web-1", cpu="100m", memory="1Gi", node="n1", labels={"app": "web"}, priority=10, host_ports=[8080])
     node("n1", cpu="4", memory="8Gi", zone="a", taints=["dedicated=gpu:NoSchedule"])
 
-Fields without a keyword are given as in the API: `pod("web-1", spec={"nodeSelector": {...}})`.
+Fields without a keyword are given as in the API, in `metadata`, `spec` and `status`:
+`pod("web-1", spec={"nodeSelector": {...}})`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ def pod(
     scheduler: str = "podium",
     nominated: str = "",
     terminating: bool = False,
+    metadata: Mapping[str, Any] | None = None,
     spec: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
 ) -> Pod:
@@ -59,6 +61,7 @@ def pod(
                 "uid": f"uid-{name}" if uid is None else uid,
                 "labels": dict(labels or {}),
                 "deletionTimestamp": "2026-01-01T00:00:00Z" if terminating else None,
+                **(metadata or {}),
             },
             "spec": {
                 "nodeName": node,
@@ -90,6 +93,7 @@ def node(
     taints: Iterable[str | Mapping[str, str]] = (),
     unschedulable: bool = False,
     images: Mapping[str, int] | None = None,
+    metadata: Mapping[str, Any] | None = None,
     spec: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
 ) -> Node:
@@ -104,6 +108,7 @@ def node(
                 "name": name,
                 "uid": f"uid-{name}" if uid is None else uid,
                 "labels": {**{key: value for key, value in topology.items() if value is not None}, **(labels or {})},
+                **(metadata or {}),
             },
             "spec": {"unschedulable": unschedulable, "taints": [_taint(each) for each in taints], **(spec or {})},
             "status": {

@@ -38,11 +38,11 @@ from podium.objects.api_errors import Conflict, OutcomeUnknown
 from podium.objects.core import Node, Pod
 from podium.objects.objects_with_json import node_with_json, pod_with_json
 from tests import builders
+from tests.builders import snapshot_of
 from tests.extender_server import ExtenderServer, Reply, let_through, never, says, scores
 from tests.integration.client.certificates import Authority
 from tests.integration.client.waiting import eventually
 from tests.patience import PATIENCE_S
-from tests.unit.framework.profiles import snapshot_of
 
 pytestmark = pytest.mark.anyio
 

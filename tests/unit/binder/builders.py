@@ -5,27 +5,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from podium.objects.core import ObjectMeta, Pod, PodCondition, PodSpec, PodStatus
-
-
-def pod(
-    name: str = "web-1",
-    *,
-    uid: str = "u1",
-    resource_version: str = "7",
-    generation: int = 1,
-    scheduler_name: str = "podium",
-    conditions: tuple[PodCondition, ...] = (),
-    nominated_node_name: str = "",
-) -> Pod:
-    return Pod(
-        metadata=ObjectMeta(
-            name=name, namespace="shop", uid=uid, resource_version=resource_version, generation=generation
-        ),
-        spec=PodSpec(scheduler_name=scheduler_name),
-        status=PodStatus(conditions=conditions, nominated_node_name=nominated_node_name),
-    )
-
 
 class Request:
     def __init__(self, method: str, path: str, body: bytes | None) -> None:

@@ -23,12 +23,13 @@ from podium.objects.api_errors import (
     Unavailable,
     Unreachable,
 )
-from tests.unit.binder.builders import Request, Wire, pod
+from tests.builders import pod
+from tests.unit.binder.builders import Request, Wire
 from tests.virtual_time import START_S, LoopClock
 
 pytestmark = pytest.mark.anyio
 
-POD = "/api/v1/namespaces/shop/pods/web-1"
+POD = "/api/v1/namespaces/default/pods/web-1"
 BIND, READ, PATCH = f"POST {POD}/binding", f"GET {POD}", f"PATCH {POD}/status"
 ALREADY = Conflict('pod web-1 is already assigned to node "n1"', code=409, reason="Conflict")
 
@@ -37,8 +38,8 @@ def client(wire: Wire) -> ApiClient:
     return ApiClient(Dispatcher(wire, LoopClock()), LoopClock())
 
 
-def seen(node: str | None = None, *, uid: str = "u1") -> dict[str, Any]:
-    metadata = {"uid": uid, "name": "web-1", "namespace": "shop"}
+def seen(node: str | None = None, *, uid: str = "uid-web-1") -> dict[str, Any]:
+    metadata = {"uid": uid, "name": "web-1", "namespace": "default"}
     return {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": node, "containers": []}}
 
 
@@ -62,7 +63,7 @@ async def test_a_binding_names_the_pod_its_uid_and_the_node() -> None:
     assert wire.requests[0].body == {
         "apiVersion": "v1",
         "kind": "Binding",
-        "metadata": {"namespace": "shop", "name": "web-1", "uid": "u1"},
+        "metadata": {"namespace": "default", "name": "web-1", "uid": "uid-web-1"},
         "target": {"apiVersion": "v1", "kind": "Node", "name": "n1"},
     }
 
@@ -151,8 +152,8 @@ async def test_a_binding_that_only_gets_senseless_answers_fails() -> None:
     "answer",
     [
         *SENSELESS,
-        b'{"kind":"Pod","metadata":{"name":"web-2","namespace":"shop","uid":"u2"},"spec":{"nodeName":"n9"}}',
-        b'{"kind":"Binding","metadata":{"name":"web-1","namespace":"shop","uid":"u2"},"spec":{"nodeName":"n9"}}',
+        b'{"kind":"Pod","metadata":{"name":"web-2","namespace":"default","uid":"u2"},"spec":{"nodeName":"n9"}}',
+        b'{"kind":"Binding","metadata":{"name":"web-1","namespace":"default","uid":"u2"},"spec":{"nodeName":"n9"}}',
     ],
     ids=lambda answer: answer[:60].decode(errors="replace"),
 )
@@ -190,7 +191,7 @@ async def test_a_pod_bound_elsewhere_is_a_conflict() -> None:
 
 async def test_another_pod_of_the_same_name_is_a_conflict_wherever_it_is() -> None:
     wire = Wire(script(OutcomeUnknown("lost"), seen("n1", uid="u2")))
-    with pytest.raises(Conflict, match="its uid is u2, not u1"):
+    with pytest.raises(Conflict, match="its uid is u2, not uid-web-1"):
         await client(wire).bind(pod(), "n1")
 
 
@@ -225,7 +226,7 @@ async def test_an_error_without_doubt_ends_the_retries() -> None:
 
 async def test_a_status_patch_carries_condition_and_nomination() -> None:
     wire = Wire()
-    failed = pod(nominated_node_name="n1")
+    failed = pod(nominated="n1")
     told = not_scheduled(failed, unschedulable("no room"))
     assert await client(wire).patch_status(failed, condition=told, nominated_node_name="")
     assert wire.calls == [PATCH]
@@ -238,7 +239,7 @@ async def test_a_status_patch_carries_condition_and_nomination() -> None:
 
 async def test_nothing_is_called_where_nothing_changes() -> None:
     wire = Wire()
-    assert not await client(wire).patch_status(pod(nominated_node_name="n1"), nominated_node_name="n1")
+    assert not await client(wire).patch_status(pod(nominated="n1"), nominated_node_name="n1")
     assert wire.calls == []
 
 
@@ -261,7 +262,7 @@ async def test_a_status_patch_gets_through_after_a_passing_failure(error: ApiErr
 
 @pytest.mark.parametrize(
     "answer",
-    [*SENSELESS, POD_BYTES.replace(b"web-1", b"web-2"), POD_BYTES.replace(b'"u1"', b'"u2"')],
+    [*SENSELESS, POD_BYTES.replace(b"web-1", b"web-2"), POD_BYTES.replace(b'"uid-web-1"', b'"u2"')],
     ids=lambda answer: answer[:60].decode(errors="replace"),
 )
 async def test_a_status_patch_not_answered_by_that_pod_is_made_again(answer: bytes) -> None:
@@ -285,7 +286,7 @@ async def test_a_pod_is_deleted_by_uid() -> None:
     wire = Wire()
     assert await client(wire).delete_pod(pod())
     assert wire.calls == [DELETE]
-    assert wire.requests[0].body == {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "u1"}}
+    assert wire.requests[0].body == {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "uid-web-1"}}
 
 
 @pytest.mark.parametrize("error", [NotFound("gone", code=404), Conflict("another uid", code=409)])
@@ -309,7 +310,7 @@ async def test_a_delete_with_a_senseless_answer_is_made_again(answer: bytes) -> 
 
 
 async def test_a_delete_may_be_answered_by_a_status_of_success() -> None:
-    wire = Wire(script({"kind": "Status", "apiVersion": "v1", "status": "Success", "details": {"uid": "u1"}}))
+    wire = Wire(script({"kind": "Status", "apiVersion": "v1", "status": "Success", "details": {"uid": "uid-web-1"}}))
     assert await client(wire).delete_pod(pod())
     assert wire.calls == [DELETE]
 
@@ -333,6 +334,6 @@ async def test_a_condition_is_taken_away_by_its_type() -> None:
     await client(wire).remove_condition(pod(), "DisruptionTarget")
     assert wire.calls == [PATCH]
     assert wire.requests[0].body == {
-        "metadata": {"uid": "u1"},
+        "metadata": {"uid": "uid-web-1"},
         "status": {"conditions": [{"$patch": "delete", "type": "DisruptionTarget"}]},
     }

@@ -13,7 +13,7 @@ from podium.framework.contract.interface import BindPlugin, PostBindPlugin, PreB
 from podium.framework.contract.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
 from podium.objects.api_errors import Conflict
 from podium.objects.core import Pod
-from tests.unit.binder.builders import pod
+from tests.builders import pod
 from tests.virtual_time import LoopClock
 
 pytestmark = pytest.mark.anyio
@@ -155,7 +155,7 @@ async def test_a_plain_pod_is_permitted_bound_told_and_nothing_else() -> None:
     assert outcome.is_bound
     assert outcome.stage is BindingStage.BOUND
     assert bench.story == ["permitted", "DefaultBinder binds", "Scheduled"]
-    assert bench.events[0].note == "Successfully assigned shop/web-1 to n1"
+    assert bench.events[0].note == "Successfully assigned default/web-1 to n1"
 
 
 async def test_bind_time_is_measured_and_post_bind_does_not_delay_the_end() -> None:
@@ -364,13 +364,13 @@ async def test_preemption_stops_a_pod_in_pre_bind_with_its_cause() -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(run)
         await anyio.sleep(1.0)
-        tracked = bench.pods_in_pre_bind.get("u1")
+        tracked = bench.pods_in_pre_bind.get("uid-web-1")
         assert tracked is not None
         assert tracked.cancel("preempted by DefaultPreemption")
         assert tracked.cancel("preempted once more")
     assert error_of(outcomes[0]) == "preempted by DefaultPreemption"
     assert outcomes[0].stage is BindingStage.PRE_BINDING
-    assert bench.pods_in_pre_bind.get("u1") is None
+    assert bench.pods_in_pre_bind.get("uid-web-1") is None
     assert "Z binds" not in bench.story
 
 
@@ -401,7 +401,7 @@ async def test_cancellation_in_pre_bind_goes_through_and_leaves_nothing_behind()
             Plugins([Binds("Z", bench)], [PreBinds(name, bench, takes_s=9.0, parallel=True) for name in "AB"])
         )
     assert scope.cancelled_caught
-    assert bench.pods_in_pre_bind.get("u1") is None
+    assert bench.pods_in_pre_bind.get("uid-web-1") is None
 
 
 # ---------------------------------------------------------------- Permit
@@ -458,7 +458,7 @@ async def test_a_preempted_waiting_pod_fails_with_an_error() -> None:
     bench = BinderBench()
 
     def preempt() -> None:
-        waiting = bench.waiting_pods.get("u1")
+        waiting = bench.waiting_pods.get("uid-web-1")
         assert waiting is not None
         waiting.preempt("DefaultPreemption", "preempted")
 

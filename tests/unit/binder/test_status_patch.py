@@ -6,7 +6,7 @@ from podium.binder import not_scheduled, status_patch
 from podium.binder.status_patch import MESSAGE_BYTES_MAX
 from podium.framework.contract.status import Status, error_status, unresolvable, unschedulable
 from podium.objects.core import PodCondition
-from tests.unit.binder.builders import pod
+from tests.builders import pod
 
 NOW_S = 1_700_000_000.0
 NOW = "2023-11-14T22:13:20Z"
@@ -27,11 +27,11 @@ def condition(
 
 
 def test_the_first_failure_sets_the_whole_condition() -> None:
-    failed = pod(generation=3)
+    failed = pod(metadata={"generation": 3})
     patch = status_patch(failed, NOW_S, condition=not_scheduled(failed, unschedulable(MESSAGE)))
     assert patch is not None
     assert json.loads(patch) == {
-        "metadata": {"uid": "u1"},
+        "metadata": {"uid": "uid-web-1"},
         "status": {
             "conditions": [
                 {
@@ -49,7 +49,7 @@ def test_the_first_failure_sets_the_whole_condition() -> None:
 
 
 def test_a_new_message_keeps_the_transition_time() -> None:
-    failed = pod(conditions=(condition(message="0/1 nodes are available."),))
+    failed = pod(status={"conditions": [condition(message="0/1 nodes are available.")]})
     patch = status_patch(failed, NOW_S, condition=not_scheduled(failed, unschedulable(MESSAGE)))
     assert patch is not None
     [changed] = json.loads(patch)["status"]["conditions"]
@@ -58,14 +58,14 @@ def test_a_new_message_keeps_the_transition_time() -> None:
 
 
 def test_a_new_status_value_moves_the_transition_time() -> None:
-    failed = pod(conditions=(condition(status="True"),))
+    failed = pod(status={"conditions": [condition(status="True")]})
     patch = status_patch(failed, NOW_S, condition=not_scheduled(failed, unschedulable(MESSAGE)))
     assert patch is not None
     assert json.loads(patch)["status"]["conditions"][0]["lastTransitionTime"] == NOW
 
 
 def test_nothing_is_sent_when_nothing_changes_but_the_generation() -> None:
-    failed = pod(generation=9, conditions=(condition(),), nominated_node_name="n1")
+    failed = pod(nominated="n1", status={"conditions": [condition()]}, metadata={"generation": 9})
     told = not_scheduled(failed, unschedulable(MESSAGE))
     assert status_patch(failed, NOW_S, condition=told) is None
     assert status_patch(failed, NOW_S, condition=told, nominated_node_name="n1") is None
@@ -74,16 +74,16 @@ def test_nothing_is_sent_when_nothing_changes_but_the_generation() -> None:
 
 def test_a_nomination_alone_leaves_the_conditions_alone() -> None:
     patch = status_patch(pod(), NOW_S, nominated_node_name="n1")
-    assert patch == b'{"metadata":{"uid":"u1"},"status":{"nominatedNodeName":"n1"}}'
+    assert patch == b'{"metadata":{"uid":"uid-web-1"},"status":{"nominatedNodeName":"n1"}}'
 
 
 def test_a_nomination_is_cleared_with_null() -> None:
-    patch = status_patch(pod(nominated_node_name="n1"), NOW_S, nominated_node_name="")
-    assert patch == b'{"metadata":{"uid":"u1"},"status":{"nominatedNodeName":null}}'
+    patch = status_patch(pod(nominated="n1"), NOW_S, nominated_node_name="")
+    assert patch == b'{"metadata":{"uid":"uid-web-1"},"status":{"nominatedNodeName":null}}'
 
 
 def test_the_nomination_goes_along_even_if_the_condition_stays() -> None:
-    failed = pod(conditions=(condition(),), nominated_node_name="n1")
+    failed = pod(nominated="n1", status={"conditions": [condition()]})
     told = not_scheduled(failed, unschedulable(MESSAGE))
     patch = status_patch(failed, NOW_S, condition=told, nominated_node_name="")
     assert patch is not None

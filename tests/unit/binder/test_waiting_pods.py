@@ -6,7 +6,7 @@ import pytest
 from podium.binder import WaitingPods
 from podium.framework.contract.status import Code, Status
 from podium.lib.clock import ManualClock
-from tests.unit.binder.builders import pod
+from tests.builders import pod
 from tests.virtual_time import LoopClock
 
 pytestmark = pytest.mark.anyio

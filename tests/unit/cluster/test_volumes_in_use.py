@@ -8,7 +8,7 @@ import pytest
 from podium.cluster import Cache, Snapshot
 from podium.cluster.volumes_in_use import ClaimKey, DiskKey, VolumesInUse, disk_key
 from podium.objects.core import Pod, Volume
-from tests.builders import node, pod
+from tests.builders import cache_of, node, pod
 
 
 def user_of(*volumes: dict[str, Any], name: str = "web-1", on: str = "", namespace: str = "default") -> Pod:
@@ -87,9 +87,7 @@ def test_volumes_are_counted_by_row_where_they_name_a_claim_or_need_a_closer_loo
 
 
 def snapshot_and_cache() -> tuple[Snapshot, Cache]:
-    cache = Cache(lambda item, error: None)
-    cache.put_node(node("n1"))
-    cache.add_pod(user_of(claim("data"), on="n1"))
+    cache = cache_of(node("n1"), user_of(claim("data"), on="n1"))
     return cache.snapshot(), cache
 
 

@@ -8,12 +8,11 @@ import pytest
 from podium.binder import WaitingPods
 from podium.binder.events.event import noted
 from podium.client.informer_set import InformerSet
-from podium.cluster import Cache
 from podium.daemon.handle import PluginHandle
 from podium.lib.clock import ManualClock
 from podium.objects.resource_types import NODES, PODS
 from podium.queues import Nominator
-from tests.builders import node, pod
+from tests.builders import cache_of, node, pod
 from tests.unit.daemon.loop_bench import Recorder
 
 
@@ -54,6 +53,4 @@ def test_an_event_that_cannot_be_written_is_refused_where_it_is_made(junk: Any, 
 
 
 def test_the_snapshot_is_the_cache_as_it_is() -> None:
-    cache = Cache(lambda item, error: None)
-    cache.put_node(node("n1"))
-    assert len(handle(None, cache).snapshot()) == 1
+    assert len(handle(None, cache_of(node("n1"))).snapshot()) == 1

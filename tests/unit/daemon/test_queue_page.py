@@ -15,7 +15,8 @@ from podium.queues import QueueState
 from podium.service.serving import Health
 from podium.service.serving.server import application
 from podium.telemetry import Metrics
-from tests.unit.queues.builders import Bench, Rejecter, pod
+from tests.builders import pod
+from tests.unit.queues.builders import Bench, Rejecter
 
 pytestmark = pytest.mark.anyio
 

@@ -10,6 +10,7 @@ from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import FilterPlugin, PreEnqueuePlugin, PreFilterExtensions, ScorePlugin
 from podium.framework.contract.status import unschedulable
 from tests.builders import pod
+from tests.builders import pod as queued
 from tests.unit.framework.profiles import (
     Built,
     Nominated,
@@ -21,7 +22,6 @@ from tests.unit.framework.profiles import (
     reserve,
 )
 from tests.unit.queues.builders import Bench, WithoutArgs
-from tests.unit.queues.builders import pod as queued
 
 
 class Looks:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.cluster import Cache, Snapshot
+from podium.cluster import Snapshot
 from podium.config import Profile
 from podium.config.types import Plugin as Enabled
 from podium.config.types import Plugins, PluginSet
@@ -37,9 +37,9 @@ from podium.framework.cycle.search import Rotation
 from podium.framework.profile.observer import Observer
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import ManualClock
-from podium.objects.core import Node, Pod
+from podium.objects.core import Pod
 from podium.queues import Nominator
-from tests.builders import node
+from tests.builders import node, snapshot_of
 
 
 @dataclass
@@ -177,21 +177,6 @@ def framework(
 def cluster(count: int) -> Snapshot:
     """Nodes n0, n1 …, in this order; not to be changed."""
     return snapshot_of(*(node(f"n{index}") for index in range(count)))
-
-
-def snapshot_of(*items: Node | Pod) -> Snapshot:
-    """A cluster of these nodes, and these pods on them."""
-    cache = Cache(_no_broken)
-    for item in items:
-        if isinstance(item, Node):
-            cache.put_node(item)
-        else:
-            cache.add_pod(item)
-    return cache.snapshot()
-
-
-def _no_broken(item: Any, error: Exception) -> None:
-    raise AssertionError(f"{item.key}: {error}")
 
 
 class Nominated:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from podium.cluster import Cache, Snapshot, pod_usage
+from podium.cluster import Snapshot, pod_usage
 from podium.config import load
 from podium.framework.contract.status import ScheduleError
 from podium.framework.cycle.cycle import Cycle
@@ -18,7 +18,7 @@ from podium.framework.cycle.schedule import Decision, DoesNotFit, Failed, Sugges
 from podium.framework.cycle.search import Rotation
 from podium.framework.cycle.signature_cache import SignatureCache
 from podium.framework.profile.runtime import Framework
-from podium.objects.core import Node, Pod
+from podium.objects.core import Pod
 from podium.plugins import IN_TREE
 from tests import builders
 from tests.unit.framework.profiles import Nominated, Recorder
@@ -95,7 +95,7 @@ class WarmAndCold:
     """A cluster that changes, and both sides' view of it."""
 
     def __init__(self, cluster: RandomCluster, kinds: Sequence[Mapping[str, Any]], percentage: int) -> None:
-        self.cache = Cache(_no_broken)
+        self.cache = builders.cache_of()
         self.kinds = kinds
         self.percentage = percentage
         self.pods: list[Pod] = []
@@ -159,7 +159,3 @@ class WarmAndCold:
     def put_node(self, index: int, keywords: Mapping[str, Any]) -> None:
         self.there.add(index)
         self.cache.put_node(builders.node(f"n{index}", **keywords))
-
-
-def _no_broken(item: Node | Pod, error: Exception) -> None:
-    raise AssertionError(f"{item.key}: {error}")

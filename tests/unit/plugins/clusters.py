@@ -7,84 +7,17 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from podium.cluster import Cache, Rows, Snapshot
-from podium.cluster.cache import ReportBroken
+from podium.cluster import Rows, Snapshot
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import FilterPlugin, ScorePlugin, TableFilterPlugin, TableScorePlugin
 from podium.framework.contract.status import Status
 from podium.lib.clock import Clock, ManualClock
-from podium.objects.core import Node, Pod
+from podium.objects.core import Pod
 from podium.objects.resource_types import ResourceType
 
 STATE = CycleState()
-
-
-def node(
-    name: str,
-    *,
-    cpu: str = "4",
-    memory: str = "8Gi",
-    pods: int = 110,
-    labels: Mapping[str, str] | None = None,
-    taints: Iterable[Mapping[str, str]] = (),
-    unschedulable: bool = False,
-    images: Iterable[tuple[str, int]] = (),
-    allocatable: Mapping[str, str] | None = None,
-) -> Node:
-    """A node; `allocatable` is added to cpu, memory and pods, `images` are names with sizes in bytes."""
-    return msgspec.convert(
-        {
-            "metadata": {"name": name, "uid": f"node-{name}", "labels": dict(labels or {})},
-            "spec": {"unschedulable": unschedulable, "taints": list(taints)},
-            "status": {
-                "allocatable": {"cpu": cpu, "memory": memory, "pods": pods, **(allocatable or {})},
-                "images": [{"names": [image], "sizeBytes": size} for image, size in images],
-            },
-        },
-        Node,
-    )
-
-
-def pod(
-    name: str = "web",
-    *,
-    on: str = "",
-    nominated: str = "",
-    requests: Mapping[str, Any] | None = None,
-    host_ports: Iterable[Mapping[str, Any]] = (),
-    images: Iterable[str] = ("",),
-    uid: str = "",
-    **spec: Any,
-) -> Pod:
-    """A pod with one container for each image, the first of which has the requests and ports; `spec` as in the API."""
-    containers: list[dict[str, Any]] = [{"name": f"c{index}", "image": image} for index, image in enumerate(images)]
-    containers[0] |= {"resources": {"requests": dict(requests or {})}, "ports": list(host_ports)}
-    return msgspec.convert(
-        {
-            "metadata": {"name": name, "namespace": "default", "uid": uid or f"pod-{name}"},
-            "spec": {"containers": containers, "nodeName": on, **spec},
-            "status": {"nominatedNodeName": nominated},
-        },
-        Pod,
-    )
-
-
-def _no_broken_objects(item: Node | Pod, error: Exception) -> None:
-    raise AssertionError(f"{item.key}: {error}")
-
-
-def snapshot_of(*items: Node | Pod, report: ReportBroken = _no_broken_objects) -> Snapshot:
-    """The snapshot of a cluster with these nodes, and these pods on them."""
-    cache = Cache(report)
-    for item in items:
-        if isinstance(item, Node):
-            cache.put_node(item)
-        else:
-            cache.add_pod(item)
-    return cache.snapshot()
 
 
 class NoClient:

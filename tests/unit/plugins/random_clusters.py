@@ -18,8 +18,9 @@ from podium.objects.core import Pod
 from podium.objects.resource_types import ResourceType
 from podium.objects.workloads import Namespace, Service
 from tests import builders
+from tests.builders import snapshot_of
 from tests.unit.plugins import storage
-from tests.unit.plugins.clusters import RecordingHandle, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle
 
 Json = dict[str, Any]
 Strategy = st.SearchStrategy[Any]

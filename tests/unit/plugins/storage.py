@@ -22,7 +22,8 @@ from podium.objects.storage import (
     VolumeAttachment,
 )
 from podium.plugins import IN_TREE
-from tests.unit.plugins.clusters import RecordingHandle, pod, snapshot_of
+from tests.builders import pod, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle
 
 Json = dict[str, Any]
 
@@ -185,7 +186,7 @@ def user(*volumes: str | Json, name: str = "web", **fields: Any) -> Pod:
         {"name": f"v{index}", **({"persistentVolumeClaim": {"claimName": each}} if isinstance(each, str) else each)}
         for index, each in enumerate(volumes)
     ]
-    return pod(name, volumes=made, **fields)
+    return pod(name, spec={"volumes": made}, **fields)
 
 
 EPHEMERAL: Json = {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}

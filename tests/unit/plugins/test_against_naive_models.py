@@ -20,10 +20,10 @@ from podium.objects.core import Node, Pod
 from podium.objects.workloads import Namespace
 from podium.plugins.inter_pod_affinity import InterPodAffinity
 from podium.plugins.pod_topology_spread import PodTopologySpread
-from tests.builders import node, pod
+from tests.builders import node, pod, snapshot_of
 from tests.unit.cluster.changing_clusters import affinities
 from tests.unit.cluster.changing_clusters import selectors as any_selectors
-from tests.unit.plugins.clusters import RecordingHandle, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle
 from tests.unit.plugins.naive_spreading import (
     PodsByNode,
     Rejections,

@@ -15,7 +15,7 @@ from podium.config.args import (
 )
 from podium.objects.requests import scoring_requests
 from podium.plugins.allocation_strategies import strategy_of
-from tests.unit.plugins.clusters import node, pod, snapshot_of
+from tests.builders import node, pod, snapshot_of
 
 GPU = "example.com/gpu"
 CPU_AND_MEMORY = (ResourceSpec("cpu"), ResourceSpec("memory"))
@@ -25,7 +25,7 @@ def score(
     strategy: ScoringStrategy, requests: dict[str, Any], *, taken: dict[str, Any] | None = None, **shape: Any
 ) -> int:
     """The score of the only node, by both forms, with another pod on it that has taken some of it."""
-    there = [] if taken is None else [pod("there", on="n1", requests=taken)]
+    there = [] if taken is None else [pod("there", node="n1", requests=taken)]
     snapshot = snapshot_of(node("n1", **shape), *there)
     wanted = scoring_requests(pod(requests=requests).spec)
     (by_row,) = strategy_of(strategy).score_rows(wanted, snapshot, snapshot.order)

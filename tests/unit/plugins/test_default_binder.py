@@ -6,7 +6,8 @@ from podium.framework.contract.status import Code
 from podium.objects.api_errors import ApiError, Conflict
 from podium.objects.core import Pod
 from podium.plugins.default_binder import DefaultBinder
-from tests.unit.plugins.clusters import STATE, RecordingHandle, pod
+from tests.builders import pod
+from tests.unit.plugins.clusters import STATE, RecordingHandle
 
 pytestmark = pytest.mark.anyio
 

@@ -33,9 +33,9 @@ from podium.objects.workloads import PodDisruptionBudget
 from podium.plugins import IN_TREE
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.queues import Nominator
-from tests.builders import node, pod
+from tests.builders import node, pod, snapshot_of
 from tests.unit.framework.profiles import Nominated
-from tests.unit.plugins.clusters import RecordingHandle, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle
 
 ENABLED = (
     "PrioritySort",

@@ -7,21 +7,19 @@ from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import SKIP, Code, unresolvable, unschedulable
 from podium.framework.cycle.diagnosis import Diagnosis
 from podium.plugins.dynamic_resources import DynamicResources
+from tests.builders import node, pod, snapshot_of
 from tests.unit.plugins.clusters import (
     STATE,
     RecordingHandle,
     filtered,
     filtered_one_by_one,
-    node,
     normalized,
-    pod,
     scored,
     scored_one_by_one,
-    snapshot_of,
 )
 
 PLUGIN = DynamicResources(None, RecordingHandle())
-PLAIN, CLAIMING = pod(), pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "my-gpu"}])
+PLAIN, CLAIMING = pod(), pod(spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": "my-gpu"}]})
 NODES = snapshot_of(node("n1"), node("n2"))
 REFUSED = unresolvable("podium cannot place pods with resource claims yet")
 QUEUE, HINT_SKIP = QueueingHint.QUEUE, QueueingHint.SKIP

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from podium.plugins.image_locality import ImageLocality, normalized_image_name
-from tests.unit.plugins.clusters import RecordingHandle, node, pod, scored, snapshot_of
+from tests.builders import node, pod, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle, scored
 
 MIB = 1024 * 1024
 PLUGIN = ImageLocality(None, RecordingHandle())
@@ -25,8 +26,8 @@ def test_a_name_without_a_tag_means_latest(name: str, normalized: str) -> None:
 
 def test_the_score_grows_with_the_bytes_present_weighted_by_how_many_nodes_have_them() -> None:
     snapshot = snapshot_of(
-        node("big", images=[("app:1", 600 * MIB)]),
-        node("same", images=[("app:1", 600 * MIB)]),
+        node("big", images={"app:1": 600 * MIB}),
+        node("same", images={"app:1": 600 * MIB}),
         node("bare"),
     )
     # 600 MiB on 2 of 3 nodes count as 400 MiB: 100 * (400 - 23) // (1000 - 23) = 38.
@@ -34,21 +35,21 @@ def test_the_score_grows_with_the_bytes_present_weighted_by_how_many_nodes_have_
 
 
 def test_more_containers_raise_the_bar_and_images_add_up() -> None:
-    snapshot = snapshot_of(node("n1", images=[("a:1", 300 * MIB), ("b:latest", 500 * MIB)]))
+    snapshot = snapshot_of(node("n1", images={"a:1": 300 * MIB, "b:latest": 500 * MIB}))
     # 100 * (800 - 23) // (2000 - 23) = 39; of two init containers with the same image each counts.
     assert scored(PLUGIN, pod(images=["a:1", "b"]), snapshot) == {"n1": 39}
-    initial = pod(images=["x"], initContainers=[{"name": "i", "image": "a:1"}, {"name": "j", "image": "a:1"}])
+    initial = pod(images=["x"], spec={"initContainers": [{"name": "i", "image": "a:1"}, {"name": "j", "image": "a:1"}]})
     assert scored(PLUGIN, initial, snapshot) == {"n1": 100 * (600 - 23) // (3000 - 23)}
 
 
 def test_image_volumes_add_bytes_but_do_not_raise_the_bar() -> None:
-    snapshot = snapshot_of(node("n1", images=[("a:1", 300 * MIB), ("model:1", 500 * MIB)]))
-    mounting = pod(images=["a:1"], volumes=[{"name": "m", "image": {"reference": "model:1"}}])
+    snapshot = snapshot_of(node("n1", images={"a:1": 300 * MIB, "model:1": 500 * MIB}))
+    mounting = pod(images=["a:1"], spec={"volumes": [{"name": "m", "image": {"reference": "model:1"}}]})
     assert scored(PLUGIN, mounting, snapshot) == {"n1": 100 * (800 - 23) // (1000 - 23)}
 
 
 def test_the_score_is_clamped_on_both_sides() -> None:
-    snapshot = snapshot_of(node("n1", images=[("small:1", 23 * MIB), ("huge:1", 5000 * MIB)]))
+    snapshot = snapshot_of(node("n1", images={"small:1": 23 * MIB, "huge:1": 5000 * MIB}))
     assert scored(PLUGIN, pod(images=["small:1"]), snapshot) == {"n1": 0}
     assert scored(PLUGIN, pod(images=["huge:1"]), snapshot) == {"n1": 100}
     assert scored(PLUGIN, pod(images=["nowhere:1"]), snapshot) == {"n1": 0}

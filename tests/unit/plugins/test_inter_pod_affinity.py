@@ -14,8 +14,8 @@ from podium.objects import resource_types
 from podium.objects.core import Node, Pod
 from podium.objects.workloads import Namespace
 from podium.plugins.inter_pod_affinity import InterPodAffinity
-from tests.builders import ZONE_LABEL, node, pod
-from tests.unit.plugins.clusters import RecordingHandle, snapshot_of
+from tests.builders import ZONE_LABEL, node, pod, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -10,16 +10,8 @@ from podium.framework.contract.interface import PreFilterResult
 from podium.framework.contract.status import SKIP, Code, unresolvable
 from podium.objects.core import Node, Pod
 from podium.plugins.node_affinity import NodeAffinity
-from tests.unit.plugins.clusters import (
-    STATE,
-    RecordingHandle,
-    filtered,
-    node,
-    normalized,
-    pod,
-    scored,
-    snapshot_of,
-)
+from tests.builders import node, pod, snapshot_of
+from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered, normalized, scored
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -44,7 +36,7 @@ def named(*names: str) -> dict[str, Any]:
 
 
 def requiring(*terms: dict[str, Any], **spec: Any) -> Pod:
-    return pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}}, **spec)
+    return pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}}, spec=spec)
 
 
 def preferring(*weighted: tuple[int, dict[str, Any]]) -> Pod:
@@ -97,14 +89,14 @@ def test_terms_are_alternatives_and_a_broken_one_leaves_the_others() -> None:
 
 
 def test_the_node_selector_and_the_affinity_must_both_match() -> None:
-    assert passing(pod(nodeSelector={"zone": "1"})) == "a"
+    assert passing(pod(spec={"nodeSelector": {"zone": "1"}})) == "a"
     assert passing(requiring(labels(expression("gen", "Exists")), nodeSelector={"zone": ""})) == "c"
-    assert filtered(plugin(), pod(nodeSelector={"zone": "1", "gen": "8"}), CLUSTER)["a"] == NOT_SELECTED
+    assert filtered(plugin(), pod(spec={"nodeSelector": {"zone": "1", "gen": "8"}}), CLUSTER)["a"] == NOT_SELECTED
 
 
 def test_added_affinity_comes_first() -> None:
     added = {REQUIRED: {"nodeSelectorTerms": [labels(expression("zone", "In", "1", "2"))]}}
-    answers = filtered(plugin(added), pod(nodeSelector={"zone": "1"}), CLUSTER)
+    answers = filtered(plugin(added), pod(spec={"nodeSelector": {"zone": "1"}}), CLUSTER)
     assert answers == {"b": NOT_SELECTED, "c": NOT_ENFORCED, "d": NOT_ENFORCED}
 
 
@@ -113,7 +105,7 @@ def test_it_is_skipped_where_nobody_demands_anything() -> None:
     assert plugin().pre_filter(STATE, pod(), CLUSTER) == (None, SKIP)
     assert plugin().pre_filter(STATE, preferring((1, named("a"))), CLUSTER) == (None, SKIP)
     assert plugin(added).pre_filter(STATE, pod(), CLUSTER) == (None, None)
-    assert plugin().pre_filter(STATE, pod(nodeSelector={"a": "b"}), CLUSTER) == (None, None)
+    assert plugin().pre_filter(STATE, pod(spec={"nodeSelector": {"a": "b"}}), CLUSTER) == (None, None)
     assert plugin().pre_filter(STATE, requiring(), CLUSTER) == (None, None)
 
 
@@ -165,7 +157,7 @@ def test_scoring_is_skipped_without_preferences_and_fails_on_a_broken_one() -> N
 
 def test_labels_that_change_are_seen_by_the_next_attempt() -> None:
     snapshot = snapshot_of(node("a"))
-    choosy = pod(nodeSelector={"disk": "ssd"})
+    choosy = pod(spec={"nodeSelector": {"disk": "ssd"}})
     assert set(filtered(plugin(), choosy, snapshot)) == {"a"}
     snapshot.put_node(node("a", labels={"disk": "ssd"}), {}, 1)
     assert filtered(plugin(), choosy, snapshot) == {}
@@ -185,7 +177,7 @@ ZONE_1, ZONE_2, NO_ZONE = node("n", labels={"zone": "1"}), node("n", labels={"zo
     ],
 )
 def test_a_node_helps_when_it_comes_to_match(old: Node | None, new: Node, hint: QueueingHint) -> None:
-    assert plugin().after_node_change(pod(nodeSelector={"zone": "1"}), old, new) is hint
+    assert plugin().after_node_change(pod(spec={"nodeSelector": {"zone": "1"}}), old, new) is hint
 
 
 def test_added_affinity_is_held_against_the_new_node_only() -> None:

@@ -9,7 +9,8 @@ from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.status import SKIP, unresolvable
 from podium.objects.core import Node
 from podium.plugins.node_declared_features import NodeDeclaredFeatures
-from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered, filtered_one_by_one, node, pod, snapshot_of
+from tests.builders import node, pod, snapshot_of
+from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered, filtered_one_by_one
 
 PLUGIN = NodeDeclaredFeatures(None, RecordingHandle())
 RESTART, USERS = "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"
@@ -38,8 +39,8 @@ def restarting(kind: str, action: str = "RestartAllContainers") -> dict[str, Any
     ],
 )
 def test_a_pod_that_needs_nothing_is_skipped(spec: dict[str, Any]) -> None:
-    assert PLUGIN.pre_filter(STATE, pod(**spec), snapshot_of()) == (None, SKIP)
-    assert filtered(PLUGIN, pod(**spec), snapshot_of(node("n1"))) == {}
+    assert PLUGIN.pre_filter(STATE, pod(spec=spec), snapshot_of()) == (None, SKIP)
+    assert filtered(PLUGIN, pod(spec=spec), snapshot_of(node("n1"))) == {}
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_a_pod_that_needs_nothing_is_skipped(spec: dict[str, Any]) -> None:
     [(HOST_USERS, USERS), (restarting("containers"), RESTART), (restarting("initContainers"), RESTART)],
 )
 def test_nodes_that_do_not_declare_what_the_pod_needs_are_rejected(spec: dict[str, Any], feature: str) -> None:
-    needy = pod(**spec)
+    needy = pod(spec=spec)
     snapshot = snapshot_of(node("n1"), declaring("n2", "Other", feature), declaring("n3", "Other"))
     assert PLUGIN.pre_filter(STATE, needy, snapshot) == (None, None)
     rejected = unresolvable("node(s) didn't match Pod's required features")
@@ -56,7 +57,7 @@ def test_nodes_that_do_not_declare_what_the_pod_needs_are_rejected(spec: dict[st
 
 
 def test_all_needed_features_must_be_declared() -> None:
-    needy = pod(**HOST_USERS, **restarting("containers"))
+    needy = pod(spec=HOST_USERS | restarting("containers"))
     snapshot = snapshot_of(declaring("n1", USERS), declaring("n2", USERS, RESTART))
     assert set(filtered(PLUGIN, needy, snapshot)) == {"n1"}
 
@@ -77,7 +78,7 @@ def test_a_node_helps_when_it_is_new_or_declares_something_else(
 
 
 def test_an_update_helps_the_pod_that_comes_to_need_something_else() -> None:
-    before, after = pod("mine", **HOST_USERS), pod("mine")
+    before, after = pod("mine", spec=HOST_USERS), pod("mine")
     assert PLUGIN.after_pod_update(before, before, after) is QUEUE
     assert PLUGIN.after_pod_update(before, before, before) is HINT_SKIP
     assert PLUGIN.after_pod_update(pod("other"), before, after) is HINT_SKIP

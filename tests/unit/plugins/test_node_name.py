@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from podium.framework.contract.status import unresolvable
 from podium.plugins.node_name import NodeName
-from tests.unit.plugins.clusters import RecordingHandle, filtered, node, pod, snapshot_of
+from tests.builders import node, pod, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle, filtered
 
 PLUGIN = NodeName(None, RecordingHandle())
 REJECTED = unresolvable("node(s) didn't match the requested node name")
@@ -10,12 +11,12 @@ REJECTED = unresolvable("node(s) didn't match the requested node name")
 
 def test_only_the_named_node_passes() -> None:
     snapshot = snapshot_of(node("n1"), node("n2"))
-    assert filtered(PLUGIN, pod(on="n1"), snapshot) == {"n2": REJECTED}
+    assert filtered(PLUGIN, pod(node="n1"), snapshot) == {"n2": REJECTED}
 
 
 def test_a_name_that_no_node_has_rejects_all() -> None:
     snapshot = snapshot_of(node("n1"), node("n2"))
-    assert filtered(PLUGIN, pod(on="gone"), snapshot) == {"n1": REJECTED, "n2": REJECTED}
+    assert filtered(PLUGIN, pod(node="gone"), snapshot) == {"n1": REJECTED, "n2": REJECTED}
 
 
 def test_a_pod_without_a_node_name_goes_anywhere() -> None:

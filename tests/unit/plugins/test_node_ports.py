@@ -8,7 +8,8 @@ from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.status import SKIP, unschedulable
 from podium.objects.core import Pod
 from podium.plugins.node_ports import NodePorts
-from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered, node, pod, snapshot_of
+from tests.builders import node, pod, snapshot_of
+from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered
 
 PLUGIN = NodePorts(None, RecordingHandle())
 REJECTED = unschedulable("node(s) didn't have free ports for the requested pod ports")
@@ -34,7 +35,7 @@ def port(number: int, protocol: str = "", ip: str = "") -> dict[str, Any]:
 def test_a_port_conflicts_by_protocol_number_and_address(
     taken: dict[str, Any], wanted: dict[str, Any], conflict: bool
 ) -> None:
-    snapshot = snapshot_of(node("n1"), node("n2"), pod("there", on="n1", host_ports=[taken]))
+    snapshot = snapshot_of(node("n1"), node("n2"), pod("there", node="n1", host_ports=[taken]))
     expected = {"n1": REJECTED} if conflict else {}
     assert filtered(PLUGIN, pod(host_ports=[wanted]), snapshot) == expected
 
@@ -48,7 +49,7 @@ def test_pods_without_host_ports_are_skipped() -> None:
 
 def test_sidecars_count_and_other_init_containers_do_not() -> None:
     def initial(**more: str) -> Pod:
-        return pod(initContainers=[{"name": "i", "ports": [port(80)], **more}])
+        return pod(spec={"initContainers": [{"name": "i", "ports": [port(80)], **more}]})
 
     snapshot = snapshot_of(node("n1"))
     assert PLUGIN.pre_filter(STATE, initial(), snapshot) == (None, SKIP)
@@ -61,11 +62,11 @@ WANTING = pod(host_ports=[port(80)])
 @pytest.mark.parametrize(
     ("deleted", "hint"),
     [
-        (pod("old", on="n1", host_ports=[port(80)]), QueueingHint.QUEUE),
+        (pod("old", node="n1", host_ports=[port(80)]), QueueingHint.QUEUE),
         (pod("old", nominated="n1", host_ports=[port(80)]), QueueingHint.QUEUE),
         (pod("old", host_ports=[port(80)]), QueueingHint.SKIP),
-        (pod("old", on="n1", host_ports=[port(81)]), QueueingHint.SKIP),
-        (pod("old", on="n1"), QueueingHint.SKIP),
+        (pod("old", node="n1", host_ports=[port(81)]), QueueingHint.SKIP),
+        (pod("old", node="n1"), QueueingHint.SKIP),
     ],
 )
 def test_a_deleted_pod_helps_when_it_held_a_conflicting_port(deleted: Pod, hint: QueueingHint) -> None:

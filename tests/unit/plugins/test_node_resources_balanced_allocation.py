@@ -5,7 +5,8 @@ import pytest
 from podium.config.args import NodeResourcesBalancedAllocationArgs, ResourceSpec
 from podium.framework.contract.status import SKIP, Code
 from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from tests.unit.plugins.clusters import STATE, RecordingHandle, node, pod, scored, scored_one_by_one, snapshot_of
+from tests.builders import node, pod, snapshot_of
+from tests.unit.plugins.clusters import STATE, RecordingHandle, scored, scored_one_by_one
 
 GPU = "example.com/gpu"
 
@@ -33,7 +34,7 @@ def plugin(*resources: str) -> NodeResourcesBalancedAllocation:
 def test_the_score_tells_what_the_pod_does_to_the_balance(
     taken: tuple[int, int], wanted: tuple[int, int], score: int
 ) -> None:
-    there = pod("there", on="n1", requests={"cpu": f"{taken[0]}m", "memory": taken[1]})
+    there = pod("there", node="n1", requests={"cpu": f"{taken[0]}m", "memory": taken[1]})
     snapshot = snapshot_of(node("n1", cpu="1", memory="1000"), there)
     incoming = pod(requests={"cpu": f"{wanted[0]}m", "memory": wanted[1]})
     assert scored(plugin(), incoming, snapshot) == {"n1": score}
@@ -62,7 +63,7 @@ def test_resources_that_a_node_lacks_do_not_count_there() -> None:
 
 def test_scalars_that_the_pod_does_not_request_do_not_count() -> None:
     snapshot = snapshot_of(
-        node("n1", cpu="1", memory="1000", allocatable={GPU: "4"}), pod("there", on="n1", requests={GPU: 4})
+        node("n1", cpu="1", memory="1000", allocatable={GPU: "4"}), pod("there", node="n1", requests={GPU: 4})
     )
     incoming = pod(requests={"cpu": "500m", "memory": "500"})
     assert scored(plugin("cpu", "memory", GPU), incoming, snapshot) == {"n1": 75}

@@ -9,16 +9,8 @@ from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.status import Code, Status, unresolvable, unschedulable
 from podium.objects.core import Node, Pod
 from podium.plugins.node_resources_fit import NodeResourcesFit
-from tests.unit.plugins.clusters import (
-    STATE,
-    RecordingHandle,
-    filtered,
-    filtered_one_by_one,
-    node,
-    pod,
-    scored,
-    snapshot_of,
-)
+from tests.builders import node, pod, snapshot_of
+from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered, filtered_one_by_one, scored
 
 GPU = "example.com/gpu"
 QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
@@ -30,7 +22,7 @@ def plugin(**args: Any) -> NodeResourcesFit:
 
 def verdict(requests: dict[str, Any], *, taken: dict[str, Any] | None = None, **shape: Any) -> Status | None:
     """What becomes of a pod on the only node, where another pod has taken some of it."""
-    snapshot = snapshot_of(node("n1", **shape), pod("there", on="n1", requests=taken))
+    snapshot = snapshot_of(node("n1", **shape), pod("there", node="n1", requests=taken))
     return filtered(plugin(), pod(requests=requests), snapshot).get("n1")
 
 
@@ -96,7 +88,7 @@ def test_rows_that_all_have_room_get_no_verdicts() -> None:
 
 
 def test_scoring_takes_silent_containers_to_use_a_little() -> None:
-    snapshot = snapshot_of(node("n1", cpu="1", memory="1000Mi"), pod("silent", on="n1"))
+    snapshot = snapshot_of(node("n1", cpu="1", memory="1000Mi"), pod("silent", node="n1"))
     # Two pods of 100m and 200 MiB each: (80 + 60) // 2.
     assert scored(plugin(), pod(), snapshot) == {"n1": 70}
 
@@ -112,7 +104,7 @@ WANTING = pod("mine", requests={"cpu": "1", GPU: 1})
 
 
 def there(cpu: str = "1", *, on: str = "n1", nominated: str = "", **more: Any) -> Pod:
-    return pod("there", on=on, nominated=nominated, requests={"cpu": cpu, **more})
+    return pod("there", node=on, nominated=nominated, requests={"cpu": cpu, **more})
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.status import unresolvable
 from podium.objects.core import Node
 from podium.plugins.node_unschedulable import NodeUnschedulable
-from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered, node, pod, snapshot_of
+from tests.builders import node, pod, snapshot_of
+from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered
 
 PLUGIN = NodeUnschedulable(None, RecordingHandle())
 CORDONED, OPEN = node("n1", unschedulable=True), node("n1")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.client.informer import Informer
-from podium.cluster import Cache, Snapshot
+from podium.cluster import Snapshot
 from podium.cluster.pod_states import PodState
 from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
 from podium.framework.contract.status import SKIP, PluginError, unresolvable, unschedulable
@@ -15,7 +15,8 @@ from podium.objects.resource_types import ResourceType
 from podium.objects.storage import CSINode, VolumeAttachment
 from podium.objects.unreadable import UnreadableCSINode
 from podium.plugins.node_volume_limits import NodeVolumeLimits
-from tests.unit.plugins.clusters import RecordingHandle, filtered, filtered_one_by_one, node, pod
+from tests.builders import cache_of, node, pod
+from tests.unit.plugins.clusters import RecordingHandle, filtered, filtered_one_by_one
 from tests.unit.plugins.storage import (
     EPHEMERAL,
     VolumePluginBench,
@@ -47,7 +48,7 @@ def made(*names: str) -> list[Any]:
 
 
 def test_a_node_takes_volumes_up_to_its_limit() -> None:
-    using = user("a", name="other", on="n1")
+    using = user("a", name="other", node="n1")
     assert bench(2, *made("a", "b"), using).filter(user("b")) == {}
     assert bench(1, *made("a", "b"), using).filter(user("b")) == {"n1": FULL}
     assert bench(2, *made("a", "b", "c"), using).filter(user("b", "c")) == {"n1": FULL}
@@ -55,14 +56,14 @@ def test_a_node_takes_volumes_up_to_its_limit() -> None:
 
 def test_a_node_whose_limits_cannot_be_read_takes_no_volume_that_it_has_not() -> None:
     unreadable = UnreadableCSINode(metadata=csi_node("n1", {}).metadata)
-    using = user("a", name="other", on="n1")
+    using = user("a", name="other", node="n1")
     there = VolumePluginBench("NodeVolumeLimits", node("n1"), unreadable, *made("a", "b"), using)
     assert there.filter(user("a")) == {}
     assert there.filter(user("b")) == {"n1": FULL}
 
 
 def test_no_limit_and_limits_of_other_drivers_do_not_matter() -> None:
-    using = user("a", name="other", on="n1")
+    using = user("a", name="other", node="n1")
     assert bench(None, *made("a", "b"), using).filter(user("b")) == {}
     assert bench(0, *made("a", "b"), using, driver="other.example.com").filter(user("b")) == {}
     assert VolumePluginBench("NodeVolumeLimits", node("n1"), *made("b")).filter(user("b")) == {}
@@ -88,7 +89,7 @@ class Informed(RecordingHandle):
 
 
 def test_whatever_changes_between_attempts_the_table_says_what_the_nodes_say() -> None:
-    cache, handle, random = Cache(lambda item, error: None), Informed(), Random(7)
+    cache, handle, random = cache_of(), Informed(), Random(7)
     plugin = NodeVolumeLimits(None, handle)
     for item in made("a", "b", "c"):
         handle.put(item)
@@ -100,7 +101,7 @@ def test_whatever_changes_between_attempts_the_table_says_what_the_nodes_say() -
         return attachment(f"pv-{random.choice('abc')}", name)
 
     def swap(name: str) -> None:
-        there = user(random.choice("abc"), name=f"on-{name}", on=name)
+        there = user(random.choice("abc"), name=f"on-{name}", node=name)
         (cache.add_pod if cache.state_of(there.uid) is PodState.UNKNOWN else cache.remove_pod)(there)
 
     changes: list[Callable[[str], Any]] = [
@@ -123,7 +124,7 @@ def test_whatever_changes_between_attempts_the_table_says_what_the_nodes_say() -
 
 
 def test_a_volume_counts_once_however_many_pods_use_it() -> None:
-    shared = [user("a", name="one", on="n1"), user("a", name="two", on="n1")]
+    shared = [user("a", name="one", node="n1"), user("a", name="two", node="n1")]
     assert bench(1, *made("a"), *shared).filter(user("a")) == {}
     assert bench(2, *made("a", "b"), *shared).filter(user("b")) == {}
 
@@ -135,7 +136,7 @@ def test_attached_volumes_that_no_pod_uses_count_too() -> None:
     assert bench(1, *made("b", "c"), attachment("pv-c", "n2")).filter(user("b")) == {}
     assert bench(1, *made("b", "c"), attachment("pv-c", "n1", "")).filter(user("b")) == {}
     assert bench(1, *made("b"), attachment(None, "n1"), attachment("pv-x", "n1")).filter(user("b")) == {}
-    using = user("c", name="other", on="n1")
+    using = user("c", name="other", node="n1")
     assert bench(2, *made("b", "c"), gone, using).filter(user("b")) == {}
 
 
@@ -145,7 +146,7 @@ def test_an_attached_volume_of_an_in_tree_plugin_does_not_count() -> None:
 
 
 def test_a_claim_without_a_volume_counts_for_its_provisioner() -> None:
-    items = [claim("a"), claim("b"), storage_class(), user("a", name="other", on="n1")]
+    items = [claim("a"), claim("b"), storage_class(), user("a", name="other", node="n1")]
     assert bench(1, *items).filter(user("b")) == {"n1": FULL}
     assert bench(1, *items).filter(user("a")) == {}
     assert bench(2, *items).filter(user("b")) == {}
@@ -187,7 +188,7 @@ def test_in_tree_volumes_count_for_the_driver_in_their_place(source: dict[str, A
     items = [claim("b", volume="pv"), volume(**source)]
     assert bench(0, *items, driver=driver).filter(user("b")) == {"n1": FULL}
     # A volume is the same, inline or by claim.
-    assert bench(1, *items, user("b", name="other", on="n1"), driver=driver).filter(user("b")) == {}
+    assert bench(1, *items, user("b", name="other", node="n1"), driver=driver).filter(user("b")) == {}
 
 
 def test_an_in_tree_provisioner_counts_for_its_driver_where_there_is_a_csi_node() -> None:
@@ -212,7 +213,7 @@ def test_a_missing_claim_rejects_the_pod_everywhere() -> None:
 
 
 def test_a_missing_claim_of_a_pod_on_the_node_does_not_count() -> None:
-    assert bench(1, *made("b"), user("gone", name="other", on="n1")).filter(user("b")) == {}
+    assert bench(1, *made("b"), user("gone", name="other", node="n1")).filter(user("b")) == {}
 
 
 def test_an_ephemeral_claim_counts_where_it_belongs_to_the_pod() -> None:
@@ -277,14 +278,14 @@ def test_more_places_help(before: dict[str, int | None], after: dict[str, int | 
 @pytest.mark.parametrize(
     ("gone", "helps"),
     [
-        (user("a", name="other", on="n1"), True),
+        (user("a", name="other", node="n1"), True),
         (user("a", name="other", nominated="n1"), True),
         (user("a", name="other"), False),
-        (user(AWS, name="other", on="n1"), True),
-        (user(EPHEMERAL, name="other", on="n1"), True),
-        (user({"vsphereVolume": {"volumePath": "p"}}, name="other", on="n1"), True),
-        (user({"csi": {"driver": DRIVER}}, name="other", on="n1"), False),
-        (pod("other", on="n1"), False),
+        (user(AWS, name="other", node="n1"), True),
+        (user(EPHEMERAL, name="other", node="n1"), True),
+        (user({"vsphereVolume": {"volumePath": "p"}}, name="other", node="n1"), True),
+        (user({"csi": {"driver": DRIVER}}, name="other", node="n1"), False),
+        (pod("other", node="n1"), False),
     ],
 )
 def test_a_pod_that_goes_helps_where_it_had_volumes_and_a_place(gone: Any, helps: bool) -> None:

@@ -15,8 +15,8 @@ from podium.objects.core import Node, Pod
 from podium.objects.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.plugins.pod_topology_spread import PodTopologySpread
 from podium.plugins.spread_constraints import HARD
-from tests.builders import ZONE_LABEL, node, pod
-from tests.unit.plugins.clusters import RecordingHandle, snapshot_of
+from tests.builders import ZONE_LABEL, node, pod, snapshot_of
+from tests.unit.plugins.clusters import RecordingHandle
 
 HOSTNAME = "kubernetes.io/hostname"
 NO_LABEL = unresolvable("node(s) didn't match pod topology spread constraints (missing required label)")

@@ -4,7 +4,8 @@ from itertools import pairwise
 
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.plugins.priority_sort import PrioritySort
-from tests.unit.plugins.clusters import RecordingHandle, pod
+from tests.builders import pod
+from tests.unit.plugins.clusters import RecordingHandle
 
 
 def test_higher_priority_goes_first_and_the_longer_wait_decides_among_equals() -> None:

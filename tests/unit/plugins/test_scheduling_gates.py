@@ -3,13 +3,14 @@ from __future__ import annotations
 from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.status import unresolvable
 from podium.plugins.scheduling_gates import SchedulingGates
-from tests.unit.plugins.clusters import RecordingHandle, pod
+from tests.builders import pod
+from tests.unit.plugins.clusters import RecordingHandle
 
 PLUGIN = SchedulingGates(None, RecordingHandle())
 
 
 def test_gates_hold_a_pod_back_and_are_named() -> None:
-    gated = pod(schedulingGates=[{"name": "example.com/a"}, {"name": "b"}])
+    gated = pod(spec={"schedulingGates": [{"name": "example.com/a"}, {"name": "b"}]})
     assert PLUGIN.pre_enqueue(gated) == unresolvable("waiting for scheduling gates: [example.com/a b]")
     assert PLUGIN.pre_enqueue(pod()) is None
 

@@ -6,16 +6,8 @@ from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.status import unresolvable
 from podium.objects.core import Node
 from podium.plugins.taint_toleration import TaintToleration
-from tests.unit.plugins.clusters import (
-    STATE,
-    RecordingHandle,
-    filtered,
-    node,
-    normalized,
-    pod,
-    scored,
-    snapshot_of,
-)
+from tests.builders import node, pod, snapshot_of
+from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered, normalized, scored
 
 PLUGIN = TaintToleration(None, RecordingHandle())
 REJECTED = unresolvable("node(s) had untolerated taint(s)")

@@ -11,7 +11,8 @@ from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import SKIP, Code, PluginError, unresolvable
 from podium.objects.core import Node
 from podium.plugins.volume_binding import VolumeBinding
-from tests.unit.plugins.clusters import RecordingHandle, node, pod
+from tests.builders import node, pod
+from tests.unit.plugins.clusters import RecordingHandle
 from tests.unit.plugins.storage import (
     EPHEMERAL,
     MIGRATED,

@@ -11,7 +11,7 @@ from podium.config.args import VolumeBindingArgs
 from podium.framework.contract.status import PluginError
 from podium.objects.core import Node, Pod
 from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
-from tests.unit.plugins.clusters import node
+from tests.builders import node
 from tests.unit.plugins.storage import (
     SELECTED_NODE,
     VolumePluginBench,
@@ -108,7 +108,7 @@ def csi_nodes(draw: st.DrawFn) -> list[Any]:
 @st.composite
 def pods(draw: st.DrawFn, names: list[str]) -> list[Pod]:
     return [
-        user(*draw(st.lists(used, max_size=3)), name=f"p{index}", on=draw(st.sampled_from(names)))
+        user(*draw(st.lists(used, max_size=3)), name=f"p{index}", node=draw(st.sampled_from(names)))
         for index in range(draw(st.integers(0, 4)))
     ]
 

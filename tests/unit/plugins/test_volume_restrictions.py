@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.status import SKIP, unresolvable
 from podium.plugins.volume_restrictions import VolumeRestrictions
-from tests.unit.plugins.clusters import RecordingHandle, node, pod
+from tests.builders import node, pod
+from tests.unit.plugins.clusters import RecordingHandle
 from tests.unit.plugins.storage import VolumePluginBench, claim, user
 
 DISK = ("node(s) had no available disk",)
@@ -60,12 +61,12 @@ def bench(*items: Any) -> VolumePluginBench:
 def test_inline_disks_conflict_where_only_one_pod_may_use_them(
     wanted: dict[str, Any], used: dict[str, Any], conflicts: bool
 ) -> None:
-    cluster = bench(user(used, name="other", on="n1"))
+    cluster = bench(user(used, name="other", node="n1"))
     assert cluster.filter(user(wanted)) == ({"n1": DISK} if conflicts else {})
 
 
 def test_nothing_is_asked_of_pods_without_disks_and_with_claims_that_many_may_use() -> None:
-    cluster = bench(claim("data"), claim("alone", modes=ONCE), user("data", name="other", on="n1"))
+    cluster = bench(claim("data"), claim("alone", modes=ONCE), user("data", name="other", node="n1"))
     assert cluster.pre_filter(pod()) == SKIP
     assert cluster.pre_filter(user("data", {"configMap": {"name": "c"}})) == SKIP
     assert cluster.pre_filter(user("alone")) == SKIP
@@ -76,24 +77,24 @@ def test_a_missing_claim_rejects_the_pod() -> None:
 
 
 def test_a_claim_for_one_pod_that_is_in_use_makes_every_node_unavailable() -> None:
-    cluster = bench(claim(modes=ONCE), user("data", name="other", on="n1"))
+    cluster = bench(claim(modes=ONCE), user("data", name="other", node="n1"))
     assert cluster.filter(user("data")) == {"n1": CLAIM, "n2": CLAIM}
 
 
 def test_a_claim_of_another_namespace_is_another_claim() -> None:
-    using = user("data", name="other", on="n1")
+    using = user("data", name="other", node="n1")
     elsewhere = replace(using, metadata=replace(using.metadata, namespace="elsewhere"))
     cluster = bench(claim(modes=ONCE), claim(modes=ONCE, namespace="elsewhere"), elsewhere)
     assert cluster.pre_filter(user("data")) == SKIP
 
 
 def test_a_taken_disk_is_named_before_a_taken_claim() -> None:
-    cluster = bench(claim(modes=ONCE), user("data", name="one", on="n2"), user(aws("d"), name="two", on="n1"))
+    cluster = bench(claim(modes=ONCE), user("data", name="one", node="n2"), user(aws("d"), name="two", node="n1"))
     assert cluster.filter(user("data", aws("d"))) == {"n1": DISK, "n2": CLAIM}
 
 
 def test_pods_that_are_tried_out_take_their_claims_along() -> None:
-    using = user("data", name="other", on="n1")
+    using = user("data", name="other", node="n1")
     cluster = bench(claim(modes=ONCE), using)
     wanting = user("data")
     assert cluster.filter(wanting)

@@ -7,7 +7,8 @@ import pytest
 from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventResource, QueueingHint
 from podium.framework.contract.status import SKIP, unresolvable
 from podium.plugins.volume_zone import VolumeZone, Zones, zones_of
-from tests.unit.plugins.clusters import RecordingHandle, node, pod
+from tests.builders import node, pod
+from tests.unit.plugins.clusters import RecordingHandle
 from tests.unit.plugins.storage import EPHEMERAL, VolumePluginBench, claim, storage_class, user, volume
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from podium.framework.contract.cluster_event import EventRegistration
@@ -11,35 +11,10 @@ from podium.framework.contract.interface import FilterPlugin, Plugin, PreEnqueue
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Status, unresolvable
 from podium.lib.clock import ManualClock
-from podium.objects.core import ObjectMeta, Pod, PodSpec, PodStatus, SchedulingGate
+from podium.objects.core import Pod
 from podium.queues import QueueObserver, QueueProfile, QueueState, QueueTimes, SchedulingQueue, build_hint_map
 
 PROFILE = "podium"
-
-
-def pod(
-    name: str = "web-1",
-    *,
-    uid: str = "",
-    priority: int | None = None,
-    gates: Sequence[str] = (),
-    labels: Mapping[str, str] | None = None,
-    nominated: str = "",
-    node: str = "",
-    profile: str = PROFILE,
-    **spec: Any,
-) -> Pod:
-    return Pod(
-        metadata=ObjectMeta(name=name, namespace="default", uid=uid or f"uid-{name}", labels=dict(labels or {})),
-        spec=PodSpec(
-            scheduler_name=profile,
-            priority=priority,
-            scheduling_gates=tuple(SchedulingGate(name=gate) for gate in gates),
-            **spec,
-        ),
-        status=PodStatus(nominated_node_name=nominated),
-        node_name=node,
-    )
 
 
 class WithoutArgs(Plugin):

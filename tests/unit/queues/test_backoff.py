@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.queues import PodBackoff
-from tests.unit.queues.builders import pod
+from tests.builders import pod
 
 
 def failed(times: int = 0, *, errors: int = 0, at_s: float = 1000.0) -> QueuedPodInfo:

@@ -28,10 +28,10 @@ from podium.objects.core import Node, Pod
 from podium.plugins import IN_TREE
 from podium.queues import QueueProfile, QueueState, SchedulingQueue, build_hint_map, node_changes, pod_changes
 from podium.testing.random_clusters import random_cluster
-from tests.builders import node
+from tests.builders import node, pod
 from tests.builders import pod as built_pod
 from tests.unit.plugins.clusters import RecordingHandle
-from tests.unit.queues.builders import PROFILE, Bench, ByPriority, Recorder, Rejecter, pod
+from tests.unit.queues.builders import PROFILE, Bench, ByPriority, Recorder, Rejecter
 
 Event = tuple[ClusterEvent, Any, Any]
 

@@ -11,7 +11,8 @@ import pytest
 from podium.framework.contract.cluster_event import NODE_ADD, ActionType, EventResource, HintScope, QueueingHint, on
 from podium.objects.core import Pod
 from podium.queues import QueueState
-from tests.unit.queues.builders import Bench, Rejecter, pod
+from tests.builders import pod
+from tests.unit.queues.builders import Bench, Rejecter
 
 ATTEMPT_S = 0.01
 FIT = Rejecter("Fit", on(EventResource.NODE, ActionType.ADD))

@@ -5,7 +5,8 @@ from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Status, error_status, unschedulable
 from podium.objects.core import Pod
 from podium.queues.gating import PreEnqueueCheck
-from tests.unit.queues.builders import PROFILE, Recorder, pod
+from tests.builders import pod
+from tests.unit.queues.builders import PROFILE, Recorder
 
 
 class Door(PreEnqueuePlugin):

@@ -28,7 +28,8 @@ from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
 from podium.queues import HintMap, build_hint_map
 from podium.queues.hints import Hints, Strategy
-from tests.unit.queues.builders import PROFILE, Recorder, Rejecter, WithoutArgs, pod
+from tests.builders import pod
+from tests.unit.queues.builders import PROFILE, Recorder, Rejecter, WithoutArgs
 
 NODE_TAINTED = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
 NODE_LABELLED = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL)
@@ -225,7 +226,7 @@ def test_a_pod_is_only_judged_by_its_own_profile() -> None:
         ManualClock(),
         Recorder(),
     )
-    info = QueuedPodInfo(pod(profile="spread"), 0.0, unschedulable_plugins={"Fit"})
+    info = QueuedPodInfo(pod(scheduler="spread"), 0.0, unschedulable_plugins={"Fit"})
     assert hints.strategy(info, hints.interest(NODE_ADD), None, None) is Strategy.SKIP
 
 

@@ -7,7 +7,8 @@ from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import ManualClock
 from podium.queues.hints import Hints
 from podium.queues.in_flight import InFlightPods
-from tests.unit.queues.builders import Recorder, pod
+from tests.builders import pod
+from tests.unit.queues.builders import Recorder
 
 
 class InFlightBench:

@@ -4,7 +4,8 @@ from podium.framework.contract.cluster_event import ActionType, EventResource, o
 from podium.framework.contract.interface import Plugin
 from podium.objects.core import Pod
 from podium.queues import ListedPod, NextTry, QueueState
-from tests.unit.queues.builders import Bench, Gates, Rejecter, pod
+from tests.builders import pod
+from tests.unit.queues.builders import Bench, Gates, Rejecter
 
 FIT = Rejecter(
     "Fit",

@@ -5,7 +5,7 @@ import pytest
 from podium.objects.core import Pod
 from podium.queues import Nominator
 from tests import builders
-from tests.unit.queues.builders import pod
+from tests.builders import pod
 
 
 class NominatorBench:

@@ -10,8 +10,9 @@ from podium.framework.contract.interface import QueueSortPlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.objects.core import Pod
 from podium.queues import QueueState
+from tests.builders import pod
 from tests.unit.daemon.hostile_plugins import EXCEPTIONS, ODD_VALUES
-from tests.unit.queues.builders import Bench, ByPriority, WithoutArgs, pod
+from tests.unit.queues.builders import Bench, ByPriority, WithoutArgs
 
 WAYS = {name: way for name, way in (EXCEPTIONS | ODD_VALUES).items() if "Mute" not in name}
 

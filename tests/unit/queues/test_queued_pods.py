@@ -10,7 +10,8 @@ from podium.lib.clock import ManualClock
 from podium.lib.state_table import InvalidTransition
 from podium.queues import PodBackoff, QueueEvent, QueueObserver, QueueState
 from podium.queues.queued_pods import QueuedPods
-from tests.unit.queues.builders import ByPriority, WithoutArgs, pod
+from tests.builders import pod
+from tests.unit.queues.builders import ByPriority, WithoutArgs
 
 
 class ByAge(WithoutArgs, QueueSortPlugin):

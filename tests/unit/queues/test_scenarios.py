@@ -18,7 +18,8 @@ from podium.framework.contract.interface import PreEnqueuePlugin
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Pod
 from podium.queues import QueueState
-from tests.unit.queues.builders import Bench, Gates, Rejecter, WithoutArgs, pod
+from tests.builders import pod
+from tests.unit.queues.builders import Bench, Gates, Rejecter, WithoutArgs
 
 
 def freed_something(pod: Pod, old: Any, new: Any) -> QueueingHint:

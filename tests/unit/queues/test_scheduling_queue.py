@@ -13,9 +13,10 @@ from podium.framework.contract.cluster_event import (
     QueueingHint,
     on,
 )
-from podium.objects.core import Pod, Toleration
+from podium.objects.core import Pod
 from podium.queues import AlreadyQueued, PodBackoff, QueueState, QueueStatistics, QueueTimes
-from tests.unit.queues.builders import Bench, Gates, Rejecter, pod
+from tests.builders import pod
+from tests.unit.queues.builders import Bench, Gates, Rejecter
 
 FIT = Rejecter("Fit", on(EventResource.NODE, ActionType.ADD))
 LABELS = Rejecter("Labels", on(EventResource.POD, ActionType.UPDATE_POD_LABEL))
@@ -131,7 +132,7 @@ def test_an_update_in_which_several_things_changed_counts_once() -> None:
     bench = Bench(tolerations, LABELS)
     bench.rejected(web := pod(), "Taints", "Labels")
     bench.advance(5)
-    bench.update(web, pod(labels={"a": "b"}, tolerations=(Toleration(key="a"),)))
+    bench.update(web, pod(labels={"a": "b"}, tolerations=[{"key": "a"}]))
     assert bench.state_of(web) is QueueState.ACTIVE
     assert bench.recorder.entered[-1] == ("active", "UnschedulablePodUpdatePodLabel")
 

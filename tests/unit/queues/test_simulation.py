@@ -29,9 +29,9 @@ from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Node, Pod
 from podium.queues import QueueState, node_changes, pod_changes
 from podium.telemetry import Metrics
-from tests.builders import node
+from tests.builders import node, pod
 from tests.unit.queues import model
-from tests.unit.queues.builders import PROFILE, Bench, Gates, Rejecter, pod
+from tests.unit.queues.builders import PROFILE, Bench, Gates, Rejecter
 from tests.unit.queues.model import Happening, Model, ModelPod
 
 PODS = 14

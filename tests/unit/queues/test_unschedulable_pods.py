@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.queues.unschedulable_pods import UnschedulablePods
-from tests.unit.queues.builders import PROFILE, pod
+from tests.builders import pod
+from tests.unit.queues.builders import PROFILE
 
 LABEL_READERS = {PROFILE: frozenset({"Spread"})}
 

@@ -15,15 +15,15 @@ from podium.binder.events.event import (
     scheduled,
     truncated,
 )
-from tests.unit.binder.builders import pod
+from tests.builders import pod
 
 
 def test_a_bound_pod_is_told_where_it_went() -> None:
-    event = scheduled(pod(), "n1")
-    assert event.note == "Successfully assigned shop/web-1 to n1"
+    event = scheduled(pod(metadata={"resourceVersion": "7"}), "n1")
+    assert event.note == "Successfully assigned default/web-1 to n1"
     assert (event.type, event.reason, event.action) == ("Normal", "Scheduled", "Binding")
     assert event.reporting_controller == "podium"
-    assert event.regarding == ObjectReference("v1", "Pod", "web-1", "shop", "u1", "7")
+    assert event.regarding == ObjectReference("v1", "Pod", "web-1", "default", "uid-web-1", "7")
 
 
 def test_a_failure_is_a_warning_with_the_status_message() -> None:
@@ -34,12 +34,12 @@ def test_a_failure_is_a_warning_with_the_status_message() -> None:
 
 def test_a_pod_being_deleted_is_skipped_with_a_warning() -> None:
     event = deleting_pod_skipped(pod())
-    assert event.note == "skip schedule deleting pod: shop/web-1"
+    assert event.note == "skip schedule deleting pod: default/web-1"
     assert (event.type, event.reason, event.action) == ("Warning", "FailedScheduling", "Scheduling")
 
 
 def test_a_victim_is_told_by_whom_and_where() -> None:
-    preemptor = pod("urgent", uid="u2", scheduler_name="other")
+    preemptor = pod("urgent", uid="u2", scheduler="other")
     event = preempted(pod(), preemptor, "n1")
     assert event.note == "Preempted by pod u2 on node n1"
     assert (event.type, event.reason, event.action) == ("Normal", "Preempted", "Preempting")
@@ -49,7 +49,10 @@ def test_a_victim_is_told_by_whom_and_where() -> None:
 
 def test_repetitions_differ_in_their_notes_only() -> None:
     assert failed_scheduling(pod(), "a").identity == failed_scheduling(pod(), "b").identity
-    assert failed_scheduling(pod(), "a").identity != failed_scheduling(pod(resource_version="8"), "a").identity
+    assert (
+        failed_scheduling(pod(), "a").identity
+        != failed_scheduling(pod(metadata={"resourceVersion": "8"}), "a").identity
+    )
 
 
 def test_a_long_note_is_cut_to_1020_bytes_and_marked() -> None:

@@ -13,12 +13,13 @@ from podium.lib.clock import ManualClock
 from podium.objects.api_errors import AlreadyExists, ApiError, Forbidden, InternalError, NotFound, Unreachable
 from podium.objects.core import ObjectMeta, Pod
 from podium.objects.times import format_micro_time
-from tests.unit.binder.builders import Request, Wire, pod
+from tests.builders import pod
+from tests.unit.binder.builders import Request, Wire
 from tests.virtual_time import START_S, LoopClock
 
 pytestmark = pytest.mark.anyio
 
-EVENTS = "/apis/events.k8s.io/v1/namespaces/shop/events"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 
 
 def recorder(wire: Wire, **options: Any) -> EventRecorder:
@@ -51,12 +52,12 @@ async def test_an_event_is_written_as_the_api_wants_it() -> None:
     async with running(recorder(wire)) as events:
         await anyio.sleep(1.0)
         moment_s, moment = LoopClock().now(), now()
-        events.record(scheduled(pod(), "n1"))
+        events.record(scheduled(pod(metadata={"resourceVersion": "7"}), "n1"))
     assert wire.calls == [f"POST {EVENTS}"]
     assert wire.requests[0].body == {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": f"web-1.{int(moment_s * 1e9):x}", "namespace": "shop"},
+        "metadata": {"name": f"web-1.{int(moment_s * 1e9):x}", "namespace": "default"},
         "eventTime": moment,
         "reportingController": "podium",
         "reportingInstance": "podium-host-1",
@@ -66,11 +67,11 @@ async def test_an_event_is_written_as_the_api_wants_it() -> None:
             "apiVersion": "v1",
             "kind": "Pod",
             "name": "web-1",
-            "namespace": "shop",
-            "uid": "u1",
+            "namespace": "default",
+            "uid": "uid-web-1",
             "resourceVersion": "7",
         },
-        "note": "Successfully assigned shop/web-1 to n1",
+        "note": "Successfully assigned default/web-1 to n1",
         "type": "Normal",
     }
 
@@ -103,7 +104,7 @@ async def test_two_events_in_the_same_instant_have_different_names() -> None:
 async def test_names_and_instances_stay_within_the_apis_limits() -> None:
     wire = Wire()
     async with running(recorder(wire)) as events:
-        events.record(scheduled(pod("x" * 250, scheduler_name="s" * 150), "n1"))
+        events.record(scheduled(pod("x" * 250, uid="u1", scheduler="s" * 150), "n1"))
     body = wire.requests[0].body
     assert body["metadata"]["name"].startswith("u1.")
     assert len(body["reportingInstance"]) == 128
@@ -199,7 +200,7 @@ async def test_other_versions_of_a_pod_are_not_the_same_series() -> None:
     wire = Wire()
     async with running(recorder(wire)) as events:
         events.record(failed())
-        events.record(failed(resource_version="8"))
+        events.record(failed(metadata={"resourceVersion": "8"}))
     assert wire.calls == [f"POST {EVENTS}"] * 2
 
 

@@ -20,7 +20,7 @@ from podium.config import Extender
 from podium.framework.cycle.questions import AskFilter, AskPreempt, ExtenderFailed, Filtered, Preemptable, Victims
 from podium.objects.core import Node, Pod
 from podium.objects.objects_with_json import node_with_json, pod_with_json
-from tests.unit.framework.profiles import snapshot_of
+from tests.builders import snapshot_of
 
 PLAIN = Extender("http://x", weight=1)
 CAPABLE = Extender("http://x", weight=1, node_cache_capable=True)

@@ -29,7 +29,7 @@ from podium.framework.cycle.scoring import choose
 from podium.framework.cycle.search import Rotation
 from podium.framework.cycle.steps import AskingPostFilterPlugin, run_unasked
 from podium.queues import Nominator
-from tests.builders import node, pod
+from tests.builders import node, pod, snapshot_of
 from tests.unit.framework.profiles import (
     Built,
     Recorder,
@@ -39,7 +39,6 @@ from tests.unit.framework.profiles import (
     node_scorer,
     post_filter,
     raising,
-    snapshot_of,
 )
 
 FILTERS = Extender("http://f", filter_verb="filter")

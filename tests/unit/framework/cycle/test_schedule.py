@@ -6,7 +6,7 @@ from podium.framework.contract.interface import PostFilterResult, PreFilterResul
 from podium.framework.contract.status import Code, Status, error_status, unresolvable, unschedulable
 from podium.framework.cycle.schedule import DoesNotFit, Failed, Suggested
 from podium.framework.cycle.search import Rotation
-from tests.builders import node, pod
+from tests.builders import node, pod, snapshot_of
 from tests.unit.framework.profiles import (
     Recorder,
     cluster,
@@ -17,7 +17,6 @@ from tests.unit.framework.profiles import (
     post_filter,
     pre_filter,
     raising,
-    snapshot_of,
 )
 
 NOTHING = node_filter("F", lambda name: unschedulable("no"))

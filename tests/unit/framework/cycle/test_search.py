@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.cluster import Cache, Snapshot
+from podium.cluster import Snapshot
 from podium.framework.contract.interface import FilterPlugin, PreFilterExtensions, PreFilterResult
 from podium.framework.contract.status import SKIP, Code, Status, error_status, unresolvable, unschedulable
 from podium.framework.cycle.closed_nodes import NODE_CLOSED
@@ -16,7 +16,7 @@ from podium.framework.cycle.diagnosis import FitError
 from podium.framework.cycle.search import Rotation, Sampling, ScheduleError, count_to_find, find_feasible
 from podium.objects.core import Pod
 from podium.queues import Nominator
-from tests.builders import node, pod
+from tests.builders import node, pod, snapshot_of
 from tests.fuzz.crowds import CROWDS
 from tests.unit.framework.profiles import (
     Nominated,
@@ -28,7 +28,6 @@ from tests.unit.framework.profiles import (
     passing,
     pre_filter,
     raising,
-    snapshot_of,
     statuses,
     table_filter,
 )
@@ -514,12 +513,7 @@ def closed_cluster() -> Snapshot:
 
 def odd_cluster(nodes: int, *pods: Pod) -> Snapshot:
     """So many nodes, and pods that cannot be read in full."""
-    cache = Cache(lambda item, error: None)
-    for number in range(nodes):
-        cache.put_node(node(f"n{number}"))
-    for each in pods:
-        cache.add_pod(each)
-    return cache.snapshot()
+    return snapshot_of(*(node(f"n{number}") for number in range(nodes)), *pods, report=lambda item, error: None)
 
 
 PASSING = node_filter("F", lambda name: None)

@@ -13,7 +13,7 @@ from podium.framework.cycle import cached_answers as kept_answers
 from podium.framework.cycle import search
 from podium.framework.cycle.search import Rotation
 from podium.framework.cycle.signature_cache import CLASSES_KEPT_MAX, SignatureCache
-from tests.builders import node, pod
+from tests.builders import cache_of, node, pod
 from tests.fuzz.crowds import CROWDS
 from tests.unit.framework.profiles import Built, Recorder, cluster, decide, framework, node_filter, node_scorer
 from tests.unit.framework.warm_and_cold import WarmAndCold, histories, kinds
@@ -68,13 +68,6 @@ class Counting:
         return self.asked
 
 
-def cache_of(*names: str) -> Cache:
-    cache = Cache(lambda item, error: None)
-    for name in names:
-        cache.put_node(node(name))
-    return cache
-
-
 @pytest.mark.parametrize(
     ("scope", "after_pod", "after_label"),
     [
@@ -85,7 +78,7 @@ def cache_of(*names: str) -> Cache:
     ],
 )
 def test_plugin_is_asked_again_where_something_in_its_scope_has_changed(scope, after_pod, after_label):
-    counting, cache = Counting(scope), cache_of("n0", "n1", "n2")
+    counting, cache = Counting(scope), cache_of(node("n0"), node("n1"), node("n2"))
     assert counting.attempts(cache, 2) == ["n0", "n1", "n2"]
     nobody_changed = counting.attempts(cache, 1)
     assert nobody_changed == ([] if scope is not Scope.CLUSTER else ["n0", "n1", "n2"])
@@ -98,7 +91,7 @@ def test_plugin_is_asked_again_where_something_in_its_scope_has_changed(scope, a
 
 
 def test_row_that_is_given_to_another_node_is_looked_at_again():
-    counting, cache = Counting(rejected=("n1",)), cache_of("n0", "n1")
+    counting, cache = Counting(rejected=("n1",)), cache_of(node("n0"), node("n1"))
     counting.attempts(cache, 3)
     row = cache.snapshot().row_of["n1"]
     cache.remove_node("n1")
@@ -109,7 +102,7 @@ def test_row_that_is_given_to_another_node_is_looked_at_again():
 
 
 def test_the_first_pod_of_a_spec_costs_no_look_at_all_nodes():
-    counting, cache = Counting(), cache_of(*(f"n{index}" for index in range(1000)))
+    counting, cache = Counting(), cache_of(*(node(f"n{index}") for index in range(1000)))
     assert len(counting.attempts(cache, 1)) < 1000
     assert len(counting.attempts(cache, 1)) == 1000
     assert counting.profile.signatures.statistics() == {"classes": 1, "specs met once": 0}
@@ -218,7 +211,7 @@ def test_scores_that_are_all_equal_are_normalised_with_the_others_once_one_diffe
         score_scope=lambda _, spec: Scope.PODS_ON_NODE,
         normalize_scores=lambda self, state, item, scores: 100 * scores // scores.max(),
     )
-    profile, cache = framework(node_filter("F", lambda name: None), scorer), cache_of(*levels)
+    profile, cache = framework(node_filter("F", lambda name: None), scorer), cache_of(*map(node, levels))
     for _ in range(3):
         assert decide(profile, pod(), cache.snapshot()).node_name == "n0"
     levels["n1"] = 8

@@ -11,8 +11,8 @@ from podium.framework.contract.status import SKIP, Code, PluginError, error_stat
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.preemption.node_trials import AfterFiltering
 from podium.queues import Nominator
-from tests.builders import node, pod
-from tests.unit.framework.profiles import Nominated, framework, node_filter, pre_filter, raising, snapshot_of
+from tests.builders import node, pod, snapshot_of
+from tests.unit.framework.profiles import Nominated, framework, node_filter, pre_filter, raising
 
 INCOMING = pod("new", cpu="1")
 

@@ -17,7 +17,7 @@ from podium.objects import resource_types
 from podium.objects.api_errors import Conflict
 from podium.objects.core import Pod
 from podium.plugins.volume_binding import VolumeBinding
-from tests.unit.plugins.clusters import node, snapshot_of
+from tests.builders import node, snapshot_of
 from tests.unit.plugins.storage import (
     RESOURCES,
     SELECTED_NODE,

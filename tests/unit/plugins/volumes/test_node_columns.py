@@ -3,11 +3,10 @@ from __future__ import annotations
 import pytest
 
 from podium.client.informer import Informer
-from podium.cluster import Cache
 from podium.objects.resource_types import CSI_NODES
 from podium.objects.storage import CSINode
 from podium.plugins.volumes.node_columns import NodeColumn, change_log_of
-from tests.builders import node
+from tests.builders import cache_of, node
 from tests.unit.plugins.clusters import Listed
 from tests.unit.plugins.storage import csi_node
 
@@ -17,9 +16,7 @@ class NodeColumnBench:
 
     def __init__(self) -> None:
         self.informer: Informer[CSINode] = Informer(CSI_NODES, lambda name, error: pytest.fail(str(error)))
-        self.cache = Cache(lambda item, error: None)
-        for name in ("n1", "n2", "n3"):
-            self.cache.put_node(node(name))
+        self.cache = cache_of(node("n1"), node("n2"), node("n3"))
         self.asked: list[str] = []
 
     def drivers(self, name: str) -> int:
