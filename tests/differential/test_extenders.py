@@ -17,9 +17,9 @@ from tests.control_plane.client import Client
 from tests.control_plane.servers import ControlPlane
 from tests.differential.two_schedulers import Verdict, ask, take_away
 from tests.e2e.daemon import Daemon, configuration
-from tests.e2e.objects import nodes, pod
 from tests.e2e.priorities import create_priority_class
 from tests.extender_server import ExtenderServer, names
+from tests.manifests import nodes, pod
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from tests.control_plane.client import ApiError, Client
 from tests.e2e.cluster import PODS, Cluster, Json
-from tests.e2e.objects import pod
 from tests.e2e.waiting import eventually
+from tests.manifests import pod
 
 PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 PRIORITIES = {"low": 5, "middle": 50, "high": 1000}

@@ -15,8 +15,8 @@ from podium.sandbox.pods import bind
 from tests.e2e.cluster import PODS, RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Daemon, configuration
-from tests.e2e.objects import HOSTNAME, condition, node, nodes, pod, pods
 from tests.e2e.waiting import eventually
+from tests.manifests import HOSTNAME, condition, node, nodes, pod, pods
 from tests.relay import Relay
 
 pytestmark = pytest.mark.anyio
@@ -263,7 +263,7 @@ async def test_bindings_with_senseless_answers_are_looked_up_and_no_pod_is_lost(
 async def test_a_pod_that_goes_or_is_bound_by_another_while_its_binding_is_under_way_is_let_go(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
-    await sandbox_cluster.create(node("here", cpu="2"), node("there", cpu="2", cordoned=True))
+    await sandbox_cluster.create(node("here", cpu="2"), node("there", cpu="2", unschedulable=True))
     daemon = await start(sandbox_cluster)
     sandbox_cluster.sandbox.faults.latency(3.0, **BINDINGS)
     await sandbox_cluster.create(pod("goes", cpu="1"), pod("taken", cpu="1"))

@@ -8,8 +8,8 @@ import pytest
 
 from tests.e2e.cluster import SandboxCluster
 from tests.e2e.conftest import StartDaemon
-from tests.e2e.objects import node, pod, pods
 from tests.e2e.waiting import eventually
+from tests.manifests import node, pod, pods
 
 pytestmark = pytest.mark.anyio
 

@@ -11,10 +11,10 @@ from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
 from tests.e2e.cluster import RealCluster
 from tests.e2e.conftest import StartDaemon
-from tests.e2e.objects import node, pod, pods
 from tests.e2e.priorities import create_priority_class
 from tests.e2e.shipped import ACCOUNT, DEPLOY, apply, configuration, manifests, may, wait_granted
 from tests.e2e.waiting import eventually
+from tests.manifests import node, pod, pods
 
 Json = dict[str, Any]
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.cluster import Cluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
-from tests.e2e.objects import HOSTNAME, node, pod
+from tests.manifests import HOSTNAME, node, pod
 
 pytestmark = pytest.mark.anyio
 

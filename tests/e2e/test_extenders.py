@@ -11,10 +11,10 @@ import pytest
 from tests.e2e.cluster import PODS, Cluster, Json, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import configuration
-from tests.e2e.objects import nodes, pod
 from tests.e2e.priorities import create_priorities, high, missing, running
 from tests.e2e.waiting import eventually
 from tests.extender_server import ExtenderServer, let_through, names, never, scores
+from tests.manifests import nodes, pod
 
 pytestmark = pytest.mark.anyio
 

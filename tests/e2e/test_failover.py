@@ -16,7 +16,7 @@ import pytest
 from tests.control_plane.client import ApiError
 from tests.e2e.cluster import PODS, RealCluster
 from tests.e2e.daemon import Daemon, configuration
-from tests.e2e.objects import node, pod
+from tests.manifests import node, pod
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 

@@ -14,8 +14,8 @@ import pytest
 from tests.e2e.cluster import Cluster, RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Daemon, configuration
-from tests.e2e.objects import nodes, pod, pods
 from tests.e2e.waiting import eventually
+from tests.manifests import nodes, pod, pods
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.cluster import Cluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import configuration
-from tests.e2e.objects import node, nodes, pod, pods
+from tests.manifests import node, nodes, pod, pods
 
 pytestmark = pytest.mark.anyio
 

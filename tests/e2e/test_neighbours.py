@@ -9,9 +9,9 @@ import pytest
 
 from tests.e2e.cluster import PODS, Cluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
-from tests.e2e.objects import HOSTNAME, condition, nodes, pod, pods
 from tests.e2e.priorities import create_priorities, high, missing, running
 from tests.e2e.waiting import eventually
+from tests.manifests import HOSTNAME, condition, nodes, pod, pods
 
 pytestmark = pytest.mark.anyio
 

@@ -13,8 +13,8 @@ import yaml
 from tests.e2e.cluster import Cluster, Json, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Daemon, configuration
-from tests.e2e.objects import nodes, pod, pods
 from tests.e2e.waiting import eventually
+from tests.manifests import nodes, pod, pods
 
 pytestmark = pytest.mark.anyio
 

@@ -6,9 +6,9 @@ import pytest
 
 from tests.e2e.cluster import PODS, Cluster, Json
 from tests.e2e.conftest import StartDaemon
-from tests.e2e.objects import condition, node, nodes, pod
 from tests.e2e.priorities import create_priorities, high, missing, running
 from tests.e2e.waiting import eventually
+from tests.manifests import condition, node, nodes, pod
 
 pytestmark = pytest.mark.anyio
 

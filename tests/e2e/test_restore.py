@@ -16,8 +16,8 @@ from tests.control_plane.servers import ControlPlane
 from tests.e2e.cluster import RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Daemon
-from tests.e2e.objects import nodes, pods
 from tests.e2e.waiting import eventually
+from tests.manifests import nodes, pods
 
 pytestmark = pytest.mark.anyio
 

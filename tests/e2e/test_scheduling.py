@@ -8,8 +8,8 @@ import pytest
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.conftest import StartDaemon
-from tests.e2e.objects import HOSTNAME, condition, node, nodes, pod, pods
 from tests.e2e.waiting import eventually
+from tests.manifests import HOSTNAME, condition, node, nodes, pod, pods
 
 pytestmark = pytest.mark.anyio
 
@@ -139,7 +139,7 @@ async def test_a_node_that_is_deleted_gets_no_more_pods(cluster: Cluster, start:
 
 
 async def test_a_cordoned_node_is_used_when_it_is_uncordoned(cluster: Cluster, start: StartDaemon) -> None:
-    await cluster.create(node("open"), node("closed", cordoned=True))
+    await cluster.create(node("open"), node("closed", unschedulable=True))
     await start(cluster)
     await cluster.create(*pods(10), pod("pinned", nodeSelector={HOSTNAME: "closed"}))
     assert set((await cluster.wait_bound(f"web-{index}" for index in range(10))).values()) == {"open"}

@@ -7,8 +7,8 @@ import pytest
 from tests.e2e.cluster import Cluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Daemon, configuration
-from tests.e2e.objects import condition, nodes, pods
 from tests.e2e.waiting import eventually
+from tests.manifests import condition, nodes, pods
 
 pytestmark = pytest.mark.anyio
 

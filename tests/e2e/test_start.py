@@ -16,8 +16,8 @@ from tests.control_plane.processes import free_ports
 from tests.e2e.cluster import SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Daemon, configuration
-from tests.e2e.objects import nodes, pods
 from tests.e2e.waiting import eventually
+from tests.manifests import nodes, pods
 
 pytestmark = pytest.mark.anyio
 

@@ -18,8 +18,8 @@ import pytest
 from tests.control_plane.processes import free_ports
 from tests.e2e.cluster import SandboxCluster
 from tests.e2e.conftest import StartDaemon
-from tests.e2e.objects import node, nodes, pods
 from tests.e2e.waiting import eventually
+from tests.manifests import node, nodes, pods
 
 pytestmark = pytest.mark.anyio
 

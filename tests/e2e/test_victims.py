@@ -12,11 +12,11 @@ import pytest
 from tests.control_plane.client import ApiError
 from tests.e2e.cluster import PODS, Cluster, Json, RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
-from tests.e2e.objects import condition, node, pod
 from tests.e2e.priorities import create_priorities, high, running
 from tests.e2e.test_plugins import GANG, gang_of_three, members
 from tests.e2e.test_volumes import CLAIMS, CLASSES, claim, storage_class, user, wait_selected
 from tests.e2e.waiting import eventually
+from tests.manifests import condition, node, pod
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,8 @@ import pytest
 from tests.e2e.cluster import Cluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import configuration
-from tests.e2e.objects import HOSTNAME, condition, node, nodes, pod
 from tests.e2e.waiting import eventually
+from tests.manifests import HOSTNAME, condition, node, nodes, pod
 
 pytestmark = pytest.mark.anyio
 

@@ -17,8 +17,8 @@ import pytest
 from tests.e2e.cluster import PODS, Cluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import configuration
-from tests.e2e.objects import HOSTNAME, node, nodes, pod, pods
 from tests.e2e.test_volumes import CLAIMS, CLASSES, add_volume, claim, complete, storage_class, user, volume
+from tests.manifests import HOSTNAME, node, nodes, pod, pods
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +54,7 @@ async def seconds_until_bound(cluster: Cluster, names: Collection[str], write: A
 
 
 async def test_pods_of_a_cordoned_node_wake_when_it_is_uncordoned(cluster: Cluster, start: StartDaemon) -> None:
-    await cluster.create(node("open"), node("closed", cordoned=True))
+    await cluster.create(node("open"), node("closed", unschedulable=True))
     daemon = await start(cluster, CONFIG)
     pinned = pods(5, "pinned", nodeSelector={HOSTNAME: "closed"})
     names = [item["metadata"]["name"] for item in pinned]

@@ -12,8 +12,8 @@ import pytest
 from podium.daemon.watchdog import STOP_S_MAX
 from tests.e2e.cluster import SandboxCluster
 from tests.e2e.daemon import Daemon, Json, configuration
-from tests.e2e.objects import nodes, pod, pods
 from tests.e2e.waiting import eventually
+from tests.manifests import nodes, pod, pods
 
 pytestmark = pytest.mark.anyio
 

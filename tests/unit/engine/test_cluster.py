@@ -12,17 +12,17 @@ from podium.evaluate import Evaluator
 from podium.framework import FilterPlugin, ScorePlugin, unschedulable
 from podium.framework.contract.status import ScheduleError
 from podium.objects.core import Pod
-from tests.unit.engine.manifests import node, pod
+from tests.manifests import node, pod
 
 _LOADED_BY_OTHERS = ("aiohttp", "httptools", "ssl", "rich", "prometheus_client", "asyncio", "anyio", "structlog")
 
 
 def web(name="web", cpu="1", **more):
-    return pod(name, cpu, schedulerName="default-scheduler", **more)
+    return pod(name, cpu, scheduler="default-scheduler", **more)
 
 
 def two_nodes():
-    return Cluster.load([node("n1", "2"), node("n2", "4"), web("old", "1", on="n1")])
+    return Cluster.load([node("n1", "2"), node("n2", "4"), web("old", "1", node="n1")])
 
 
 def on(cluster):
@@ -43,7 +43,7 @@ def test_the_library_is_loaded_without_anything_that_talks_to_anyone():
 
 def test_a_cluster_is_loaded_from_a_file(tmp_path):
     path = tmp_path / "dump.json"
-    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [node("n1"), web(on="n1")]}))
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [node("n1"), web(node="n1")]}))
     cluster = Cluster.load(path)
     assert ([each.name for each in cluster.nodes], on(cluster)) == (["n1"], {"web": "n1"})
 
@@ -80,7 +80,7 @@ def test_a_configuration_is_given_as_it_is_written():
     profile = {"schedulerName": "mine", "plugins": {"filter": {"disabled": [{"name": "NodeResourcesFit"}]}}}
     config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     cluster = Cluster.load([node("n1", "1")], {**config, "profiles": [profile]})
-    assert cluster.place(pod("big", "9", schedulerName="mine")).node == "n1"
+    assert cluster.place(pod("big", "9", scheduler="mine")).node == "n1"
     with pytest.raises(ClusterError, match="no profile is named 'default-scheduler', only mine"):
         cluster.place(web())
 
@@ -108,7 +108,7 @@ def test_plugins_of_ones_own_run_besides_the_default_ones():
 
 
 def test_an_evaluation_is_what_podium_evaluate_prints():
-    objects = [node("n1", "2"), node("n2", "4"), web("old", on="n1")]
+    objects = [node("n1", "2"), node("n2", "4"), web("old", node="n1")]
     line = json.dumps({"id": "1", "objects": objects, "pod": web()}).encode()
     answer = Evaluator().answer_line(line, "")
     assert Cluster.load(objects).evaluate(web()).as_dict() == {key: answer[key] for key in answer if key != "id"}
@@ -179,7 +179,7 @@ def test_those_that_wait_are_placed_by_priority():
 
 
 def test_preemption_is_told_by_place_and_carried_out_by_place_all():
-    cluster = Cluster.load([node("n1", "1"), web("low", on="n1")])
+    cluster = Cluster.load([node("n1", "1"), web("low", node="n1")])
     urgent = web("urgent", priority=5)
     told = cluster.place(urgent)
     assert (told.node, told.nominated_node, [each.metadata.name for each in told.victims]) == (None, "n1", ["low"])
@@ -191,9 +191,9 @@ def test_preemption_is_told_by_place_and_carried_out_by_place_all():
 
 
 def test_a_drain_moves_what_can_go_elsewhere():
-    owned = web("agent", "0", on="n1")
+    owned = web("agent", "0", node="n1")
     owned["metadata"]["ownerReferences"] = [{"kind": "DaemonSet", "uid": "d"}]
-    cluster = Cluster.load([node("n1"), node("n2", "1"), owned, web("a", on="n1"), web("b", on="n1", priority=1)])
+    cluster = Cluster.load([node("n1"), node("n2", "1"), owned, web("a", node="n1"), web("b", node="n1", priority=1)])
     moved = cluster.drain("n1")
     assert [(each.pod.metadata.name, each.node) for each in moved] == [("b", "n2"), ("a", None)]
     assert on(cluster) == {"agent": "n1", "a": "", "b": "n2"}
@@ -209,7 +209,7 @@ def test_objects_are_added_replaced_and_removed():
     assert cluster.place(web(cpu="5")).node == "n3"
     cluster.replace(node("n1", "9"))
     assert cluster.place(web("other", "8")).node == "n1"
-    cluster.replace(web("old", "1", on="n2"))
+    cluster.replace(web("old", "1", node="n2"))
     cluster.remove("Node", "n3")
     assert ([each.name for each in cluster.nodes], on(cluster)["old"]) == (["n1", "n2"], "n2")
     cluster.remove("Pod", "old")
@@ -263,7 +263,7 @@ def test_a_fork_its_original_and_its_siblings_go_their_own_ways():
     fork.remove("Node", "n2")
     cluster.add(node("n3", "9"))
     below = fork.fork()
-    below.add(web("new", on="n1"))
+    below.add(web("new", node="n1"))
     found = [[each.name for each in every.nodes] for every in (cluster, fork, sibling, below)]
     assert found == [["n1", "n2", "n3"], ["n1"], ["n1", "n2"], ["n1"]]
     winners = [every.evaluate(web(cpu="1")).node for every in (cluster, fork, sibling, below)]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from podium.engine.errors import ManifestError
 from podium.engine.files import read_objects
-from tests.unit.engine.manifests import node, pod
+from tests.manifests import node, pod
 
 
 def _found(text):

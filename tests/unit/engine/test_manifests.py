@@ -3,7 +3,7 @@ import pytest
 from podium.engine.errors import ManifestError
 from podium.engine.manifests import read_manifest, resource_of
 from podium.objects.resource_types import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
-from tests.unit.engine.manifests import node, pod
+from tests.manifests import node, pod
 
 
 def test_namespaced_object_lives_in_default_unless_it_says_otherwise():

@@ -1,6 +1,6 @@
 from podium.engine.store import ObjectStore
 from podium.objects.resource_types import NODES, PODS, SERVICES
-from tests.unit.engine.manifests import node, pod
+from tests.manifests import node, pod
 
 
 def _pod_in(namespace, name):
@@ -30,7 +30,7 @@ def test_lister_sees_what_becomes_of_the_store():
 
 
 def test_pod_that_names_no_scheduler_is_nobodys():
-    store = ObjectStore.of([pod("a"), pod("b", schedulerName="default-scheduler")])
+    store = ObjectStore.of([pod("a", scheduler=None), pod("b", scheduler="default-scheduler")])
     assert [each.spec.scheduler_name for each in store.objects(PODS).values()] == ["", "default-scheduler"]
 
 

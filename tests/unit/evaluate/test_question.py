@@ -8,7 +8,7 @@ from podium.engine.files import read_objects
 from podium.evaluate import Question
 from podium.objects import resource_types
 from podium.plugins import IN_TREE
-from tests.unit.engine.manifests import node, pod
+from tests.manifests import node, pod
 
 
 def _file(*objects, name="cluster.yaml"):
@@ -36,7 +36,7 @@ def test_pod_goes_where_it_fits():
 
 
 def test_pod_asked_about_stands_in_for_the_one_in_the_cluster():
-    answer = _ask([_file(node("n1", cpu="2"), pod("web", cpu="2", on="n1"))], _pod_file(pod("web", cpu="2")))
+    answer = _ask([_file(node("n1", cpu="2"), pod("web", cpu="2", node="n1"))], _pod_file(pod("web", cpu="2")))
     assert answer.evaluation.node == "n1"
 
 
@@ -47,13 +47,13 @@ def test_objects_in_the_pods_file_belong_to_the_cluster():
         "metadata": {"name": "high"},
         "value": 5,
     }
-    cluster = _file(node("n1", cpu="1"), pod("low", on="n1"))
+    cluster = _file(node("n1", cpu="1"), pod("low", cpu="950m", node="n1"))
     answer = _ask([cluster], _pod_file(important, pod("web", priorityClassName="high")))
     assert answer.to_json()["victims"] == ["default/low"]
 
 
 def test_any_scheduler_name_is_served_unless_a_configuration_says_which():
-    asked = _pod_file(pod("web", schedulerName="podium"))
+    asked = _pod_file(pod("web", scheduler="podium"))
     assert _ask([_file(node("n1"))], asked).evaluation.node == "n1"
     with pytest.raises(ClusterError, match="no profile is named 'podium'"):
         _ask([_file(node("n1"))], asked, any_scheduler=False)
@@ -99,7 +99,7 @@ def test_question_that_cannot_be_read_is_refused_by_file_document_and_field(clus
 
 
 def test_two_pods_of_one_uid_are_refused():
-    twins = [{**pod(name, on="n1"), "metadata": {"name": name, "uid": "same"}} for name in "ab"]
+    twins = [{**pod(name, node="n1"), "metadata": {"name": name, "uid": "same"}} for name in "ab"]
     with pytest.raises(ClusterError, match="already in added state"):
         _ask([_file(node("n1"), *twins)], _pod_file(pod("web")))
 
@@ -136,7 +136,7 @@ _FAR = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone
     [
         ([], pod("web"), ("services",)),
         ([], pod("web", affinity={"podAntiAffinity": _FAR}), ("namespaces", "services")),
-        ([pod("low", cpu="4", on="n1")], pod("web", cpu="4", priority=5), ("poddisruptionbudgets",)),
+        ([pod("low", cpu="4", node="n1")], pod("web", cpu="4", priority=5), ("poddisruptionbudgets",)),
         ([], pod("web", nodeSelector={"zone": "nowhere"}), ()),
         (
             [_CLAIM],

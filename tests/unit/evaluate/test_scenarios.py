@@ -1,9 +1,13 @@
 import json
+from functools import partial
 
 import pytest
 
 from podium.evaluate import Evaluator
-from tests.unit.engine.manifests import node, pod
+from tests import manifests
+
+node = partial(manifests.node, cpu="4")
+pod = partial(manifests.pod, cpu="1", scheduler=None)
 
 CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
@@ -14,7 +18,7 @@ def _answer(**scenario):
 
 def test_pod_is_tried_on_every_node():
     cordoned, small = node("n2", unschedulable=True), node("n3", cpu="500m")
-    answer = _answer(objects=[cordoned, small, node("n1"), pod("other", on="n1")], pod=pod("web"))
+    answer = _answer(objects=[cordoned, small, node("n1"), pod("other", node="n1")], pod=pod("web"))
     assert answer["id"] == "s-1"
     assert answer["prefilter"] == {"code": "Success"}
     assert answer["filter"] == {
@@ -45,7 +49,7 @@ def test_pod_that_fits_nowhere_is_told_why_and_what_preemption_says():
 
 
 def test_preemption_names_node_and_victims():
-    objects = [node("n1"), pod("b", cpu="2", on="n1"), pod("a", cpu="2", on="n1")]
+    objects = [node("n1"), pod("b", cpu="2", node="n1"), pod("a", cpu="2", node="n1")]
     answer = _answer(objects=objects, pod=pod("web", cpu="4", priority=10))
     assert (answer["postfilter"], answer["nominated"]) == ({"code": "Success"}, "n1")
     assert answer["victims"] == ["default/a", "default/b"]
@@ -73,7 +77,7 @@ def test_pod_that_is_held_back_takes_no_room_in_a_queue():
 
 
 def test_victims_make_room_for_the_pods_behind():
-    objects = [node("n1", cpu="2"), pod("low", cpu="2", on="n1")]
+    objects = [node("n1", cpu="2"), pod("low", cpu="2", node="n1")]
     answer = _answer(objects=objects, pods=[pod("high", cpu="1", priority=9), pod("next", cpu="1")])
     assert answer["placements"] == [{"pod": "default/high"}, {"pod": "default/next", "node": "n1"}]
 
@@ -108,7 +112,7 @@ def test_same_question_has_the_same_answer():
         ({"objects": [], "pod": pod("a")}, "no nodes available to schedule pods"),
         ({"objects": [node("n1")]}, "Pod: expected an object, got NoneType"),
         (
-            {"objects": [node("n1")], "pod": pod("a", schedulerName="other")},
+            {"objects": [node("n1")], "pod": pod("a", scheduler="other")},
             "Pod default/a: spec.schedulerName: no profile is named 'other', only default-scheduler",
         ),
         (

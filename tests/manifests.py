@@ -7,27 +7,29 @@ from typing import Any
 
 Json = dict[str, Any]
 
-HOSTNAME = "kubernetes.io/hostname"
+HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 
 
 def node(
     name: str,
-    *,
     cpu: str = "16",
+    *,
     memory: str = "64Gi",
+    pods: str = "110",
     labels: Mapping[str, str] | None = None,
     taints: Iterable[Mapping[str, str]] = (),
-    cordoned: bool = False,
+    unschedulable: bool = False,
 ) -> Json:
     """A ready node."""
+    resources = {"cpu": cpu, "memory": memory, "pods": pods}
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": {HOSTNAME: name, **(labels or {})}},
-        "spec": {"taints": list(taints), "unschedulable": cordoned},
+        "spec": {"taints": list(taints), "unschedulable": unschedulable},
         "status": {
-            "capacity": {"cpu": cpu, "memory": memory, "pods": "110"},
-            "allocatable": {"cpu": cpu, "memory": memory, "pods": "110"},
+            "capacity": resources,
+            "allocatable": dict(resources),
             "conditions": [{"type": "Ready", "status": "True"}],
         },
     }
@@ -40,22 +42,32 @@ def nodes(count: int, **fields: Any) -> list[Json]:
 
 def pod(
     name: str,
-    *,
     cpu: str = "100m",
-    scheduler: str = "podium",
+    *,
+    memory: str = "64Mi",
+    image: str = "app",
+    labels: Mapping[str, str] | None = None,
+    node: str = "",
+    scheduler: str | None = "podium",
     host_port: int | None = None,
+    status: Mapping[str, Any] | None = None,
     **spec: Any,
 ) -> Json:
-    """A pending pod of one container; what has no keyword of its own is given as it stands in the API's spec."""
-    container: Json = {"name": "main", "image": "app", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}
+    """A pod of one container, pending unless it has a node; other fields of its spec are given as in the API.
+
+    With `scheduler=None` it names none.
+    """
+    container: Json = {"name": "main", "image": image, "resources": {"requests": {"cpu": cpu, "memory": memory}}}
     if host_port is not None:
         container["ports"] = [{"containerPort": host_port, "hostPort": host_port}]
-    return {
+    named = {"nodeName": node or None, "schedulerName": scheduler}
+    made = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"schedulerName": scheduler, "containers": [container], **spec},
+        "metadata": {"name": name, "namespace": "default", "labels": dict(labels or {})},
+        "spec": {**{key: name for key, name in named.items() if name is not None}, "containers": [container], **spec},
     }
+    return made if status is None else {**made, "status": dict(status)}
 
 
 def pods(count: int, prefix: str = "web", **fields: Any) -> list[Json]:
