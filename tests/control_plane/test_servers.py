@@ -6,9 +6,10 @@ import anyio.to_thread
 import pytest
 
 from tests.control_plane.cleanup import empty_cluster
-from tests.control_plane.client import ApiError, Client, Json
+from tests.control_plane.client import ApiError, Client
 from tests.control_plane.servers import ControlPlane
 from tests.e2e.waiting import eventually
+from tests.manifests import node, pod
 from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.anyio]
@@ -17,45 +18,23 @@ PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
 
 
-def _node(name: str) -> Json:
-    capacity = {"cpu": "4", "memory": "8Gi", "pods": "110"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name},
-        "status": {"capacity": capacity, "allocatable": capacity},
-    }
-
-
-def _pod(name: str, scheduler: str = "nobody") -> Json:
-    container = {"name": "main", "image": "registry.invalid/main", "resources": {"requests": {"cpu": "100m"}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {"schedulerName": scheduler, "containers": [container]},
-    }
-
-
 async def _node_of(client: Client, path: str) -> str:
     with anyio.fail_after(PATIENCE_S):
         while True:
-            pod = await client.get(path)
-            if node := pod["spec"].get("nodeName"):
-                return str(node)
+            if node_name := (await client.get(path))["spec"].get("nodeName"):
+                return str(node_name)
             await anyio.sleep(0.05)
 
 
 @pytest.mark.usefixtures("empty_control_plane")
 async def test_a_node_and_a_pod_are_read_back_as_they_were_created(admin: Client) -> None:
-    await admin.create(NODES, _node("n1"))
-    await admin.create(PODS, _pod("web-1"))
+    await admin.create(NODES, node("n1"))
+    await admin.create(PODS, pod("web-1", scheduler="nobody"))
 
-    node = await admin.get(f"{NODES}/n1")
-    pod = await admin.get(f"{PODS}/web-1")
-    assert node["status"]["allocatable"]["cpu"] == "4"
-    assert "taints" not in node["spec"]
-    assert pod["status"]["phase"] == "Pending"
+    n1 = await admin.get(f"{NODES}/n1")
+    assert n1["status"]["allocatable"]["cpu"] == "16"
+    assert "taints" not in n1["spec"]
+    assert (await admin.get(f"{PODS}/web-1"))["status"]["phase"] == "Pending"
 
 
 async def test_the_api_server_reports_the_version_that_was_asked_for(admin: Client) -> None:
@@ -64,7 +43,7 @@ async def test_the_api_server_reports_the_version_that_was_asked_for(admin: Clie
 
 
 async def test_objects_survive_a_restart_of_the_api_server(empty_control_plane: ControlPlane, admin: Client) -> None:
-    created = await admin.create(NODES, _node("n1"))
+    created = await admin.create(NODES, node("n1"))
     url = empty_control_plane.url
 
     await anyio.to_thread.run_sync(empty_control_plane.restart_apiserver)
@@ -86,7 +65,7 @@ async def test_nobody_answers_while_the_api_server_is_stopped(control_plane: Con
 @pytest.mark.usefixtures("empty_control_plane")
 async def test_watch_tells_what_happens_after_the_list(admin: Client) -> None:
     before = (await admin.get(NODES))["metadata"]["resourceVersion"]
-    await admin.create(NODES, _node("n1"))
+    await admin.create(NODES, node("n1"))
     await admin.patch(f"{NODES}/n1", {"metadata": {"labels": {"disk": "ssd"}}})
     await admin.delete(f"{NODES}/n1")
 
@@ -102,8 +81,8 @@ async def test_watch_tells_what_happens_after_the_list(admin: Client) -> None:
 async def test_list_reads_every_page(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.control_plane.client._PAGE_LIMIT", 2)
     for number in range(5):
-        await admin.create(PODS, _pod(f"web-{number}"))
-    names = [pod["metadata"]["name"] for pod in await admin.list(PODS)]
+        await admin.create(PODS, pod(f"web-{number}", scheduler="nobody"))
+    names = [each["metadata"]["name"] for each in await admin.list(PODS)]
     assert names == [f"web-{number}" for number in range(5)]
 
 
@@ -112,8 +91,8 @@ async def test_emptying_leaves_what_the_api_server_made_and_nothing_else(admin: 
     named = {name: {"metadata": {"name": name}} for name in ("team-a", "default-b", "critical")}
     await admin.create("/api/v1/namespaces", named["team-a"])
     await admin.create("/api/v1/namespaces", named["default-b"])
-    await admin.create(NODES, _node("n1"))
-    held = _pod("held")
+    await admin.create(NODES, node("n1"))
+    held = pod("held", scheduler="nobody")
     held["metadata"]["finalizers"] = ["podium.invalid/held"]
     held["spec"]["nodeName"] = "n1"
     await admin.create("/api/v1/namespaces/team-a/pods", held)
@@ -155,13 +134,13 @@ async def test_a_service_account_may_do_what_its_role_allows_and_no_more(
         # The API server takes in what was granted when it gets to it.
         await eventually(may_list)
         with pytest.raises(ApiError, match="system:serviceaccount:default:reader") as refused:
-            await reader.create(NODES, _node("n1"))
+            await reader.create(NODES, node("n1"))
     assert (refused.value.status, refused.value.reason) == (403, "Forbidden")
 
 
 @pytest.mark.usefixtures("empty_control_plane")
 async def test_kubectl_reads_the_kubeconfig(control_plane: ControlPlane, admin: Client) -> None:
-    await admin.create(NODES, _node("n1"))
+    await admin.create(NODES, node("n1"))
     kubectl = str(control_plane.binaries["kubectl"])
     flags = [f"--kubeconfig={control_plane.kubeconfig()}", "--output=name"]
     answer = await anyio.run_process([kubectl, "get", "nodes", *flags], stderr=subprocess.STDOUT)
@@ -175,8 +154,8 @@ async def test_the_real_scheduler_binds_a_pod_and_its_cpu_time_is_known(
         empty_control_plane.start_scheduler, {"profiles": [{"schedulerName": "reference"}]}
     )
     try:
-        await admin.create(NODES, _node("n1"))
-        await admin.create(PODS, _pod("web-1", scheduler="reference"))
+        await admin.create(NODES, node("n1"))
+        await admin.create(PODS, pod("web-1", scheduler="reference"))
         assert await _node_of(admin, f"{PODS}/web-1") == "n1"
         assert scheduler.process.cpu_s() > 0
     finally:

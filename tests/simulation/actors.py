@@ -13,7 +13,7 @@ from typing import Any, Final
 from podium.sandbox.embedded import Sandbox
 from podium.sandbox.errors import ApiError
 from podium.sandbox.resources import resource_named
-from tests.simulation import manifests
+from tests.simulation import random_objects
 from tests.simulation.network import Network
 
 Json = dict[str, Any]
@@ -73,8 +73,8 @@ class Actors:
         """What is there at the start."""
         for _ in range(6):
             self.add_node()
-        for app in manifests.APPS[:2]:
-            self._store.create(manifests.budget(app))
+        for app in random_objects.APPS[:2]:
+            self._store.create(random_objects.budget(app))
 
     def act(self) -> str | None:
         """One action by chance."""
@@ -95,7 +95,7 @@ class Actors:
     def _create_pod(self) -> str:
         self._pods_made += 1
         name = f"pod-{self._pods_made}"
-        self._store.create(manifests.pod(name, self._random))
+        self._store.create(random_objects.pod(name, self._random))
         return name
 
     def delete_pod(self) -> str | None:
@@ -116,7 +116,7 @@ class Actors:
         pod = self._one_of("pods")
         if pod is None:
             return None
-        pod["metadata"]["labels"]["app"] = self._random.choice(manifests.APPS)
+        pod["metadata"]["labels"]["app"] = self._random.choice(random_objects.APPS)
         return self._update(pod, "relabel")
 
     # ------------------------------------------------------------ kubelets, neighbours, controllers
@@ -134,12 +134,12 @@ class Actors:
         if node is None or len(self._store.list("pods")) >= PODS_MAX:
             return None
         self._pods_made += 1
-        pod = manifests.pod(f"foreign-{self._pods_made}", self._random)
+        pod = random_objects.pod(f"foreign-{self._pods_made}", self._random)
         pod["spec"].pop("schedulingGates", None)
-        pod["spec"] |= {"schedulerName": manifests.FOREIGN, "nodeName": node["metadata"]["name"]}
+        pod["spec"] |= {"schedulerName": random_objects.FOREIGN, "nodeName": node["metadata"]["name"]}
         here = [each for each in self._store.list("pods") if _is_on(each, node["metadata"]["name"])]
-        needed = manifests.taken(manifests.requests_of(each) for each in [*here, pod])
-        if any(need > has for need, has in zip(needed, manifests.room(node["status"]), strict=True)):
+        needed = random_objects.taken(random_objects.requests_of(each) for each in [*here, pod])
+        if any(need > has for need, has in zip(needed, random_objects.room(node["status"]), strict=True)):
             return None
         self._store.create(pod)
         return f"place {pod['metadata']['name']} on {node['metadata']['name']}"
@@ -158,7 +158,7 @@ class Actors:
             return None
         self._nodes_made += 1
         name = f"node-{self._nodes_made}"
-        self._store.create(manifests.node(name, self._random))
+        self._store.create(random_objects.node(name, self._random))
         return f"add {name}"
 
     def delete_node(self) -> str | None:
@@ -206,7 +206,7 @@ class Actors:
         if node is None:
             return None
         cpu_milli = self._random.choice((2000, 4000, 4000, 6000))
-        node["status"]["allocatable"] = manifests.allocatable(cpu_milli)
+        node["status"]["allocatable"] = random_objects.allocatable(cpu_milli)
         return self._update(node, f"resize to {cpu_milli}m", subresource="status")
 
     # ------------------------------------------------------------ bad luck
@@ -257,7 +257,7 @@ class Actors:
         return f"slow {times} bindings in {namespace} down by {delay_s} s"
 
     def answer_senselessly(self) -> str | None:
-        times, (code, body) = self._random.choice((1, 3)), self._random.choice(manifests.SENSELESS)
+        times, (code, body) = self._random.choice((1, 3)), self._random.choice(random_objects.SENSELESS)
         target = self._random.choice((BINDINGS, BINDINGS, STATUSES, EVENTS, DELETIONS, LISTS, LISTS, WATCHES, READS))
         body = body.replace("REVISION", str(self._store.revision))
         self._faults.invalid_answer(times, code=code, body=body, **target)
@@ -308,7 +308,7 @@ class Actors:
     # ------------------------------------------------------------ tools
 
     def _namespace(self) -> str:
-        return self._random.choice(manifests.NAMESPACES)
+        return self._random.choice(random_objects.NAMESPACES)
 
     def _target(self) -> dict[str, str]:
         return self._random.choice((BINDINGS, BINDINGS, STATUSES, EVENTS, WATCHES, LISTS, DELETIONS, {}))

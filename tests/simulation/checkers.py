@@ -8,7 +8,7 @@ from podium.cluster.pod_states import PodState
 from podium.evaluate.scenarios import Evaluator, Scenario
 from podium.queues.states import QueueState
 from podium.sandbox.journal import Change
-from tests.simulation import manifests
+from tests.simulation import random_objects
 from tests.simulation.observed import ObservedApp
 
 Json = dict[str, Any]
@@ -31,7 +31,7 @@ def check_one_place(app: ObservedApp) -> None:
     queue, cache = app.parts.queue, app.parts.cache
     waiting = 0
     for pod in app.pods.list():
-        if pod.spec.scheduler_name != manifests.OURS:
+        if pod.spec.scheduler_name != random_objects.OURS:
             continue
         place, state = queue.state_of(pod), cache.state_of(pod.uid)
         waiting += place is not QueueState.GONE and place is not QueueState.IN_FLIGHT
@@ -65,7 +65,7 @@ def check_room_at_assumption(app: ObservedApp, assumed: dict[str, str], node_nam
         for pod in app.pods.list()
         if (pod.node_name or assumed.get(pod.uid)) == node_name
     ]
-    needed, offered = manifests.taken(here), manifests.room({"allocatable": node.status.allocatable})
+    needed, offered = random_objects.taken(here), random_objects.room({"allocatable": node.status.allocatable})
     if any(need > has for need, has in zip(needed, offered, strict=True)):
         raise Violation("overfull", f"{node_name} would hold {needed} and offers {offered}")
 
@@ -122,7 +122,7 @@ def check_informed(app: ObservedApp, pods: list[Json], nodes: list[Json]) -> Non
         name = node["metadata"]["name"]
         there = [pod for pod in live if pod["spec"].get("nodeName") == name]
         counted = snapshot.node(snapshot.row_of[name])
-        expected = manifests.taken(manifests.requests_of(pod) for pod in there)
+        expected = random_objects.taken(random_objects.requests_of(pod) for pod in there)
         found = counted.requested("cpu"), counted.requested("memory") >> 20, len(counted.pods)
         if found != expected:
             raise Violation("informed", f"{name} holds {expected}, the snapshot says {found}")
@@ -137,7 +137,7 @@ def check_nobody_forgotten(app: ObservedApp, pods: list[Json], nodes: list[Json]
     left_alone = _left_alone(app)
     for pod in pods:
         spec = pod["spec"]
-        if spec["schedulerName"] != manifests.OURS or spec.get("nodeName") or spec.get("schedulingGates"):
+        if spec["schedulerName"] != random_objects.OURS or spec.get("nodeName") or spec.get("schedulingGates"):
             continue
         if "deletionTimestamp" in pod["metadata"] or pod["metadata"]["uid"] in left_alone:
             continue

@@ -18,7 +18,7 @@ from podium.framework.profile.runtime import points_of
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS
 from podium.plugins import IN_TREE
-from tests.simulation.manifests import HESITANT, OURS
+from tests.simulation.random_objects import HESITANT, OURS
 from tests.virtual_time import LoopClock
 
 _CONFIGURATION = f"""

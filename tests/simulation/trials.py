@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.sandbox.embedded import Sandbox
 from podium.sandbox.resources import resource_named
-from tests.simulation import manifests
+from tests.simulation import random_objects
 from tests.simulation.actors import BINDINGS, EVENTS, LISTS
 from tests.simulation.checkers import Violation
 from tests.simulation.network import Network
@@ -74,7 +74,7 @@ class Trials:
 
     async def slow_namespace(self) -> None:
         """Bindings in one namespace take long, by a webhook; there are more of them than may be under way at once."""
-        slow, other = self._random.sample(manifests.NAMESPACES, 2)
+        slow, other = self._random.sample(random_objects.NAMESPACES, 2)
         self._add_node(pods=_SLOW_PODS + 10)
         self._faults.latency(_SLOW_S, namespace=slow, **BINDINGS)
         self._create(_SLOW_PODS, slow)
@@ -83,7 +83,7 @@ class Trials:
 
     async def refused_namespace(self) -> None:
         """Bindings in one namespace are refused with 429, by a webhook that wants to be left alone for long."""
-        refused, other = self._random.sample(manifests.NAMESPACES, 2)
+        refused, other = self._random.sample(random_objects.NAMESPACES, 2)
         self._add_node(pods=20)
         self._faults.too_many_requests(None, retry_after_s=50, namespace=refused, **BINDINGS)
         self._create(10, refused)
@@ -94,20 +94,22 @@ class Trials:
         """No Events are taken for long; bindings have nothing to do with them."""
         self._add_node(pods=20)
         self._faults.too_many_requests(None, retry_after_s=50, **EVENTS)
-        self._create(5, manifests.NAMESPACES[0])
+        self._create(5, random_objects.NAMESPACES[0])
         await self._pause(1.0)
-        await self._bound_within(_UNDISTURBED_S, self._create(5, manifests.NAMESPACES[0]), "while Events are refused")
+        await self._bound_within(
+            _UNDISTURBED_S, self._create(5, random_objects.NAMESPACES[0]), "while Events are refused"
+        )
 
     async def silent_connections(self) -> None:
         """A balancer swallows what comes on the connections that are open, and says nothing."""
         self._add_node(pods=20)
         await self._pause(1.0)
         self._network.silence_connections()
-        await self._bound_within(_HALF_OPEN_S, self._create(2, manifests.NAMESPACES[0]), "over silent connections")
+        await self._bound_within(_HALF_OPEN_S, self._create(2, random_objects.NAMESPACES[0]), "over silent connections")
 
     async def list_amid_attempts(self) -> None:
         """What happened in a gap of all watches comes slowly, in pieces: a node first, later a pod that fills it."""
-        names = self._create(4, manifests.NAMESPACES[0], cpu_milli=1500)
+        names = self._create(4, random_objects.NAMESPACES[0], cpu_milli=1500)
         await self._pause(3.0)
         self._faults.latency(0.5, **LISTS, resource="pods")
         self._network.narrow()
@@ -123,20 +125,20 @@ class Trials:
         node = self._add_node(pods=20)
         self._place(node, cpu_milli=2500)
         await self._pause(1.0)
-        for code, body in [*self._random.sample(manifests.SENSELESS, 3), manifests.ANOTHER_KINDS_LIST]:
+        for code, body in [*self._random.sample(random_objects.SENSELESS, 3), random_objects.ANOTHER_KINDS_LIST]:
             whole = body.replace("REVISION", str(self._store.revision))
             self._faults.invalid_answer(code=code, body=whole, **LISTS, resource="pods")
         self._faults.expire_watches()
         await self._pause(0.1)
         await self._one_fits_within(
-            _TAKEN_IN_S, self._create(4, manifests.NAMESPACES[0], cpu_milli=1500), node, "by a list"
+            _TAKEN_IN_S, self._create(4, random_objects.NAMESPACES[0], cpu_milli=1500), node, "by a list"
         )
 
     async def older_state(self) -> None:
         """etcd is restored: what was bound is pending again, and versions start below those that were seen."""
         self._add_node(pods=20)
         await self._pause(1.0)
-        names = self._create(3, manifests.NAMESPACES[0])
+        names = self._create(3, random_objects.NAMESPACES[0])
         revision = self._store.revision
         await self._bound_within(_UNDISTURBED_S, names, "on a cluster at rest")
         # Until bookmarks have brought all watches beyond what will be the present.
@@ -150,7 +152,7 @@ class Trials:
 
     def _add_node(self, *, pods: int) -> str:
         name = f"trial-{self._number}"
-        node = manifests.node(name, self._random)
+        node = random_objects.node(name, self._random)
         node["metadata"]["labels"][_KEY] = str(self._number)
         node["spec"]["taints"] = [{"key": _KEY, "effect": "NoSchedule"}]
         node["status"]["allocatable"]["pods"] = str(pods)
@@ -162,8 +164,8 @@ class Trials:
         return [self._store.create(pod)["metadata"]["name"] for pod in made]
 
     def _place(self, node: str, *, cpu_milli: int) -> None:
-        pod = self._pod(manifests.NAMESPACES[0], cpu_milli)
-        pod["spec"] |= {"schedulerName": manifests.FOREIGN, "nodeName": node}
+        pod = self._pod(random_objects.NAMESPACES[0], cpu_milli)
+        pod["spec"] |= {"schedulerName": random_objects.FOREIGN, "nodeName": node}
         self._store.create(pod)
 
     def _pod(self, namespace: str, cpu_milli: int) -> Json:
@@ -174,7 +176,7 @@ class Trials:
             "kind": "Pod",
             "metadata": {"generateName": f"trial-{self._number}-", "namespace": namespace, "labels": labels},
             "spec": {
-                "schedulerName": manifests.OURS,
+                "schedulerName": random_objects.OURS,
                 "nodeSelector": labels,
                 "tolerations": [{"key": _KEY, "operator": "Exists"}],
                 "containers": [{"name": "main", "image": "app", "resources": {"requests": requests}}],
@@ -184,8 +186,8 @@ class Trials:
     async def _one_fits_within(self, seconds: float, names: Iterable[str], node: str, how: str) -> None:
         await self._pause(seconds)
         here = self._store.list("pods", field_selector=f"spec.nodeName={node}")
-        needed = manifests.taken(manifests.requests_of(pod) for pod in here)
-        if needed[0] > manifests.NODE_CPU_MILLI:
+        needed = random_objects.taken(random_objects.requests_of(pod) for pod in here)
+        if needed[0] > random_objects.NODE_CPU_MILLI:
             raise Violation("overfull", f"{how} {node} was given {needed} in all")
         if not set(names) & {pod["metadata"]["name"] for pod in here}:
             raise Violation("bounded", f"none of {names} was bound in {seconds} s {how}")

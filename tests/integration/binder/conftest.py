@@ -18,6 +18,7 @@ from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import OutcomeUnknown
 from podium.objects.core import Pod
 from podium.sandbox import Faults, Sandbox
+from tests import manifests
 from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client, Json
 from tests.control_plane.servers import ControlPlane
@@ -65,15 +66,7 @@ class Cluster:
 
     async def create_pod(self, name: str) -> Pod:
         """A pending pod, as our informers would show it."""
-        await self.admin.create(
-            PODS,
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": name},
-                "spec": {"schedulerName": "podium", "containers": [{"name": "c", "image": "image"}]},
-            },
-        )
+        await self.admin.create(PODS, manifests.pod(name))
         return await self.pod(name)
 
     async def pod(self, name: str) -> Pod:

@@ -15,6 +15,7 @@ from podium.client.session import ApiSession
 from podium.lib.system_clock import SystemClock
 from podium.objects.core import Pod
 from podium.sandbox import Sandbox
+from tests import manifests
 from tests.builders import pod
 from tests.relay import Relay
 
@@ -30,14 +31,7 @@ class RelayedServer:
         self.sandbox, self.relay, self.client = sandbox, relay, client
 
     def create(self, name: str) -> Pod:
-        made = self.sandbox.store.create(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": name, "namespace": "default"},
-                "spec": {"containers": [{"name": "c", "image": "image"}]},
-            }
-        )
+        made = self.sandbox.store.create(manifests.pod(name))
         return pod(name, uid=made["metadata"]["uid"])
 
     def node_of(self, name: str) -> str | None:

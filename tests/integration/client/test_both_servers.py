@@ -28,6 +28,7 @@ from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client, Json
 from tests.control_plane.servers import ControlPlane
 from tests.integration.client.waiting import eventually
+from tests.manifests import pod
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
@@ -101,15 +102,6 @@ async def ours(cluster: Server) -> AsyncIterator[Ours]:
         group.cancel_scope.cancel()
 
 
-def pod(name: str, **spec: object) -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {"containers": [{"name": "c", "image": "image"}], **spec},
-    }
-
-
 async def seen(ours: Ours, *events: tuple[str, str]) -> None:
     await eventually(lambda: ours.story.events == list(events))
 
@@ -119,7 +111,7 @@ def pod_a(ours: Ours) -> Pod:
 
 
 async def test_changes_of_pods_are_followed_and_finished_pods_are_let_go(cluster: Server, ours: Ours) -> None:
-    created = await cluster.admin.create(PODS_PATH, pod("a", schedulerName="podium"))
+    created = await cluster.admin.create(PODS_PATH, pod("a"))
     await seen(ours, ("add", "a"))
     found = ours.pods.get("default/a")
     assert found is not None

@@ -15,6 +15,7 @@ from podium.estimator.server.app import EstimatorApp, Source
 from podium.estimator.server.members import OnUnsynced
 from podium.sandbox import Sandbox
 from tests.integration.estimator.conftest import QUIET, refusal, replace, serving
+from tests.manifests import node, pod
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
@@ -28,18 +29,6 @@ GONE = {
     OnUnsynced.ERROR: "cluster goes cannot be reached",
     OnUnsynced.LAST_KNOWN: 7,
 }
-
-
-def _node(name: str, cpu: str = "4") -> Json:
-    allocatable = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": allocatable}}
-
-
-def _pod(name: str, cpu: str, on: str = "") -> Json:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    spec = {"containers": [container], "nodeName": on} if on else {"containers": [container]}
-    metadata = {"name": name, "namespace": "default"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def _quota(hard: str, used: str) -> Json:
@@ -75,18 +64,18 @@ def _source(sandbox: Sandbox, directory: Path, name: str) -> Source:
 
 async def test_estimates_follow_nodes_and_pods(sandbox: Sandbox, tmp_path: Path) -> None:
     store = sandbox.store
-    store.create(_node("n1"))
+    store.create(node("n1", "4"))
     async with serving(EstimatorApp(QUIET, [_source(sandbox, tmp_path, "m1")])) as asker:
 
         async def replicas() -> int:
             return await asker.replicas("m1", ONE_CPU)
 
         await becomes(4, replicas)
-        store.create(_node("n2", "2"))
+        store.create(node("n2", "2"))
         await becomes(6, replicas, FOLLOWS_S_MAX)
-        store.create(_pod("web", "3", on="n1"))
+        store.create(pod("web", "3", node="n1"))
         await becomes(3, replicas, FOLLOWS_S_MAX)
-        store.create(_pod("waiting", "3"))
+        store.create(pod("waiting", "3"))
         store.delete("pods", "web", "default", grace_period_s=0)
         await becomes(6, replicas, FOLLOWS_S_MAX)
         store.delete("nodes", "n1")
@@ -94,7 +83,7 @@ async def test_estimates_follow_nodes_and_pods(sandbox: Sandbox, tmp_path: Path)
 
 
 async def test_quotas_are_followed_with_their_gate(sandbox: Sandbox, tmp_path: Path) -> None:
-    sandbox.store.create(_node("n1"))
+    sandbox.store.create(node("n1", "4"))
     sandbox.store.create(_quota("3", "1"))
     options = replace(QUIET, gates=Gates(resource_quota_estimate=True))
     async with serving(EstimatorApp(options, [_source(sandbox, tmp_path, "m1")])) as asker:
@@ -107,9 +96,9 @@ async def test_quotas_are_followed_with_their_gate(sandbox: Sandbox, tmp_path: P
 async def test_member_that_is_gone_leaves_the_others_alone(
     sandbox: Sandbox, tmp_path: Path, on_unsynced: OnUnsynced
 ) -> None:
-    sandbox.store.create(_node("n1"))
+    sandbox.store.create(node("n1", "4"))
     async with Sandbox(kubelets=False) as other:
-        other.store.create(_node("n1", "7"))
+        other.store.create(node("n1", "7"))
         sources = [_source(sandbox, tmp_path, "stays"), _source(other, tmp_path, "goes")]
         app = EstimatorApp(replace(QUIET, on_unsynced=on_unsynced), sources)
         async with serving(app) as asker:
@@ -135,8 +124,7 @@ async def test_accurate_answers_follow_workloads_and_pods_that_wait_in_the_membe
 ) -> None:
     store = sandbox.store
     for name in ("n1", "n2", "n3"):
-        node = _node(name)
-        store.create({**node, "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}})
+        store.create(node(name, "4"))
     options = replace(QUIET, is_accurate=True)
     async with serving(EstimatorApp(options, [_source(sandbox, tmp_path, "m1")])) as asker:
 
@@ -146,7 +134,7 @@ async def test_accurate_answers_follow_workloads_and_pods_that_wait_in_the_membe
         await becomes(12, replicas)
         store.create(_workload("StatefulSet", "db"))
         await becomes(3, replicas)
-        store.create(_pod("waiting", "4"))
+        store.create(pod("waiting", "4"))
         await becomes(2, replicas)
         assert await replicas("kind=Deployment, name=default/db") == 8
         store.delete("pods", "waiting", "default", grace_period_s=0)
@@ -156,7 +144,7 @@ async def test_accurate_answers_follow_workloads_and_pods_that_wait_in_the_membe
 
 
 async def test_members_come_change_and_go_with_the_files_of_a_folder(sandbox: Sandbox, tmp_path: Path) -> None:
-    sandbox.store.create(_node("n1"))
+    sandbox.store.create(node("n1", "4"))
     folder = tmp_path / "members"
     folder.mkdir()
     (folder / "broken.yaml").write_text("none of a kubeconfig")
@@ -164,7 +152,7 @@ async def test_members_come_change_and_go_with_the_files_of_a_folder(sandbox: Sa
     _source(sandbox, folder, "m1")
     options = replace(QUIET, look_s=0.02)
     async with Sandbox(kubelets=False) as other, serving(EstimatorApp(options, folder=folder)) as asker:
-        other.store.create(_node("n1", "7"))
+        other.store.create(node("n1", "7"))
         await becomes(4, lambda: asker.replicas("m1", ONE_CPU))
         code, text = await refusal(lambda: asker.replicas("broken"))
         assert (code, text) == (
@@ -176,7 +164,7 @@ async def test_members_come_change_and_go_with_the_files_of_a_folder(sandbox: Sa
         (folder / "m2.yaml").unlink()
         _source(other, folder, "m1")
         await becomes(7, lambda: asker.replicas("m1", ONE_CPU))
-        other.store.create(_node("n2", "7"))
+        other.store.create(node("n2", "7"))
         await becomes(14, lambda: asker.replicas("m1", ONE_CPU))
         assert await asker.replicas("m2", ONE_CPU) == 7
 
@@ -184,7 +172,7 @@ async def test_members_come_change_and_go_with_the_files_of_a_folder(sandbox: Sa
 async def test_member_whose_file_is_gone_answers_as_one_that_cannot_be_reached(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    sandbox.store.create(_node("n1"))
+    sandbox.store.create(node("n1", "4"))
     _source(sandbox, tmp_path, "goes")
     options = replace(QUIET, look_s=0.02, on_unsynced=OnUnsynced.ERROR)
     async with serving(EstimatorApp(options, folder=tmp_path)) as asker:

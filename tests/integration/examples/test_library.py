@@ -8,18 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.manifests import node
+
 PAGE = Path(__file__).parents[3] / "docs" / "library.md"
-
-
-def _node(name: str, cpu: str) -> dict[str, object]:
-    allocatable = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": allocatable}}
 
 
 def test_the_examples_of_the_library_page_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    items = [_node("node-a", "1"), _node("node-b", "8")]
+    items = [node("node-a", "1"), node("node-b", "8")]
     (tmp_path / "cluster.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)

@@ -14,33 +14,20 @@ from podium.engine.cluster import Cluster
 from podium.engine.store import ObjectStore
 from podium.framework.cycle.schedule import Decision
 from podium.framework.cycle.steps import run_unasked
+from tests.manifests import node, pod
 
 _TAINTS = [{"key": "team", "value": "a", "effect": "NoSchedule"}]
 
 
-def _node(name: str, cpu: str, **spec: Any) -> dict[str, Any]:
-    allocatable = {"cpu": cpu, "memory": "8Gi", "pods": "10"}
-    status = {"allocatable": allocatable}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": spec, "status": status}
-
-
-_POD = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "web"},
-    "spec": {
-        "schedulerName": "default-scheduler",
-        "containers": [{"name": "c", "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}],
-    },
-}
+_POD = pod("web", "2", memory="1Gi", scheduler="default-scheduler")
 
 
 def _decided(verbosity: int) -> tuple[Decision, list[Any]]:
-    nodes = [_node("small", "1"), _node("taken", "8", taints=_TAINTS), _node("a", "4"), _node("b", "8")]
+    nodes = [node("small", "1"), node("taken", "8", taints=_TAINTS), node("a", "4"), node("b", "8")]
     cluster = Cluster(default_configuration(), ObjectStore.of([*nodes, _POD]))
-    pod = cluster.read_pod(_POD)
+    web = cluster.read_pod(_POD)
     engine = replace(cluster.engine, percentage_of_nodes_to_score=100, explainer=explainer_for(verbosity))
-    steps = engine.attempt(engine.cycle(cluster.framework_for(pod), pod))
+    steps = engine.attempt(engine.cycle(cluster.framework_for(web), web))
     with capture_logs() as logs:
         decision = run_unasked(steps)
     return decision, logs
@@ -74,8 +61,8 @@ def test_from_10_on_each_score_is_told_and_the_decision_is_the_same() -> None:
     by_plugin = [each for each in logs if each["event"] == "Plugin scored node for pod"]
     final = {each["node"]: each["score"] for each in logs if each["event"] == "Calculated node's final score for pod"}
     assert set(final) == {"a", "b"}
-    for node, total in final.items():
-        assert sum(each["score"] for each in by_plugin if each["node"] == node) == total
+    for name, total in final.items():
+        assert sum(each["score"] for each in by_plugin if each["node"] == name) == total
     assert {each["plugin"] for each in by_plugin} >= {"NodeResourcesFit", "TaintToleration"}
 
 

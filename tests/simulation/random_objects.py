@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any
 
-Json = dict[str, Any]
+from tests import manifests
+from tests.manifests import HOSTNAME, ZONE, Json
 
 OURS, FOREIGN = "podium", "someone-else"
 NAMESPACES = ("default", "team")
@@ -38,18 +39,9 @@ SENSELESS = (
 None of it is what an API server says that has done what it was asked for: such a lie cannot be found out.
 """
 
-_ZONE = "topology.kubernetes.io/zone"
-_HOSTNAME = "kubernetes.io/hostname"
-
 
 def node(name: str, random: Random) -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {_HOSTNAME: name, _ZONE: random.choice(ZONES)}},
-        "spec": {},
-        "status": {"allocatable": allocatable(NODE_CPU_MILLI), "conditions": [{"type": "Ready", "status": "True"}]},
-    }
+    return manifests.node(name, labels={ZONE: random.choice(ZONES)}, **allocatable(NODE_CPU_MILLI))
 
 
 def allocatable(cpu_milli: int) -> Json:
@@ -63,26 +55,22 @@ def pod(name: str, random: Random) -> Json:
         "cpu": f"{random.choice((100, 250, 500, 900, 1500, 2500))}m",
         "memory": f"{random.choice((64, 512, 2048))}Mi",
     }
-    container: Json = {"name": "main", "image": "app", "resources": {"requests": requests}}
-    spec: Json = {
-        "schedulerName": OURS,
-        "containers": [container],
-        "terminationGracePeriodSeconds": random.choice((0, 1, 5)),
-    }
+    spec: Json = {"terminationGracePeriodSeconds": random.choice((0, 1, 5))}
+    host_port = None
     labels = {"app": app}
     kind = random.random()
     if kind < 0.10:
         spec["affinity"] = {
-            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_term(app, _HOSTNAME)]}
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_term(app, HOSTNAME)]}
         }
     elif kind < 0.17:
-        spec["affinity"] = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_term(app, _ZONE)]}}
+        spec["affinity"] = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_term(app, ZONE)]}}
     elif kind < 0.25:
-        spec["topologySpreadConstraints"] = [_spread(app, _ZONE, random.choice(("DoNotSchedule", "ScheduleAnyway")))]
+        spec["topologySpreadConstraints"] = [_spread(app, ZONE, random.choice(("DoNotSchedule", "ScheduleAnyway")))]
     elif kind < 0.32:
-        spec["nodeSelector"] = {_ZONE: random.choice(ZONES)}
+        spec["nodeSelector"] = {ZONE: random.choice(ZONES)}
     elif kind < 0.37:
-        container["ports"] = [{"containerPort": 80, "hostPort": random.choice((8080, 8081))}]
+        host_port = random.choice((8080, 8081))
     elif kind < 0.45:
         spec["schedulingGates"] = [{"name": "simulation/wait"}]
     elif kind < 0.52:
@@ -93,12 +81,9 @@ def pod(name: str, random: Random) -> Json:
         spec["priority"] = random.choice((-10, 10, 1000))
     if random.random() < 0.05:
         spec["preemptionPolicy"] = "Never"
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": random.choice(NAMESPACES), "labels": labels},
-        "spec": spec,
-    }
+    made = manifests.pod(name, labels=labels, host_port=host_port, **requests, **spec)
+    made["metadata"]["namespace"] = random.choice(NAMESPACES)
+    return made
 
 
 def budget(app: str) -> Json:
