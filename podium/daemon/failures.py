@@ -101,7 +101,7 @@ class FailureHandler:
         if error is not None:
             info.unschedulable_plugins.update(error.diagnosis.unschedulable_plugins)
             info.pending_plugins.update(error.diagnosis.pending_plugins)
-        promised = self._queue.nominator.node_of(attempt.pod.uid)
+        nominated_to = self._queue.nominator.node_of(attempt.pod.uid)
         current = self._put_back(attempt)
         if current is not None:
             self._queue.nominator.add(current, nominated_node_name)
@@ -109,9 +109,9 @@ class FailureHandler:
             self._recorder.record(failed_scheduling(attempt.pod, message))
         if current is None:
             return None
-        if promised is not None and nominated_node_name == "" and not current.status.nominated_node_name:
+        if nominated_to is not None and nominated_node_name == "" and not current.status.nominated_node_name:
             # No watch has shown the nomination yet, but it may have been written, so it must be cleared all the same.
-            current = replace(current, status=replace(current.status, nominated_node_name=promised))
+            current = replace(current, status=replace(current.status, nominated_node_name=nominated_to))
             # No watch event will show that the resources kept for the pod are free for pods of no higher priority.
             uid, priority = current.uid, current.priority
             self._queue.move_all(

@@ -52,7 +52,7 @@ class Asking:
             self.answers.append(answer)
             if winner is not None:
                 cluster.engine.cache.assume_pod(replica, winner)
-        self.signatures = cluster.framework_for(pod).signatures.statistics()["classes"]
+        self.signatures = cluster.framework_for(pod).signatures.statistics()["signatures"]
         return Recorded(recorded)
 
     def _survey(self, cluster: Cluster, pod: Pod) -> tuple[Any, str | None]:

@@ -77,7 +77,7 @@ def _counted(verdicts: IntArray) -> tuple[tuple[int, int], ...]:
     return tuple(zip(distinct.tolist(), counts.tolist(), strict=True))
 
 
-def rejection_of(rows: Rows, judged: tuple[IntArray, Explain] | None) -> tuple[NDArray[np.bool_], Rejection] | None:
+def rejection_of(rows: Rows, filtered: tuple[IntArray, Explain] | None) -> tuple[NDArray[np.bool_], Rejection] | None:
     """Which of the rows a filter's answer rejects, and with which statuses; None if all pass.
 
     Raises:
@@ -85,9 +85,9 @@ def rejection_of(rows: Rows, judged: tuple[IntArray, Explain] | None) -> tuple[N
 
     Shape: one entry per row of `rows`.
     """
-    if judged is None:
+    if filtered is None:
         return None
-    verdicts, explain = judged
+    verdicts, explain = filtered
     verdicts = one_verdict_each(verdicts, len(rows))
     fails = verdicts != 0
     if not fails.any():

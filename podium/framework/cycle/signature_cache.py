@@ -30,14 +30,13 @@ from podium.objects.pod_limits import excess
 
 P = TypeVar("P", bound=Plugin)
 
-ROWS_KEPT_MAX: Final = 1 << 19
-"""How many rows all signatures together may have, at about 60 bytes each. The least recently used one is evicted
-first."""
+ROWS_MAX: Final = 1 << 19
+"""The most rows of all signatures together, at about 60 bytes each. The least recently used signature goes first."""
 
-_KEPT: Final = (Code.SKIP, *MAY_REJECT)
+_CACHEABLE: Final = (Code.SKIP, *MAY_REJECT)
 
-CLASSES_KEPT_MAX: Final = 1024
-"""How many specs are remembered if there are few nodes: each keeps about 10 KB of derived values alive."""
+SIGNATURES_MAX: Final = 1024
+"""The most specs that are remembered if there are few nodes: each keeps about 10 KB of derived values alive."""
 
 
 class Profile(Protocol):
@@ -140,7 +139,7 @@ class PodSignature:
         self._framework = framework
         self._state = CycleState()
         self._size = 0
-        self._kept: list[CachedFilters | CachedScores] = [self.scores]
+        self._cached: list[CachedFilters | CachedScores] = [self.scores]
         self._nodes_seen = self._pods_seen = 0
         self._settle(pod)
         self._choose_filters(pod)
@@ -193,7 +192,7 @@ class PodSignature:
             state = CycleState()
             result, status = plugin.pre_filter(state, pod, snapshot)
             if result is None:
-                self.pre_filters.note(plugin, demand_status(status, _KEPT), state.values())
+                self.pre_filters.note(plugin, demand_status(status, _CACHEABLE), state.values())
             else:
                 self.pre_filters.ask(plugin)
         for scoring in self._framework.pre_score:
@@ -202,7 +201,7 @@ class PodSignature:
                 continue
             state = CycleState()
             status = scoring.pre_score(state, pod, snapshot, snapshot.order)
-            self.pre_scores.note(scoring, demand_status(status, _KEPT), state.values())
+            self.pre_scores.note(scoring, demand_status(status, _CACHEABLE), state.values())
         self._state.write(*self.pre_filters.written, *self.pre_scores.written)
 
     def _choose_filters(self, pod: Pod) -> None:
@@ -219,7 +218,7 @@ class PodSignature:
             if run is None:
                 run = CachedFilters()
                 self.filters.append(run)
-                self._kept.append(run)
+                self._cached.append(run)
             run.append(each, scope)
 
     def _choose_scorers(self, pod: Pod) -> None:
@@ -258,7 +257,7 @@ class PodSignature:
     def _look_at_all(self, pod: Pod) -> None:
         asking = self._asking(pod)
         self._resize()
-        for each in self._kept:
+        for each in self._cached:
             each.update(asking, self.snapshot.order, Scope.NODE)
         self.scores.update_bases(asking)
         self.scores.find_uniform(asking)
@@ -269,18 +268,18 @@ class PodSignature:
         rows = [row for row in changed if nodes[row] is not None]
         if len(rows) > FEW_ROWS:
             many = np.array(rows, np.intp)
-            for each in self._kept:
+            for each in self._cached:
                 each.update(asking, many, scope)
             return
         for row in rows:
-            for each in self._kept:
+            for each in self._cached:
                 each.update_one(asking, row, scope)
 
     def _resize(self) -> None:
         size = len(self.snapshot.nodes)
         if size != self._size:
             self._size = size
-            for each in self._kept:
+            for each in self._cached:
                 each.resize(size)
 
     def _note_seen(self) -> None:
@@ -291,7 +290,7 @@ class PodSignature:
 class SignatureCache:
     """The pod signatures of one profile, on one snapshot."""
 
-    def __init__(self, framework: Profile, rows_max: int = ROWS_KEPT_MAX) -> None:
+    def __init__(self, framework: Profile, rows_max: int = ROWS_MAX) -> None:
         """Keep at most this many rows over all signatures; 0 turns the cache off."""
         self._framework = framework
         self._rows_max = rows_max
@@ -304,7 +303,7 @@ class SignatureCache:
 
         Pods that are rejected for their size have no signature.
         """
-        if snapshot.is_fork or not self._rows_max or not goes_by_its_spec(pod):
+        if snapshot.is_fork or not self._rows_max or not depends_on_spec_only(pod):
             return None
         if snapshot is not self._snapshot:
             self._snapshot = snapshot
@@ -329,16 +328,16 @@ class SignatureCache:
 
     def statistics(self) -> Mapping[str, int]:
         """How many signatures are cached, and how many specs were seen once."""
-        classes = sum(isinstance(each, PodSignature) for each in self._known.values())
-        return {"classes": classes, "specs met once": len(self._known) - classes}
+        signatures = sum(isinstance(each, PodSignature) for each in self._known.values())
+        return {"signatures": signatures, "specs seen once": len(self._known) - signatures}
 
     def _make_room(self, rows: int) -> None:
-        classes_max = min(CLASSES_KEPT_MAX, self._rows_max // max(rows, 1))
-        while self._known and len(self._known) >= classes_max:
+        signatures_max = min(SIGNATURES_MAX, self._rows_max // max(rows, 1))
+        while self._known and len(self._known) >= signatures_max:
             del self._known[next(iter(self._known))]
 
 
-def goes_by_its_spec(pod: Pod) -> bool:
+def depends_on_spec_only(pod: Pod) -> bool:
     """Whether plugins that depend on nodes only cannot distinguish the pod from others of its spec."""
     status = pod.status
     return (

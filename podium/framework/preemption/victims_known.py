@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, cast
 
 from podium.framework.contract.interface import Trials
 from podium.framework.contract.status import Code
-from podium.framework.cycle.signature_cache import goes_by_its_spec
+from podium.framework.cycle.signature_cache import depends_on_spec_only
 from podium.framework.cycle.steps import PAUSE, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
 from podium.framework.preemption.victims import Found, select_victims_of_many
@@ -45,17 +45,17 @@ class VictimsKnown:
         importance: Importance,
     ) -> Steps[list[Found]]:
         """As `select_victims_of_many`."""
-        known = self._known(pod.spec, budgets) if goes_by_its_spec(pod) else {}
+        known = self._known(pod.spec, budgets) if depends_on_spec_only(pod) else {}
         bases = trials.bases(rows)
         answers: list[Found | None] = []
         # No function is called for an unchanged row: there are hundreds of them in each attempt.
-        for row, (node, pods, promised) in zip(rows, bases, strict=True):
+        for row, (node, pods, nominated) in zip(rows, bases, strict=True):
             was = known.get(row)
             if (
                 was is None
                 or was[0] is not node
                 or was[1] is not pods
-                or (was[2] is not promised and not _are_same(was[2], promised))
+                or (was[2] is not nominated and not _are_same(was[2], nominated))
             ):
                 answers.append(None)
             else:

@@ -12,7 +12,7 @@ from podium.framework.contract.status import SKIP, Status, unresolvable, unsched
 from podium.framework.cycle import cached_answers as kept_answers
 from podium.framework.cycle import search
 from podium.framework.cycle.search import Rotation
-from podium.framework.cycle.signature_cache import CLASSES_KEPT_MAX, SignatureCache
+from podium.framework.cycle.signature_cache import SIGNATURES_MAX, SignatureCache
 from tests.builders import cache_of, node, pod
 from tests.fuzz.crowds import CROWDS
 from tests.unit.framework.profiles import Built, Recorder, cluster, decide, framework, node_filter, node_scorer
@@ -35,9 +35,9 @@ def test_attempts_come_to_what_they_come_to_without_the_cache(cluster, pods, his
 def test_specs_of_which_one_pod_has_come_are_not_all_remembered() -> None:
     snapshot = cluster(1)
     classes = SignatureCache(framework())
-    for number in range(CLASSES_KEPT_MAX + 50):
+    for number in range(SIGNATURES_MAX + 50):
         assert classes.of(pod("web", labels={"number": "same"}, cpu=f"{number + 1}m"), snapshot) is None
-    assert classes.statistics() == {"classes": 0, "specs met once": CLASSES_KEPT_MAX}
+    assert classes.statistics() == {"signatures": 0, "specs seen once": SIGNATURES_MAX}
 
 
 # ---------------------------------------------------------------- with plugins made up for the purpose
@@ -105,7 +105,7 @@ def test_the_first_pod_of_a_spec_costs_no_look_at_all_nodes():
     counting, cache = Counting(), cache_of(*(node(f"n{index}") for index in range(1000)))
     assert len(counting.attempts(cache, 1)) < 1000
     assert len(counting.attempts(cache, 1)) == 1000
-    assert counting.profile.signatures.statistics() == {"classes": 1, "specs met once": 0}
+    assert counting.profile.signatures.statistics() == {"signatures": 1, "specs seen once": 0}
 
 
 def test_the_class_not_met_for_the_longest_is_forgotten():
@@ -113,7 +113,7 @@ def test_the_class_not_met_for_the_longest_is_forgotten():
     counting.profile.signatures = cache = SignatureCache(counting.profile, rows_max=2 * len(snapshot.nodes))
     for cpu in ("1m", "1m", "2m", "2m", "1m", "3m"):
         decide(counting.profile, pod(cpu=cpu), snapshot)
-    assert cache.statistics() == {"classes": 1, "specs met once": 1}
+    assert cache.statistics() == {"signatures": 1, "specs seen once": 1}
     counting.asked.clear()
     decide(counting.profile, pod(cpu="1m"), snapshot)
     assert counting.asked == []
@@ -124,7 +124,7 @@ def test_pods_that_are_turned_down_for_their_size_are_in_no_class():
     for _ in range(4):
         decide(counting.profile, pod(affinity=CROWDS["node terms"](range(1_001))["affinity"]), snapshot)
     assert counting.asked == []
-    assert counting.profile.signatures.statistics()["classes"] == 0
+    assert counting.profile.signatures.statistics()["signatures"] == 0
 
 
 def test_another_snapshot_begins_anew():
@@ -132,7 +132,7 @@ def test_another_snapshot_begins_anew():
     for snapshot in (cluster(3), cluster(3), cluster(4), cluster(4)):
         found = decide(counting.profile, pod(), snapshot)
         assert found.feasible_nodes == len(snapshot)
-    assert counting.profile.signatures.statistics() == {"classes": 1, "specs met once": 0}
+    assert counting.profile.signatures.statistics() == {"signatures": 1, "specs seen once": 0}
 
 
 def test_pod_that_is_being_resized_is_judged_by_itself():
