@@ -16,7 +16,7 @@ from tests.control_plane.client import Client
 from tests.control_plane.locate import Binaries
 from tests.control_plane.servers import ControlPlane
 from tests.e2e.cluster import Cluster, RealCluster
-from tests.integration.estimator.conftest import QUIET, Asker, replace, serving
+from tests.integration.estimator.server.conftest import QUIET, Asker, replace, serving
 from tests.manifests import HOSTNAME, Json, node, pod
 from tests.patience import PATIENCE_S
 

@@ -14,7 +14,7 @@ from podium.estimator.member import Gates
 from podium.estimator.server.app import EstimatorApp, Source
 from podium.estimator.server.members import OnUnsynced
 from podium.sandbox import Sandbox
-from tests.integration.estimator.conftest import QUIET, refusal, replace, serving
+from tests.integration.estimator.server.conftest import QUIET, refusal, replace, serving
 from tests.manifests import node, pod
 from tests.patience import PATIENCE_S
 

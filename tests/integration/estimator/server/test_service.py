@@ -22,12 +22,12 @@ from podium.estimator.server.app import EstimatorApp
 from podium.estimator.server.messages import CLASSES
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
-from tests.integration.estimator.conftest import QUIET, Asker, refusal, serving
+from tests.integration.estimator.server.conftest import QUIET, Asker, refusal, serving
 from tests.unit.estimator.server.wire import ERAS, replicas_request, sets_request
 
 pytestmark = pytest.mark.anyio
 
-CASES = Path(__file__).parents[2] / "parity" / "data" / "karmada-estimates.jsonl.gz"
+CASES = Path(__file__).parents[3] / "parity" / "data" / "karmada-estimates.jsonl.gz"
 LINES = gzip.decompress(CASES.read_bytes()).splitlines()
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in LINES]
 

@@ -12,7 +12,7 @@ from podium.estimator.server.app import EstimatorApp, Options
 from podium.lib import endpoints, inbound
 from tests.control_plane.processes import free_ports
 from tests.e2e.waiting import eventually
-from tests.integration.estimator.conftest import serving
+from tests.integration.estimator.server.conftest import serving
 
 pytestmark = pytest.mark.anyio
 
