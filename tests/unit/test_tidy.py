@@ -25,6 +25,58 @@ RETIRED = (
 """Names that had to be learnt; docs/glossary.md says what they are called now."""
 PHRASES = "gone astray|is none of|of ours|tells? of each|told of each"
 
+TESTS = ROOT / "tests"
+MIRRORED_FROM = 40
+"""A module whose functions have this many statements or more is tested by a file of its own name."""
+TESTED_ELSEWHERE = {
+    # Steps of one thing, which is tested as a whole.
+    "binder/plugin_calls": "unit/binder/test_binding_cycle",
+    "cel/planner": "unit/cel/test_operators",
+    "cel/regex/program": "unit/cel/regex/test_matching",
+    "cel/regex/syntax": "unit/cel/regex/test_matching",
+    "client/history_check": "unit/client/test_history",
+    "client/kubeconfig": "unit/client/test_credentials",
+    "daemon/binding_cycles": "unit/daemon/test_loop",
+    "daemon/decisions": "unit/daemon/test_loop",
+    "daemon/failures": "unit/daemon/test_loop",
+    "daemon/scheduler": "unit/daemon/test_app",
+    "estimator/manifests": "unit/cli/test_estimate",
+    "estimator/free_capacity": "unit/estimator/test_component_sets",
+    "framework/cycle/cached_answers": "unit/framework/cycle/test_signature_cache",
+    "framework/cycle/post_filter": "unit/framework/cycle/test_schedule",
+    "framework/cycle/pre_filter": "unit/framework/cycle/test_search",
+    "plugins/affinity_counts": "unit/plugins/test_inter_pod_affinity",
+    "plugins/spread_constraints": "unit/plugins/test_pod_topology_spread",
+    "plugins/spread_counts": "unit/plugins/test_pod_topology_spread",
+    "plugins/volumes/attachments": "unit/plugins/test_node_volume_limits",
+    "plugins/volumes/matching": "unit/plugins/volumes/test_binding",
+    "plugins/volumes/pod_claims": "unit/plugins/test_volume_binding",
+    "plugins/volumes/provisioning": "unit/plugins/test_volume_binding",
+    "queues/requeuing": "unit/queues/test_scheduling_queue",
+    "sandbox/controllers/ownership": "unit/sandbox/controllers/test_controllers",
+    "sandbox/defaults": "unit/sandbox/test_store",
+    "testing/contract_checks": "unit/testing/test_contract",
+    # Nothing but output, read from what a command prints.
+    "cli/evaluate_table": "unit/cli/test_evaluate",
+    "daemon/cache_dump": "e2e/test_cache_dump",
+    # I/O, which only a peer can answer.
+    "binder/extenders/client": "integration/binder/test_extenders",
+    "binder/extenders/pool": "integration/binder/test_extenders",
+    "client/http_connection": "integration/client/test_connections",
+    "client/informer_set": "integration/client/test_informer",
+    "client/reflector": "integration/client/test_informer",
+    "estimator/server/app": "integration/estimator/server/test_service",
+    "estimator/server/folder": "integration/estimator/server/test_live",
+    "lib/inbound": "integration/service/serving/test_hostile_clients",
+    "sandbox/discovery": "integration/sandbox/test_kubectl",
+    "sandbox/kubelets": "integration/sandbox/test_embedded",
+    "sandbox/paging": "integration/sandbox/test_objects",
+    "sandbox/pods": "integration/sandbox/test_objects",
+    "sandbox/presentation": "integration/sandbox/test_objects",
+    "service/serving/tls": "integration/service/serving/test_access",
+}
+"""Modules without a test file of their own name, and the file that tests each."""
+
 
 def lines_of(path: Path) -> list[str]:
     return path.read_text().splitlines()
@@ -37,6 +89,32 @@ def test_no_file_is_too_long_to_be_read_at_once() -> None:
 def test_every_package_says_what_it_owns() -> None:
     silent = [path.parent.name for path in SOURCES if path.name == "__init__.py" and len(path.read_text()) < 40]
     assert silent == []
+
+
+def has_tests_of_its_name(module: Path) -> bool:
+    where = module.parent / f"test_{module.name}.py"
+    return any((TESTS / kind / where).exists() for kind in ("unit", "integration"))
+
+
+def statements_of_functions(source: Path) -> int:
+    """Without docstrings."""
+    found: set[ast.stmt] = set()
+    for function in ast.walk(ast.parse(source.read_text())):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            found |= {part for part in ast.walk(function) if isinstance(part, ast.stmt)} - {function}
+    return sum(not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)) for each in found)
+
+
+def test_every_module_has_its_tests_in_a_place_one_can_guess() -> None:
+    """`tests/unit/<folder>/test_<module>.py`, or the same in `tests/integration`; `TESTED_ELSEWHERE` has the others."""
+    alone = {
+        str(module)
+        for path in SOURCES
+        if not path.name.startswith("__") and statements_of_functions(path) >= MIRRORED_FROM
+        if not has_tests_of_its_name(module := path.relative_to(PACKAGE).with_suffix(""))
+    }
+    assert alone == TESTED_ELSEWHERE.keys()
+    assert {place for place in TESTED_ELSEWHERE.values() if not (TESTS / f"{place}.py").exists()} == set()
 
 
 def test_there_is_one_way_to_get_a_logger() -> None:
