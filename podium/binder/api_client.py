@@ -132,16 +132,7 @@ class ApiClient:
         metadata, path = pod.metadata, _path(pod)
         body = _encode(_Binding(_BindingMeta(metadata.namespace, metadata.name, metadata.uid), _Target(node_name)))
         try:
-            check_success(
-                await self._dispatcher.send(
-                    Priority.BINDING,
-                    "POST",
-                    path + "/binding",
-                    self._checked(pod, node_name, body),
-                    namespace=metadata.namespace,
-                    urgency=pod.spec.priority,
-                )
-            )
+            await self._send_binding(pod, path, self._checked(pod, node_name, body))
         except ApiError as error:
             if not error.may_have_happened:
                 raise
@@ -277,6 +268,14 @@ class ApiClient:
         """
         return await patch_object(self._dispatcher, resource, item, change)
 
+    async def _send_binding(self, pod: Pod, path: str, body: bytes | Compose) -> None:
+        binding, namespace = path + "/binding", pod.metadata.namespace
+        check_success(
+            await self._dispatcher.send(
+                Priority.BINDING, "POST", binding, body, namespace=namespace, urgency=pod.spec.priority
+            )
+        )
+
     async def _settle(self, pod: Pod, node_name: str, path: str, body: bytes, doubt: ApiError) -> None:
         """Find out whether a binding with an unknown outcome has happened, and send it again if it has not.
 
@@ -290,16 +289,7 @@ class ApiClient:
                 raise doubt
             await anyio.sleep(_BIND_PAUSE_S)
             try:
-                check_success(
-                    await self._dispatcher.send(
-                        Priority.BINDING,
-                        "POST",
-                        path + "/binding",
-                        body,
-                        namespace=pod.metadata.namespace,
-                        urgency=pod.spec.priority,
-                    )
-                )
+                await self._send_binding(pod, path, body)
                 return
             except Conflict:
                 if await self._is_bound(pod, node_name, path, doubt):

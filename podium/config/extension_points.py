@@ -38,9 +38,6 @@ class ExtensionPoint(StrEnum):
         return f"{self.value[0].upper()}{self.value[1:]}Plugin"
 
 
-SPECIFIC_POINTS: Final = tuple(point for point in ExtensionPoint if point is not ExtensionPoint.MULTI_POINT)
-"""Every extension point except ``multiPoint``, which only stands for the others."""
-
 PluginRegistry = Mapping[str, frozenset[ExtensionPoint]]
 """Plugin name → the extension points it extends: all that the expansion needs to know about a plugin."""
 

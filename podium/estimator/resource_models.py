@@ -114,14 +114,11 @@ def quantity_format(raw: RawQuantity) -> str:
 # ---------------------------------------------------------------- grading
 
 
-def grade_nodes(
-    snapshot: Snapshot, models: Sequence[ResourceModel], *, lose_nodes: bool = True
-) -> tuple[AllocatableModeling, ...]:
+def grade_nodes(snapshot: Snapshot, models: Sequence[ResourceModel]) -> tuple[AllocatableModeling, ...]:
     """The number of nodes of each grade, by their free amounts, in the order of the models.
 
-    Args:
-        lose_nodes: whether to stop at the first node without a free pod slot, as upstream does
-            (https://github.com/karmada-io/karmada/issues/7757). If not, only that node is left out.
+    Stops at the first node without a free pod slot, as upstream does
+    (https://github.com/karmada-io/karmada/issues/7757).
 
     Raises:
         FieldError: an amount cannot be read, or the models have no ranges.
@@ -135,9 +132,7 @@ def grade_nodes(
     counts = np.zeros(len(models), np.int64)
     for row in sorted(snapshot.order.tolist(), key=snapshot.name):
         if snapshot.pod_count[row] and snapshot.pod_count[row] >= snapshot.allowed_pods[row]:
-            if lose_nodes:
-                break
-            continue
+            break
         node = snapshot.nodes[row]
         assert node is not None
         left = {name: _left(snapshot, row, node, name) for name in resources}

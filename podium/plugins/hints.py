@@ -5,7 +5,15 @@ Source: kubernetes pkg/scheduler/util/utils.go and framework/plugins/helper, v1.
 
 from __future__ import annotations
 
-from podium.framework.contract.cluster_event import QueueingHint
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintFunction,
+    HintScope,
+    QueueingHint,
+    on,
+)
 from podium.objects.core import Pod
 
 
@@ -22,3 +30,19 @@ def is_about(pod: Pod, changed: Pod | None) -> bool:
 def occupies_node(pod: Pod) -> bool:
     """Whether the pod is on a node, or nominated to one."""
     return bool(pod.node_name or pod.status.nominated_node_name)
+
+
+def taint_events(
+    after_node_change: HintFunction, after_toleration_change: HintFunction
+) -> tuple[EventRegistration, EventRegistration]:
+    """The events that may help a pod rejected for taints, a cordon's included: a change of nodes or of tolerations."""
+    return (
+        on(
+            EventResource.NODE,
+            ActionType.ADD,
+            ActionType.UPDATE_NODE_TAINT,
+            hint=after_node_change,
+            scope=HintScope.SPEC,
+        ),
+        on(EventResource.POD, ActionType.UPDATE_POD_TOLERATION, hint=after_toleration_change, scope=HintScope.SPEC),
+    )

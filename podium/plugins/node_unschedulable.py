@@ -15,19 +15,15 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework.contract.cluster_event import (
-    ActionType,
     EventRegistration,
-    EventResource,
-    HintScope,
     QueueingHint,
-    on,
 )
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import FilterPlugin, Handle, Scope, TableFilterPlugin
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, Taint, once_per_spec
 from podium.objects.tolerations import is_tolerated
-from podium.plugins.hints import is_about, queue_if
+from podium.plugins.hints import is_about, queue_if, taint_events
 
 CORDONED: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _REJECTED: Final = unresolvable("node(s) were unschedulable")
@@ -69,21 +65,7 @@ class NodeUnschedulable(TableFilterPlugin, FilterPlugin):
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Nodes that are added or uncordoned, and tolerations that are added to the pod."""
-        return (
-            on(
-                EventResource.NODE,
-                ActionType.ADD,
-                ActionType.UPDATE_NODE_TAINT,
-                hint=self.after_node_change,
-                scope=HintScope.SPEC,
-            ),
-            on(
-                EventResource.POD,
-                ActionType.UPDATE_POD_TOLERATION,
-                hint=self.after_toleration_change,
-                scope=HintScope.SPEC,
-            ),
-        )
+        return taint_events(self.after_node_change, self.after_toleration_change)
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
         """Queue if the node is schedulable now and was not before."""

@@ -17,12 +17,8 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework.contract.cluster_event import (
-    ActionType,
     EventRegistration,
-    EventResource,
-    HintScope,
     QueueingHint,
-    on,
 )
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import (
@@ -37,7 +33,7 @@ from podium.framework.contract.interface import (
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, Taint, Toleration, once_per_spec
 from podium.objects.tolerations import is_tolerated, taint_text
-from podium.plugins.hints import is_about, queue_if
+from podium.plugins.hints import is_about, queue_if, taint_events
 from podium.plugins.lookup import Lookup
 from podium.plugins.normalize import default_normalize
 
@@ -148,21 +144,7 @@ class TaintToleration(TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScor
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
         """Nodes that are added or lose taints, and tolerations that are added to the pod."""
-        return (
-            on(
-                EventResource.NODE,
-                ActionType.ADD,
-                ActionType.UPDATE_NODE_TAINT,
-                hint=self.after_node_change,
-                scope=HintScope.SPEC,
-            ),
-            on(
-                EventResource.POD,
-                ActionType.UPDATE_POD_TOLERATION,
-                hint=self.after_toleration_change,
-                scope=HintScope.SPEC,
-            ),
-        )
+        return taint_events(self.after_node_change, self.after_toleration_change)
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
         """Queue if the pod tolerates the node's taints now and did not before."""

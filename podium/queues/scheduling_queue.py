@@ -88,7 +88,6 @@ class SchedulingQueue:
         self._leftover_timer = LeftoverTimer(clock)
         self._is_closed = False
         self.nominator = Nominator(lookup) if nominator is None else nominator
-        self.scheduling_cycle = 0
         pre_enqueue_check = PreEnqueueCheck({each.scheduler_name: each.pre_enqueue for each in profiles}, observer)
         self._requeuing = Requeuing(self._queued, pre_enqueue_check, self.nominator, clock, observer, wake)
         self.listing = QueueListing(
@@ -164,7 +163,6 @@ class SchedulingQueue:
             self._observer.unexpected_state(info, "the same pod is tracked in multiple places in the scheduler")
         queued.move(info, QueueEvent.POP, event)
         self._in_flight.add(info)
-        self.scheduling_cycle += 1
         return info
 
     def done(self, uid: str) -> None:

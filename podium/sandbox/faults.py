@@ -5,7 +5,7 @@ Kinds of fault, each limited to the next `times` matching requests (None: until 
   latency      wait `delay_s` first
   lost         carry the request out, then cut the connection without an answer
   torn         carry the request out, then cut the connection in the middle of the answer
-  senseless    answer with `code` and `body`, and do not carry the request out
+  invalid      answer with `code` and `body`, and do not carry the request out
 Two faults act at once: ending open watches, and refusing connections for a while.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from podium.sandbox.errors import ApiError, bad_request, expired, too_many_requests
 from podium.sandbox.requests import ResourceRequest
@@ -32,6 +32,15 @@ _REASONS = {
     503: "ServiceUnavailable",
     504: "Timeout",
 }
+
+
+class Target(TypedDict, total=False):
+    """Which requests a rule matches, as the fields of `Fault` of these names."""
+
+    verb: str
+    resource: str
+    subresource: str
+    namespace: str
 
 
 @dataclass(slots=True)
@@ -81,66 +90,35 @@ class Faults:
         self.watches: dict[Watch, None] = {}
         self._refuse = refuse
 
-    def server_error(
-        self, times: int | None = 1, *, code: int = 500, verb: str = "", resource: str = "", subresource: str = ""
-    ) -> None:
+    def server_error(self, times: int | None = 1, *, code: int = 500, **target: Unpack[Target]) -> None:
         """Answer the next matching requests with an error code."""
-        self._add(Fault("error", verb, resource, subresource, times, code))
+        self._add(Fault("error", times=times, code=code, **target))
 
-    def too_many_requests(
-        self,
-        times: int | None = 1,
-        *,
-        retry_after_s: int = 1,
-        verb: str = "",
-        resource: str = "",
-        subresource: str = "",
-        namespace: str = "",
-    ) -> None:
+    def too_many_requests(self, times: int | None = 1, *, retry_after_s: int = 1, **target: Unpack[Target]) -> None:
         """Answer the next matching requests with 429 and Retry-After."""
-        self._add(Fault("error", verb, resource, subresource, times, 429, retry_after_s, namespace=namespace))
+        self._add(Fault("error", times=times, code=429, retry_after_s=retry_after_s, **target))
 
     def invalid_answer(
-        self,
-        times: int | None = 1,
-        *,
-        code: int = 200,
-        body: str = "",
-        verb: str = "",
-        resource: str = "",
-        subresource: str = "",
+        self, times: int | None = 1, *, code: int = 200, body: str = "", **target: Unpack[Target]
     ) -> None:
         """Answer the next matching requests with that code and body, and do not carry them out."""
-        self._add(Fault("senseless", verb, resource, subresource, times, code, body=body))
+        self._add(Fault("invalid", times=times, code=code, body=body, **target))
 
     def gone(self, times: int | None = 1, *, verb: str = "watch", resource: str = "") -> None:
         """Answer the next matching requests with HTTP 410."""
-        self._add(Fault("error", verb, resource, "", times, 410))
+        self._add(Fault("error", verb, resource, times=times, code=410))
 
-    def latency(
-        self,
-        delay_s: float,
-        times: int | None = None,
-        *,
-        verb: str = "",
-        resource: str = "",
-        subresource: str = "",
-        namespace: str = "",
-    ) -> None:
+    def latency(self, delay_s: float, times: int | None = None, **target: Unpack[Target]) -> None:
         """Delay matching requests before they are processed."""
-        self._add(Fault("latency", verb, resource, subresource, times, delay_s=delay_s, namespace=namespace))
+        self._add(Fault("latency", times=times, delay_s=delay_s, **target))
 
-    def lose_response(
-        self, times: int | None = 1, *, verb: str = "", resource: str = "", subresource: str = ""
-    ) -> None:
+    def lose_response(self, times: int | None = 1, **target: Unpack[Target]) -> None:
         """Carry matching requests out, then cut the connection instead of answering."""
-        self._add(Fault("lost", verb, resource, subresource, times))
+        self._add(Fault("lost", times=times, **target))
 
-    def tear_response(
-        self, times: int | None = 1, *, verb: str = "", resource: str = "", subresource: str = ""
-    ) -> None:
+    def tear_response(self, times: int | None = 1, **target: Unpack[Target]) -> None:
         """Carry matching requests out, then cut the connection halfway through the answer."""
-        self._add(Fault("torn", verb, resource, subresource, times))
+        self._add(Fault("torn", times=times, **target))
 
     def drop_watches(self, *, resource: str = "", mid_line: bool = False) -> int:
         """Cut the connections of open watches, and return how many there were."""

@@ -89,7 +89,7 @@ class ApiServer:
             await asyncio.sleep(delay.delay_s)
         if fault := self._faults.take("error", request):
             raise fault.error()
-        if fault := self._faults.take("senseless", request):
+        if fault := self._faults.take("invalid", request):
             return web.Response(status=fault.code, body=fault.body.encode(), content_type="text/html")
         lost, torn = self._faults.take("lost", request), self._faults.take("torn", request)
         accept = http.headers.get("Accept", "")

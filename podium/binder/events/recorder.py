@@ -65,7 +65,6 @@ _encode = msgspec.json.Encoder().encode
 class RecorderStatistics:
     """Counters since the start, the number of Events that wait or are being written, and of series remembered."""
 
-    recorded_total: int
     written_total: int
     dropped_total: int
     given_up_total: int
@@ -128,7 +127,7 @@ class EventRecorder:
         self._tasks: anyio.abc.TaskGroup | None = None
         self._is_closed = False
         self._last_ns = 0
-        self._recorded_total = self._written_total = self._dropped_total = self._given_up_total = 0
+        self._written_total = self._dropped_total = self._given_up_total = 0
         self._open = 0
         self._queue_max = queue_max
         self._idle_workers = workers
@@ -140,7 +139,6 @@ class EventRecorder:
         """Queue the Event, or drop it if the queue is full; returns at once."""
         if self._is_muted():
             return
-        self._recorded_total += 1
         if event.is_unique:
             self._enqueue(self._new(event))
             return
@@ -186,7 +184,6 @@ class EventRecorder:
     def statistics(self) -> RecorderStatistics:
         """The current gauges and counters."""
         return RecorderStatistics(
-            recorded_total=self._recorded_total,
             written_total=self._written_total,
             dropped_total=self._dropped_total,
             given_up_total=self._given_up_total,

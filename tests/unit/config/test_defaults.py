@@ -16,7 +16,7 @@ from podium.config.args import (
     VolumeBindingArgs,
 )
 from podium.config.defaults import complete, default_configuration, default_plugins, merge_plugin_set, merge_plugins
-from podium.config.extension_points import IN_TREE_PLUGINS, SPECIFIC_POINTS, ExtensionPoint
+from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint
 from podium.config.feature_gates import DEFAULT_GATES
 from podium.config.types import (
     ClientConnection,
@@ -91,7 +91,7 @@ def test_default_profile_has_the_default_name_and_args_for_every_plugin_that_tak
 
 def test_default_plugins_are_one_multi_point_list_in_order():
     plugins = default_plugins()
-    assert all(plugins.at(point) == PluginSet() for point in SPECIFIC_POINTS)
+    assert all(plugins.at(each) == PluginSet() for each in ExtensionPoint if each is not ExtensionPoint.MULTI_POINT)
     assert plugins.multi_point == plugin_set(
         "SchedulingGates PrioritySort NodeUnschedulable NodeName TaintToleration:3 NodeAffinity:2 NodePorts "
         "NodeResourcesFit:1 VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread:2 "

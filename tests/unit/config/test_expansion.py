@@ -113,10 +113,6 @@ def test_weights(multi_point, scores, weights):
     assert expand_plugins(profile(multi_point, score=scores), REGISTRY).score_weights == weights
 
 
-def test_placement_scores_have_weights_of_their_own():
-    assert expand_plugins(profile("P1:4 A"), REGISTRY).placement_score_weights == {"P1": 4}
-
-
 @pytest.mark.parametrize(
     ("me", "errors"),
     [

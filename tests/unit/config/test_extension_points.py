@@ -1,9 +1,8 @@
-from podium.config.extension_points import IN_TREE_PLUGINS, SPECIFIC_POINTS, ExtensionPoint
+from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint
 
 
-def test_there_are_fifteen_keys_and_multi_point_is_not_a_specific_one():
+def test_there_are_fifteen_keys():
     assert len(ExtensionPoint) == 15
-    assert set(ExtensionPoint) - set(SPECIFIC_POINTS) == {ExtensionPoint.MULTI_POINT}
 
 
 def test_interfaces_are_named_as_in_upstreams_messages():

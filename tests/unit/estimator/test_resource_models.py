@@ -17,8 +17,8 @@ def _models(*bounds, names=("cpu",)):
     ]
 
 
-def _grades(*objects, **options):
-    found = grade_nodes(member(*objects).snapshot(), default_models(), **options)
+def _grades(*objects):
+    found = grade_nodes(member(*objects).snapshot(), default_models())
     return {each.grade: each.count for each in found if each.count}
 
 
@@ -41,7 +41,6 @@ def test_running_pods_lower_the_grade_and_a_node_in_debt_has_none():
 def test_node_without_a_free_pod_slot_hides_those_behind_it_as_upstream():
     objects = [node("a", pods=1), pod(node="a"), node("b", cpu="4", memory="64Gi")]
     assert _grades(*objects) == {}
-    assert _grades(*objects, lose_nodes=False) == {3: 1}
 
 
 def test_standard_models_are_in_order_and_have_no_end():
