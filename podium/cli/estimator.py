@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,12 +114,14 @@ def serve(
     placed the member's pending pods. It looks up the workload that Karmada names to get its pod template. Component
     sets and unschedulable replicas are answered as in parity mode.
     """
+    # The default action of the signal ends the process; for `podium run` it asks for a dump, and here for nothing.
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     from podium.estimator.server.tls13 import keep_quiet, refuse_tls12
 
     keep_quiet()
     refuse_tls12()
     try:
-        from podium.estimator.server.app import EstimatorApp, ListenError, Options
+        from podium.estimator.server.app import EstimatorApp, Options
     except ImportError as error:
         raise click.ClickException(
             f"this needs podium[estimator], in a clone pip install -r requirements/estimator.lock: {error}"
@@ -126,6 +129,8 @@ def serve(
     from podium.client.credentials import ConnectionConfigError
     from podium.estimator.server.members import OnUnsynced
     from podium.estimator.server.tls import TlsError
+    from podium.service.serving import ServingError
+    from podium.service.supervision import ComponentFailedError
 
     _warn_of_flags(kube_api_qps=kube_api_qps, kube_api_burst=kube_api_burst, parallelism=parallelism)
     gates = gates_of(feature_gates)
@@ -151,8 +156,8 @@ def serve(
     )
     try:
         event_loop.run(EstimatorApp(options, sources, still, folder).run)
-    except (TlsError, ListenError, ConnectionConfigError) as error:
-        raise click.ClickException(str(error)) from None
+    except* (TlsError, ServingError, ConnectionConfigError, ComponentFailedError) as group:
+        raise click.ClickException("\n".join(event_loop.messages(group))) from None
 
 
 def _warn_of_flags(**given: float | None) -> None:

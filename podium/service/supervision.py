@@ -36,7 +36,7 @@ class Supervisor:
         LeadershipLostError: out of the task group; that ends the process too, but is no bug.
     """
 
-    def __init__(self, group: TaskGroup, process: str, count_failure: Callable[[str], None]) -> None:
+    def __init__(self, group: TaskGroup, process: str, count_failure: Callable[[str], None] = lambda _: None) -> None:
         self._group = group
         self._process = process
         self._count_failure = count_failure

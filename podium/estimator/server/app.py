@@ -9,8 +9,6 @@ Source: karmada cmd/scheduler-estimator/app, v1.18.
 
 from __future__ import annotations
 
-import signal
-import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,7 +19,6 @@ from typing import Final
 import anyio
 import grpc
 import grpc.aio
-from aiohttp import web
 
 from podium.client.credentials import load
 from podium.client.outage import Outage
@@ -36,19 +33,16 @@ from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
 from podium.lib import garbage_collection
 from podium.lib.clock import Clock
 from podium.lib.descriptors import inbound_connections_max
-from podium.lib.endpoints import RequestObserver, serving
-from podium.lib.error_text import UserFacingError, error_text
+from podium.lib.error_text import error_text
 from podium.lib.log import get_logger
 from podium.lib.system_clock import SystemClock
-from podium.telemetry import CONTENT_TYPE
+from podium.service.serving import ServingError, health_page, metrics_page, serve_plain
+from podium.service.signals import stop_on_signal
+from podium.service.supervision import Supervisor
 
 log = get_logger("estimator")
 
 _STOP_S_MAX: Final = 5.0
-
-
-class ListenError(UserFacingError):
-    """The server cannot listen on a port. The text names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +109,8 @@ class EstimatorApp:
             started: called with the gRPC port once the server listens.
 
         Raises:
-            TlsError, ListenError, ConnectionConfigError: it cannot start.
+            TlsError, ServingError, ConnectionConfigError: it cannot start.
+            ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
         """
         options = self._options
         garbage_collection.settle()
@@ -124,11 +119,11 @@ class EstimatorApp:
         served: dict[str, Served] = {name: StillMember(cluster) for name, cluster in self._still.items()}
         served |= {member.cluster.name: member for member in live}
         members = Members(served, options.on_unsynced)
-        follows = [member.run for member in live]
+        follows = {f"member {member.cluster.name}": member.run for member in live}
         if self._folder is not None:
             folder = Folder(self._folder, members, self._from_file, options.look_s)
             await folder.look()
-            follows.append(folder.run)
+            follows["directory of kubeconfigs"] = folder.run
         service = EstimatorService(members, self._metrics, self._clock)
         async with AsyncExitStack() as stack:
             port = await stack.enter_async_context(_grpc_server(service, options.address, credentials))
@@ -136,9 +131,9 @@ class EstimatorApp:
             mode = "accurate, sets of components as in parity mode" if options.is_accurate else "parity"
             log.info("Serving estimates", address=options.address, port=port, clusters=len(members), mode=mode)
             async with anyio.create_task_group() as group:
-                for follow in follows:
-                    group.start_soon(follow)
-                group.start_soon(self._stop_on_signal, name="signals")
+                supervisor = Supervisor(group, "estimator")
+                supervisor.start(follows)
+                supervisor.start({"signals": lambda: stop_on_signal(self.stop, self._stop.is_set)})
                 started(port)
                 await self._stop.wait()
                 log.info("Stopping")
@@ -158,11 +153,6 @@ class EstimatorApp:
             random=self._random,
             is_accurate=options.is_accurate,
         )
-
-    async def _stop_on_signal(self) -> None:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async for _ in signals:
-                self.stop()
 
 
 def _grpc_options() -> list[tuple[str, int]]:
@@ -188,7 +178,7 @@ async def _grpc_server(
         else:
             port = server.add_secure_port(address, credentials)
     except RuntimeError as error:
-        raise ListenError(f"cannot listen on {address}: {error_text(error)}") from error
+        raise ServingError(f"cannot listen on {address}: {error_text(error)}") from error
     await server.start()
     try:
         yield port
@@ -201,57 +191,16 @@ async def _grpc_server(
 async def _endpoints(options: Options, members: Members, metrics: EstimatorMetrics) -> AsyncIterator[None]:
     """Serve health and metrics over plain HTTP, as upstream does."""
 
-    async def healthz(_: web.Request) -> web.Response:
-        return web.Response(text="ok")
-
-    async def readyz(_: web.Request) -> web.Response:
+    def not_listed() -> str | None:
         missing = members.unsynced()
-        return web.Response(status=500 if missing else 200, text=f"not listed yet: {missing}" if missing else "ok")
+        return f"not listed yet: {missing}" if missing else None
 
-    async def show_metrics(_: web.Request) -> web.Response:
-        return web.Response(body=metrics.render(), headers={"Content-Type": CONTENT_TYPE})
-
-    health = [web.get("/healthz", healthz), web.get("/livez", healthz), web.get("/readyz", readyz)]
+    health = {"/healthz": health_page(), "/livez": health_page(), "/readyz": health_page(not_listed)}
     async with AsyncExitStack() as stack:
-        for address, routes in (
+        for address, pages in (
             (options.health_address, health),
-            (options.metrics_address, [web.get("/metrics", show_metrics)]),
+            (options.metrics_address, {"/metrics": metrics_page(metrics.render)}),
         ):
             if address is not None:
-                await stack.enter_async_context(_http(*address, routes))
+                await stack.enter_async_context(serve_plain(*address, pages))
         yield
-
-
-@asynccontextmanager
-async def _http(host: str, port: int, routes: Sequence[web.RouteDef]) -> AsyncIterator[None]:
-    app = web.Application()
-    app.add_routes(routes)
-    try:
-        listener = _listen(host, port)
-    except OSError as error:
-        raise ListenError(f"cannot listen on {host or 'any address'} port {port}: {error}") from error
-    async with serving(app, listener, _RequestLog(), connections_max=inbound_connections_max()):
-        yield
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Without a host it listens on all addresses. Raises: OSError."""
-    if not host:
-        has_both = socket.has_dualstack_ipv6()
-        family = socket.AF_INET6 if has_both else socket.AF_INET
-        return socket.create_server(("", port), family=family, dualstack_ipv6=has_both)
-    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    return socket.create_server(address, family=family)
-
-
-class _RequestLog(RequestObserver):
-    """Malformed requests are debug lines: any client can send them."""
-
-    def dropped(self, reason: str) -> None:
-        log.debug("Connection dropped", reason=reason)
-
-    def malformed(self, remote: object, kind: str) -> None:
-        log.debug("Malformed request", remote=remote, error=kind)
-
-    def failed(self, remote: object, error: object) -> None:
-        log.error("A request could not be answered", remote=remote, exc_info=error)

@@ -1,13 +1,15 @@
-"""The HTTPS endpoints: health, metrics and the configuration in effect.
+"""The HTTPS endpoints: health, metrics and the configuration in effect; pages over plain HTTP (`plain`).
 
 Owns the listening socket, certificates, access control and the texts of health endpoints. Never decides whether
-anything is healthy: the daemon passes in the checks and the pages.
+anything is healthy: the daemon or the estimator passes in the checks and the pages.
 """
 
 from podium.service.serving.access import Access, AccessOptions, open_access
 from podium.service.serving.certificates import CertificateError, KeyPair, load, self_signed
 from podium.service.serving.health import Check, CheckError, Health, Report, ping
-from podium.service.serving.server import Server, ServingError, serve
+from podium.service.serving.listener import ServingError, listen
+from podium.service.serving.plain import health_page, metrics_page, serve_plain
+from podium.service.serving.server import Server, serve
 from podium.service.serving.stand_in import ProbeStandIn
 from podium.service.serving.tls import ServingTls, serving_tls
 from podium.service.serving.tls_limits import TlsLimits
@@ -26,10 +28,14 @@ __all__ = [
     "ServingError",
     "ServingTls",
     "TlsLimits",
+    "health_page",
+    "listen",
     "load",
+    "metrics_page",
     "open_access",
     "ping",
     "self_signed",
     "serve",
+    "serve_plain",
     "serving_tls",
 ]

@@ -23,7 +23,7 @@ from podium.objects.api_errors import ApiError
 from podium.service.serving.authentication import Authenticator, ClientAuthorities
 from podium.service.serving.authorization import Authorizer
 from podium.service.serving.checks import guard
-from podium.service.serving.server import ServingError
+from podium.service.serving.listener import ServingError
 from podium.service.serving.tls import ServingTls
 
 _CONNECTIONS_MAX = 4

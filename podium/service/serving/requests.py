@@ -14,16 +14,12 @@ log = get_logger("serving")
 class RequestLog(RequestObserver):
     """Logs at debug level what any client can cause."""
 
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-
     def dropped(self, reason: str) -> None:
-        """Count a connection that was closed early."""
-        self._metrics.count_dropped_connection(reason)
+        """Log a connection that was closed early."""
+        log.debug("Connection dropped", reason=reason)
 
     def malformed(self, remote: object, kind: str) -> None:
-        """Count a malformed request. Logged at debug level only: any client can send as many as it likes."""
-        self._metrics.count_malformed_request()
+        """Log a malformed request. Logged at debug level only: any client can send as many as it likes."""
         log.debug("Malformed request", remote=remote, error=kind)
 
     def failed(self, remote: object, error: object) -> None:
@@ -31,7 +27,7 @@ class RequestLog(RequestObserver):
         log.error("A request could not be answered", remote=remote, exc_info=error)
 
     def answered(self, request: web.BaseRequest, response: web.StreamResponse, seconds: float) -> None:
-        """Log the request at debug level."""
+        """Log the request."""
         log.debug(
             "Request",
             remote=request.remote,
@@ -40,3 +36,19 @@ class RequestLog(RequestObserver):
             status=response.status,
             seconds=round(seconds, 6),
         )
+
+
+class CountingRequestLog(RequestLog):
+    """Also counts the connections and requests that are not served."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def dropped(self, reason: str) -> None:
+        """Count a connection that was closed early."""
+        self._metrics.count_dropped_connection(reason)
+
+    def malformed(self, remote: object, kind: str) -> None:
+        """Count and log a malformed request."""
+        self._metrics.count_malformed_request()
+        super().malformed(remote, kind)

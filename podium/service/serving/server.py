@@ -11,8 +11,6 @@ Differs: pprof, flags and status pages are not served; the number of connections
 
 from __future__ import annotations
 
-import ipaddress
-import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -26,10 +24,10 @@ from aiohttp.typedefs import Handler, Middleware
 
 from podium.lib.descriptors import inbound_connections_max
 from podium.lib.endpoints import serving
-from podium.lib.error_text import UserFacingError
 from podium.lib.log import get_logger
 from podium.service.serving.health import Check, Endpoint, Health, Report, report_one
-from podium.service.serving.requests import RequestLog
+from podium.service.serving.listener import listen
+from podium.service.serving.requests import CountingRequestLog
 from podium.service.serving.tls import ServingTls
 from podium.telemetry import CONTENT_TYPE, Metrics
 
@@ -41,13 +39,8 @@ Configz = Callable[[], Mapping[str, Any]]
 Pages = Mapping[str, Handler]
 """The handler of each path."""
 
-_PORT_MAX = 65535
 _BODY_BYTES_MAX = 64 * 1024
 _HEADERS = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
-
-
-class ServingError(UserFacingError):
-    """The port cannot be listened on; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +83,11 @@ async def serve(
         if port == 0:
             yield Server(bind_address, 0)
             return
-        listener = _listen(bind_address, port)
+        listener = listen(bind_address, port)
     address, port = listener.getsockname()[:2]
     app = application(health, metrics, configz, pages=pages, middlewares=middlewares)
     limit = inbound_connections_max() if connections_max is None else connections_max
-    async with serving(app, listener, RequestLog(metrics), connections_max=limit, tls=lambda: tls.context):
+    async with serving(app, listener, CountingRequestLog(metrics), connections_max=limit, tls=lambda: tls.context):
         log.info("Serving securely", address=address, port=port)
         yield Server(address, port, listener)
 
@@ -165,16 +158,3 @@ async def _set_headers(_: web.Request, response: web.StreamResponse) -> None:
     response.headers.update(_HEADERS)
     # Replaces aiohttp's own header, which reveals its version and Python's.
     response.headers["Server"] = "podium"
-
-
-def _listen(bind_address: str, port: int) -> socket.socket:
-    """A listening socket. Raises: ServingError."""
-    try:
-        if not 0 < port <= _PORT_MAX:
-            raise ValueError(f"a port is between 1 and {_PORT_MAX}")
-        is_ipv6 = ipaddress.ip_address(bind_address).version == 6
-        family = socket.AF_INET6 if is_ipv6 else socket.AF_INET
-        return socket.create_server((bind_address, port), family=family, dualstack_ipv6=bind_address == "::")
-    except (OSError, ValueError) as error:
-        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
-        raise ServingError(f"cannot listen on {bind_address} port {port}: {reason}") from error

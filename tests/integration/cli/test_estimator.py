@@ -102,6 +102,14 @@ def test_plain_text_answers_and_a_signal_ends_it_well(serve: Callable[..., Serve
     assert served.process.wait(PATIENCE_S) == 0
 
 
+def test_the_signal_that_has_the_scheduler_dump_its_cache_does_not_end_it(serve: Callable[..., Served]) -> None:
+    served = serve()
+    served.process.send_signal(signal.SIGUSR2)
+    assert served.replicas() == REPLICAS
+    served.process.send_signal(signal.SIGTERM)
+    assert served.process.wait(PATIENCE_S) == 0
+
+
 def test_only_tls_13_is_spoken_and_certificates_are_read_anew(serve: Callable[..., Served], tmp_path: Path) -> None:
     first, second = self_signed(), self_signed()
     served = serve(*_tls(*_written(tmp_path, "server", first)))

@@ -1,0 +1,53 @@
+"""Serves a few pages over plain HTTP, for servers whose upstream does so: anyone who reaches the port may read them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from podium.lib.descriptors import inbound_connections_max
+from podium.lib.endpoints import serving
+from podium.service.serving.listener import listen
+from podium.service.serving.requests import RequestLog
+from podium.service.serving.server import Pages
+from podium.telemetry import CONTENT_TYPE
+
+
+@asynccontextmanager
+async def serve_plain(host: str, port: int, pages: Pages) -> AsyncIterator[None]:
+    """Serve while the context is open; then let running requests end, for at most 5 s.
+
+    Args:
+        host: an IP address or a name; "" listens on all addresses.
+        pages: handlers of GET requests, by path.
+
+    Raises: ServingError if the port cannot be listened on.
+    """
+    app = web.Application()
+    app.add_routes([web.get(path, handler) for path, handler in pages.items()])
+    async with serving(
+        app, listen(host, port, may_be_name=True), RequestLog(), connections_max=inbound_connections_max()
+    ):
+        yield
+
+
+def health_page(check: Callable[[], str | None] = lambda: None) -> Handler:
+    """Answers `ok`, or status 500 with the reason why the check fails."""
+
+    async def show(_: web.Request) -> web.Response:
+        reason = check()
+        return web.Response(status=500 if reason else 200, text=reason or "ok")
+
+    return show
+
+
+def metrics_page(render: Callable[[], bytes]) -> Handler:
+    """Answers with the metrics in the Prometheus text format."""
+
+    async def show(_: web.Request) -> web.Response:
+        return web.Response(body=render(), headers={"Content-Type": CONTENT_TYPE})
+
+    return show
