@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import logging
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
+from podium.telemetry import configure_logging, set_verbosity
 from tests.control_plane.builder import obtain
 from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client
@@ -23,6 +27,20 @@ settings.load_profile("podium")
 @pytest.fixture(scope="module")
 def anyio_backend() -> tuple[str, dict[str, Any]]:
     return "asyncio", {"use_uvloop": False}
+
+
+@pytest.fixture
+def json_log() -> Iterator[io.BytesIO]:
+    """What is logged, as lines of JSON; the process's logging is as before afterwards."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    stream = io.BytesIO()
+    configure_logging(form="json", stream=stream)
+    yield stream
+    set_verbosity(2)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+import anyio.to_thread
 import pytest
 
 from podium.sandbox import Sandbox
 from tests.control_plane.cleanup import empty_cluster
 from tests.control_plane.client import Client
+from tests.control_plane.locate import Binaries
 from tests.control_plane.servers import ControlPlane
 from tests.e2e.cluster import Cluster, RealCluster, SandboxCluster
 from tests.e2e.daemon import Daemon
@@ -31,6 +33,17 @@ async def real_cluster(anyio_backend: object, control_plane: ControlPlane) -> As
         await empty_cluster(admin)
         yield RealCluster(admin, control_plane.kubeconfig(), control_plane)
         await empty_cluster(admin)
+
+
+@pytest.fixture
+async def own_cluster(anyio_backend: object, control_plane_binaries: Binaries) -> AsyncIterator[RealCluster]:
+    """Another control plane with a real API server, which a test may stop or take back to an earlier state."""
+    plane = await anyio.to_thread.run_sync(ControlPlane.start, control_plane_binaries)
+    try:
+        async with Client(plane.url, token=plane.admin_token, tls=plane.ssl_context()) as admin:
+            yield RealCluster(admin, plane.kubeconfig(), plane)
+    finally:
+        await anyio.to_thread.run_sync(plane.stop)
 
 
 @pytest.fixture(params=["sandbox_cluster", pytest.param("real_cluster", marks=pytest.mark.control_plane)])

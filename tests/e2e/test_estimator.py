@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import anyio
 import anyio.to_thread
@@ -12,9 +12,6 @@ import pytest
 
 from podium.estimator.server.app import EstimatorApp, Source
 from podium.estimator.server.members import OnUnsynced
-from tests.control_plane.client import Client
-from tests.control_plane.locate import Binaries
-from tests.control_plane.servers import ControlPlane
 from tests.e2e.cluster import Cluster, RealCluster
 from tests.integration.estimator.server.conftest import QUIET, Asker, replace, serving
 from tests.manifests import HOSTNAME, Json, node, pod
@@ -89,31 +86,20 @@ def _deployment() -> Json:
     }
 
 
-@pytest.fixture
-async def other_cluster(real_cluster: RealCluster, control_plane_binaries: Binaries) -> AsyncIterator[RealCluster]:
-    """Another real API server, which a test may stop."""
-    plane = await anyio.to_thread.run_sync(ControlPlane.start, control_plane_binaries)
-    try:
-        async with Client(plane.url, token=plane.admin_token, tls=plane.ssl_context()) as admin:
-            yield RealCluster(admin, plane.kubeconfig(), plane)
-    finally:
-        await anyio.to_thread.run_sync(plane.stop)
-
-
 @pytest.mark.control_plane
 async def test_member_that_is_stopped_leaves_the_others_answers_and_latency_untouched(
-    real_cluster: RealCluster, other_cluster: RealCluster
+    real_cluster: RealCluster, own_cluster: RealCluster
 ) -> None:
     await real_cluster.create(*(node(f"node-{index}", cpu="4") for index in range(NODES)))
-    await other_cluster.create(node("node-0", cpu="7"))
-    sources = [Source("stays", str(real_cluster.kubeconfig)), Source("goes", str(other_cluster.kubeconfig))]
+    await own_cluster.create(node("node-0", cpu="7"))
+    sources = [Source("stays", str(real_cluster.kubeconfig)), Source("goes", str(own_cluster.kubeconfig))]
     app = EstimatorApp(replace(QUIET, on_unsynced=OnUnsynced.ERROR), sources)
     async with serving(app) as asker:
         await _becomes(4 * NODES, lambda: asker.replicas("stays", ONE_CPU), PATIENCE_S)
         await _becomes(7, lambda: asker.replicas("goes", ONE_CPU), PATIENCE_S)
         before_cpu_s, _ = await _asked(asker)
-        assert other_cluster.plane.apiserver is not None
-        other_cluster.plane.apiserver.kill()
+        assert own_cluster.plane.apiserver is not None
+        own_cluster.plane.apiserver.kill()
         await _becomes("cluster goes cannot be reached", lambda: asker.replicas("goes", ONE_CPU), PATIENCE_S)
         after_cpu_s, slowest_s = await _asked(asker)
     assert after_cpu_s < CPU_RATIO_MAX * before_cpu_s

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
 
 import anyio
 import anyio.to_thread
 import pytest
 
-from tests.control_plane.client import Client
-from tests.control_plane.locate import Binaries
-from tests.control_plane.servers import ControlPlane
 from tests.e2e.cluster import RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import Daemon
@@ -24,17 +20,6 @@ pytestmark = pytest.mark.anyio
 NODES, CORES = 4, 4
 SECONDS_MAX = 30.0
 """What a restore may hold pods up for, on a loaded machine; kube-scheduler takes a minute and more."""
-
-
-@pytest.fixture
-async def own_cluster(anyio_backend: object, control_plane_binaries: Binaries) -> AsyncIterator[RealCluster]:
-    """A control plane of its own: what its clients believe is not true any more in the end."""
-    plane = await anyio.to_thread.run_sync(ControlPlane.start, control_plane_binaries)
-    try:
-        async with Client(plane.url, token=plane.admin_token, tls=plane.ssl_context()) as admin:
-            yield RealCluster(admin, plane.kubeconfig(), plane)
-    finally:
-        await anyio.to_thread.run_sync(plane.stop)
 
 
 def names(count: int, prefix: str) -> set[str]:

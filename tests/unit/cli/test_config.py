@@ -1,18 +1,19 @@
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import yaml
 from click.testing import CliRunner, Result
 
 from podium.cli.main import main
+from tests.unit.cli.commands import run
 
 GOOD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 BAD = f"{GOOD}parallelism: -1\npodMaxBackoffSeconds: x\n"
 
 
-def _run(*arguments):
-    return CliRunner().invoke(main, ["config", "effective", *map(str, arguments)], catch_exceptions=False)
+_run = partial(run, "config", "effective")
 
 
 def _files(tmp_path):

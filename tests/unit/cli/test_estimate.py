@@ -1,17 +1,13 @@
 import json
+from functools import partial
 
 import pytest
-from click.testing import CliRunner
 
-from podium.cli.main import main
+from tests.manifests import node
+from tests.unit.cli.commands import run, written
 
-NODE = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {"name": "n1"},
-    "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": 110}},
-}
-CORDONED = {**NODE, "metadata": {"name": "n2"}, "spec": {"unschedulable": True}}
+NODE = node("n1", "4", memory="8Gi")
+CORDONED = node("n2", "4", memory="8Gi", unschedulable=True)
 CONTAINER = {"name": "c", "resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": "1", "memory": "2Gi"}}}
 DEPLOYMENT = {
     "apiVersion": "apps/v1",
@@ -33,22 +29,16 @@ CLUSTER = {
 }
 
 
-def _run(*arguments, stdin=None):
-    return CliRunner().invoke(main, ["estimate", *map(str, arguments)], input=stdin, catch_exceptions=False)
-
-
-def _written(path, *objects):
-    path.write_text("\n---\n".join(json.dumps(each) for each in objects))
-    return path
+_run = partial(run, "estimate")
 
 
 @pytest.fixture
 def cluster(tmp_path):
-    return _written(tmp_path / "cluster.yaml", NODE, CORDONED, QUOTA)
+    return written(tmp_path / "cluster.yaml", NODE, CORDONED, QUOTA)
 
 
 def test_table_says_for_each_node_how_many_fit_and_what_limits_them(cluster, tmp_path):
-    result = _run("-f", cluster, "--workload", _written(tmp_path / "web.yaml", DEPLOYMENT), "--explain")
+    result = _run("-f", cluster, "--workload", written(tmp_path / "web.yaml", DEPLOYMENT), "--explain")
     assert result.exit_code == 0
     lines = [" ".join(line.split()) for line in result.output.splitlines() if line.strip()]
     assert lines[0] == "NODE REPLICAS LIMITED BY"
@@ -68,7 +58,7 @@ def test_without_a_request_a_replica_takes_a_pods_place(cluster):
 
 
 def test_quota_bounds_a_workload_of_its_namespace_with_the_gate(cluster, tmp_path):
-    workload = _written(tmp_path / "web.yaml", DEPLOYMENT)
+    workload = written(tmp_path / "web.yaml", DEPLOYMENT)
     result = _run("-f", cluster, "--workload", workload, "--feature-gates", "ResourceQuotaEstimate=true")
     assert result.output == "2 replicas fit\n"
 
@@ -78,8 +68,8 @@ def test_accurate_mode_knows_of_ports_and_of_pods_that_wait(tmp_path):
     web = {**DEPLOYMENT, "spec": {"template": {"spec": {"containers": [port]}}}}
     waiting = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "w"}, "spec": {"containers": [port]}}
     nodes = [{**NODE, "metadata": {"name": f"n{index}"}} for index in range(3)]
-    files = ("-f", _written(tmp_path / "cluster.yaml", *nodes, waiting))
-    asked = (*files, "--workload", _written(tmp_path / "web.yaml", web))
+    files = ("-f", written(tmp_path / "cluster.yaml", *nodes, waiting))
+    asked = (*files, "--workload", written(tmp_path / "web.yaml", web))
     assert _run(*asked).output == "12 replicas fit\n"
     assert _run(*asked, "--mode", "accurate").stdout == "2 replicas fit\n"
     result = _run(*files, "--mode", "accurate", "--requests", "memory=4Gi")
@@ -88,7 +78,7 @@ def test_accurate_mode_knows_of_ports_and_of_pods_that_wait(tmp_path):
 
 
 def test_karmadas_cluster_object_gives_the_general_estimate_too(cluster, tmp_path):
-    result = _run("-f", cluster, "--requests", "cpu=1", "--cluster-object", _written(tmp_path / "m.yaml", CLUSTER))
+    result = _run("-f", cluster, "--requests", "cpu=1", "--cluster-object", written(tmp_path / "m.yaml", CLUSTER))
     assert result.output.splitlines() == [
         "4 replicas fit",
         "3 fit by the Cluster's summary and models",
@@ -105,7 +95,7 @@ def _modelled(*bounds):
 
 def test_nodes_are_graded_by_the_clusters_models(cluster, tmp_path):
     modelled = _modelled(("0", "2"), ("2", "9223372036854775807"))
-    asked = ("-f", cluster, "--requests", "cpu=1", "--cluster-object", _written(tmp_path / "m.yaml", modelled))
+    asked = ("-f", cluster, "--requests", "cpu=1", "--cluster-object", written(tmp_path / "m.yaml", modelled))
     assert "Nodes by what they have left: 2 of grade 1\n" in _run(*asked).output
     answer = json.loads(_run(*asked, "--output", "json").output)
     assert answer["allocatable_modelings"] == [{"grade": 0, "count": 0}, {"grade": 1, "count": 2}]
@@ -114,7 +104,7 @@ def test_nodes_are_graded_by_the_clusters_models(cluster, tmp_path):
 def test_models_are_put_in_order_as_by_karmadas_webhook(cluster, tmp_path):
     modelled = _modelled(("1", "2"), ("2", "4"))
     modelled["spec"]["resourceModels"].reverse()
-    asked = ("-f", cluster, "--cluster-object", _written(tmp_path / "m.yaml", modelled), "--output", "json")
+    asked = ("-f", cluster, "--cluster-object", written(tmp_path / "m.yaml", modelled), "--output", "json")
     assert json.loads(_run(*asked).output)["allocatable_modelings"] == [
         {"grade": 0, "count": 0},
         {"grade": 1, "count": 2},
@@ -122,21 +112,21 @@ def test_models_are_put_in_order_as_by_karmadas_webhook(cluster, tmp_path):
 
 
 def test_nodes_are_graded_by_karmadas_own_models_where_the_cluster_has_none(cluster, tmp_path):
-    asked = ("-f", cluster, "--cluster-object", _written(tmp_path / "m.yaml", CLUSTER), "--output", "json")
+    asked = ("-f", cluster, "--cluster-object", written(tmp_path / "m.yaml", CLUSTER), "--output", "json")
     graded = json.loads(_run(*asked).output)["allocatable_modelings"]
     # 8Gi put them there, though 4 cores alone would be of grade 3.
     assert [each["count"] for each in graded] == [0, 2, 0, 0, 0, 0, 0, 0, 0]
 
 
 def test_fault_of_models_is_told_in_upstreams_words(cluster, tmp_path):
-    path = _written(tmp_path / "m.yaml", _modelled(("0", "2"), ("3", "9223372036854775807")))
+    path = written(tmp_path / "m.yaml", _modelled(("0", "2"), ("3", "9223372036854775807")))
     result = _run("-f", cluster, "--cluster-object", path)
     assert result.exit_code == 1
     assert "Model intervals for resources must be contiguous and non-overlapping" in " ".join(result.output.split())
 
 
 def test_models_without_ranges_are_named(cluster, tmp_path):
-    path = _written(tmp_path / "m.yaml", {**CLUSTER, "spec": {"resourceModels": [{"grade": 0}]}})
+    path = written(tmp_path / "m.yaml", {**CLUSTER, "spec": {"resourceModels": [{"grade": 0}]}})
     result = _run("-f", cluster, "--cluster-object", path)
     assert result.exit_code == 1
     assert f"{path}: spec.resourceModels[0].ranges: Required value" in " ".join(result.output.split())
@@ -169,7 +159,7 @@ def test_the_status_tells_whether_any_fits_where_that_is_asked_for(cluster):
 
 
 def test_quotas_that_the_files_lack_are_named(tmp_path):
-    asked = ("-f", _written(tmp_path / "nodes.yaml", NODE), "--requests", "cpu=1")
+    asked = ("-f", written(tmp_path / "nodes.yaml", NODE), "--requests", "cpu=1")
     assert "resourcequotas" in _run(*asked, "--feature-gates", "ResourceQuotaEstimate=true").stderr
     assert _run(*asked).stderr == ""
 
@@ -179,7 +169,7 @@ def test_files_without_what_is_needed_are_named(cluster, tmp_path):
         "cluster.yaml: expected one pod or workload with a pod template, found 0"
         in _run("-f", cluster, "--workload", cluster).output
     )
-    assert "no nodes" in _run("-f", _written(tmp_path / "web.yaml", DEPLOYMENT)).output
+    assert "no nodes" in _run("-f", written(tmp_path / "web.yaml", DEPLOYMENT)).output
 
 
 def test_case_that_cannot_be_read_is_an_answer_too(tmp_path):

@@ -1,45 +1,32 @@
 import gzip
 import json
+from functools import partial
 
 import pytest
 import yaml
 from click.testing import CliRunner
 
 from podium.cli.main import main
+from tests.manifests import node, pod
+from tests.unit.cli.commands import run, written
 
-NODE = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {"name": "n1"},
-    "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": 110}},
-}
-CORDONED = {**NODE, "metadata": {"name": "n2"}, "spec": {"unschedulable": True}}
-POD = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "web"},
-    "spec": {"schedulerName": "podium", "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
-}
+NODE = node("n1", "4", memory="8Gi")
+CORDONED = node("n2", "4", memory="8Gi", unschedulable=True)
+POD = pod("web", "1")
 BIG = {**POD, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "9"}}}]}}
 SCENARIO = {"id": "s-1", "objects": [NODE], "pod": {**POD, "spec": {}}}
 
 
-def _run(*arguments, stdin=None):
-    return CliRunner().invoke(main, ["evaluate", *map(str, arguments)], input=stdin, catch_exceptions=False)
-
-
-def _written(path, *objects):
-    path.write_text("\n---\n".join(json.dumps(each) for each in objects))
-    return path
+_run = partial(run, "evaluate")
 
 
 @pytest.fixture
 def cluster(tmp_path):
-    return _written(tmp_path / "cluster.yaml", NODE, CORDONED)
+    return written(tmp_path / "cluster.yaml", NODE, CORDONED)
 
 
 def test_table_shows_the_winner_the_scores_and_why_others_do_not_fit(cluster, tmp_path):
-    result = _run("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", POD))
+    result = _run("-f", cluster, "--pod", written(tmp_path / "pod.yaml", POD))
     assert result.exit_code == 0
     lines = [" ".join(line.split()) for line in result.output.splitlines()]
     assert any(line.startswith("NODE TOTAL") for line in lines)
@@ -50,13 +37,13 @@ def test_table_shows_the_winner_the_scores_and_why_others_do_not_fit(cluster, tm
 
 def test_table_names_the_taints(tmp_path):
     tainted = {**NODE, "spec": {"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]}}
-    result = _run("-f", _written(tmp_path / "c.yaml", tainted), "--pod", _written(tmp_path / "p.yaml", POD))
+    result = _run("-f", written(tmp_path / "c.yaml", tainted), "--pod", written(tmp_path / "p.yaml", POD))
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert "n1 TaintToleration node(s) had untolerated taint(s) (untolerated taint team=a:NoSchedule)" in lines
 
 
 def test_table_of_a_pod_that_fits_nowhere_ends_with_the_reason(cluster, tmp_path):
-    result = _run("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", BIG))
+    result = _run("-f", cluster, "--pod", written(tmp_path / "pod.yaml", BIG))
     assert result.exit_code == 0
     text = " ".join(result.output.split())
     assert "default/web fits on no node: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were" in text
@@ -66,24 +53,24 @@ def test_preemption_is_told_in_words(tmp_path):
     running = {**BIG, "metadata": {"name": "low"}, "spec": {**BIG["spec"], "nodeName": "n1"}}
     running["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "4"}}}]
     urgent = {**POD, "spec": {**POD["spec"], "priority": 5}}
-    result = _run("-f", _written(tmp_path / "c.yaml", NODE, running), "--pod", _written(tmp_path / "p.yaml", urgent))
+    result = _run("-f", written(tmp_path / "c.yaml", NODE, running), "--pod", written(tmp_path / "p.yaml", urgent))
     assert "It would be nominated to n1 after default/low left" in result.output
 
 
 def test_held_back_pod_is_told_so(cluster, tmp_path):
     gated = {**POD, "spec": {**POD["spec"], "schedulingGates": [{"name": "hold"}]}}
-    result = _run("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", gated))
+    result = _run("-f", cluster, "--pod", written(tmp_path / "pod.yaml", gated))
     assert "But it would not be tried yet: waiting for scheduling gates: [hold] (SchedulingGates)" in result.output
 
 
 def test_json_holds_everything_in_one_line(cluster, tmp_path):
-    result = _run("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", POD), "--output", "json")
+    result = _run("-f", cluster, "--pod", written(tmp_path / "pod.yaml", POD), "--output", "json")
     answer = json.loads(result.stdout)
     assert (answer["pod"], answer["node"], answer["feasible"]) == ("default/web", "n1", ["n1"])
 
 
 def test_cluster_may_come_from_standard_input(tmp_path):
-    result = _run("-f", "-", "--pod", _written(tmp_path / "pod.yaml", POD), "--output", "json", stdin=json.dumps(NODE))
+    result = _run("-f", "-", "--pod", written(tmp_path / "pod.yaml", POD), "--output", "json", stdin=json.dumps(NODE))
     assert json.loads(result.stdout)["node"] == "n1"
 
 
@@ -94,7 +81,7 @@ def test_configuration_decides_and_its_leader_election_does_not_matter(cluster, 
         "leaderElection: {leaderElect: true}\n"
         "profiles: [{schedulerName: podium, plugins: {filter: {disabled: [{name: NodeUnschedulable}]}}}]\n"
     )
-    pod = _written(tmp_path / "pod.yaml", POD)
+    pod = written(tmp_path / "pod.yaml", POD)
     result = _run("-f", cluster, "--pod", pod, "--config", config, "--output", "json")
     assert json.loads(result.stdout)["feasible"] == ["n1", "n2"]
 
@@ -144,8 +131,8 @@ def test_a_pod_in_the_place_of_scenarios_is_told_how_to_ask(form, tmp_path):
 )
 def test_a_file_in_the_wrong_place_is_told_where_it_belongs(arguments, head, flag, cluster, tmp_path):
     paths = {"mistaken": tmp_path / "m", "pod": tmp_path / "p", "cluster": cluster}
-    _written(paths["mistaken"], head)
-    _written(paths["pod"], POD)
+    written(paths["mistaken"], head)
+    written(paths["pod"], POD)
     result = _run(*(paths.get(each, each) for each in arguments.split()))
     assert result.exit_code == 1
     assert f"{paths['mistaken']}: document 1: this is a" in result.stderr
@@ -153,7 +140,7 @@ def test_a_file_in_the_wrong_place_is_told_where_it_belongs(arguments, head, fla
 
 
 def test_the_status_tells_whether_the_pod_fits_where_that_is_asked_for(cluster, tmp_path):
-    fits, big = _written(tmp_path / "pod.yaml", POD), _written(tmp_path / "big.yaml", BIG)
+    fits, big = written(tmp_path / "pod.yaml", POD), written(tmp_path / "big.yaml", BIG)
     assert _run("-f", cluster, "--pod", fits, "--exit-code").exit_code == 0
     assert _run("-f", cluster, "--pod", big, "--exit-code").exit_code == 3
     assert _run("-f", cluster, "--pod", big).exit_code == 0
@@ -161,17 +148,17 @@ def test_the_status_tells_whether_the_pod_fits_where_that_is_asked_for(cluster, 
 
 
 def test_what_the_dump_lacks_is_named_on_standard_error(cluster, tmp_path):
-    asked = ("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", POD))
+    asked = ("-f", cluster, "--pod", written(tmp_path / "pod.yaml", POD))
     result = _run(*asked)
     (warning,) = result.stderr.splitlines()
     assert warning.startswith("warning: the answer depends on services, and the files hold none")
     assert "kubectl get services -A -o yaml" in warning
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
-    assert _run(*asked, "-f", _written(tmp_path / "s.yaml", service)).stderr == ""
+    assert _run(*asked, "-f", written(tmp_path / "s.yaml", service)).stderr == ""
 
 
 def test_every_format_says_the_same(cluster, tmp_path):
-    asked = ("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", POD))
+    asked = ("-f", cluster, "--pod", written(tmp_path / "pod.yaml", POD))
     as_json = json.loads(_run(*asked, "-o", "json").stdout)
     assert yaml.safe_load(_run(*asked, "-o", "yaml").stdout) == as_json
     assert _run(*asked, "-o", "table").stdout == _run(*asked).stdout == _run(*asked, "--output", "text").stdout
@@ -205,7 +192,7 @@ def test_without_any_cluster_both_ways_to_give_one_are_told(tmp_path, monkeypatc
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    result = _run("--pod", _written(tmp_path / "pod.yaml", POD))
+    result = _run("--pod", written(tmp_path / "pod.yaml", POD))
     assert result.exit_code == 1
     assert "no kubeconfig was given" in result.stderr
     assert result.stderr.endswith("; give one with --kubeconfig, or the cluster's objects with -f\n")
@@ -218,7 +205,7 @@ def test_a_kubeconfig_that_is_none_is_told_in_plain_words(content, text, tmp_pat
         path.mkdir()
     else:
         path.write_text(content)
-    result = _run("--kubeconfig", path, "--pod", _written(tmp_path / "pod.yaml", POD))
+    result = _run("--kubeconfig", path, "--pod", written(tmp_path / "pod.yaml", POD))
     assert (result.exit_code, result.stdout) == (1, "")
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"Error: kubeconfig {path}: ")
@@ -241,7 +228,7 @@ def test_packed_file_that_is_cut_short_is_named(tmp_path):
 
 
 def test_broken_object_is_named_by_file_document_and_field(cluster, tmp_path):
-    result = _run("-f", cluster, "--pod", _written(tmp_path / "pod.yaml", {**POD, "spec": {"priority": "x"}}))
+    result = _run("-f", cluster, "--pod", written(tmp_path / "pod.yaml", {**POD, "spec": {"priority": "x"}}))
     assert result.exit_code == 1
     assert f"{tmp_path / 'pod.yaml'}: document 1: Pod default/web: spec.priority: expected int" in result.output
 
@@ -249,7 +236,7 @@ def test_broken_object_is_named_by_file_document_and_field(cluster, tmp_path):
 def test_text_from_outside_is_neither_markup_nor_a_command_to_the_terminal(tmp_path):
     taint = {"key": "[/red]", "value": "\x1b[2J", "effect": "NoSchedule"}
     tainted = {**NODE, "spec": {"taints": [taint]}}
-    files = _written(tmp_path / "cluster.yaml", tainted), _written(tmp_path / "pod.yaml", POD)
+    files = written(tmp_path / "cluster.yaml", tainted), written(tmp_path / "pod.yaml", POD)
     result = _run("-f", files[0], "--pod", files[1])
     assert "\x1b" not in result.output
     assert "fits on no node" in " ".join(result.output.split())

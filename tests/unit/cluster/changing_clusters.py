@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,6 +100,13 @@ class ChangingCluster:
             self.on_row = {uid: row for uid, row in self.on_row.items() if row != gone}
             self.put_node(index)
             self.put_node(NODES + len(self.snapshot))  # rows grow, too
+
+    def with_forks(self, history: Iterable[tuple[str, int, Pod]]) -> dict[str, ChangingCluster]:
+        """It after the history, and two forks of it that know nothing of each other."""
+        for step in history:
+            self.take(*step)
+        fork = self.fork()
+        return {"base": self, "fork": fork, "twin": fork.fork()}
 
     def fork(self) -> ChangingCluster:
         return ChangingCluster(self.snapshot.fork(), dict(self.on_row))

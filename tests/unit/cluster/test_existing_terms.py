@@ -63,10 +63,7 @@ def test_a_fork_finds_its_own_terms_and_no_others(before, after, incoming_pod, a
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(existing_terms, "CHANGES_KEPT", kept)
         base = ChangingCluster.empty()
-    for kind, index, each in before:
-        base.take(kind, index, each)
-    fork = base.fork()
-    clusters = {"base": base, "fork": fork, "twin": fork.fork()}
+    clusters = base.with_forks(before)
     for name, (kind, index, each) in after:
         if kind == "ask":
             assert_true(clusters[name], incoming_pod, asked)

@@ -80,10 +80,7 @@ def test_a_fork_sees_its_own_changes_and_no_others(before, after, asked, kept) -
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pod_counts, "CHANGES_KEPT", kept)
         base = ChangingCluster.empty()
-    for kind, index, each in before:
-        base.take(kind, index, each)
-    fork = base.fork()
-    clusters = {"base": base, "fork": fork, "twin": fork.fork()}
+    clusters = base.with_forks(before)
     for name, (kind, index, each) in after:
         if kind == "ask":
             assert_true(clusters[name], asked[:1])

@@ -95,9 +95,11 @@ def filtered(plugin: TableFilterPlugin, pod: Pod, snapshot: Snapshot) -> dict[st
     }
 
 
-def filtered_one_by_one(plugin: FilterPlugin, pod: Pod, snapshot: Snapshot) -> dict[str, Status]:
+def filtered_one_by_one(
+    plugin: FilterPlugin, pod: Pod, snapshot: Snapshot, state: CycleState = STATE
+) -> dict[str, Status]:
     """What the node form makes of the nodes that it rejects."""
-    answers = {snapshot.name(row): plugin.filter(STATE, pod, snapshot.node(row)) for row in snapshot.order}
+    answers = {snapshot.name(row): plugin.filter(state, pod, snapshot.node(row)) for row in snapshot.order}
     return {name: status for name, status in answers.items() if status is not None}
 
 
@@ -109,10 +111,12 @@ def scored(plugin: TableScorePlugin, pod: Pod, snapshot: Snapshot, rows: Rows | 
     return {snapshot.name(row): int(score) for row, score in zip(rows, scores, strict=True)}
 
 
-def normalized(plugin: TableScorePlugin, pod: Pod, snapshot: Snapshot) -> dict[str, int]:
-    """The table form's scores, normalised over all nodes."""
-    rows = snapshot.order
-    scores = plugin.normalize_scores(STATE, pod, plugin.score_rows(STATE, pod, snapshot, rows))
+def normalized(
+    plugin: TableScorePlugin, pod: Pod, snapshot: Snapshot, state: CycleState = STATE, rows: Rows | None = None
+) -> dict[str, int]:
+    """The table form's scores, normalised over all nodes, or over these rows."""
+    rows = snapshot.order if rows is None else rows
+    scores = plugin.normalize_scores(state, pod, plugin.score_rows(state, pod, snapshot, rows))
     return {snapshot.name(row): int(score) for row, score in zip(rows, scores, strict=True)}
 
 

@@ -15,7 +15,7 @@ from podium.objects.core import Node, Pod
 from podium.objects.workloads import Namespace
 from podium.plugins.inter_pod_affinity import InterPodAffinity
 from tests.builders import ZONE_LABEL, node, pod, snapshot_of
-from tests.unit.plugins.clusters import RecordingHandle
+from tests.unit.plugins.clusters import RecordingHandle, filtered_one_by_one, normalized
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -67,23 +67,16 @@ def rejected(incoming: Pod, *pods: Pod, by: InterPodAffinity | None = None) -> d
     _, status = affinity.pre_filter(state, incoming, snapshot)
     if status is SKIP:
         return {}
-    return rejections(affinity, state, incoming, snapshot)
-
-
-def rejections(affinity: InterPodAffinity, state: CycleState, incoming: Pod, snapshot: Snapshot) -> dict[str, Status]:
-    answers = {snapshot.name(row): affinity.filter(state, incoming, snapshot.node(row)) for row in snapshot.order}
-    return {name: status for name, status in answers.items() if status is not None}
+    return filtered_one_by_one(affinity, incoming, snapshot, state)
 
 
 def scores(incoming: Pod, *pods: Pod, by: InterPodAffinity | None = None) -> dict[str, int] | None:
     snapshot, state, affinity = snapshot_of(*NODES, *pods), CycleState(), by or plugin()
-    rows = snapshot.order
-    status = affinity.pre_score(state, incoming, snapshot, rows)
+    status = affinity.pre_score(state, incoming, snapshot, snapshot.order)
     if status is not None:
         assert status is SKIP
         return None
-    normalized = affinity.normalize_scores(state, incoming, affinity.score_rows(state, incoming, snapshot, rows))
-    return {snapshot.name(row): score for row, score in zip(rows, normalized.tolist(), strict=True)}
+    return normalized(affinity, incoming, snapshot, state)
 
 
 # ---------------------------------------------------------------- filtering
@@ -188,7 +181,7 @@ def test_a_broken_term_rejects_the_pod_and_leaves_a_running_one_with_its_other_t
     )
     affinity, state = plugin(), CycleState()
     assert affinity.pre_filter(state, web("new"), snapshot) == (None, None)
-    assert rejections(affinity, state, web("new"), snapshot) == rejected(
+    assert filtered_one_by_one(affinity, web("new"), snapshot, state) == rejected(
         web("new"), affine("x", far=[term()], node="a")
     )
     assert closes == [
@@ -204,10 +197,10 @@ def test_a_pod_tried_out_brings_its_own_terms() -> None:
     trial = state.clone()
     minding = affine("x", far=[term()])
     affinity.pre_filter_extensions().add_pod(trial, incoming, minding, snapshot.node(snapshot.row_of["c"]))
-    assert rejections(affinity, trial, incoming, snapshot) == {"c": UNWELCOME}
-    assert rejections(affinity, state, incoming, snapshot) == {}
+    assert filtered_one_by_one(affinity, incoming, snapshot, trial) == {"c": UNWELCOME}
+    assert filtered_one_by_one(affinity, incoming, snapshot, state) == {}
     affinity.pre_filter_extensions().remove_pod(trial, incoming, minding, snapshot.node(snapshot.row_of["c"]))
-    assert rejections(affinity, trial, incoming, snapshot) == {}
+    assert filtered_one_by_one(affinity, incoming, snapshot, trial) == {}
 
 
 # ---------------------------------------------------------------- scoring

@@ -16,7 +16,7 @@ from podium.objects.workloads import ReplicaSet, ReplicationController, Service,
 from podium.plugins.pod_topology_spread import PodTopologySpread
 from podium.plugins.spread_constraints import HARD
 from tests.builders import ZONE_LABEL, node, pod, snapshot_of
-from tests.unit.plugins.clusters import RecordingHandle
+from tests.unit.plugins.clusters import RecordingHandle, filtered_one_by_one, normalized
 
 HOSTNAME = "kubernetes.io/hostname"
 NO_LABEL = unresolvable("node(s) didn't match pod topology spread constraints (missing required label)")
@@ -48,8 +48,7 @@ def plugin(args: PodTopologySpreadArgs | None = None, **objects: Any) -> PodTopo
 def rejected(incoming: Pod, snapshot: Snapshot) -> dict[str, Status]:
     state, spreading = CycleState(), plugin()
     assert spreading.pre_filter(state, incoming, snapshot) == (None, None)
-    answers = {snapshot.name(row): spreading.filter(state, incoming, snapshot.node(row)) for row in snapshot.order}
-    return {name: status for name, status in answers.items() if status is not None}
+    return filtered_one_by_one(spreading, incoming, snapshot, state)
 
 
 def scores(spreading: PodTopologySpread, incoming: Pod, snapshot: Snapshot, *only: str) -> dict[str, int] | None:
@@ -59,8 +58,7 @@ def scores(spreading: PodTopologySpread, incoming: Pod, snapshot: Snapshot, *onl
     if status is not None:
         assert status is SKIP
         return None
-    normalized = spreading.normalize_scores(state, incoming, spreading.score_rows(state, incoming, snapshot, rows))
-    return {snapshot.name(row): score for row, score in zip(rows, normalized.tolist(), strict=True)}
+    return normalized(spreading, incoming, snapshot, state, rows)
 
 
 # ---------------------------------------------------------------- filtering

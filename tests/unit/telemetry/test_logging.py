@@ -19,27 +19,13 @@ from podium.telemetry import (
 )
 
 
-@pytest.fixture
-def stream():
-    """Where the lines go; the process's logging is as before afterwards."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    made = io.BytesIO()
-    configure_logging(form="json", stream=made)
-    yield made
-    set_verbosity(2)
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
+def entries(json_log):
+    return [json.loads(line) for line in json_log.getvalue().splitlines()]
 
 
-def entries(stream):
-    return [json.loads(line) for line in stream.getvalue().splitlines()]
-
-
-def test_a_line_is_one_json_object_with_time_level_message_and_values_first(stream):
+def test_a_line_is_one_json_object_with_time_level_message_and_values_first(json_log):
     get_logger("binder", profile="podium").info("Successfully bound pod to node", pod="default/web-1", nodes=3)
-    (entry,) = entries(stream)
+    (entry,) = entries(json_log)
     assert list(entry)[:3] == ["ts", "level", "msg"]
     assert entry.pop("ts").endswith("Z")
     assert entry == {
@@ -52,7 +38,7 @@ def test_a_line_is_one_json_object_with_time_level_message_and_values_first(stre
     }
 
 
-def test_debug_lines_appear_when_the_verbosity_is_raised_at_run_time(stream):
+def test_debug_lines_appear_when_the_verbosity_is_raised_at_run_time(json_log):
     module_log = get_logger("queues")
     bound_log = module_log.bind(profile="podium")
     module_log.debug("hidden")
@@ -63,7 +49,7 @@ def test_debug_lines_appear_when_the_verbosity_is_raised_at_run_time(stream):
     bound_log.debug("shown")
     set_verbosity(3)
     bound_log.debug("hidden again")
-    assert [entry["msg"] for entry in entries(stream)] == ["shown", "shown"]
+    assert [entry["msg"] for entry in entries(json_log)] == ["shown", "shown"]
 
 
 @pytest.mark.parametrize("level", [-1, 11])
@@ -76,37 +62,37 @@ def test_a_verbosity_out_of_range_is_refused(level):
     "key",
     ["authorization", "Authorization", "token", "bearerToken", "access_token", "clientKeyData", "tls-private-key"],
 )
-def test_what_stands_under_a_key_that_sounds_secret_is_not_logged(stream, key):
+def test_what_stands_under_a_key_that_sounds_secret_is_not_logged(json_log, key):
     log = get_logger("kube")
     log.info("Connected", **{key: "s3cr3t"}, headers={key: "s3cr3t"}, requests=[{"headers": {key: "s3cr3t"}}])
-    assert b"s3cr3t" not in stream.getvalue()
-    assert entries(stream)[0]["headers"] == {key: "[redacted]"}
+    assert b"s3cr3t" not in json_log.getvalue()
+    assert entries(json_log)[0]["headers"] == {key: "[redacted]"}
 
 
 @pytest.mark.parametrize("key", ["pod", "node", "profile", "key", "monkey"])
-def test_other_keys_are_logged(stream, key):
+def test_other_keys_are_logged(json_log, key):
     get_logger("kube").info("Connected", **{key: "plain"})
-    assert entries(stream)[0][key] == "plain"
+    assert entries(json_log)[0][key] == "plain"
 
 
-def test_bearer_tokens_are_taken_out_of_text_and_tracebacks(stream):
+def test_bearer_tokens_are_taken_out_of_text_and_tracebacks(json_log):
     log = get_logger("kube")
     log.info("Sent Authorization: Bearer s3cr3t.abc", error="bearer s3cr3t", errors=["BEARER s3cr3t"])
     try:
         raise RuntimeError("refused: Bearer s3cr3t")
     except RuntimeError:
         log.exception("Request failed")
-    assert b"s3cr3t" not in stream.getvalue()
-    assert "RuntimeError: refused: Bearer [redacted]" in entries(stream)[1]["exception"]
+    assert b"s3cr3t" not in json_log.getvalue()
+    assert "RuntimeError: refused: Bearer [redacted]" in entries(json_log)[1]["exception"]
 
 
-def test_libraries_logs_come_out_in_the_same_form(stream):
+def test_libraries_logs_come_out_in_the_same_form(json_log):
     logging.getLogger("aiohttp.server").error("Error handling %s", "request")
     logging.getLogger("asyncio").info("not shown at this verbosity")
     set_verbosity(4)
     logging.getLogger("asyncio").info("shown")
     logging.getLogger("asyncio").log(35, "between two levels")
-    shown = [(entry["level"], entry["component"], entry["msg"]) for entry in entries(stream)]
+    shown = [(entry["level"], entry["component"], entry["msg"]) for entry in entries(json_log)]
     assert shown == [
         ("error", "aiohttp.server", "Error handling request"),
         ("info", "asyncio", "shown"),
@@ -114,39 +100,39 @@ def test_libraries_logs_come_out_in_the_same_form(stream):
     ]
 
 
-def test_a_librarys_exception_keeps_its_traceback(stream):
+def test_a_librarys_exception_keeps_its_traceback(json_log):
     try:
         raise RuntimeError("boom")
     except RuntimeError:
         logging.getLogger("asyncio").exception("Task failed")
-    assert "RuntimeError: boom" in entries(stream)[0]["exception"]
+    assert "RuntimeError: boom" in entries(json_log)[0]["exception"]
 
 
-def test_bodies_of_the_clients_answers_are_logged_at_no_verbosity(stream):
+def test_bodies_of_the_clients_answers_are_logged_at_no_verbosity(json_log):
     set_verbosity(10)
     logging.getLogger("kubernetes_asyncio.client.rest").debug("response body: secret")
     logging.getLogger("aiohttp.client").debug("connected")
-    assert [entry["msg"] for entry in entries(stream)] == ["connected"]
+    assert [entry["msg"] for entry in entries(json_log)] == ["connected"]
 
 
-def test_a_logger_that_was_used_follows_a_new_configuration(stream):
+def test_a_logger_that_was_used_follows_a_new_configuration(json_log):
     log = get_logger("daemon")
     log.info("to the first")
     other = io.BytesIO()
     configure_logging(form="console", stream=other)
     log.info("to the second")
     logging.getLogger("asyncio").warning("once")
-    assert [entry["msg"] for entry in entries(stream)] == ["to the first"]
+    assert [entry["msg"] for entry in entries(json_log)] == ["to the first"]
     assert other.getvalue().count(b"\n") == 2
 
 
-def test_the_console_form_is_plain_text_without_a_terminal(stream):
-    configure_logging(form="console", stream=stream)
+def test_the_console_form_is_plain_text_without_a_terminal(json_log):
+    configure_logging(form="console", stream=json_log)
     try:
         raise RuntimeError("boom \udcff")
     except RuntimeError:
         get_logger("daemon").exception("Scheduling failed", pod="default/web-1", token="s3cr3t")
-    text = stream.getvalue().decode()
+    text = json_log.getvalue().decode()
     assert "Scheduling failed" in text
     assert "pod=default/web-1" in text
     assert "RuntimeError: boom" in text
@@ -160,7 +146,7 @@ class _Terminal(io.BytesIO):
 
 
 @pytest.mark.parametrize(("no_color", "has_colours"), [(None, True), ("", True), ("1", False), ("false", False)])
-def test_a_terminal_gets_colours_unless_no_color_is_set(stream, monkeypatch, no_color, has_colours):
+def test_a_terminal_gets_colours_unless_no_color_is_set(json_log, monkeypatch, no_color, has_colours):
     monkeypatch.delenv("NO_COLOR", raising=False)
     if no_color is not None:
         monkeypatch.setenv("NO_COLOR", no_color)
@@ -170,21 +156,21 @@ def test_a_terminal_gets_colours_unless_no_color_is_set(stream, monkeypatch, no_
     assert (b"\x1b[" in terminal.getvalue()) is has_colours
 
 
-def test_a_stream_that_is_no_terminal_gets_json(stream):
-    configure_logging(stream=stream)
+def test_a_stream_that_is_no_terminal_gets_json(json_log):
+    configure_logging(stream=json_log)
     get_logger("daemon").info("Starting")
-    assert entries(stream)[0]["msg"] == "Starting"
+    assert entries(json_log)[0]["msg"] == "Starting"
 
 
-def test_values_that_json_does_not_know_do_not_lose_the_line(stream):
+def test_values_that_json_does_not_know_do_not_lose_the_line(json_log):
     log = get_logger("daemon")
     log.info("Odd values", path="/srv/\udcff", big=2**70, exotic=object, binary=b"x")
-    (entry,) = entries(stream)
+    (entry,) = entries(json_log)
     assert entry["big"] == 2**70
     assert entry["msg"] == "Odd values"
 
 
-def test_entries_can_be_captured_in_tests(stream):
+def test_entries_can_be_captured_in_tests(json_log):
     log = get_logger("daemon")
     log.info("before")
     with structlog.testing.capture_logs() as captured:
@@ -192,17 +178,17 @@ def test_entries_can_be_captured_in_tests(stream):
     assert captured == [{"component": "daemon", "event": "Scheduled", "log_level": "info", "pod": "default/web-1"}]
 
 
-def test_a_librarys_broken_format_does_not_reach_the_library(stream, capsys, monkeypatch):
+def test_a_librarys_broken_format_does_not_reach_the_library(json_log, capsys, monkeypatch):
     # pytest's own handlers would raise.
     root = logging.getLogger()
     ours = [handler for handler in root.handlers if type(handler).__module__.startswith("podium.")]
     monkeypatch.setattr(root, "handlers", ours)
     logging.getLogger("aiohttp.server").error("%d requests", "many")
-    assert entries(stream) == []
+    assert entries(json_log) == []
     assert "Logging error" in capsys.readouterr().err
 
 
-def test_logging_goes_on_without_a_reader(stream):
+def test_logging_goes_on_without_a_reader(json_log):
     reader, writer = os.pipe()
     os.close(reader)
     # Unbuffered, so that closing it does not try again what cannot be written.
@@ -211,7 +197,7 @@ def test_logging_goes_on_without_a_reader(stream):
         get_logger("daemon").info("into the void")
 
 
-def test_standard_error_is_written_by_a_thread_and_tells_what_was_lost(stream, monkeypatch):
+def test_standard_error_is_written_by_a_thread_and_tells_what_was_lost(json_log, monkeypatch):
     reader, writer = os.pipe()
     # The writing end stays open: its thread never ends.
     with open(writer, "w", closefd=False) as standard_error, open(reader, "rb") as read:
@@ -233,27 +219,27 @@ def test_standard_error_is_written_by_a_thread_and_tells_what_was_lost(stream, m
     assert "podium_log_lines_lost_total 1" in Metrics().render().decode()
 
 
-def test_lines_for_a_standard_error_that_is_closed_go_nowhere(stream, monkeypatch):
+def test_lines_for_a_standard_error_that_is_closed_go_nowhere(json_log, monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     configure_logging()
     get_logger("daemon").critical("into the void")
 
 
 @pytest.mark.parametrize("form", ["console", "json"])
-def test_text_from_outside_moves_no_cursor_and_begins_no_line(stream, form):
-    configure_logging(form=form, stream=stream)
+def test_text_from_outside_moves_no_cursor_and_begins_no_line(json_log, form):
+    configure_logging(form=form, stream=json_log)
     log = get_logger("serving")
     log.info("Refused \x1b[2J", path="/\x1b[31m\n12:00:00 [error] fake", names=["\x9b2J"], error=ValueError("\x1b[0m"))
     try:
         raise RuntimeError("boom\x1b[2J\n12:00:00 [error] fake")
     except RuntimeError:
         log.exception("Failed")
-    text = stream.getvalue().decode()
+    text = json_log.getvalue().decode()
     assert "\x1b" not in text
     assert "\x9b" not in text
     assert not [line for line in text.splitlines() if line.startswith("12:00:00 [error]")]
 
 
-def test_passwords_of_urls_are_not_logged(stream):
+def test_passwords_of_urls_are_not_logged(json_log):
     get_logger("kube").info("Connecting", server="https://ann:s3cr3t@host", proxies=["http://ann:s3cr3t@proxy:3128"])
-    assert b"s3cr3t" not in stream.getvalue()
+    assert b"s3cr3t" not in json_log.getvalue()

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import io
-import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import anyio
 import pytest
-import structlog
 from anyio.streams.tls import TLSStream
 
 from podium.lib import endpoints, inbound
 from podium.service.serving import Health, ServingTls, self_signed, serve
-from podium.telemetry import Metrics, configure_logging, set_verbosity
+from podium.telemetry import Metrics, set_verbosity
 from tests.e2e.waiting import eventually
 
 pytestmark = pytest.mark.anyio
@@ -53,20 +51,6 @@ MALFORMED = {
 )
 def anyio_backend(request: pytest.FixtureRequest) -> Any:
     return request.param
-
-
-@pytest.fixture
-def log() -> Iterator[io.BytesIO]:
-    """What is logged; the process's logging is as before afterwards."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    stream = io.BytesIO()
-    configure_logging(form="json", stream=stream)
-    yield stream
-    set_verbosity(2)
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
 
 
 @contextlib.asynccontextmanager
@@ -109,30 +93,30 @@ async def ended(stream: anyio.abc.ByteStream) -> None:
 
 
 @pytest.mark.parametrize("content", MALFORMED.values(), ids=MALFORMED.keys())
-async def test_what_is_no_request_leaves_no_trace_of_its_bytes_in_the_log(content: bytes, log: io.BytesIO) -> None:
+async def test_what_is_no_request_leaves_no_trace_of_its_bytes_in_the_log(content: bytes, json_log: io.BytesIO) -> None:
     set_verbosity(10)
     async with serving() as port:
         stream = await connected(port)
         await stream.send(content)
         assert await is_live(port)
         await stream.aclose()
-    text = log.getvalue()
+    text = json_log.getvalue()
     assert SECRET not in text
     assert b"Traceback" not in text
     assert b"\\u001b[31m" not in text
     assert b'"level":"error"' not in text
 
 
-async def test_malformed_requests_are_counted_and_not_logged(log: io.BytesIO) -> None:
+async def test_malformed_requests_are_counted_and_not_logged(json_log: io.BytesIO) -> None:
     metrics = Metrics()
     async with serving(metrics) as port:
-        before = log.tell()
+        before = json_log.tell()
         for _ in range(50):
             stream = await connected(port)
             await stream.send(b"s3cr3t-of-someb\n")
             await ended(stream)
             await stream.aclose()
-        assert log.getvalue()[before:] == b""
+        assert json_log.getvalue()[before:] == b""
     assert metrics.value("podium_malformed_requests_total") == 50
 
 
@@ -211,11 +195,11 @@ def _accepted_by(port: int) -> int:
     "content", [b"", b"GET / HTTP/1.1\r\n\r\n", SECRET, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"]
 )
 async def test_a_handshake_that_is_none_ends_without_a_word(
-    content: bytes, log: io.BytesIO, monkeypatch: pytest.MonkeyPatch
+    content: bytes, json_log: io.BytesIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inbound, "_HANDSHAKE_S_MAX", 0.3)
     async with serving() as port:
-        before = log.tell()
+        before = json_log.tell()
         with anyio.fail_after(20):
             for _ in range(3):
                 async with await anyio.connect_tcp("127.0.0.1", port) as stream:
@@ -223,4 +207,4 @@ async def test_a_handshake_that_is_none_ends_without_a_word(
                         await stream.send(content)
                     await ended(stream)
         assert await is_live(port)
-        assert log.getvalue()[before:] == b""
+        assert json_log.getvalue()[before:] == b""

@@ -1,0 +1,22 @@
+"""podium's commands, run in this process, and the files that they are given."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from podium.cli.main import main
+
+
+def run(*arguments: Any, stdin: str | None = None) -> Result:
+    """Run a command; an exception that is not an ending of podium's fails the test."""
+    return CliRunner().invoke(main, [str(each) for each in arguments], input=stdin, catch_exceptions=False)
+
+
+def written(path: Path, *objects: Any) -> Path:
+    """The path of a file with these objects, as documents of YAML."""
+    path.write_text("\n---\n".join(json.dumps(each) for each in objects))
+    return path
