@@ -172,7 +172,8 @@ class LogWriter:
                     self._changed.wait()
                 self._is_asleep = False
                 self._changed.wait_for(lambda: self._is_hurried, _GATHER_S)
-            self._is_failing = False
+            # One try for each `flush`: a failure is final for it.
+            self._is_hurried = self._is_failing = False
             self._is_writing = True
 
     def _next_piece(self) -> memoryview | None:

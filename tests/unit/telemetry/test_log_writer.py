@@ -171,12 +171,16 @@ def test_a_disk_that_was_full_gets_what_was_kept(pipe, monkeypatch):
     assert read_until(reader, "second") == ["first", "second"]
 
 
-def test_a_pipe_that_is_closed_is_not_waited_for(pipe):
+def test_a_pipe_that_is_closed_is_tried_once_and_not_waited_for(pipe, monkeypatch):
+    written_to: list[int] = []
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda *args: (written_to.append(args[0]), write(*args))[1])
     reader, descriptor = pipe
     reader.close()
     writer = LogWriter(descriptor, note)
     writer.put(b"into the void\n")
     assert not writer.flush(20.0)
+    assert written_to.count(descriptor) == 1
 
 
 def test_a_descriptor_that_somebody_made_non_blocking_is_waited_for(pipe):
