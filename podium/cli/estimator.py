@@ -128,8 +128,7 @@ def serve(
         ) from error
     from podium.client.credentials import ConnectionConfigError
     from podium.estimator.server.members import OnUnsynced
-    from podium.estimator.server.tls import TlsError
-    from podium.service.serving import ServingError
+    from podium.service.serving import CertificateError, ServingError
     from podium.service.supervision import ComponentFailedError
 
     _warn_of_flags(kube_api_qps=kube_api_qps, kube_api_burst=kube_api_burst, parallelism=parallelism)
@@ -156,7 +155,7 @@ def serve(
     )
     try:
         event_loop.run(EstimatorApp(options, sources, still, folder).run)
-    except* (TlsError, ServingError, ConnectionConfigError, ComponentFailedError) as group:
+    except* (CertificateError, ServingError, ConnectionConfigError, ComponentFailedError) as group:
         raise click.ClickException("\n".join(event_loop.messages(group))) from None
 
 

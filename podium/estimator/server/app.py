@@ -109,7 +109,7 @@ class EstimatorApp:
             started: called with the gRPC port once the server listens.
 
         Raises:
-            TlsError, ServingError, ConnectionConfigError: it cannot start.
+            CertificateError, ServingError, ConnectionConfigError: it cannot start.
             ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
         """
         options = self._options

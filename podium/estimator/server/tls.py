@@ -8,22 +8,18 @@ Differs: upstream reads the files only once.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 
 import grpc
 
-from podium.lib.error_text import UserFacingError
 from podium.lib.log import get_logger
+from podium.service.serving import FollowedFiles, KeyPair, content_of, load
 
 log = get_logger("estimator")
 
-
-class TlsError(UserFacingError):
-    """The certificates cannot be used. The text names the file."""
+_Content: TypeAlias = tuple[KeyPair, bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,55 +33,53 @@ class TlsFiles:
 
 
 class ReloadingCertificates:
-    """Credentials that are reloaded when the files change. If a file cannot be read, the earlier ones stay in use."""
+    """Credentials that are reloaded when the files change. While a file cannot be used, the earlier ones stay in use.
+
+    Cost: each handshake reads the files.
+
+    Raises:
+        CertificateError: a file cannot be read, or holds something else.
+    """
 
     def __init__(self, files: TlsFiles) -> None:
         self._files = files
-        self._stamp = self._stamps()
-        self._first = self._read()
+        self._content: _Content | None = None
+        self._is_new = False
+        self._followed = FollowedFiles("certificates for gRPC", self._read)
+        self._followed.take()
 
     def credentials(self) -> grpc.ServerCredentials:
-        """The credentials for a gRPC server's port.
-
-        Raises:
-            TlsError: a file cannot be read.
-        """
+        """The credentials for a gRPC server's port."""
         verify = bool(self._files.client_ca) and not self._files.skip_client_verify
         # gRPC accepts None as the result, but its type stubs do not.
         fetch = cast("Callable[[], grpc.ServerCertificateConfiguration]", self._changed)
-        return grpc.dynamic_ssl_server_credentials(self._first, fetch, require_client_authentication=verify)
+        return grpc.dynamic_ssl_server_credentials(self._configuration(), fetch, require_client_authentication=verify)
 
     def _changed(self) -> grpc.ServerCertificateConfiguration | None:
         """Called at each handshake: the new certificates, or None if they are unchanged."""
-        try:
-            stamp = self._stamps()
-            if stamp == self._stamp:
-                return None
-            found = self._read()
-        except TlsError as error:
-            log.warning("Cannot reload certificates", error=str(error))
+        self._followed.take_again()
+        if not self._is_new:
             return None
-        self._stamp = stamp
         log.info("Certificates have changed", certificate=self._files.certificate)
-        return found
+        return self._configuration()
 
-    def _stamps(self) -> tuple[tuple[int, int], ...]:
-        names = (self._files.certificate, self._files.key, self._files.client_ca)
-        try:
-            found = [os.stat(name) for name in names if name]
-        except OSError as error:
-            raise TlsError(f"{error.filename}: {error.strerror}") from error
-        return tuple((each.st_mtime_ns, each.st_ino) for each in found)
+    def _configuration(self) -> grpc.ServerCertificateConfiguration:
+        assert self._content is not None, "the files have been read"
+        self._is_new = False
+        pair, client_ca = self._content
+        return grpc.ssl_server_certificate_configuration([(pair.key, pair.certificate)], root_certificates=client_ca)
 
-    def _read(self) -> grpc.ServerCertificateConfiguration:
+    def _read(self) -> Callable[[], None]:
         files = self._files
-        pair = (_content(files.key), _content(files.certificate))
-        client_ca = _content(files.client_ca) if files.client_ca and not files.skip_client_verify else None
-        return grpc.ssl_server_certificate_configuration([pair], root_certificates=client_ca)
+        verifies = files.client_ca and not files.skip_client_verify
+        pair = KeyPair(content_of(files.certificate), content_of(files.key))
+        client_ca = content_of(files.client_ca) if verifies else None
+        if (pair, client_ca) == self._content:
+            return lambda: None
+        # Checking a key takes longer than a handshake.
+        content = load(files.certificate, files.key), client_ca
 
+        def take() -> None:
+            self._content, self._is_new = content, True
 
-def _content(name: str) -> bytes:
-    try:
-        return Path(name).read_bytes()
-    except OSError as error:
-        raise TlsError(f"{name}: {error.strerror}") from error
+        return take

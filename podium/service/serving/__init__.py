@@ -5,7 +5,8 @@ anything is healthy: the daemon or the estimator passes in the checks and the pa
 """
 
 from podium.service.serving.access import Access, AccessOptions, open_access
-from podium.service.serving.certificates import CertificateError, KeyPair, load, self_signed
+from podium.service.serving.certificates import CertificateError, KeyPair, content_of, load, self_signed
+from podium.service.serving.followed_files import FollowedFiles
 from podium.service.serving.health import Check, CheckError, Health, Report, ping
 from podium.service.serving.listener import ServingError, listen
 from podium.service.serving.plain import health_page, metrics_page, serve_plain
@@ -20,6 +21,7 @@ __all__ = [
     "CertificateError",
     "Check",
     "CheckError",
+    "FollowedFiles",
     "Health",
     "KeyPair",
     "ProbeStandIn",
@@ -28,6 +30,7 @@ __all__ = [
     "ServingError",
     "ServingTls",
     "TlsLimits",
+    "content_of",
     "health_page",
     "listen",
     "load",

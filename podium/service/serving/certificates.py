@@ -63,7 +63,7 @@ def load(cert_file: str, key_file: str) -> KeyPair:
 
     Raises: CertificateError if a file cannot be read or holds something else.
     """
-    certificate, key = _read(cert_file), _read(key_file)
+    certificate, key = content_of(cert_file), content_of(key_file)
     try:
         x509.load_pem_x509_certificates(certificate)
     except ValueError as error:
@@ -135,7 +135,8 @@ def _alternative_names(bind_address: str, host_name: str) -> list[x509.GeneralNa
     ]
 
 
-def _read(path: str) -> bytes:
+def content_of(path: str) -> bytes:
+    """The content of a file. Raises: CertificateError."""
     try:
         return Path(path).read_bytes()
     except OSError as error:

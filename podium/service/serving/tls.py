@@ -16,10 +16,10 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import anyio
-import anyio.to_thread
 
 from podium.lib.log import get_logger
 from podium.service.serving.certificates import CertificateError, KeyPair, load, self_signed
+from podium.service.serving.followed_files import FollowedFiles
 from podium.service.serving.tls_limits import SAFE, TlsLimits
 
 log = get_logger("serving")
@@ -39,7 +39,7 @@ class ServingTls:
         self._pair = pair
         self._authorities = ""
         self._authorities_of: WeakKeyDictionary[ssl.SSLContext, frozenset[bytes]] = WeakKeyDictionary()
-        self._followed: list[_Followed] = []
+        self._followed: list[FollowedFiles] = []
         self.context = self._renewed(pair, "")
 
     def show(self, pair: KeyPair) -> None:
@@ -64,7 +64,7 @@ class ServingTls:
             pair = load(cert_file, key_file)
             return lambda: None if pair == self._pair else self.show(pair)
 
-        self._followed.append(_Followed(f"serving certificate {cert_file}, key {key_file}", look))
+        self._followed.append(FollowedFiles(f"serving certificate {cert_file}, key {key_file}", look))
 
     def follow_authorities(self, path: str) -> None:
         """Trust the CAs in that file, also after it changes.
@@ -78,7 +78,7 @@ class ServingTls:
                 raise CertificateError("it is empty")
             return lambda: self.trust(authorities)
 
-        followed = _Followed(f"client authority {path}", look)
+        followed = FollowedFiles(f"client authority {path}", look)
         followed.take()
         self._followed.append(followed)
 
@@ -88,7 +88,7 @@ class ServingTls:
             await anyio.sleep(_LOOK_EVERY_S)
             for followed in self._followed:
                 before = self.context
-                await followed.look_again()
+                await followed.take_again_in_thread()
                 if self.context is not before:
                     log.info("Certificates have changed", what=followed.called)
 
@@ -99,38 +99,6 @@ class ServingTls:
             context.verify_mode = ssl.CERT_OPTIONAL
         self._authorities_of[context] = frozenset(context.get_ca_certs(binary_form=True))
         return context
-
-
-class _Followed:
-    """Files whose content is applied when it changes; while it cannot be used, the previous one stays in use."""
-
-    def __init__(self, called: str, look: Callable[[], Callable[[], None]]) -> None:
-        self.called = called
-        self._look = look
-        self._complaint = ""
-
-    def take(self) -> None:
-        """Read the files and apply their content. Raises: CertificateError."""
-        try:
-            self._look()()
-        except (CertificateError, OSError, ValueError) as error:
-            raise self._named(error) from error
-
-    async def look_again(self) -> None:
-        """Read the files in a thread, since a disk may hang, and apply their content; log each problem once."""
-        try:
-            found = await anyio.to_thread.run_sync(self._look)
-            found()
-        except (CertificateError, OSError, ValueError) as error:
-            complaint = str(self._named(error))
-            if complaint != self._complaint:
-                log.warning("Certificates cannot be reloaded, the previous ones stay in use", error=complaint)
-            self._complaint = complaint
-        else:
-            self._complaint = ""
-
-    def _named(self, error: Exception) -> CertificateError:
-        return CertificateError(f"{self.called}: {getattr(error, 'strerror', None) or error}")
 
 
 def serving_tls(
