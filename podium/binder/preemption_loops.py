@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from podium.binder.events.event import Event, noted
+from podium.binder.events.event import Event, plugin_event
 from podium.binder.observer import PreemptionObserver
 from podium.lib.clock import Clock
 from podium.lib.expiring import ExpiringCache
@@ -129,7 +129,7 @@ class PreemptionLoops:
             f"Pods like {victim.key} have come back to node {node_name} {count} times after they were preempted for "
             f"pods like this one; no preemption for these on that node for {seconds:.0f} s"
         )
-        self._tell(noted(preemptor, "PreemptionLoop", note, "Preempting", is_warning=True))
+        self._tell(plugin_event(preemptor, "PreemptionLoop", note, "Preempting", is_warning=True))
         log.error(
             "Preemption loop", preemptor=preemptor.key, victim=victim.key, node=node_name, times=count, seconds=seconds
         )

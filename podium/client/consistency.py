@@ -35,14 +35,14 @@ class Consistency:
         self._clock = clock
         self._changing = 0
         self._outdated: dict[str, float] = {}
-        self._tell: Callable[[], None] = lambda: None
+        self._callback: Callable[[], None] = lambda: None
 
-    def when_good(self, tell: Callable[[], None]) -> None:
+    def on_consistent(self, callback: Callable[[], None]) -> None:
         """Set the callback for when scheduling may continue."""
-        self._tell = tell
+        self._callback = callback
 
     @property
-    def is_good(self) -> bool:
+    def is_consistent(self) -> bool:
         """Whether scheduling may use the stores now."""
         return not self._changing and (not self._outdated or self.wait_s() <= 0.0)
 
@@ -61,7 +61,7 @@ class Consistency:
             yield
         finally:
             self._changing -= 1
-            self._tell_if_good()
+            self._call_if_consistent()
 
     def outdated(self, resource: str) -> None:
         """The resource must be listed again: its store misses changes that no watch will deliver."""
@@ -72,8 +72,8 @@ class Consistency:
     def current(self, resource: str) -> None:
         """The resource has been listed."""
         if self._outdated.pop(resource, None) is not None:
-            self._tell_if_good()
+            self._call_if_consistent()
 
-    def _tell_if_good(self) -> None:
-        if self.is_good:
-            self._tell()
+    def _call_if_consistent(self) -> None:
+        if self.is_consistent:
+            self._callback()

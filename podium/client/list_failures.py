@@ -43,7 +43,7 @@ class ListFailures:
         self._clock = clock
         self._alike: dict[tuple[type[ApiError], str], _Alike] = {}
 
-    def tell(self, resource: str, error: ApiError, during: str, retry_s: float) -> None:
+    def log(self, resource: str, error: ApiError, during: str, retry_s: float) -> None:
         """Log the failure, now or together with others."""
         values = {"resource": resource, "during": during, "error": str(error), "retry_s": round(retry_s, 3)}
         message = _OF_ONE_KIND.get(type(error), "list or watch failed")

@@ -415,7 +415,7 @@ class Reflector(Generic[ObjectT]):
             self._on_absent()
         delay_s = self._delay_s(error, expired=expired)
         if not was_absent:
-            self._failures.tell(self.resource.plural, error, self.state.value, delay_s)
+            self._failures.log(self.resource.plural, error, self.state.value, delay_s)
         await anyio.sleep(delay_s)
         return ReflectorEvent.EXPIRED if expired else ReflectorEvent.FAILED
 

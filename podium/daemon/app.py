@@ -311,7 +311,7 @@ class App:
         return not self._is_stopping
 
     async def _stop_on_signal(self) -> None:
-        noticed_by = () if self._watchdog is None else (self._watchdog.noticing,)
+        noticed_by = () if self._watchdog is None else (self._watchdog.handling_signals,)
         await stop_on_signal(self.stop, lambda: self._is_stopping, *noticed_by)
 
     async def _drain(self, scheduler: Scheduler, elector: Elector | None) -> None:

@@ -31,7 +31,7 @@ class Backlog:
         self._progress = WakeUp()
         self._is_waited_for = False
         self._is_stopping = False
-        conflicts.when_confirmed(self.tell_progress)
+        conflicts.on_confirmed(self.tell_progress)
 
     def is_too_long(self) -> bool:
         """Whether the API server must catch up before more decisions make sense.

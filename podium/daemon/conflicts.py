@@ -78,7 +78,7 @@ class Conflicts:
 
     # ------------------------------------------------------------ avoiding them
 
-    def when_confirmed(self, tell: Callable[[], None]) -> None:
+    def on_confirmed(self, tell: Callable[[], None]) -> None:
         """Set the callback for bindings by podium that the watch confirms."""
         self._tell_confirmed = tell
 
@@ -110,7 +110,7 @@ class Conflicts:
             del self._sent[next(iter(self._sent))]
         return len(self._sent)
 
-    def gone_before_start(self, pod: Pod) -> None:
+    def left_before_start(self, pod: Pod) -> None:
         """A pod that podium bound has left the watch, and was neither deleted nor seen running."""
         if self._is_counting:
             self._doubts.append(pod)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 
 from podium.binder import EventRecorder, WaitingPods
-from podium.binder.events.event import noted
+from podium.binder.events.event import plugin_event
 from podium.client.informer_set import InformerSet
 from podium.cluster import Cache, Snapshot
 from podium.framework.contract.interface import ApiClient, Lister, Preemptions
@@ -47,4 +47,4 @@ class PluginHandle:
         for name, value in (("reason", reason), ("note", note), ("action", action)):
             if not isinstance(value, str):
                 raise TypeError(f"record: {name} is not a string, but a {type(value).__name__}")
-        self.recorder.record(noted(pod, reason, note, action, is_warning=is_warning))
+        self.recorder.record(plugin_event(pod, reason, note, action, is_warning=is_warning))

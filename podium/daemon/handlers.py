@@ -293,7 +293,7 @@ class PodHandler(_Measured):
     def _delete_assigned(self, pod: Pod) -> None:
         self._to_cache(self._cache.remove_pod, pod)
         if pod.status.phase in _NOT_STARTED and not pod.is_terminating and self._is_ours(pod):
-            self._conflicts.gone_before_start(pod)
+            self._conflicts.left_before_start(pod)
         self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
 
     def _to_cache(self, operation: Callable[[Pod], None], pod: Pod) -> None:

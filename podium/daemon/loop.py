@@ -120,7 +120,7 @@ class SchedulingLoop:
         # A task created through anyio costs 20 us more than one created through asyncio.
         async with asyncio.TaskGroup() as tasks:
             while not self._is_stopping:
-                if not self._consistency.is_good:
+                if not self._consistency.is_consistent:
                     await self._wait_consistent()
                     continue
                 self._queue.run_due_timers()
@@ -137,7 +137,7 @@ class SchedulingLoop:
     async def _wait_consistent(self) -> None:
         """Wait until the informers' stores show one consistent state of the cluster."""
         consistency = self._consistency
-        while not consistency.is_good and not self._is_stopping:
+        while not consistency.is_consistent and not self._is_stopping:
             await self._wake_up.wait(consistency.wait_s() or LOOK_AGAIN_S)
 
     async def wait_ended(self) -> None:

@@ -125,7 +125,7 @@ class Scheduler:
         self.binding_cycles = self._make_binding_cycles()
         self._preemption = self._make_preemption()
         self.loop = self._make_loop()
-        informers.consistency.when_good(self._wake_up.set)
+        informers.consistency.on_consistent(self._wake_up.set)
         self._handle_events()
         self._export_statistics()
 

@@ -105,9 +105,9 @@ class StrayPods:
         """Report such pods, once an hour for each name, until cancelled."""
         while True:
             await anyio.sleep(_LOOK_EVERY_S)
-            self.tell()
+            self.report()
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Log, for each name not reported lately, how many pods wait under it."""
         now_s = self._clock.monotonic()
         late: dict[str, list[_Stray]] = {}

@@ -92,7 +92,7 @@ class Watchdog:
             self._is_over.set()
 
     @contextmanager
-    def noticing(self, *signals: signal.Signals) -> Iterator[None]:
+    def handling_signals(self, *signals: signal.Signals) -> Iterator[None]:
         """See these signals even if the loop does not; to be called after the loop has installed its own handlers.
 
         The main thread runs Python signal handlers between any two bytecodes, so also in the middle of a plugin call.
@@ -100,7 +100,7 @@ class Watchdog:
         before = {number: signal.getsignal(number) for number in signals}
 
         def notice(number: int, frame: FrameType | None) -> None:
-            self.told_to_stop()
+            self.stop_requested()
             handler = before[signal.Signals(number)]
             if callable(handler):
                 handler(number, frame)
@@ -112,7 +112,7 @@ class Watchdog:
         finally:
             _restore(before.items())
 
-    def told_to_stop(self) -> None:
+    def stop_requested(self) -> None:
         """Start the stop deadline. A second call while the loop is stuck ends the process at once."""
         if self._stop_at_s is None:
             self._stop_at_s = time.monotonic() + self._stop_s_max

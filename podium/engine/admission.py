@@ -50,7 +50,7 @@ class Admission:
         fill = self._fill.get(resource)
         return manifest if fill is None else fill(without_nulls(dict(manifest)))
 
-    def lacks_class_of(self, pod: Manifest) -> bool:
+    def lacks_priority_class(self, pod: Manifest) -> bool:
         """Whether the pod names a PriorityClass that does not exist."""
         spec = _at(pod, "spec")
         name = spec.get("priorityClassName")

@@ -58,7 +58,7 @@ class Question:
 
     store: ObjectStore
     pod: Pod
-    lacks_class: bool = False
+    lacks_priority_class: bool = False
 
     @classmethod
     def read(
@@ -83,7 +83,7 @@ class Question:
             raise ManifestError("no nodes: give the cluster's objects with -f, or the cluster itself with --kubeconfig")
         asked = read_object(asked_about, PODS, admission)
         store.put(PODS, asked)
-        return cls(store, asked, admission.lacks_class_of(asked_about.manifest) and PODS not in whole)
+        return cls(store, asked, admission.lacks_priority_class(asked_about.manifest) and PODS not in whole)
 
     def ask(
         self, config: KubeSchedulerConfiguration, classes: Mapping[str, type[Plugin]], *, any_scheduler: bool
@@ -105,7 +105,7 @@ class Question:
             raise ClusterError(str(error)) from error
         gates, evaluation = cluster.gates_of(self.pod), cluster.evaluate(self.pod)
         missed = [resource.plural for resource in self.store.missed()]
-        if self.lacks_class:
+        if self.lacks_priority_class:
             missed.append("priorityclasses")
         framework = cluster.framework_for(self.pod)
         details = {

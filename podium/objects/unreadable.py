@@ -63,7 +63,7 @@ def kind_of(item: Pod | Node) -> str:
     return "Pod" if isinstance(item, Pod) else "Node"
 
 
-def is_in_part(item: KubeObject) -> bool:
+def is_partial(item: KubeObject) -> bool:
     """Whether the object is partial."""
     return isinstance(item, (UnreadablePod, UnreadableNode, UnreadableBudget))
 

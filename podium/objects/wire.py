@@ -20,7 +20,7 @@ from podium.objects import api_errors
 from podium.objects.names import is_uid, name_error
 from podium.objects.objects_with_json import Keep
 from podium.objects.resource_types import ObjectT, ResourceType
-from podium.objects.unreadable import is_in_part, readable_part, with_another_name
+from podium.objects.unreadable import is_partial, readable_part, with_another_name
 
 ADDED = "ADDED"
 MODIFIED = "MODIFIED"
@@ -296,7 +296,7 @@ class ObjectDecoder(Generic[ObjectT]):
         return Change(event.type, self._kept(found, event.object))
 
     def _kept(self, item: ObjectT, raw: msgspec.Raw) -> ObjectT:
-        return item if self._keep is None or is_in_part(item) else self._keep(item, raw)
+        return item if self._keep is None or is_partial(item) else self._keep(item, raw)
 
     def _second_try(self, raw: msgspec.Raw) -> ObjectT | BrokenObject:
         """Decode an object with a higher recursion limit, and with nulls taken for absent fields as Go does.

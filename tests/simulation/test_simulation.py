@@ -177,7 +177,7 @@ def _let_each_429_concern_everybody(patch: pytest.MonkeyPatch) -> None:
 
 
 def _decide_amid_lists(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Consistency, "is_good", True)
+    patch.setattr(Consistency, "is_consistent", True)
     patch.setattr(Consistency, "wait_s", lambda *_: 0.0)
 
 

@@ -93,7 +93,7 @@ def preempted(victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = 
     )
 
 
-def noted(pod: Pod, reason: str, note: str, action: str, *, is_warning: bool) -> Event:
+def plugin_event(pod: Pod, reason: str, note: str, action: str, *, is_warning: bool) -> Event:
     """An Event that a plugin records about the pod."""
     kind = _WARNING if is_warning else _NORMAL
     reason, action = encodable(reason), encodable(action)

@@ -26,7 +26,7 @@ from podium.client.session import ApiSession
 from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.server.folder import Folder
 from podium.estimator.server.live import LiveMember
-from podium.estimator.server.members import Members, OnUnsynced, Served, StillMember
+from podium.estimator.server.members import Members, OnUnsynced, Served, StaticMember
 from podium.estimator.server.metrics import EstimatorMetrics
 from podium.estimator.server.service import EstimatorService
 from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
@@ -116,7 +116,7 @@ class EstimatorApp:
         garbage_collection.settle()
         credentials = ReloadingCertificates(options.tls).credentials() if options.tls is not None else None
         live = [await self._live(source) for source in self._sources]
-        served: dict[str, Served] = {name: StillMember(cluster) for name, cluster in self._still.items()}
+        served: dict[str, Served] = {name: StaticMember(cluster) for name, cluster in self._still.items()}
         served |= {member.cluster.name: member for member in live}
         members = Members(served, options.on_unsynced)
         follows = {f"member {member.cluster.name}": member.run for member in live}

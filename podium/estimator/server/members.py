@@ -47,7 +47,7 @@ class Served(Protocol):
         ...
 
 
-class StillMember:
+class StaticMember:
     """A member cluster that never changes, such as a recorded one."""
 
     freshness = Freshness.FRESH

@@ -51,7 +51,7 @@ def is_ready(pod: Json) -> bool:
     return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
 
-def by_dispensability(record: Record) -> tuple[bool, bool, bool, int]:
+def deletion_order(record: Record) -> tuple[bool, bool, bool, int]:
     """Sort key for deleting surplus pods: first pods without a node, then pending, then unready, then newer ones."""
     pod = record.obj
     has_node = bool((pod.get("spec") or {}).get("nodeName"))

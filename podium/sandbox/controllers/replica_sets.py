@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.sandbox.controllers.pods import PODS, by_dispensability, create_pod, is_active, is_ready
+from podium.sandbox.controllers.pods import PODS, create_pod, deletion_order, is_active, is_ready
 from podium.sandbox.errors import ApiError
 from podium.sandbox.journal import Record
 from podium.sandbox.resources import resource_named
@@ -23,7 +23,7 @@ _BURST = 500  # pods created per round
 
 def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
     """Create or delete pods and write the status. Returns whether to retry without a further change."""
-    active = sorted((pod for pod in pods if is_active(pod.obj)), key=by_dispensability)
+    active = sorted((pod for pod in pods if is_active(pod.obj)), key=deletion_order)
     missing = record.obj["spec"].get("replicas", 1) - len(active)
     refused = ""
     try:

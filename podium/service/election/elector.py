@@ -109,10 +109,10 @@ class Elector:
 
     async def _resign(self) -> None:
         try:
-            await self._lock.replace(self._term.resignation())
+            await self._lock.replace(self._term.released_record())
         except Conflict:
             if (await self._lock.read()).holder == self._term.identity:
-                await self._lock.replace(self._term.resignation())
+                await self._lock.replace(self._term.released_record())
 
     async def _try(self) -> bool:
         """Write the Lease for this process, if the rules allow it; returns whether it was written."""

@@ -147,7 +147,7 @@ class Term:
             return replace(known, duration_s=self.timings.duration_s, renew_time=now)
         return LeaseRecord(self.identity, self.timings.duration_s, now, now, known.transitions + 1)
 
-    def resignation(self) -> LeaseRecord:
+    def released_record(self) -> LeaseRecord:
         """The record that lets another replica take over at once."""
         assert self._observed is not None, "the holder of a Lease has observed it"
         now = format_micro_time(self._clock.now())

@@ -17,48 +17,48 @@ def consistency(clock: ManualClock) -> Consistency:
 
 
 def test_nothing_is_amiss_at_first(consistency: Consistency) -> None:
-    assert consistency.is_good
+    assert consistency.is_consistent
     assert (consistency.changes, consistency.wait_s()) == (0, 0.0)
 
 
 def test_a_store_that_changes_is_waited_for_however_long_it_takes(consistency: Consistency, clock: ManualClock) -> None:
     told: list[bool] = []
-    consistency.when_good(lambda: told.append(consistency.is_good))
+    consistency.on_consistent(lambda: told.append(consistency.is_consistent))
     with consistency.changing():
         with consistency.changing():
-            assert not consistency.is_good
+            assert not consistency.is_consistent
         clock.advance(10 * PATIENCE_S)
-        assert not consistency.is_good
+        assert not consistency.is_consistent
         assert not told
-    assert consistency.is_good
+    assert consistency.is_consistent
     assert (told, consistency.changes) == ([True], 2)
 
 
 def test_a_change_that_fails_holds_nobody(consistency: Consistency) -> None:
     with pytest.raises(LookupError), consistency.changing():
         raise LookupError
-    assert consistency.is_good
+    assert consistency.is_consistent
 
 
 def test_a_new_list_is_waited_for_but_not_forever(consistency: Consistency, clock: ManualClock) -> None:
     consistency.outdated("pods")
     clock.advance(PATIENCE_S - 1.0)
-    assert (consistency.is_good, consistency.wait_s()) == (False, 1.0)
+    assert (consistency.is_consistent, consistency.wait_s()) == (False, 1.0)
     # Said again, it is the same list that is waited for.
     consistency.outdated("pods")
     clock.advance(1.0)
-    assert consistency.is_good
+    assert consistency.is_consistent
     consistency.outdated("pods")
-    assert consistency.is_good
+    assert consistency.is_consistent
 
 
 def test_decisions_go_on_when_every_list_is_there(consistency: Consistency) -> None:
     told: list[str] = []
-    consistency.when_good(lambda: told.append("good"))
+    consistency.on_consistent(lambda: told.append("good"))
     consistency.outdated("pods")
     consistency.outdated("nodes")
     consistency.current("nodes")
     consistency.current("services")
-    assert (consistency.is_good, told) == (False, [])
+    assert (consistency.is_consistent, told) == (False, [])
     consistency.current("pods")
-    assert (consistency.is_good, told) == (True, ["good"])
+    assert (consistency.is_consistent, told) == (True, ["good"])

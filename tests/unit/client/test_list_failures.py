@@ -27,7 +27,7 @@ def test_sixteen_kinds_that_fail_alike_are_one_line_now_and_then(failures, clock
     with capture_logs() as logs:
         for _ in range(60):
             for kind in KINDS:
-                failures.tell(kind, error, "streaming list", 1.0)
+                failures.log(kind, error, "streaming list", 1.0)
             clock.advance(1.0)
     told = _warnings(logs)
     assert len(told) == 3
@@ -41,7 +41,7 @@ def test_rights_that_are_missing_are_told_of_each_kind(failures, clock):
     with capture_logs() as logs:
         for _ in range(3):
             for kind in KINDS[:2]:
-                failures.tell(kind, Forbidden("no", code=403), "streaming list", 15.0)
+                failures.log(kind, Forbidden("no", code=403), "streaming list", 15.0)
             clock.advance(4.0)
     assert [each["resource"] for each in _warnings(logs)] == ["kind-0", "kind-1"]
     assert "the role needs both verbs" in logs[0]["event"]
@@ -50,7 +50,7 @@ def test_rights_that_are_missing_are_told_of_each_kind(failures, clock):
 def test_what_has_gone_well_for_a_while_is_told_at_once_when_it_fails_again(failures, clock):
     with capture_logs() as logs:
         for _ in range(5):
-            failures.tell("pods", ConnectionLost("reset"), "watching", 1.0)
+            failures.log("pods", ConnectionLost("reset"), "watching", 1.0)
             clock.advance(61.0)
     assert [each["failures"] for each in _warnings(logs)] == [1] * 5
 
@@ -58,5 +58,5 @@ def test_what_has_gone_well_for_a_while_is_told_at_once_when_it_fails_again(fail
 @pytest.mark.parametrize("error", [Unreachable("refused"), Unauthorized("no", code=401)])
 def test_what_the_session_tells_is_not_told_again(failures, error):
     with capture_logs() as logs:
-        failures.tell("pods", error, "streaming list", 1.0)
+        failures.log("pods", error, "streaming list", 1.0)
     assert _warnings(logs) == []

@@ -128,7 +128,7 @@ class LoopBench:
         self.frameworks = {name: self._framework(name, every) for name in names}
         self.wake_up = WakeUp()
         self.consistency = Consistency(self.clock)
-        self.consistency.when_good(self.wake_up.set)
+        self.consistency.on_consistent(self.wake_up.set)
         self.queue = self._queue()
         self.unbound: list[Pod] = []
         recorder: Any = self.recorder

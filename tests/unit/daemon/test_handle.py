@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from podium.binder import WaitingPods
-from podium.binder.events.event import noted
+from podium.binder.events.event import plugin_event
 from podium.client.informer_set import InformerSet
 from podium.daemon.handle import PluginHandle
 from podium.lib.clock import ManualClock
@@ -35,7 +35,7 @@ def test_a_kind_that_a_plugin_asks_for_is_watched_once() -> None:
 def test_what_a_plugin_has_to_say_of_a_pod_becomes_an_event() -> None:
     recorder = Recorder([])
     handle(recorder, None).record(pod("web-1"), "Waiting", "for two more", action="Gathering", is_warning=True)
-    assert recorder.events == [noted(pod("web-1"), "Waiting", "for two more", "Gathering", is_warning=True)]
+    assert recorder.events == [plugin_event(pod("web-1"), "Waiting", "for two more", "Gathering", is_warning=True)]
 
 
 @pytest.mark.parametrize(

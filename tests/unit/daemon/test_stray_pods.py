@@ -40,7 +40,7 @@ class StrayPodsBench:
 
     def told(self) -> list[tuple[str, str, int]]:
         with capture_logs() as logs:
-            self.strays.tell()
+            self.strays.report()
         return [(each["scheduler_name"], each["profile"], each["pods"]) for each in logs if each["event"] == SAYS]
 
 

@@ -100,7 +100,7 @@ def test_a_stuck_process_that_is_told_to_stop_ends_with_1_after_its_time_and_say
 
     async def main() -> None:
         with capture_logs() as logs, watched(ended, Metrics(), stop_s_max=SOON_S) as dog:
-            dog.told_to_stop()
+            dog.stop_requested()
             block_until(lambda: ended.status is not None)
             assert said(logs, "Still running after the stop deadline: exiting")
 
@@ -114,10 +114,10 @@ def test_a_stuck_process_that_is_told_twice_ends_at_once() -> None:
 
     async def main() -> None:
         with capture_logs() as logs, watched(ended, Metrics(), stop_s_max=10_000.0) as dog:
-            dog.told_to_stop()
+            dog.stop_requested()
             block_until(lambda: said(logs, "The event loop is stuck"))
             assert ended.status is None
-            dog.told_to_stop()
+            dog.stop_requested()
             block_until(lambda: ended.status is not None)
 
     asyncio.run(main())
@@ -129,7 +129,7 @@ def test_a_process_that_stops_in_time_is_left_alone() -> None:
 
     async def main() -> None:
         with watched(ended, Metrics(), stop_s_max=SOON_S) as dog:
-            dog.told_to_stop()
+            dog.stop_requested()
 
     asyncio.run(main())
     time.sleep(0)

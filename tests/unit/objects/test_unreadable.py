@@ -14,7 +14,7 @@ from podium.objects.unreadable import (
     UnreadableCSINode,
     UnreadableNode,
     UnreadablePod,
-    is_in_part,
+    is_partial,
     unread_field,
 )
 from podium.objects.wire import BrokenObject, ObjectDecoder
@@ -153,7 +153,7 @@ def test_a_budget_says_whether_it_is_known_for_which_pods_it_is(budget: Any, is_
     found = event({"metadata": metadata, **budget}, POD_DISRUPTION_BUDGETS)
     assert isinstance(found, UnreadableBudget)
     assert found.is_selector_read is is_selector_read
-    assert is_in_part(found)
+    assert is_partial(found)
 
 
 def test_a_namespace_has_the_labels_that_can_be_read() -> None:

@@ -9,7 +9,7 @@ from podium.binder.events.event import (
     deleting_pod_skipped,
     encodable,
     failed_scheduling,
-    noted,
+    plugin_event,
     preempted,
     reference_to,
     scheduled,
@@ -78,9 +78,9 @@ def test_what_fits_is_not_touched(note: str) -> None:
 
 
 def test_what_a_plugin_notes_is_an_event_of_the_pods_profile():
-    event = noted(pod(), "HeldBack", "n" * 2000, "Permitting", is_warning=True)
+    event = plugin_event(pod(), "HeldBack", "n" * 2000, "Permitting", is_warning=True)
     assert (event.type, event.reason, event.action) == ("Warning", "HeldBack", "Permitting")
     assert event.reporting_controller == pod().spec.scheduler_name
     assert event.regarding == reference_to(pod())
     assert len(event.note) == NOTE_BYTES_MAX
-    assert noted(pod(), "Fine", "", "Permitting", is_warning=False).type == "Normal"
+    assert plugin_event(pod(), "Fine", "", "Permitting", is_warning=False).type == "Normal"

@@ -1,7 +1,7 @@
 import pytest
 
 from podium.estimator.errors import EstimateError
-from podium.estimator.server.members import Freshness, Members, OnUnsynced, StillMember
+from podium.estimator.server.members import Freshness, Members, OnUnsynced, StaticMember
 from tests.unit.estimator.members import member
 
 
@@ -35,7 +35,7 @@ def test_error_and_no_limit_are_to_be_had_instead():
 
 def test_cluster_that_is_not_served_is_an_error_in_upstreams_words():
     with pytest.raises(EstimateError, match=r"^cluster name does not match, got: other, desire: m1$"):
-        Members({"m1": StillMember(member())}, OnUnsynced.MAX).find("other")
+        Members({"m1": StaticMember(member())}, OnUnsynced.MAX).find("other")
 
 
 def test_clusters_that_were_never_listed_are_named():

@@ -131,7 +131,7 @@ def test_a_leader_that_finds_another_record_has_lost(found: LeaseRecord) -> None
 
 def test_a_lease_given_back_names_nobody_and_may_be_taken_after_a_second() -> None:
     term = leading(ManualClock())
-    record = term.resignation()
+    record = term.released_record()
     assert (record.holder, record.duration_s) == ("", 1.0)
     term.give_up()
     assert not term.may_write()
