@@ -23,7 +23,7 @@ async def all_objects(session: ApiSession, resource: ResourceType[Any]) -> list[
     items: list[dict[str, Any]] = []
     token = ""
     while True:
-        query = f"?limit={_PAGE}" + (f"&continue={quote(token)}" if token else "")
+        query = f"?limit={_PAGE}" + (f"&continue={quote(token, safe='')}" if token else "")
         try:
             answer = await session.request("GET", resource.path + query, answer_bytes_max=LIST_BYTES_MAX)
             page = msgspec.json.decode(answer)

@@ -1,4 +1,5 @@
-"""What a long-running server needs: HTTPS endpoints, authentication, authorization and leader election.
+"""What a long-running server needs: HTTPS endpoints, authentication, authorization, leader election, signals and
+supervised tasks.
 
-Owns TLS, access control, health endpoints and the Lease. Knows nothing about scheduling.
+Owns TLS, access control, health endpoints, the Lease, and how a process stops. Knows nothing about scheduling.
 """

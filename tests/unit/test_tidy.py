@@ -20,7 +20,8 @@ RETIRED = (
     "Doors|Judge|Judged|PodClass|ClassCache|KeptFilters|KeptScores|Promises|Survey|Sees|Newcomer|CarriedTerms|Footprint|"
     "Collaborators|StillCluster|QuietHandle|StillHandle|WhatIf\\w*|Worded|words_of|gone_astray|doors|take_doors|"
     "PreemptionsUnderWay|RoomTaken|as_far_as_readable|WholePod|WholeNode|kept_whole|Gatekeeper|OnceOnly|holds_a_place|"
-    "misjudged|unheeded|newcomer|CarriedTerm|is_meant_by|Doubts|Witnesses|StandInRoom|ReducedRoom|ClusterRoom"
+    "misjudged|unheeded|newcomer|CarriedTerm|is_meant_by|Doubts|Witnesses|StandInRoom|ReducedRoom|ClusterRoom|"
+    "LoopDependencies|SilentObserver|WriteObserver|LoopObserver|ListenError|TlsError"
 )
 """Names that had to be learnt; docs/glossary.md says what they are called now."""
 PHRASES = "gone astray|is none of|of ours|tells? of each|told of each"

@@ -9,8 +9,8 @@ from podium.service.serving.certificates import CertificateError, KeyPair, conte
 from podium.service.serving.followed_files import FollowedFiles
 from podium.service.serving.health import Check, CheckError, Health, Report, ping
 from podium.service.serving.listener import ServingError, listen
-from podium.service.serving.plain import health_page, metrics_page, serve_plain
-from podium.service.serving.server import Server, serve
+from podium.service.serving.plain import health_page, serve_plain
+from podium.service.serving.server import Server, metrics_page, serve
 from podium.service.serving.stand_in import ProbeStandIn
 from podium.service.serving.tls import ServingTls, serving_tls
 from podium.service.serving.tls_limits import TlsLimits

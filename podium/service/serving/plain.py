@@ -13,7 +13,6 @@ from podium.lib.endpoints import serving
 from podium.service.serving.listener import listen
 from podium.service.serving.requests import RequestLog
 from podium.service.serving.server import Pages
-from podium.telemetry import CONTENT_TYPE
 
 
 @asynccontextmanager
@@ -40,14 +39,5 @@ def health_page(check: Callable[[], str | None] = lambda: None) -> Handler:
     async def show(_: web.Request) -> web.Response:
         reason = check()
         return web.Response(status=500 if reason else 200, text=reason or "ok")
-
-    return show
-
-
-def metrics_page(render: Callable[[], bytes]) -> Handler:
-    """Answers with the metrics in the Prometheus text format."""
-
-    async def show(_: web.Request) -> web.Response:
-        return web.Response(body=render(), headers={"Content-Type": CONTENT_TYPE})
 
     return show

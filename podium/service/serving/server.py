@@ -107,11 +107,17 @@ def application(
     return app
 
 
+def metrics_page(render: Callable[[], bytes]) -> Handler:
+    """Answers with the metrics in the Prometheus text format."""
+
+    async def show(_: web.Request) -> web.Response:
+        return web.Response(body=render(), headers={"Content-Type": CONTENT_TYPE})
+
+    return show
+
+
 def _routes(health: Health, metrics: Metrics, configz: Configz, pages: Pages) -> list[web.RouteDef]:
     """The handlers of all paths."""
-
-    async def show_metrics(_: web.Request) -> web.Response:
-        return web.Response(body=metrics.render(), headers={"Content-Type": CONTENT_TYPE})
 
     async def reset_metrics(_: web.Request) -> web.Response:
         metrics.reset()
@@ -121,7 +127,7 @@ def _routes(health: Health, metrics: Metrics, configz: Configz, pages: Pages) ->
         return web.Response(body=orjson.dumps({"componentconfig": configz()}), content_type="application/json")
 
     routes = [
-        web.get("/metrics", show_metrics),
+        web.get("/metrics", metrics_page(metrics.render)),
         web.delete("/metrics", reset_metrics),
         web.get("/configz", show_configz),
         *(web.get(path, handler) for path, handler in pages.items()),
