@@ -15,6 +15,7 @@ MACHINE = {
     "time": "2026-01-02T03:04:05+00:00",
     "cpu": "Some CPU 9000",
     "cores": 2,
+    "addition_ns": 54.0,
     "memory_mib": 8192,
     "kernel": "6.12.0",
     "python": "3.11.7",
