@@ -183,7 +183,13 @@ async def _reflect(server: Any) -> list[str]:
     informer.add_handler(handler)
     doubts: Any = Mock()
     reflector = Reflector(
-        PODS, server, informer, clock=WorkingClock(), random=Random(1), doubts=doubts, settings=ReflectorSettings()
+        PODS,
+        server,
+        informer,
+        clock=WorkingClock(),
+        random=Random(1),
+        history_observer=doubts,
+        settings=ReflectorSettings(),
     )
     running = asyncio.create_task(reflector.run())
     await asyncio.sleep(_RECOVERED_S)
