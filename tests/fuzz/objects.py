@@ -197,7 +197,7 @@ class _Cluster:
     async def _settle(self, name: str) -> None:
         """Time passes, a pod comes, and somebody has to decide on it."""
         await asyncio.sleep(_SETTLED_S)
-        self._take("Pod", "ADDED", encoded(_pod(name, NAMESPACE)))
+        self._take("Pod", "ADDED", encoded(_plain_pod(name, NAMESPACE)))
         await asyncio.sleep(_SETTLED_S)
         assert not self._app.scheduler.queue.statistics().active, "a pod was not decided on"
 
@@ -215,9 +215,9 @@ class _Cluster:
 @cache
 def _harmless() -> tuple[tuple[str, str, bytes], ...]:
     """A cluster with nodes, pods on them, and storage, as the lines of watches."""
-    made: list[tuple[str, Json]] = [("Node", _node(number)) for number in range(_NODES)]
+    made: list[tuple[str, Json]] = [("Node", _numbered_node(number)) for number in range(_NODES)]
     for number in range(_NODES):
-        pod = _pod(f"running-{number}", NAMESPACE)
+        pod = _plain_pod(f"running-{number}", NAMESPACE)
         pod["spec"]["nodeName"] = f"node-{number}"
         if number % 3 == 0:
             pod["spec"]["affinity"] = example(PODS.type)["spec"]["affinity"]
@@ -231,7 +231,7 @@ def _harmless() -> tuple[tuple[str, str, bytes], ...]:
     return tuple((kind, "ADDED", encoded(each)) for kind, each in made)
 
 
-def _node(number: int) -> Json:
+def _numbered_node(number: int) -> Json:
     made = example(NODES.type)
     labels = {HOSTNAME: f"node-{number}", ZONE: f"zone-{number % 3}"}
     made["metadata"] = {"name": f"node-{number}", "uid": f"node-{number}", "resourceVersion": "10", "labels": labels}
@@ -239,7 +239,7 @@ def _node(number: int) -> Json:
     return made
 
 
-def _pod(name: str, namespace: str) -> Json:
+def _plain_pod(name: str, namespace: str) -> Json:
     metadata = {"name": name, "namespace": namespace, "uid": name, "resourceVersion": "10", "labels": {"app": "web"}}
     return {"metadata": metadata, "spec": _plain_spec()}
 

@@ -94,7 +94,7 @@ class Line:
         return encoded(apply(self._made(), self.changes))
 
     def _made(self) -> Json:
-        return _pod(f"pod-{self.pod}", f"uid-{self.pod % 2}", str(self.version))
+        return _example_pod(f"pod-{self.pod}", f"uid-{self.pod % 2}", str(self.version))
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ class _Server:
         return self._true_list()
 
     def _true_list(self) -> bytes:
-        items = b",".join(encoded(_pod(name, f"true-{name}", _TRUE_VERSION)) for name in self.names)
+        items = b",".join(encoded(_example_pod(name, f"true-{name}", _TRUE_VERSION)) for name in self.names)
         head = b'"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"%b"}' % _TRUE_VERSION.encode()
         return b'{%b,"items":[%b]}' % (head, items)
 
@@ -289,7 +289,7 @@ def _stream(pieces: Sequence[bytes], *, lasts: bool) -> Stream:
     return Stream(response, pool, lambda: None)
 
 
-def _pod(name: str, uid: str, version: str) -> Json:
+def _example_pod(name: str, uid: str, version: str) -> Json:
     made = example(PODS.type)
     made["metadata"] |= {"name": name, "namespace": "shop", "uid": uid, "resourceVersion": version}
     return made

@@ -95,7 +95,7 @@ class Actors:
     def _create_pod(self) -> str:
         self._pods_made += 1
         name = f"pod-{self._pods_made}"
-        self._store.create(random_objects.pod(name, self._random))
+        self._store.create(random_objects.random_pod(name, self._random))
         return name
 
     def delete_pod(self) -> str | None:
@@ -134,7 +134,7 @@ class Actors:
         if node is None or len(self._store.list("pods")) >= PODS_MAX:
             return None
         self._pods_made += 1
-        pod = random_objects.pod(f"foreign-{self._pods_made}", self._random)
+        pod = random_objects.random_pod(f"foreign-{self._pods_made}", self._random)
         pod["spec"].pop("schedulingGates", None)
         pod["spec"] |= {"schedulerName": random_objects.FOREIGN, "nodeName": node["metadata"]["name"]}
         here = [each for each in self._store.list("pods") if _is_on(each, node["metadata"]["name"])]
@@ -158,7 +158,7 @@ class Actors:
             return None
         self._nodes_made += 1
         name = f"node-{self._nodes_made}"
-        self._store.create(random_objects.node(name, self._random))
+        self._store.create(random_objects.random_node(name, self._random))
         return f"add {name}"
 
     def delete_node(self) -> str | None:

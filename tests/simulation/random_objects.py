@@ -40,7 +40,7 @@ None of it is what an API server says that has done what it was asked for: such 
 """
 
 
-def node(name: str, random: Random) -> Json:
+def random_node(name: str, random: Random) -> Json:
     return manifests.node(name, labels={ZONE: random.choice(ZONES)}, **allocatable(NODE_CPU_MILLI))
 
 
@@ -48,7 +48,7 @@ def allocatable(cpu_milli: int) -> Json:
     return {"cpu": f"{cpu_milli}m", "memory": f"{NODE_MEMORY_MIB}Mi", "pods": str(NODE_PODS)}
 
 
-def pod(name: str, random: Random) -> Json:
+def random_pod(name: str, random: Random) -> Json:
     """A pod of a kind drawn by chance: most plain, some with each of what schedulers find hard."""
     app = random.choice(APPS)
     requests = {

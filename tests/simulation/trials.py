@@ -152,7 +152,7 @@ class Trials:
 
     def _add_node(self, *, pods: int) -> str:
         name = f"trial-{self._number}"
-        node = random_objects.node(name, self._random)
+        node = random_objects.random_node(name, self._random)
         node["metadata"]["labels"][_KEY] = str(self._number)
         node["spec"]["taints"] = [{"key": _KEY, "effect": "NoSchedule"}]
         node["status"]["allocatable"]["pods"] = str(pods)
@@ -160,15 +160,15 @@ class Trials:
         return name
 
     def _create(self, count: int, namespace: str, *, cpu_milli: int = 10) -> list[str]:
-        made = [self._pod(namespace, cpu_milli) for _ in range(count)]
+        made = [self._trial_pod(namespace, cpu_milli) for _ in range(count)]
         return [self._store.create(pod)["metadata"]["name"] for pod in made]
 
     def _place(self, node: str, *, cpu_milli: int) -> None:
-        pod = self._pod(random_objects.NAMESPACES[0], cpu_milli)
+        pod = self._trial_pod(random_objects.NAMESPACES[0], cpu_milli)
         pod["spec"] |= {"schedulerName": random_objects.FOREIGN, "nodeName": node}
         self._store.create(pod)
 
-    def _pod(self, namespace: str, cpu_milli: int) -> Json:
+    def _trial_pod(self, namespace: str, cpu_milli: int) -> Json:
         requests = {"cpu": f"{cpu_milli}m", "memory": "1Mi"}
         labels = {_KEY: str(self._number)}
         return {

@@ -114,12 +114,12 @@ class _Churn:
         """The number of each pod and the name of its node, the oldest first."""
         self._nodes = deque(range(pods.NODES))
         for number in self._nodes:
-            app.send(NODES, "ADDED", pods.node(number))
+            app.send(NODES, "ADDED", pods.numbered_node(number))
 
     async def some(self, count: int) -> None:
         """That many more; returns when all that fit are bound, and all is at rest."""
         for _ in range(count):
-            self._app.send(PODS, "ADDED", pods.pod(self.made))
+            self._app.send(PODS, "ADDED", pods.numbered_pod(self.made))
             if pods.fits_nowhere(self.made):
                 self._alive.append((self.made, ""))
             else:
@@ -158,12 +158,12 @@ class _Churn:
             if node_name == name:
                 self._app.send(PODS, "DELETED", _on_node(number, name))
         self._alive = deque(each for each in self._alive if each[1] != name)
-        self._app.send(NODES, "DELETED", pods.node(oldest))
+        self._app.send(NODES, "DELETED", pods.numbered_node(oldest))
         self._nodes.append(self._nodes[-1] + 1)
-        self._app.send(NODES, "ADDED", pods.node(self._nodes[-1]))
+        self._app.send(NODES, "ADDED", pods.numbered_node(self._nodes[-1]))
 
 
 def _on_node(number: int, node_name: str) -> pods.Json:
-    made = pods.pod(number)
+    made = pods.numbered_pod(number)
     made["spec"]["nodeName"] = node_name
     return made

@@ -54,14 +54,14 @@ class _Churn:
         self._store = sandbox.store
         self._nodes = list(range(pods.NODES))
         for number in self._nodes:
-            self._store.create(pods.node(number))
+            self._store.create(pods.numbered_node(number))
 
     async def until(self, ends_s: float) -> None:
         """Make pods till then; returns when all is at rest."""
         while time.monotonic() < ends_s:
             waiting = self._tidy()
             for _ in range(max(0, _WAITING_MAX - waiting)):
-                self._store.create(pods.pod(self.made))
+                self._store.create(pods.numbered_pod(self.made))
                 self.made += 1
                 if self.made % _NODE_EVERY == 0:
                     self._replace_node()
@@ -87,7 +87,7 @@ class _Churn:
                 self._delete(each)
         self._store.delete("nodes", name)
         self._nodes.append(self._nodes[-1] + 1)
-        self._store.create(pods.node(self._nodes[-1]))
+        self._store.create(pods.numbered_node(self._nodes[-1]))
 
     def _delete(self, item: pods.Json) -> None:
         self._store.delete("pods", item["metadata"]["name"], _NAMESPACE, grace_period_s=0)

@@ -10,11 +10,11 @@ from tests.manifests import HOSTNAME, ZONE, Json
 NODES: Final = 100
 
 
-def node(number: int) -> Json:
+def numbered_node(number: int) -> Json:
     return manifests.node(f"node-{number}", "64", memory="256Gi", pods="500", labels={ZONE: f"zone-{number % 3}"})
 
 
-def pod(number: int) -> Json:
+def numbered_pod(number: int) -> Json:
     app = f"app-{number % 20}"
     spec: Json = {}
     labels = {"app": app, "pod-template-hash": f"{number // 5000}"}

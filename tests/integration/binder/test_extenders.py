@@ -55,18 +55,18 @@ VERBS: dict[str, Any] = {
 }
 
 
-def pod(name: str = "web", **fields: Any) -> Pod:
+def pod_with_its_json(name: str = "web", **fields: Any) -> Pod:
     made = builders.pod(name, **fields)
     return pod_with_json(made, msgspec.json.encode(made))
 
 
-def node(name: str) -> Node:
+def node_with_its_json(name: str) -> Node:
     made = builders.node(name)
     return node_with_json(made, msgspec.json.encode(made))
 
 
-NODES = [node("n0"), node("n1")]
-OLD = pod("old", node="n0")
+NODES = [node_with_its_json("n0"), node_with_its_json("n1")]
+OLD = pod_with_its_json("old", node="n0")
 SNAPSHOT = snapshot_of(*NODES, OLD)
 
 
@@ -97,12 +97,12 @@ async def pool(*extenders: Extender, api: Api | None = None) -> AsyncIterator[Ex
 
 async def filtered(extender: Extender) -> Any:
     async with pool(extender) as asked:
-        return await asked.answer(AskFilter(extender, pod(), NODES))
+        return await asked.answer(AskFilter(extender, pod_with_its_json(), NODES))
 
 
 async def bound(extender: Extender, api: Api, item: Pod | None = None) -> Status | None:
     async with pool(extender, api=api) as asked:
-        return await asked.bind(item or pod(), "n1")
+        return await asked.bind(item or pod_with_its_json(), "n1")
 
 
 # ---------------------------------------------------------------- every verb
@@ -120,10 +120,10 @@ async def test_every_verb_is_asked_and_its_answer_understood(capable: bool) -> N
         extender = Extender(server.url, node_cache_capable=capable, **VERBS)
         async with pool(extender) as asked:
             answers = [
-                await asked.answer(AskFilter(extender, pod(), NODES)),
-                await asked.answer(AskPrioritize([extender], pod(), NODES)),
-                await asked.answer(AskPreempt(extender, pod(), {"n0": Victims((OLD,), 0)}, SNAPSHOT)),
-                await asked.bind(pod(), "n1"),
+                await asked.answer(AskFilter(extender, pod_with_its_json(), NODES)),
+                await asked.answer(AskPrioritize([extender], pod_with_its_json(), NODES)),
+                await asked.answer(AskPreempt(extender, pod_with_its_json(), {"n0": Victims((OLD,), 0)}, SNAPSHOT)),
+                await asked.bind(pod_with_its_json(), "n1"),
             ]
     assert answers == [
         Filtered(("n1",), {}, {}),
@@ -184,7 +184,7 @@ async def test_large_bodies_go_through_both_ways() -> None:
     async with ExtenderServer(filter=lambda args: {"Nodes": args["Nodes"]}) as server:
         extender = Extender(server.url, filter_verb="filter")
         async with pool(extender) as asked:
-            answer = await asked.answer(AskFilter(extender, pod(), question_nodes))
+            answer = await asked.answer(AskFilter(extender, pod_with_its_json(), question_nodes))
     assert answer == Filtered(("wide",), {}, {})
 
 
@@ -238,7 +238,7 @@ async def closing() -> AsyncIterator[tuple[str, list[bytes]]]:
 async def test_question_on_a_connection_that_is_just_being_closed_is_asked_again_on_another() -> None:
     async with closing() as (url, asked):
         extender = Extender(url, filter_verb="filter", node_cache_capable=True)
-        question = AskFilter(extender, pod(), NODES)
+        question = AskFilter(extender, pod_with_its_json(), NODES)
         async with pool(extender) as opened:
             answers = [await opened.answer(question) for _ in range(2)]
     assert answers == [Filtered(("n0",), {}, {})] * 2
@@ -249,7 +249,7 @@ async def test_binding_is_asked_for_once_whatever_becomes_of_the_connection() ->
     async with closing() as (url, asked):
         extender = Extender(url, bind_verb="bind")
         async with pool(extender) as opened:
-            first, second = [await opened.bind(pod(), "n1") for _ in range(2)]
+            first, second = [await opened.bind(pod_with_its_json(), "n1") for _ in range(2)]
     assert first is None
     assert second is not None
     assert "Server disconnected" in second.message
@@ -271,7 +271,7 @@ async def test_all_extenders_score_at_the_same_time() -> None:
         extenders = [Extender(server.url, prioritize_verb=verb, weight=1) for verb in "ab"]
         api = Api()
         async with pool(*extenders, api=api) as asked:
-            answer = await asked.answer(AskPrioritize(extenders, pod(), NODES))
+            answer = await asked.answer(AskPrioritize(extenders, pod_with_its_json(), NODES))
     assert answer == Scored([[("n0", 1)], [("n0", 1)]])
     assert (api.most, api.goroutines["prioritizing_extender"]) == (2, 0)
 
@@ -280,7 +280,7 @@ async def test_one_extender_without_scores_leaves_those_of_others() -> None:
     async with ExtenderServer(a=says("{}", status=500), b=scores(n1=3)) as server:
         extenders = [Extender(server.url, prioritize_verb=verb, weight=1) for verb in "ab"]
         async with pool(*extenders) as asked:
-            answer = await asked.answer(AskPrioritize(extenders, pod(), NODES))
+            answer = await asked.answer(AskPrioritize(extenders, pod_with_its_json(), NODES))
     failed, scored = answer.each
     assert (failed.detail, scored) == ("failed a: code 500", [("n0", 0), ("n1", 3)])
 
@@ -288,7 +288,7 @@ async def test_one_extender_without_scores_leaves_those_of_others() -> None:
 async def test_wrong_scores_are_told_of_when_they_begin_and_count_as_upstream_counts_them() -> None:
     async with ExtenderServer(prioritize=scores(n1=11)) as server:
         extender = Extender(server.url, **VERBS)
-        question = AskPrioritize([extender], pod(), NODES)
+        question = AskPrioritize([extender], pod_with_its_json(), NODES)
         async with pool(extender) as asked:
             with capture_logs() as logs:
                 assert await asked.answer(question) == Scored([[("n0", 0), ("n1", 11)]])
@@ -333,7 +333,7 @@ async def test_process_that_does_not_lead_any_more_asks_for_no_binding() -> None
     async with ExtenderServer(bind=lambda args: {}) as server:
         extenders, api = Extenders((Extender(server.url, bind_verb="bind"),), Random(1)), Api()
         async with ExtenderPool(extenders, api, api, may_bind=lambda: False) as asked:
-            status = await asked.bind(pod(), "n1")
+            status = await asked.bind(pod_with_its_json(), "n1")
     assert server.asked == []
     assert status is not None
     assert "this process is no longer the leader" in status.message
@@ -387,7 +387,7 @@ async def test_bindings_under_way_are_limited() -> None:
         anyio.create_task_group() as tasks,
     ):
         for index in range(40):
-            tasks.start_soon(asked.bind, pod(f"web-{index}"), "n1")
+            tasks.start_soon(asked.bind, pod_with_its_json(f"web-{index}"), "n1")
         await full.wait()
         assert (len(server.asked), asked._waiting_to_bind) == (32, 8)
         # The extender is slow: pods that it does not bind are not to wait for that.

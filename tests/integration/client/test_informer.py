@@ -52,7 +52,7 @@ QUICK = ReflectorSettings(
 IMPATIENT = replace(QUICK, idle_s_max=0.5, list_idle_s=0.5)
 
 
-def pod(name: str, **spec: Any) -> dict[str, Any]:
+def pod_item(name: str, **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
 
 
@@ -123,15 +123,15 @@ async def equal(running: Running, server: FaultServer) -> None:
 
 
 async def test_objects_are_listed_and_their_changes_followed(server: FaultServer) -> None:
-    server.put(pod("a"))
-    server.put(pod("b"))
+    server.put(pod_item("a"))
+    server.put(pod_item("b"))
     async with reflecting(server) as running:
         assert not running.informers.synced
         await running.informers.wait_synced()
         assert running.recorder.story == [("add", "a"), ("add", "b")]
-        server.put(pod("a", priority=7))
+        server.put(pod_item("a", priority=7))
         server.delete("b")
-        server.put(pod("c"))
+        server.put(pod_item("c"))
         await equal(running, server)
         assert running.recorder.story[2:] == [("update", "a"), ("delete", "b"), ("add", "c")]
         found = running.pods.get("default/a")
@@ -147,19 +147,19 @@ async def test_objects_are_listed_and_their_changes_followed(server: FaultServer
 async def test_a_server_that_gives_only_pages_is_listed_page_by_page(server: FaultServer) -> None:
     server.page_items_max = 5
     for index in range(23):
-        server.put(pod(f"p{index}"))
+        server.put(pod_item(f"p{index}"))
     async with reflecting(server, replace(QUICK, page_items=5)) as running:
         await running.informers.wait_synced()
         assert running.versions() == held_by(server)
         assert [request.query.get("limit") for request in server.lists] == [None, *["5"] * 5]
-        server.put(pod("late"))
+        server.put(pod_item("late"))
         await equal(running, server)
         assert server.watches[-1].query["resourceVersion"] == "123"
 
 
 async def test_an_expired_continue_token_starts_the_list_again_in_one_piece(server: FaultServer) -> None:
     for index in range(8):
-        server.put(pod(f"p{index}"))
+        server.put(pod_item(f"p{index}"))
     server.list_faults.extend([chunks(b'{"kind":"PodList"', then="reset"), None, status(410, "Expired")])
     async with reflecting(server, replace(QUICK, page_items=5)) as running:
         await running.informers.wait_synced()
@@ -179,7 +179,7 @@ async def test_the_last_page_which_may_hold_everything_is_not_taken_in_one_turn(
 
     monkeypatch.setattr(Informer, "take_early", noting)
     for index in range(13):
-        server.put(pod(f"p{index}"))
+        server.put(pod_item(f"p{index}"))
     server.list_faults.append(chunks(b'{"kind":"PodList"', then="reset"))
     async with reflecting(server, replace(QUICK, page_items=5)) as running:
         await running.informers.wait_synced()
@@ -190,8 +190,8 @@ async def test_the_last_page_which_may_hold_everything_is_not_taken_in_one_turn(
 @pytest.mark.parametrize("end", ["end", "reset", "silence"])
 @pytest.mark.parametrize("missing", [1, 30])
 async def test_a_torn_list_is_made_page_by_page(server: FaultServer, end: str, missing: int) -> None:
-    server.put(pod("a"))
-    server.put(pod("b"))
+    server.put(pod_item("a"))
+    server.put(pod_item("b"))
     whole = page("PodList", {"resourceVersion": "102"}, server.objects.values()).rstrip()
     server.list_faults.append(chunks(whole[:-missing], then=end))
     async with reflecting(server, IMPATIENT) as running:
@@ -213,14 +213,14 @@ async def test_a_torn_list_is_made_page_by_page(server: FaultServer, end: str, m
     ids=["refused", "given up", "no list", "too slow", "not answered"],
 )
 async def test_a_list_that_is_refused_in_one_piece_is_made_page_by_page(server: FaultServer, refusal: Fault) -> None:
-    server.put(pod("a"))
+    server.put(pod_item("a"))
     server.list_faults.append(refusal)
     async with reflecting(server, replace(QUICK, list_s_max=0.5)) as running:
         await running.informers.wait_synced()
         assert running.versions() == held_by(server)
         assert [request.query.get("limit") for request in server.lists] == [None, "500"]
         server.compact()
-        server.put(pod("b"))
+        server.put(pod_item("b"))
         server.compact()
         server.drop_watches()
         await equal(running, server)
@@ -229,10 +229,10 @@ async def test_a_list_that_is_refused_in_one_piece_is_made_page_by_page(server: 
 
 @pytest.mark.parametrize("end", ["end", "reset", "silence"])
 async def test_a_watch_that_breaks_is_resumed_where_it_was(server: FaultServer, end: str) -> None:
-    server.put(pod("a"))
+    server.put(pod_item("a"))
     async with reflecting(server, IMPATIENT if end == "silence" else QUICK) as running:
         await running.informers.wait_synced()
-        server.put(pod("b"))
+        server.put(pod_item("b"))
         await equal(running, server)
         server.version = 150
         server.watch_faults.append(chunks(bookmark(150), then=end))
@@ -240,7 +240,7 @@ async def test_a_watch_that_breaks_is_resumed_where_it_was(server: FaultServer, 
         await eventually(lambda: len(server.watches) >= 3)
         assert server.watches[1].query["resourceVersion"] == "102"
         assert server.watches[2].query["resourceVersion"] == "150"
-        server.put(pod("c"))
+        server.put(pod_item("c"))
         await equal(running, server)
         assert len(server.lists) == 1
 
@@ -270,17 +270,17 @@ async def test_a_watch_whose_connection_is_dead_is_resumed_on_another(
         await running.informers.wait_synced()
         await running.informers.wait_connected()
         if brings_something:
-            server.put(pod("a"))
+            server.put(pod_item("a"))
             await equal(running, server)
         relay.swallow()
-        server.put(pod("b"))
+        server.put(pod_item("b"))
         await equal(running, server)
         assert len(server.lists) == 1
         assert running.informers._reflectors[0].statistics.failures_total == 0
 
 
 async def test_a_list_that_is_slow_to_begin_gets_more_time_each_time(server: FaultServer) -> None:
-    server.put(pod("a"))
+    server.put(pod_item("a"))
 
     async def slow(request: Request) -> None:
         await anyio.sleep(0.7)
@@ -314,7 +314,7 @@ async def test_a_list_without_end_is_given_up(server: FaultServer, monkeypatch: 
         await request.connection.answer(200, page("PodList", {"resourceVersion": "7", "continue": "more"}, items))
 
     server.list_faults.extend([endless, *[more] * 11])
-    server.put(pod("a"))
+    server.put(pod_item("a"))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         assert running.versions() == held_by(server)
@@ -325,7 +325,7 @@ async def test_a_list_without_end_is_given_up(server: FaultServer, monkeypatch: 
 async def test_a_line_torn_by_a_reset_is_read_again_after_the_resume(server: FaultServer) -> None:
     async with reflecting(server) as running:
         await running.informers.wait_synced()
-        server.put(pod("a"))
+        server.put(pod_item("a"))
         await equal(running, server)
 
         async def tear(request: Request) -> None:
@@ -334,19 +334,19 @@ async def test_a_line_torn_by_a_reset_is_read_again_after_the_resume(server: Fau
 
         server.watch_faults.append(tear)
         server.drop_watches()
-        server.put(pod("b"))
-        server.put(pod("c"))
+        server.put(pod_item("b"))
+        server.put(pod_item("c"))
         await equal(running, server)
         assert running.recorder.story == [("add", "a"), ("add", "b"), ("add", "c")]
 
 
 async def test_lists_and_lines_are_put_together_from_any_pieces(server: FaultServer) -> None:
-    server.put(pod("a"))
-    server.put(pod("b"))
+    server.put(pod_item("a"))
+    server.put(pod_item("b"))
     listed = page("PodList", {"resourceVersion": "102"}, server.objects.values())
     server.list_faults.append(chunks(*in_pieces(listed), then="end"))
-    server.put(pod("c"))
-    server.put(pod("a", priority=1))
+    server.put(pod_item("c"))
+    server.put(pod_item("a", priority=1))
     changes = line("ADDED", server.objects["c"]) + line("MODIFIED", server.objects["a"])
     server.watch_faults.append(chunks(*in_pieces(changes), then="silence"))
     async with reflecting(server) as running:
@@ -359,22 +359,22 @@ async def test_lists_and_lines_are_put_together_from_any_pieces(server: FaultSer
 @pytest.mark.parametrize("as_event", [False, True])
 async def test_410_lists_again_and_delivers_the_difference(server: FaultServer, as_event: bool) -> None:
     for name in "abc":
-        server.put(pod(name))
+        server.put(pod_item(name))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         if as_event:
             server.watch_faults.append(chunks(error_event(410, "Expired"), then="end"))
         server.drop_watches()
         server.delete("a")
-        server.put(pod("b", priority=1))
-        server.put(pod("d"))
+        server.put(pod_item("b", priority=1))
+        server.put(pod_item("d"))
         server.compact()
         await equal(running, server)
         assert running.recorder.story[3:] == [("delete", "a"), ("update", "b"), ("add", "d")]
 
 
 async def test_a_reflector_that_is_told_to_lists_again_whatever_it_is_doing(server: FaultServer) -> None:
-    server.put(pod("a"))
+    server.put(pod_item("a"))
     async with reflecting(server, IMPATIENT) as running:
         (reflector,) = running.informers._reflectors
         server.list_faults.append(silence)
@@ -390,12 +390,12 @@ async def test_a_reflector_that_is_told_to_lists_again_whatever_it_is_doing(serv
         reflector.list_again()
         await eventually(lambda: [item.priority for item in running.pods.list()] == [7])
         await running.informers.wait_connected()
-        server.put(pod("b"))
+        server.put(pod_item("b"))
         await equal(running, server)
 
 
 async def test_an_object_made_anew_while_nobody_looked_is_deleted_and_added(server: FaultServer) -> None:
-    server.put(pod("a"))
+    server.put(pod_item("a"))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         server.drop_watches()
@@ -492,16 +492,16 @@ async def test_a_server_without_pods_is_waited_for(server: FaultServer) -> None:
 
 async def test_an_unreachable_server_is_asked_until_it_is_there(server: FaultServer) -> None:
     server.list_faults.extend([reset, silence, reset])
-    server.put(pod("a"))
+    server.put(pod_item("a"))
     async with reflecting(server, IMPATIENT) as running:
         await running.informers.wait_synced()
         assert running.versions() == held_by(server)
 
 
 async def test_a_broken_object_in_the_list_leaves_the_others_alone(server: FaultServer) -> None:
-    server.put(pod("a"))
-    server.put(pod("bad", priority="high"))
-    server.put(pod("c", tolerations=None))
+    server.put(pod_item("a"))
+    server.put(pod_item("bad", priority="high"))
+    server.put(pod_item("c", tolerations=None))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         assert sorted(running.recorder.alive) == ["default/a", "default/c"]
@@ -511,20 +511,20 @@ async def test_a_broken_object_in_the_list_leaves_the_others_alone(server: Fault
 
 
 async def test_a_broken_object_in_the_stream_is_reported_once_and_recovers(server: FaultServer) -> None:
-    server.put(pod("bad", priority=1))
+    server.put(pod_item("bad", priority=1))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
-        server.put(pod("bad", priority="high"))
-        server.put(pod("bad", priority="high"))
-        server.put(pod("good"))
+        server.put(pod_item("bad", priority="high"))
+        server.put(pod_item("bad", priority="high"))
+        server.put(pod_item("good"))
         await eventually(lambda: running.pods.get("default/good") is not None)
         assert len(running.recorder.broken) == 1
         known = running.pods.get("default/bad")
         assert known is not None
         assert known.priority == 1
-        server.put(pod("bad", priority=2))
+        server.put(pod_item("bad", priority=2))
         await equal(running, server)
-        server.put(pod("bad", priority="high"))
+        server.put(pod_item("bad", priority="high"))
         server.delete("bad")
         await equal(running, server)
         assert running.recorder.story[-1] == ("delete", "bad")
@@ -557,7 +557,7 @@ def body(content: bytes) -> Fault:
 @pytest.mark.parametrize("content", SENSELESS_LISTS.values(), ids=SENSELESS_LISTS)
 async def test_a_senseless_list_changes_nothing_and_is_asked_for_again(server: FaultServer, content: bytes) -> None:
     for name in ("a", "b"):
-        server.put(pod(name))
+        server.put(pod_item(name))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         # In one piece, then as a page, twice.
@@ -573,7 +573,7 @@ async def test_a_senseless_list_changes_nothing_and_is_asked_for_again(server: F
 
 @pytest.mark.parametrize("content", SENSELESS_LISTS.values(), ids=SENSELESS_LISTS)
 async def test_a_senseless_first_list_is_no_sync(server: FaultServer, content: bytes) -> None:
-    server.put(pod("a"))
+    server.put(pod_item("a"))
     server.list_faults.extend([body(content)] * 3)
     async with reflecting(server) as running:
         await running.informers.wait_synced()
@@ -582,24 +582,24 @@ async def test_a_senseless_first_list_is_no_sync(server: FaultServer, content: b
 
 
 async def test_a_change_of_another_kind_makes_a_new_list(server: FaultServer) -> None:
-    server.put(pod("a"))
+    server.put(pod_item("a"))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         other = {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "a", "namespace": "default", "uid": "s"}}
         server.watch_faults.append(chunks(line("DELETED", other), then="silence"))
         server.drop_watches()
-        server.put(pod("b"))
+        server.put(pod_item("b"))
         await equal(running, server)
         assert running.recorder.story == [("add", "a"), ("add", "b")]
 
 
 async def test_objects_with_names_that_no_api_server_lets_through_are_broken(server: FaultServer) -> None:
     for name in ("a", " ", "a b", "../x", "a\nb"):
-        server.put(pod(name))
+        server.put(pod_item(name))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
-        server.put(pod("../y"))
-        server.put(pod("c"))
+        server.put(pod_item("../y"))
+        server.put(pod_item("c"))
         await eventually(lambda: "default/c" in running.recorder.alive)
         assert sorted(running.recorder.alive) == ["default/a", "default/c"]
         assert {broken.name for broken in running.recorder.broken} == {" ", "a b", "../x", "../y", "a\nb"}
@@ -610,7 +610,7 @@ async def test_a_line_that_is_no_event_makes_a_new_list(server: FaultServer) -> 
         await running.informers.wait_synced()
         server.watch_faults.append(chunks(b"<html>\n", then="silence"))
         server.drop_watches()
-        server.put(pod("a"))
+        server.put(pod_item("a"))
         await equal(running, server)
         assert running.informers.statistics()["pods"].lists_total == 2
 
@@ -621,18 +621,18 @@ async def test_a_line_beyond_all_bounds_makes_a_new_list(server: FaultServer, mo
         await running.informers.wait_synced()
         server.watch_faults.append(chunks(*[b"x" * 1_000] * 20, then="silence"))
         server.drop_watches()
-        server.put(pod("a"))
+        server.put(pod_item("a"))
         await equal(running, server)
         assert running.informers.statistics()["pods"].lists_total == 2
 
 
 async def test_an_object_of_a_megabyte_and_a_half_is_taken_in_like_any_other(server: FaultServer) -> None:
     for name in ("a", "large", "z"):
-        server.put(pod(name, nodeSelector={"key": "x" * 1_500_000} if name == "large" else {}))
+        server.put(pod_item(name, nodeSelector={"key": "x" * 1_500_000} if name == "large" else {}))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         assert running.versions() == held_by(server)
-        server.put(pod("larger", nodeSelector={"key": "x" * 1_600_000}))
+        server.put(pod_item("larger", nodeSelector={"key": "x" * 1_600_000}))
         await equal(running, server)
         assert (len(server.lists), len(server.watches)) == (1, 1)
 
@@ -646,7 +646,7 @@ async def test_a_handler_that_fails_is_counted_and_stops_nothing(server: FaultSe
 
     clock = SystemClock()
     credentials = await load(None, clock, master=f"http://127.0.0.1:{server.port}")
-    server.put(pod("a"))
+    server.put(pod_item("a"))
     async with ApiSession(credentials) as session, anyio.create_task_group() as group:
         informers = InformerSet(
             session,
@@ -668,7 +668,7 @@ async def test_a_handler_that_fails_is_counted_and_stops_nothing(server: FaultSe
 async def test_no_change_is_lost_over_twenty_watch_drops(server: FaultServer, seed: int) -> None:
     random = Random(seed)
     for index in range(50):
-        server.put(pod(f"p{index}"))
+        server.put(pod_item(f"p{index}"))
     async with reflecting(server, replace(QUICK, idle_s_max=0.3), seed=seed) as running:
         await running.informers.wait_synced()
         for _ in range(20):
@@ -677,7 +677,7 @@ async def test_no_change_is_lost_over_twenty_watch_drops(server: FaultServer, se
                 if name in server.objects and random.random() < 0.4:
                     server.delete(name)
                 else:
-                    server.put(pod(name, priority=random.randrange(1000)))
+                    server.put(pod_item(name, priority=random.randrange(1000)))
                 if random.random() < 0.2:
                     await checkpoint()
             if random.random() < 0.3:

@@ -43,7 +43,7 @@ def crossed_scenarios(recorded: Sequence[Json], seed: int, count: int) -> Iterat
         pool = own if random.random() < 0.6 else small
         config = random.choice(own if random.random() < 0.7 else small)["config"]
         objects = _cluster(random, own, pool)
-        pod = ask_as(_pod(random, pool), config)
+        pod = ask_as(_crossed_pod(random, pool), config)
         yield {"id": f"{category}-{seed}x{number}", "objects": objects, "pod": pod, "config": config}
 
 
@@ -85,7 +85,7 @@ def _fill(nodes: Sequence[Json], pods: Sequence[Json]) -> None:
         status.setdefault("allocatable", {})["pods"] = str(counts[node["metadata"]["name"]])
 
 
-def _pod(random: Random, pool: Sequence[Json]) -> Json:
+def _crossed_pod(random: Random, pool: Sequence[Json]) -> Json:
     """One pod, with parts of others."""
     pod: Json = copied(random.choice(pool)["pod"])
     for field in _OF_SPECS:

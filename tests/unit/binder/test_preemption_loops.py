@@ -22,7 +22,7 @@ def owned(name: str, owner: str) -> Pod:
     return msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, owner_references=references))
 
 
-class Node:
+class PreemptionLoopsBench:
     """One node; a preemption takes its victims off."""
 
     def __init__(self) -> None:
@@ -53,89 +53,93 @@ class Node:
 
 
 @pytest.fixture
-def node() -> Node:
-    return Node()
+def bench() -> PreemptionLoopsBench:
+    return PreemptionLoopsBench()
 
 
-def test_victims_that_come_back_three_times_are_a_loop_and_the_preemptor_is_held_back(node: Node) -> None:
-    node.again_and_again(LOOP_AT)
-    assert not node.holds_back(URGENT)
-    assert node.told == []
-    node.again_and_again(1)
-    assert node.holds_back(URGENT)
-    assert node.alarms == 1
-    [event] = node.told
+def test_victims_that_come_back_three_times_are_a_loop_and_the_preemptor_is_held_back(
+    bench: PreemptionLoopsBench,
+) -> None:
+    bench.again_and_again(LOOP_AT)
+    assert not bench.holds_back(URGENT)
+    assert bench.told == []
+    bench.again_and_again(1)
+    assert bench.holds_back(URGENT)
+    assert bench.alarms == 1
+    [event] = bench.told
     assert (event.type, event.reason, event.action) == ("Warning", "PreemptionLoop", "Preempting")
     assert event.regarding.name == "urgent"
     assert "have come back to node n1 3 times" in event.note
 
 
-def test_it_is_kept_from_that_node_alone(node: Node) -> None:
-    node.again_and_again(LOOP_AT + 1)
-    assert set(node.loops.held_back_from(URGENT)) == {"n1"}
+def test_it_is_kept_from_that_node_alone(bench: PreemptionLoopsBench) -> None:
+    bench.again_and_again(LOOP_AT + 1)
+    assert set(bench.loops.held_back_from(URGENT)) == {"n1"}
 
 
-def test_it_is_held_back_for_a_second_and_twice_as_long_each_time_up_to_five_minutes(node: Node) -> None:
-    node.again_and_again(LOOP_AT)
+def test_it_is_held_back_for_a_second_and_twice_as_long_each_time_up_to_five_minutes(
+    bench: PreemptionLoopsBench,
+) -> None:
+    bench.again_and_again(LOOP_AT)
     for seconds in (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 300.0, 300.0):
-        node.again_and_again(1)
-        node.clock.advance(seconds - 0.1)
-        assert node.holds_back(URGENT), seconds
-        node.clock.advance(0.1)
-        assert not node.holds_back(URGENT), seconds
-    assert node.alarms == len(node.told) == 11
+        bench.again_and_again(1)
+        bench.clock.advance(seconds - 0.1)
+        assert bench.holds_back(URGENT), seconds
+        bench.clock.advance(0.1)
+        assert not bench.holds_back(URGENT), seconds
+    assert bench.alarms == len(bench.told) == 11
 
 
-def test_a_loop_that_has_been_over_for_long_is_forgotten(node: Node) -> None:
-    node.again_and_again(LOOP_AT + 1)
-    node.clock.advance(600.0)
-    node.again_and_again(LOOP_AT)
-    assert not node.holds_back(URGENT)
+def test_a_loop_that_has_been_over_for_long_is_forgotten(bench: PreemptionLoopsBench) -> None:
+    bench.again_and_again(LOOP_AT + 1)
+    bench.clock.advance(600.0)
+    bench.again_and_again(LOOP_AT)
+    assert not bench.holds_back(URGENT)
 
 
-def test_who_asked_while_held_back_is_named_once_when_that_is_over(node: Node) -> None:
-    node.again_and_again(LOOP_AT + 1)
-    assert node.holds_back(URGENT)
-    assert node.loops.released() == []
-    node.clock.advance(1.0)
-    assert node.loops.released() == [URGENT]
-    assert node.loops.released() == []
+def test_who_asked_while_held_back_is_named_once_when_that_is_over(bench: PreemptionLoopsBench) -> None:
+    bench.again_and_again(LOOP_AT + 1)
+    assert bench.holds_back(URGENT)
+    assert bench.loops.released() == []
+    bench.clock.advance(1.0)
+    assert bench.loops.released() == [URGENT]
+    assert bench.loops.released() == []
 
 
-def test_victims_that_come_back_beside_preemptors_that_got_their_place_are_no_loop(node: Node) -> None:
+def test_victims_that_come_back_beside_preemptors_that_got_their_place_are_no_loop(bench: PreemptionLoopsBench) -> None:
     for number in range(10):
         preemptor = owned(f"db-{number}", "db")
-        node.again_and_again(1, by=preemptor)
-        node.pods.append(preemptor)
-    assert node.told == []
+        bench.again_and_again(1, by=preemptor)
+        bench.pods.append(preemptor)
+    assert bench.told == []
 
 
-def test_replicas_that_make_room_one_after_the_other_are_no_loop(node: Node) -> None:
-    node.pods = [owned(f"old-{number}", "batch") for number in range(20)]
-    for number, victim in enumerate(tuple(node.pods)):
-        node.preempt(victim, by=owned(f"new-{number}", "web"))
-    assert node.told == []
+def test_replicas_that_make_room_one_after_the_other_are_no_loop(bench: PreemptionLoopsBench) -> None:
+    bench.pods = [owned(f"old-{number}", "batch") for number in range(20)]
+    for number, victim in enumerate(tuple(bench.pods)):
+        bench.preempt(victim, by=owned(f"new-{number}", "web"))
+    assert bench.told == []
 
 
-def test_successors_of_the_preemptor_are_of_the_same_loop(node: Node) -> None:
+def test_successors_of_the_preemptor_are_of_the_same_loop(bench: PreemptionLoopsBench) -> None:
     for number in range(LOOP_AT + 1):
-        node.again_and_again(1, by=owned(f"db-{number}", "db"))
-    assert node.holds_back(owned("db-7", "db"))
-    assert not node.holds_back(owned("web-7", "web"))
+        bench.again_and_again(1, by=owned(f"db-{number}", "db"))
+    assert bench.holds_back(owned("db-7", "db"))
+    assert not bench.holds_back(owned("web-7", "web"))
 
 
-def test_a_pod_made_anew_by_hand_is_known_by_its_name(node: Node) -> None:
+def test_a_pod_made_anew_by_hand_is_known_by_its_name(bench: PreemptionLoopsBench) -> None:
     for number in range(LOOP_AT + 1):
         successor = pod("alone", uid=f"uid-{number}")
-        node.pods.append(successor)
-        node.preempt(successor)
-    assert node.holds_back(URGENT)
+        bench.pods.append(successor)
+        bench.preempt(successor)
+    assert bench.holds_back(URGENT)
 
 
-def test_what_comes_back_after_a_long_time_or_to_another_node_is_no_loop(node: Node) -> None:
+def test_what_comes_back_after_a_long_time_or_to_another_node_is_no_loop(bench: PreemptionLoopsBench) -> None:
     for _ in range(10):
-        node.again_and_again(1)
-        node.clock.advance(600.0)
+        bench.again_and_again(1)
+        bench.clock.advance(600.0)
     for number in range(10):
-        node.preempt(owned(f"web-{number}", "web"), name=f"n{number}")
-    assert node.told == []
+        bench.preempt(owned(f"web-{number}", "web"), name=f"n{number}")
+    assert bench.told == []

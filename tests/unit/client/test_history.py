@@ -14,8 +14,9 @@ import pytest
 from podium.client.history import CHECK_EVERY_S, History
 from podium.client.history_check import HistoryCheck
 from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unreachable
-from podium.objects.core import ObjectMeta, Pod
+from podium.objects.core import Pod
 from podium.objects.resource_types import PODS
+from tests.unit.client.builders import pod_at
 from tests.virtual_time import VIRTUAL_TIME, LoopClock
 
 pytestmark = pytest.mark.anyio
@@ -27,10 +28,6 @@ GONE = NotFound("gone", code=404, reason="NotFound")
 @pytest.fixture(scope="module")
 def anyio_backend() -> object:
     return VIRTUAL_TIME
-
-
-def pod(name: str, version: int, uid: str = "u") -> Pod:
-    return Pod(metadata=ObjectMeta(name=name, namespace="ns", uid=uid, resource_version=str(version)))
 
 
 class HistoryBench:
@@ -79,7 +76,7 @@ class HistoryBench:
 
 
 async def test_the_pod_that_changed_last_is_looked_at_now_and_then() -> None:
-    bench = HistoryBench(pod("old", 7), pod("new", 90), pod("older", 6))
+    bench = HistoryBench(pod_at("old", 7), pod_at("new", 90), pod_at("older", 6))
     async with bench.running():
         assert not bench.asked
         await anyio.sleep(HOUR_S)
@@ -90,8 +87,8 @@ async def test_the_pod_that_changed_last_is_looked_at_now_and_then() -> None:
 
 @pytest.mark.parametrize("event", ["older_version_seen", "watch_resumed"])
 async def test_a_reason_to_doubt_is_followed_up_at_once(event: str) -> None:
-    bench = HistoryBench(pod("a", 50))
-    bench.served["a"] = pod("a", 40)
+    bench = HistoryBench(pod_at("a", 50))
+    bench.served["a"] = pod_at("a", 40)
     async with bench.running():
         getattr(bench.history, event)()
         await anyio.sleep(0.01)
@@ -99,7 +96,7 @@ async def test_a_reason_to_doubt_is_followed_up_at_once(event: str) -> None:
 
 
 async def test_doubts_that_come_to_nothing_are_followed_up_ever_more_rarely() -> None:
-    bench = HistoryBench(pod("a", 50))
+    bench = HistoryBench(pod_at("a", 50))
     async with bench.running():
         for _ in range(int(HOUR_S)):
             bench.history.older_version_seen()
@@ -109,7 +106,7 @@ async def test_doubts_that_come_to_nothing_are_followed_up_ever_more_rarely() ->
 
 
 async def test_what_only_can_be_if_history_went_back_is_not_listed_for_all_the_time() -> None:
-    bench = HistoryBench(pod("a", 50))
+    bench = HistoryBench(pod_at("a", 50))
     async with bench.running():
         for _ in range(int(HOUR_S)):
             bench.history.history_lost("says so")
@@ -119,50 +116,50 @@ async def test_what_only_can_be_if_history_went_back_is_not_listed_for_all_the_t
 
 
 async def test_the_states_before_a_watch_was_resumed_are_what_is_asked_about() -> None:
-    bench = HistoryBench(pod("a", 50))
-    bench.served["a"] = pod("a", 40)
+    bench = HistoryBench(pod_at("a", 50))
+    bench.served["a"] = pod_at("a", 40)
     async with bench.running():
         bench.history.watch_resumed()
-        bench.items["ns/a"] = pod("a", 90)
+        bench.items["ns/a"] = pod_at("a", 90)
         await anyio.sleep(0.01)
         assert len(bench.started_over_s) == 1
 
 
 async def test_what_was_known_at_each_of_several_resumptions_is_asked_about() -> None:
-    bench = HistoryBench(pod("a", 50))
+    bench = HistoryBench(pod_at("a", 50))
     bench.served["a"] = Unreachable("no")
     async with bench.running():
         bench.history.watch_resumed()
         await anyio.sleep(0.1)
-        bench.items["ns/lost"] = pod("lost", 60)
-        bench.recent.append(pod("a", 50))
+        bench.items["ns/lost"] = pod_at("lost", 60)
+        bench.recent.append(pod_at("a", 50))
         bench.recent.append(bench.items["ns/lost"])
         bench.history.watch_resumed()
-        bench.items["ns/new"] = bench.served["new"] = pod("new", 61)
+        bench.items["ns/new"] = bench.served["new"] = pod_at("new", 61)
         bench.recent.append(bench.items["ns/new"])
         bench.history.watch_resumed()
-        bench.served["a"] = pod("a", 50)
+        bench.served["a"] = pod_at("a", 50)
         await anyio.sleep(20.0)
         assert len(bench.started_over_s) == 1
 
 
 async def test_watches_that_break_often_do_not_let_forget_what_was_known_at_first() -> None:
-    bench = HistoryBench(pod("a", 50))
+    bench = HistoryBench(pod_at("a", 50))
     bench.served["a"] = Unreachable("no")
     async with bench.running():
         bench.history.watch_resumed()
         await anyio.sleep(0.1)
-        bench.items["ns/new"] = bench.served["new"] = pod("new", 61)
+        bench.items["ns/new"] = bench.served["new"] = pod_at("new", 61)
         bench.recent.append(bench.items["ns/new"])
         for _ in range(100):
             bench.history.watch_resumed()
-        bench.served["a"] = pod("a", 40)
+        bench.served["a"] = pod_at("a", 40)
         await anyio.sleep(20.0)
         assert len(bench.started_over_s) == 1
 
 
 async def test_what_is_lost_of_one_kind_is_found_though_another_is_as_it_was() -> None:
-    pods, nodes = HistoryBench(pod("a", 50)), HistoryBench(pod("node", 60))
+    pods, nodes = HistoryBench(pod_at("a", 50)), HistoryBench(pod_at("node", 60))
     del nodes.served["node"]
     pods.history = History(
         pods.clock, [HistoryCheck(each, PODS, each, each) for each in (pods, nodes)], pods._start_over
@@ -174,9 +171,9 @@ async def test_what_is_lost_of_one_kind_is_found_though_another_is_as_it_was() -
 
 
 async def test_a_pod_that_had_gone_and_is_there_again_refutes() -> None:
-    bench = HistoryBench(pod("a", 50))
-    bench.recent.extend([pod("a", 50), pod("back", 60)])
-    bench.served["back"] = pod("back", 40)
+    bench = HistoryBench(pod_at("a", 50))
+    bench.recent.extend([pod_at("a", 50), pod_at("back", 60)])
+    bench.served["back"] = pod_at("back", 40)
     async with bench.running():
         bench.history.older_version_seen()
         await anyio.sleep(1.0)
@@ -184,8 +181,8 @@ async def test_a_pod_that_had_gone_and_is_there_again_refutes() -> None:
 
 
 async def test_pods_that_have_gone_prove_nothing() -> None:
-    bench = HistoryBench(pod("a", 50), pod("lost", 51))
-    bench.recent.extend(pod(f"gone-{index}", 60 + index) for index in range(4))
+    bench = HistoryBench(pod_at("a", 50), pod_at("lost", 51))
+    bench.recent.extend(pod_at(f"gone-{index}", 60 + index) for index in range(4))
     del bench.served["lost"]
     async with bench.running():
         bench.history.older_version_seen()
@@ -194,7 +191,7 @@ async def test_pods_that_have_gone_prove_nothing() -> None:
 
 
 async def test_a_pod_that_is_gone_unseen_refutes_though_an_older_one_is_as_it_was() -> None:
-    bench = HistoryBench(pod("a", 50), pod("lost", 60))
+    bench = HistoryBench(pod_at("a", 50), pod_at("lost", 60))
     del bench.served["lost"]
     async with bench.running():
         bench.history.older_version_seen()
@@ -202,9 +199,11 @@ async def test_a_pod_that_is_gone_unseen_refutes_though_an_older_one_is_as_it_wa
         assert len(bench.started_over_s) == 1
 
 
-@pytest.mark.parametrize("now", [pod("a", 60), None, pod("a", 60, "another")], ids=["changed", "gone", "made anew"])
+@pytest.mark.parametrize(
+    "now", [pod_at("a", 60), None, pod_at("a", 60, "another")], ids=["changed", "gone", "made anew"]
+)
 async def test_a_change_that_the_watch_does_not_tell_of_refutes(now: Pod | None) -> None:
-    bench = HistoryBench(pod("a", 50))
+    bench = HistoryBench(pod_at("a", 50))
     bench.served["a"] = GONE if now is None else now
     async with bench.running():
         bench.history.older_version_seen()
@@ -214,9 +213,11 @@ async def test_a_change_that_the_watch_does_not_tell_of_refutes(now: Pod | None)
         assert len(bench.started_over_s) == 1
 
 
-@pytest.mark.parametrize("now", [pod("a", 60), None, pod("a", 60, "another")], ids=["changed", "gone", "made anew"])
+@pytest.mark.parametrize(
+    "now", [pod_at("a", 60), None, pod_at("a", 60, "another")], ids=["changed", "gone", "made anew"]
+)
 async def test_a_change_that_the_watch_tells_of_a_little_later_is_none_to_worry_about(now: Pod | None) -> None:
-    bench = HistoryBench(pod("a", 50))
+    bench = HistoryBench(pod_at("a", 50))
     bench.served["a"] = GONE if now is None else now
     async with bench.running():
         bench.history.older_version_seen()
@@ -227,7 +228,7 @@ async def test_a_change_that_the_watch_tells_of_a_little_later_is_none_to_worry_
 
 
 async def test_a_watch_that_is_behind_but_goes_on_is_waited_for_longer() -> None:
-    bench = HistoryBench(pod("a", 50))
+    bench = HistoryBench(pod_at("a", 50))
     bench.served["a"] = GONE
     bench.current = "200"
     async with bench.running():
@@ -241,7 +242,7 @@ async def test_a_watch_that_is_behind_but_goes_on_is_waited_for_longer() -> None
         assert not bench.started_over_s
 
 
-@pytest.mark.parametrize("pods", [[], [pod("a", 50)]], ids=["no pods", "pods that may not be read"])
+@pytest.mark.parametrize("pods", [[], [pod_at("a", 50)]], ids=["no pods", "pods that may not be read"])
 async def test_the_version_of_a_list_is_asked_for_where_no_pod_can_be(pods: list[Pod]) -> None:
     bench = HistoryBench(*pods)
     bench.served = {item.metadata.name: Forbidden("no") for item in pods}
@@ -266,19 +267,19 @@ async def test_the_version_of_a_list_is_asked_for_where_no_pod_can_be(pods: list
     ],
 )
 async def test_an_answer_that_is_not_about_the_pod_says_nothing(answer: bytes | ApiError) -> None:
-    bench = HistoryBench(pod("a", 50))
+    bench = HistoryBench(pod_at("a", 50))
     bench.served["a"] = answer
     async with bench.running():
         bench.history.older_version_seen()
         await anyio.sleep(600.0)
         assert not bench.started_over_s
-        bench.served["a"] = pod("a", 40)
+        bench.served["a"] = pod_at("a", 40)
         await anyio.sleep(5.0)
         assert len(bench.started_over_s) == 1
 
 
 async def test_a_version_that_no_list_has_is_no_place_to_stay() -> None:
-    bench = HistoryBench(pod("a", 50))
+    bench = HistoryBench(pod_at("a", 50))
     bench.current = "60"
     async with bench.running():
         bench.history.older_version_seen()
@@ -287,19 +288,19 @@ async def test_a_version_that_no_list_has_is_no_place_to_stay() -> None:
 
 
 async def test_an_api_server_that_does_not_answer_is_asked_until_it_does() -> None:
-    bench = HistoryBench(pod("a", 50))
+    bench = HistoryBench(pod_at("a", 50))
     bench.served["a"] = Unreachable("away")
     async with bench.running():
         bench.history.watch_resumed()
         await anyio.sleep(60.0)
         assert len(bench.asked) > 10
-        bench.served["a"] = pod("a", 40)
+        bench.served["a"] = pod_at("a", 40)
         await anyio.sleep(3.0)
         assert len(bench.started_over_s) == 1
 
 
 async def test_nothing_is_asked_while_a_list_is_under_way() -> None:
-    bench = HistoryBench(pod("a", 50))
+    bench = HistoryBench(pod_at("a", 50))
     bench.version = ""
     async with bench.running():
         bench.history.older_version_seen()

@@ -12,6 +12,7 @@ from podium.client.informer import Informer
 from podium.objects.core import ObjectMeta, Pod
 from podium.objects.resource_types import PODS
 from podium.objects.wire import BrokenObject
+from tests.unit.client.builders import pod_at
 
 pytestmark = pytest.mark.anyio
 
@@ -39,10 +40,6 @@ def version(item: Pod) -> str:
     return f"{item.metadata.name}@{item.metadata.resource_version}"
 
 
-def pod(name: str, resource_version: int, uid: str = "u") -> Pod:
-    return Pod(metadata=ObjectMeta(name=name, namespace="ns", uid=uid, resource_version=str(resource_version)))
-
-
 def broken(name: str, detail: str = "bad", uid: str = "u") -> BrokenObject:
     return BrokenObject("Pod", "ns", name, uid, "99", detail)
 
@@ -61,7 +58,7 @@ def informer(story: Story) -> Informer[Pod]:
 
 def test_an_older_or_equal_state_is_never_delivered(informer: Informer[Pod], story: Story) -> None:
     for resource_version in (9, 10, 10, 9, 11):
-        informer.put(pod("a", resource_version))
+        informer.put(pod_at("a", resource_version))
     assert story.events == [("add", "a@9"), ("update", "a@9", "a@10"), ("update", "a@10", "a@11")]
 
 
@@ -70,26 +67,26 @@ def test_a_namespace_is_a_live_view_of_its_objects(informer: Informer[Pod]) -> N
         meta = ObjectMeta(name="x", namespace="other", uid="u", resource_version=str(resource_version))
         return Pod(metadata=meta)
 
-    informer.put(pod("a", 1))
+    informer.put(pod_at("a", 1))
     assert [version(each) for each in informer.in_namespace("ns")] == ["a@1"]
     assert list(informer.in_namespace("other")) == []
-    for item in (pod("a", 2), pod("b", 3), elsewhere(4)):
+    for item in (pod_at("a", 2), pod_at("b", 3), elsewhere(4)):
         informer.put(item)
     assert [version(each) for each in informer.in_namespace("ns")] == ["a@2", "b@3"]
-    informer.drop(pod("a", 5))
+    informer.drop(pod_at("a", 5))
     assert [version(each) for each in informer.in_namespace("ns")] == ["b@3"]
     assert [version(each) for each in informer.in_namespace("other")] == ["x@4"]
 
 
 async def test_a_list_is_right_even_when_versions_went_back(informer: Informer[Pod], story: Story) -> None:
-    informer.put(pod("a", 500))
-    informer.put(pod("same", 7))
-    await informer.replace([pod("a", 3), pod("same", 7)], [])
+    informer.put(pod_at("a", 500))
+    informer.put(pod_at("same", 7))
+    await informer.replace([pod_at("a", 3), pod_at("same", 7)], [])
     assert story.events[2:] == [("update", "a@500", "a@3")]
 
 
 async def test_the_first_list_is_taken_while_it_arrives(informer: Informer[Pod], story: Story) -> None:
-    first, second = pod("a", 1), pod("b", 2)
+    first, second = pod_at("a", 1), pod_at("b", 2)
     informer.take_early([first])
     assert story.events == [("add", "a@1")]
     await informer.replace([first, second], [])
@@ -97,8 +94,8 @@ async def test_the_first_list_is_taken_while_it_arrives(informer: Informer[Pod],
 
 
 async def test_what_a_torn_first_list_said_is_corrected_by_the_next(informer: Informer[Pod], story: Story) -> None:
-    informer.take_early([pod("gone", 1), pod("changed", 2), pod("made-anew", 3, "first"), pod("broken", 4)])
-    await informer.replace([pod("changed", 9), pod("made-anew", 8, "second")], [broken("broken")])
+    informer.take_early([pod_at("gone", 1), pod_at("changed", 2), pod_at("made-anew", 3, "first"), pod_at("broken", 4)])
+    await informer.replace([pod_at("changed", 9), pod_at("made-anew", 8, "second")], [broken("broken")])
     assert story.events[4:] == [
         ("delete", "gone@1"),
         ("broken", "bad"),
@@ -110,54 +107,54 @@ async def test_what_a_torn_first_list_said_is_corrected_by_the_next(informer: In
 
 
 async def test_a_later_list_is_taken_as_a_whole(informer: Informer[Pod], story: Story) -> None:
-    await informer.replace([pod("a", 1)], [])
+    await informer.replace([pod_at("a", 1)], [])
     informer.set_synced()
-    informer.take_early([pod("b", 2)])
+    informer.take_early([pod_at("b", 2)])
     assert story.events == [("add", "a@1")]
 
 
 def test_an_object_of_another_uid_is_another_object(informer: Informer[Pod], story: Story) -> None:
-    informer.put(pod("a", 5, "first"))
-    informer.put(pod("a", 9, "second"))
+    informer.put(pod_at("a", 5, "first"))
+    informer.put(pod_at("a", 9, "second"))
     assert story.events[1:] == [("delete", "a@5"), ("add", "a@9")]
 
 
 def test_old_events_bring_nothing_back_and_take_nothing_away(informer: Informer[Pod], story: Story) -> None:
-    informer.put(pod("a", 5, "first"))
-    informer.drop(pod("a", 9, "first"))
+    informer.put(pod_at("a", 5, "first"))
+    informer.drop(pod_at("a", 9, "first"))
     for version_of_old in (5, 9):
-        informer.put(pod("a", version_of_old, "first"))
+        informer.put(pod_at("a", version_of_old, "first"))
     assert story.events == [("add", "a@5"), ("delete", "a@5")]
-    informer.put(pod("a", 12, "second"))
-    informer.put(pod("a", 5, "first"))
-    informer.drop(pod("a", 9, "first"))
-    informer.drop(pod("a", 11, "second"))
+    informer.put(pod_at("a", 12, "second"))
+    informer.put(pod_at("a", 5, "first"))
+    informer.drop(pod_at("a", 9, "first"))
+    informer.drop(pod_at("a", 11, "second"))
     assert story.events[2:] == [("add", "a@12")]
-    informer.drop(pod("b", 14))
-    informer.put(pod("b", 13))
+    informer.drop(pod_at("b", 14))
+    informer.put(pod_at("b", 13))
     assert story.events[3:] == []
 
 
 async def test_a_list_brings_back_what_was_deleted(informer: Informer[Pod], story: Story) -> None:
-    informer.put(pod("a", 5))
-    informer.drop(pod("a", 9))
-    await informer.replace([pod("a", 5)], [])
-    informer.put(pod("a", 6))
+    informer.put(pod_at("a", 5))
+    informer.drop(pod_at("a", 9))
+    await informer.replace([pod_at("a", 5)], [])
+    informer.put(pod_at("a", 6))
     assert story.events[2:] == [("add", "a@5"), ("update", "a@5", "a@6")]
 
 
 def test_a_deletion_delivers_the_state_that_handlers_know(informer: Informer[Pod], story: Story) -> None:
-    informer.put(pod("a", 5))
-    informer.drop(pod("a", 9))
-    informer.drop(pod("a", 9))
+    informer.put(pod_at("a", 5))
+    informer.drop(pod_at("a", 9))
+    informer.drop(pod_at("a", 9))
     assert story.events[1:] == [("delete", "a@5")]
 
 
 def test_an_object_without_a_version_is_changed_and_deleted_all_the_same(informer: Informer[Pod], story: Story) -> None:
     unversioned = Pod(metadata=ObjectMeta(name="a", namespace="ns", uid="u"))
-    informer.put(pod("a", 5))
+    informer.put(pod_at("a", 5))
     informer.put(unversioned)
-    informer.put(pod("a", 6))
+    informer.put(pod_at("a", 6))
     informer.drop(unversioned)
     assert story.events[1:] == [("update", "a@5", "a@"), ("update", "a@", "a@6"), ("delete", "a@6")]
 
@@ -165,7 +162,7 @@ def test_an_object_without_a_version_is_changed_and_deleted_all_the_same(informe
 async def test_a_broken_object_keeps_what_was_known_until_it_is_deleted_or_replaced(
     informer: Informer[Pod], story: Story
 ) -> None:
-    informer.put(pod("a", 5))
+    informer.put(pod_at("a", 5))
     informer.mark_broken(broken("a"), deleted=False)
     informer.mark_broken(broken("a"), deleted=False)
     await informer.replace([], [broken("a")])
@@ -189,7 +186,7 @@ async def test_whatever_lists_follow_each_other_handlers_can_follow_them(
     informer = Informer(PODS, lambda _resource, error: pytest.fail(str(error)))
     informer.add_handler(story)
     for state in states:
-        items = [pod(name, number, uid) for name, (number, uid) in state.items()]
+        items = [pod_at(name, number, uid) for name, (number, uid) in state.items()]
         await informer.replace(items, [])
         assert sorted(informer.list(), key=version) == sorted(items, key=version)
     followed: set[str] = set()
@@ -202,11 +199,11 @@ async def test_whatever_lists_follow_each_other_handlers_can_follow_them(
 
 
 def test_the_change_log_has_each_state_that_came_or_went(informer: Informer[Pod]) -> None:
-    informer.put(pod("early", 1))
+    informer.put(pod_at("early", 1))
     log = informer.change_log()
     assert log is informer.change_log()
-    informer.put(pod("a", 2))
-    informer.put(pod("a", 3))
-    informer.put(pod("a", 3))
-    informer.drop(pod("a", 4))
+    informer.put(pod_at("a", 2))
+    informer.put(pod_at("a", 3))
+    informer.put(pod_at("a", 3))
+    informer.drop(pod_at("a", 4))
     assert [version(each) for each in log.since(0) or ()] == ["a@2", "a@2", "a@3", "a@3"]

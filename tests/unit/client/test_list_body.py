@@ -21,7 +21,7 @@ KEEPER: ObjectDecoder[Any] = ObjectDecoder(PODS, lambda _, content: json.loads(b
 """Hands out the JSON of each item."""
 
 
-def pod(name: str, **parts: Any) -> dict[str, Any]:
+def pod_item(name: str, **parts: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "ns", "uid": "u"}, **parts}
 
 
@@ -58,7 +58,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_items_come_while_the_list_still_arrives(small_pieces: None) -> None:
-    first, second = cut(body(pod("a"), pod("b"), pod("c")), 160)
+    first, second = cut(body(pod_item("a"), pod_item("b"), pod_item("c")), 160)
     assert b'"b"' in first
     assert b'"c"' not in first
     reading = ListBody(DECODER)
@@ -70,51 +70,55 @@ def test_items_come_while_the_list_still_arrives(small_pieces: None) -> None:
 
 
 def test_a_list_that_comes_byte_by_byte_is_cut_like_any_other(small_pieces: None) -> None:
-    whole = body(pod("a"), {"apiVersion": "v1", **pod("b")}, pod("c"))
+    whole = body(pod_item("a"), {"apiVersion": "v1", **pod_item("b")}, pod_item("c"))
     assert read(cut(whole, *range(len(whole)))) == read([whole])
 
 
 def test_many_small_items_are_one_piece() -> None:
-    everything = [pod(f"pod-{number}") for number in range(5_000)]
+    everything = [pod_item(f"pod-{number}") for number in range(5_000)]
     pieces, last = read(cut(body(*everything), *range(0, 300_000, 10_000)))
     assert names([*pieces, last]) == [f"pod-{number}" for number in range(5_000)]
     assert len(pieces) == len(body(*everything)) // (64 * 1024)
 
 
 def test_what_looks_like_the_end_of_an_item_inside_one_is_none(small_pieces: None) -> None:
-    nested = pod("a", spec={"x": [pod("c"), pod("d"), pod("e")]}, status={"message": '},{"metadata":{'})
-    pieces, last = read(cut(body(nested, pod("b"), nested), 100, 150))
+    nested = pod_item(
+        "a", spec={"x": [pod_item("c"), pod_item("d"), pod_item("e")]}, status={"message": '},{"metadata":{'}
+    )
+    pieces, last = read(cut(body(nested, pod_item("b"), nested), 100, 150))
     assert names([*pieces, last]) == ["a", "b", "a"]
 
 
 def test_items_may_begin_with_kind_or_version(small_pieces: None) -> None:
     kind, version = {"kind": "Pod"}, {"apiVersion": "v1"}
-    pieces, last = read([body(pod("a"), {**kind, **pod("b")}, {**version, **pod("c")}, pod("d"))])
+    pieces, last = read([body(pod_item("a"), {**kind, **pod_item("b")}, {**version, **pod_item("c")}, pod_item("d"))])
     assert names(pieces) == ["a", "b", "c"]
     assert names([last]) == ["d"]
 
 
 def test_items_that_begin_otherwise_come_with_their_neighbours(small_pieces: None) -> None:
-    pieces, last = read([body(pod("a"), {"spec": {}, **pod("b")}, pod("c"), {"status": {}, **pod("d")})])
+    pieces, last = read(
+        [body(pod_item("a"), {"spec": {}, **pod_item("b")}, pod_item("c"), {"status": {}, **pod_item("d")})]
+    )
     assert [names([piece]) for piece in pieces] == [["a", "b"]]
     assert names([last]) == ["c", "d"]
 
 
 def test_metadata_may_come_after_the_items(small_pieces: None) -> None:
     meta = {"resourceVersion": "9", "continue": "x"}
-    content = {"items": [pod("a"), pod("b")], "kind": "PodList", "apiVersion": "v1", "metadata": meta}
+    content = {"items": [pod_item("a"), pod_item("b")], "kind": "PodList", "apiVersion": "v1", "metadata": meta}
     pieces, last = read(cut(encoded(content), 70, 90))
     assert names([*pieces, last]) == ["a", "b"]
     assert (last.resource_version, last.continue_token) == ("9", "x")
 
 
 def test_another_array_after_the_items_is_not_taken_for_more_of_them(small_pieces: None) -> None:
-    content = {"items": [pod("a"), pod("b")], "more": [pod("c"), pod("d")]}
+    content = {"items": [pod_item("a"), pod_item("b")], "more": [pod_item("c"), pod_item("d")]}
     pieces, last = read([encoded({**HEAD, **content})])
     assert names([*pieces, last]) == ["a", "b"]
 
 
-_A_AND_B = body(pod("a"), pod("b"))[1:]
+_A_AND_B = body(pod_item("a"), pod_item("b"))[1:]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +144,7 @@ def test_an_empty_list_is_one(items: object) -> None:
 
 
 def test_a_broken_object_leaves_its_neighbours_alone(small_pieces: None) -> None:
-    pieces, last = read([body(pod("a"), pod("bad", status=3), pod("nulls", spec=None), pod("z"))])
+    pieces, last = read([body(pod_item("a"), pod_item("bad", status=3), pod_item("nulls", spec=None), pod_item("z"))])
     assert names([*pieces, last]) == ["a", "nulls", "z"]
     assert [broken.name for piece in pieces for broken in piece.broken] == ["bad"]
 
@@ -161,7 +165,7 @@ def test_what_is_no_list_is_malformed() -> None:
 
 def test_nothing_is_taken_early_of_another_kinds_list(small_pieces: None) -> None:
     reading = ListBody(DECODER)
-    assert not [*reading.feed(body(pod("a"), pod("b"), pod("c")).replace(b"PodList", b"NodeList"))]
+    assert not [*reading.feed(body(pod_item("a"), pod_item("b"), pod_item("c")).replace(b"PodList", b"NodeList"))]
     with pytest.raises(Malformed, match="a NodeList"):
         reading.finish()
 
@@ -177,7 +181,7 @@ def test_an_object_full_of_false_ends_costs_in_proportion_to_its_size(
         return decode(decoder, array)
 
     monkeypatch.setattr(ObjectDecoder, "items", counted)
-    content = body(pod("a", spec={"x": [pod("c")] * 10_000}), pod("b"))
+    content = body(pod_item("a", spec={"x": [pod_item("c")] * 10_000}), pod_item("b"))
     pieces, last = read(cut(content, *range(0, len(content), 5_000)))
     assert names([*pieces, last]) == ["a", "b"]
     assert sum(given_bytes) < 3 * len(content)
@@ -193,7 +197,9 @@ INNER = st.recursive(
     ),
     max_leaves=8,
 )
-ITEMS = st.lists(st.builds(lambda text, y, x: {**pod("a"), "x": x, "y": y, "z": text}, TEXTS, INNER, INNER), max_size=4)
+ITEMS = st.lists(
+    st.builds(lambda text, y, x: {**pod_item("a"), "x": x, "y": y, "z": text}, TEXTS, INNER, INNER), max_size=4
+)
 CUTS = st.lists(st.integers(0, 5_000), max_size=12)
 
 
@@ -218,7 +224,7 @@ def test_a_list_torn_anywhere_is_malformed(items: list[Any], cuts: list[int], to
 
 @given(ITEMS, CUTS)
 def test_where_a_list_is_cut_makes_no_difference_to_what_is_broken(items: list[Any], cuts: list[int]) -> None:
-    whole = body(*items, pod("bad", spec={"priority": "high"}), pod("z"))
+    whole = body(*items, pod_item("bad", spec={"priority": "high"}), pod_item("z"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(list_body, "_PIECE_BYTES", 1)
         pieces, last = read(cut(whole, *cuts))

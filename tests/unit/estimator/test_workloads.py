@@ -38,7 +38,7 @@ def _replica_set(name="new", template=None, created="2026-01-01T00:00:00Z", owne
     return convert({"metadata": metadata, "spec": {"template": template}}, TemplatedReplicaSet)
 
 
-def _pod(name, since_s=600.0, *, owner="rs-new", status="False", reason="Unschedulable", app="web"):
+def _pod_of_the_deployment(name, since_s=600.0, *, owner="rs-new", status="False", reason="Unschedulable", app="web"):
     condition = {
         "type": "PodScheduled",
         "status": status,
@@ -61,13 +61,13 @@ def _count(*objects, threshold_s=300.0, workload=WEB):
 
 def test_pods_of_the_newest_template_that_wait_longer_than_the_threshold_count():
     pods = [
-        _pod("long"),
-        _pod("exactly", 300.0),
-        _pod("short", 10.0),
-        _pod("placed", status="True"),
-        _pod("gated", reason="SchedulingGated"),
-        _pod("stranger", app="db"),
-        _pod("old", owner="rs-old"),
+        _pod_of_the_deployment("long"),
+        _pod_of_the_deployment("exactly", 300.0),
+        _pod_of_the_deployment("short", 10.0),
+        _pod_of_the_deployment("placed", status="True"),
+        _pod_of_the_deployment("gated", reason="SchedulingGated"),
+        _pod_of_the_deployment("stranger", app="db"),
+        _pod_of_the_deployment("old", owner="rs-old"),
     ]
     old = _replica_set("old", _template("old"))
     assert _count(_deployment(), _replica_set(), old, *pods) == 1
@@ -77,17 +77,17 @@ def test_pods_of_the_newest_template_that_wait_longer_than_the_threshold_count()
 def test_templates_are_the_same_whatever_their_hash_what_is_empty_and_how_amounts_are_written():
     template = _template(cpu="1000m", **{"pod-template-hash": "x"})
     template["spec"]["volumes"] = []
-    assert _count(_deployment(), _replica_set(template=template), _pod("long")) == 1
+    assert _count(_deployment(), _replica_set(template=template), _pod_of_the_deployment("long")) == 1
 
 
 def test_oldest_of_several_replica_sets_with_the_template_counts():
     younger = _replica_set("newer", created="2026-02-01T00:00:00Z")
-    pods = [_pod("long"), _pod("other", owner="rs-newer")]
+    pods = [_pod_of_the_deployment("long"), _pod_of_the_deployment("other", owner="rs-newer")]
     assert _count(_deployment(), younger, _replica_set(), *pods) == 1
 
 
 def test_deployment_whose_replica_set_is_not_there_has_no_pods():
-    assert _count(_deployment(), _replica_set(owner="somebody"), _pod("long")) == 0
+    assert _count(_deployment(), _replica_set(owner="somebody"), _pod_of_the_deployment("long")) == 0
 
 
 @pytest.mark.parametrize(
@@ -108,6 +108,6 @@ def test_workload_that_cannot_be_counted_is_an_error_in_upstreams_words(workload
 
 
 def test_pod_that_is_gone_no_longer_counts():
-    cluster = member(_deployment(), _replica_set(), _pod("long"))
-    cluster.drop_pod(_pod("long"))
+    cluster = member(_deployment(), _replica_set(), _pod_of_the_deployment("long"))
+    cluster.drop_pod(_pod_of_the_deployment("long"))
     assert cluster.unschedulable_replicas(WEB, 300.0, NOW_S) == 0

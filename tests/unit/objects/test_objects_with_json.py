@@ -19,17 +19,17 @@ def read(content: Any) -> Any:
     return json.loads(msgspec.json.encode(json_of(content)))
 
 
-def pod(**spec: Any) -> tuple[Pod, bytes]:
+def pod_and_json(**spec: Any) -> tuple[Pod, bytes]:
     content = json.dumps({**POD, "spec": {**POD["spec"], **spec}}).encode()
     return msgspec.json.decode(content, type=Pod), content
 
 
 def test_a_pod_is_whole_but_for_its_managed_fields():
-    assert read(pod_with_json(*pod())) == {**POD, "metadata": {"name": "a", "namespace": "ns", "uid": "u"}}
+    assert read(pod_with_json(*pod_and_json())) == {**POD, "metadata": {"name": "a", "namespace": "ns", "uid": "u"}}
 
 
 def test_what_podium_reads_of_a_whole_pod_is_the_same():
-    typed, content = pod(nodeName="n1")
+    typed, content = pod_and_json(nodeName="n1")
     whole = pod_with_json(typed, content)
     assert (whole.spec, whole.metadata, whole.status, whole.node_name) == (
         typed.spec,
@@ -40,14 +40,14 @@ def test_what_podium_reads_of_a_whole_pod_is_the_same():
 
 
 def test_an_assumed_pod_is_whole_with_its_node():
-    assumed = pod_with_json(*pod()).on_node("n2")
+    assumed = pod_with_json(*pod_and_json()).on_node("n2")
     assert assumed.node_name == "n2"
     assert read(assumed)["spec"] == {**POD["spec"], "nodeName": "n2"}
 
 
 def test_only_pending_pods_are_kept_whole_where_no_more_is_asked_for():
-    assert read(pending_pod_with_json(*pod()))["spec"] == POD["spec"]
-    bound, content = pod(nodeName="n1")
+    assert read(pending_pod_with_json(*pod_and_json()))["spec"] == POD["spec"]
+    bound, content = pod_and_json(nodeName="n1")
     assert pending_pod_with_json(bound, content) is bound
 
 
@@ -59,4 +59,4 @@ def test_a_node_is_whole():
 
 def test_an_object_that_was_cut_down_is_not_passed_off_as_whole():
     with pytest.raises(AssertionError, match="ns/a was not kept with its JSON"):
-        json_of(pod()[0])
+        json_of(pod_and_json()[0])

@@ -20,7 +20,7 @@ PODS_DECODER = ObjectDecoder(PODS)
 RESOURCES = {resource.kind: resource for resource in sandbox_resources.RESOURCES}
 
 
-def pod(name: str = "a", **parts: Any) -> dict[str, Any]:
+def pod_item(name: str = "a", **parts: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "ns", "uid": "u", "resourceVersion": "7"}, **parts}
 
 
@@ -37,7 +37,7 @@ def page(*items: object, **metadata: str) -> bytes:
 
 @pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED"])
 def test_a_change_is_decoded_to_the_typed_object(kind: str) -> None:
-    change = PODS_DECODER.event(event(kind, pod(spec={"nodeName": "n1", "unknown": [1]})))
+    change = PODS_DECODER.event(event(kind, pod_item(spec={"nodeName": "n1", "unknown": [1]})))
     assert isinstance(change, Change)
     assert change.type == kind
     assert isinstance(change.object, Pod)
@@ -59,7 +59,7 @@ def test_an_error_event_is_raised_as_what_its_status_says() -> None:
 
 
 def test_nulls_stand_for_absent_fields_as_in_go() -> None:
-    change = PODS_DECODER.event(event("ADDED", pod(spec={"containers": None, "tolerations": [{"key": None}]})))
+    change = PODS_DECODER.event(event("ADDED", pod_item(spec={"containers": None, "tolerations": [{"key": None}]})))
     assert isinstance(change, Change)
     assert change.object.spec.containers == ()
     assert change.object.spec.tolerations[0].key == ""
@@ -77,13 +77,13 @@ SPECS = st.fixed_dictionaries(
 
 @given(SPECS)
 def test_nulls_are_taken_out_wherever_they_are_and_texts_are_left_alone(spec: dict[str, Any]) -> None:
-    assert PODS_DECODER.event(event("ADDED", pod(spec=spec))) == Change(
-        "ADDED", msgspec.convert(without_nulls(pod(spec=spec)), Pod)
+    assert PODS_DECODER.event(event("ADDED", pod_item(spec=spec))) == Change(
+        "ADDED", msgspec.convert(without_nulls(pod_item(spec=spec)), Pod)
     )
 
 
 def test_an_object_that_does_not_decode_is_named_with_the_field() -> None:
-    change = PODS_DECODER.event(event("MODIFIED", pod(spec={"tolerations": [{"key": 1}]})))
+    change = PODS_DECODER.event(event("MODIFIED", pod_item(spec={"tolerations": [{"key": 1}]})))
     assert isinstance(change, BrokenChange)
     assert change.type == "MODIFIED"
     broken = change.object
@@ -92,7 +92,7 @@ def test_an_object_that_does_not_decode_is_named_with_the_field() -> None:
 
 
 def test_a_broken_object_is_named_without_building_what_its_metadata_holds_besides() -> None:
-    broken = pod()
+    broken = pod_item()
     broken["metadata"]["ownerReferences"] = [[[] for _ in range(100_000)]]
     line = event("ADDED", broken)
     tracemalloc.start()
@@ -110,7 +110,7 @@ def test_a_broken_object_is_named_without_building_what_its_metadata_holds_besid
 def test_a_change_of_something_that_cannot_be_named_is_malformed(item: object) -> None:
     with pytest.raises(Malformed):
         PODS_DECODER.event(event("ADDED", item))
-    found = PODS_DECODER.page(page(item, pod("b")))
+    found = PODS_DECODER.page(page(item, pod_item("b")))
     assert [broken.name for broken in found.broken] == [""]
     assert len(found.items) == 1
 
@@ -124,7 +124,7 @@ def test_a_line_that_is_no_event_is_malformed(line: bytes) -> None:
 
 
 def test_a_page_carries_items_version_and_the_way_on() -> None:
-    found = PODS_DECODER.page(page(pod("a"), pod("b"), **{"continue": "token"}))
+    found = PODS_DECODER.page(page(pod_item("a"), pod_item("b"), **{"continue": "token"}))
     assert [item.metadata.name for item in found.items] == ["a", "b"]
     assert (found.resource_version, found.continue_token, found.broken) == ("9", "token", [])
 
@@ -135,7 +135,9 @@ def test_the_last_page_has_no_way_on_and_may_be_empty() -> None:
 
 
 def test_a_broken_object_in_a_page_leaves_its_neighbours_alone() -> None:
-    found = PODS_DECODER.page(page(pod("a"), pod("bad", status=3), pod("nulls", spec=None), pod("z")))
+    found = PODS_DECODER.page(
+        page(pod_item("a"), pod_item("bad", status=3), pod_item("nulls", spec=None), pod_item("z"))
+    )
     assert [item.metadata.name for item in found.items] == ["a", "nulls", "z"]
     assert [broken.name for broken in found.broken] == ["bad"]
 
@@ -151,7 +153,7 @@ SENSELESS_LISTS: dict[str, dict[str, Any]] = {
     "a Status": {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 200},
     "a Status with a version": {**LIST, "kind": "Status"},
     "a portal's words": {"error": "please log in", "items": [], "metadata": {"resourceVersion": "9"}},
-    "one object": {"kind": "Pod", "apiVersion": "v1", **pod("a")},
+    "one object": {"kind": "Pod", "apiVersion": "v1", **pod_item("a")},
     "one object with items": {**LIST, "kind": "Pod"},
     "another kind's list": {**LIST, "kind": "NodeList"},
     "another group's list": {**LIST, "apiVersion": "batch/v1"},
@@ -163,7 +165,7 @@ SENSELESS_LISTS: dict[str, dict[str, Any]] = {
     "an empty version": {**LIST, "metadata": {"resourceVersion": ""}},
     "a version that is no number": {**LIST, "metadata": {"resourceVersion": "x"}},
     "the version of no list": {**LIST, "metadata": {"resourceVersion": "0"}},
-    "items of another kind": {**LIST, "items": [{"kind": "Node", "apiVersion": "v1", **pod("a")}]},
+    "items of another kind": {**LIST, "items": [{"kind": "Node", "apiVersion": "v1", **pod_item("a")}]},
 }
 
 
@@ -194,10 +196,10 @@ def test_every_resource_knows_its_list(resource: Any) -> None:
 @pytest.mark.parametrize("type_", ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])
 def test_a_change_of_another_kind_is_malformed(type_: str, keep: Any) -> None:
     decoder = ObjectDecoder(PODS, keep)
-    decoder.event(event(type_, {"kind": "Pod", **pod("a")}))
+    decoder.event(event(type_, {"kind": "Pod", **pod_item("a")}))
     for kind in ("Node", "PodList", "Status", "pod"):
         with pytest.raises(Malformed):
-            decoder.event(event(type_, {"kind": kind, "apiVersion": "v1", **pod("a")}))
+            decoder.event(event(type_, {"kind": kind, "apiVersion": "v1", **pod_item("a")}))
 
 
 @pytest.mark.parametrize("version", ["", "0", "x", "-1", "1.5", "\u0663"])
@@ -220,9 +222,9 @@ IMPOSSIBLE_NAMES = [" ", "a b", "../x", "..", ".", "a/b", "a%2fb", "A", "a_b", "
     ],
 )
 def test_an_object_that_no_api_server_would_have_let_through_is_broken(field: str, text: str, keep: Any) -> None:
-    decoder, item = ObjectDecoder(PODS, keep), pod("a")
+    decoder, item = ObjectDecoder(PODS, keep), pod_item("a")
     item["metadata"][field] = text
-    found = decoder.page(page(pod("before"), item, pod("after")))
+    found = decoder.page(page(pod_item("before"), item, pod_item("after")))
     assert [each.metadata.name for each in found.items] == ["before", "after"]
     (broken,) = found.broken
     assert field in broken.detail
@@ -235,11 +237,11 @@ def test_an_object_that_no_api_server_would_have_let_through_is_broken(field: st
 
 @pytest.mark.parametrize("name", ["a", "0", "a-b", "a--b", "web-1.example.com", "a" * 253])
 def test_names_that_api_servers_let_through_are_taken(name: str) -> None:
-    assert not PODS_DECODER.page(page(pod(name))).broken
+    assert not PODS_DECODER.page(page(pod_item(name))).broken
 
 
 def test_a_node_with_a_namespace_is_broken() -> None:
-    content = {**LIST, "kind": "NodeList", "items": [pod("a")]}
+    content = {**LIST, "kind": "NodeList", "items": [pod_item("a")]}
     assert [each.name for each in ObjectDecoder(NODES).page(json.dumps(content).encode()).broken] == ["a"]
 
 
@@ -266,7 +268,9 @@ ANYTHING = st.recursive(
 
 @given(ANYTHING)
 def test_no_object_whatsoever_that_has_a_name_stops_the_stream(content: object) -> None:
-    content = {**content, "metadata": pod("a")["metadata"]} if isinstance(content, dict) else pod("a", spec=content)
+    content = (
+        {**content, "metadata": pod_item("a")["metadata"]} if isinstance(content, dict) else pod_item("a", spec=content)
+    )
     found = PODS_DECODER.event(event("ADDED", content))
     assert isinstance(found, Change | BrokenChange)
 
@@ -286,22 +290,22 @@ def as_kept(item: Any, content: Any) -> Any:
 
 
 def test_bytes_of_an_object_go_to_whoever_keeps_them() -> None:
-    decoder, item = kept_by(as_kept), pod("a", spec={"unknown": [1]})
+    decoder, item = kept_by(as_kept), pod_item("a", spec={"unknown": [1]})
     assert decoder.event(event("ADDED", item)).object == ("a", item)  # type: ignore[union-attr]
     assert decoder.page(page(item)).items == [("a", item)]
 
 
 def test_object_with_nulls_is_kept_as_it_came() -> None:
-    decoder, item = kept_by(as_kept), pod("a", spec={"containers": None})
+    decoder, item = kept_by(as_kept), pod_item("a", spec={"containers": None})
     assert decoder.event(event("MODIFIED", item)).object == ("a", item)  # type: ignore[union-attr]
     assert decoder.page(page(item)).items == [("a", item)]
 
 
 def test_nothing_is_kept_of_what_cannot_be_understood() -> None:
-    decoder, item = kept_by(as_kept), pod("a", spec={"priority": "high"})
+    decoder, item = kept_by(as_kept), pod_item("a", spec={"priority": "high"})
     assert isinstance(decoder.event(event("ADDED", item)), BrokenChange)
     assert [broken.name for broken in decoder.page(page(item)).broken] == ["a"]
-    assert isinstance(decoder.event(event("BOOKMARK", pod("a"))), Bookmark)
+    assert isinstance(decoder.event(event("BOOKMARK", pod_item("a"))), Bookmark)
 
 
 def deep_pod(name: str) -> bytes:
@@ -314,7 +318,7 @@ def deep_pod(name: str) -> bytes:
 @pytest.mark.parametrize("keep", [None, lambda item, content: item])
 def test_nesting_as_deep_as_an_api_server_allows_is_no_obstacle(keep: Any) -> None:
     decoder = ObjectDecoder(PODS, keep)
-    found = decoder.page(page(pod("b")).replace(b'"items": [', b'"items": [%b,' % deep_pod("a")))
+    found = decoder.page(page(pod_item("b")).replace(b'"items": [', b'"items": [%b,' % deep_pod("a")))
     assert len(found.items) == 2
     assert not found.broken
     assert isinstance(decoder.event(b'{"type":"ADDED","object":%b}' % deep_pod("a")), Change)

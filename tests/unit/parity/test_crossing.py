@@ -15,7 +15,7 @@ SEED, COUNT = 7, 40
 CONFIGS: list[Any] = [None, {"profiles": [{"schedulerName": "second"}, {"schedulerName": "third"}]}, {"profiles": []}]
 
 
-def _pod(name: str, **spec: Any) -> dict[str, Any]:
+def _recorded_pod(name: str, **spec: Any) -> dict[str, Any]:
     return {
         "kind": "Pod",
         "metadata": {"name": name, "uid": f"uid-{name}", "labels": {"app": name}},
@@ -23,14 +23,18 @@ def _pod(name: str, **spec: Any) -> dict[str, Any]:
     }
 
 
-def _node(name: str, cluster: int) -> dict[str, Any]:
+def _recorded_node(name: str, cluster: int) -> dict[str, Any]:
     meta = {"name": name, "labels": {"kubernetes.io/hostname": name, "cluster": str(cluster)}}
     return {"kind": "Node", "metadata": meta, "spec": {}, "status": {"capacity": {"cpu": str(cluster)}}}
 
 
 def _cluster(cluster: int) -> list[dict[str, Any]]:
-    nodes = [_node(f"n{number}", cluster) for number in range(cluster, cluster + 2)]
-    return [*nodes, _pod("bound", nodeName=f"n{cluster}"), _pod(f"own-{cluster}", nodeName=f"n{cluster}")]
+    nodes = [_recorded_node(f"n{number}", cluster) for number in range(cluster, cluster + 2)]
+    return [
+        *nodes,
+        _recorded_pod("bound", nodeName=f"n{cluster}"),
+        _recorded_pod(f"own-{cluster}", nodeName=f"n{cluster}"),
+    ]
 
 
 def _recorded() -> list[dict[str, Any]]:
@@ -38,8 +42,8 @@ def _recorded() -> list[dict[str, Any]]:
         {
             "id": f"{category}-000{cluster}",
             "objects": _cluster(cluster),
-            "pod": _pod("x", schedulerName="gone", priority=cluster),
-            "pods": [_pod(f"q{number}", schedulerName="gone") for number in range(35)],
+            "pod": _recorded_pod("x", schedulerName="gone", priority=cluster),
+            "pods": [_recorded_pod(f"q{number}", schedulerName="gone") for number in range(35)],
             "config": CONFIGS[cluster],
         }
         for category in ("taints", "volumes")
@@ -48,15 +52,21 @@ def _recorded() -> list[dict[str, Any]]:
 
 
 def _changes() -> list[dict[str, Any]]:
-    pod = _pod("x")
+    pod = _recorded_pod("x")
     updated = {**pod, "metadata": {**pod["metadata"], "labels": {"app": "other"}}}
     events = [
         {"action": "Update", "old": pod, "new": updated},
-        {"action": "Update", "old": _node("n1", 1), "new": _node("n1", 2)},
-        {"action": "Delete", "old": _node("n1", 1), "new": None},
+        {"action": "Update", "old": _recorded_node("n1", 1), "new": _recorded_node("n1", 2)},
+        {"action": "Delete", "old": _recorded_node("n1", 1), "new": None},
     ]
     return [
-        {"id": f"change-{number}", "objects": [_node("n1", 2)], "pod": pod, "config": CONFIGS[1], "event": event}
+        {
+            "id": f"change-{number}",
+            "objects": [_recorded_node("n1", 2)],
+            "pod": pod,
+            "config": CONFIGS[1],
+            "event": event,
+        }
         for number, event in enumerate(events)
     ]
 
@@ -119,18 +129,18 @@ def test_objects_of_a_crossed_cluster_have_names_and_uids_of_their_own(kind: str
 
 
 def test_pods_that_share_a_uid_or_have_none_or_the_asked_one_get_their_own() -> None:
-    first, second, third = (_pod(name) for name in "abc")
+    first, second, third = (_recorded_pod(name) for name in "abc")
     second["metadata"]["uid"] = first["metadata"]["uid"]
     third["metadata"]["uid"] = "asked-uid"
     bare = {"kind": "Pod", "metadata": {"name": "d", "namespace": "team"}, "spec": {}}
-    kept = distinct([first, _pod("a", priority=1), second, third, bare])
+    kept = distinct([first, _recorded_pod("a", priority=1), second, third, bare])
     found = [(item["metadata"]["name"], item["metadata"]["uid"]) for item in kept]
     assert found == [("a", "uid-a"), ("b", "Pod/default/b"), ("c", "Pod/default/c"), ("d", "Pod/team/d")]
 
 
 @pytest.mark.parametrize(("config", "scheduler"), list(zip(CONFIGS, [None, "second", None], strict=True)))
 def test_pod_that_is_asked_about_has_a_profile(config: Any, scheduler: str | None) -> None:
-    pod = ask_as(_pod("x", schedulerName="gone"), config)
+    pod = ask_as(_recorded_pod("x", schedulerName="gone"), config)
     assert (pod["metadata"]["name"], pod["metadata"]["uid"]) == ("asked", "asked-uid")
     assert pod["spec"].get("schedulerName") == scheduler
 

@@ -29,7 +29,7 @@ def decoded(item: Any, resource: Any = PODS) -> Any:
     return ObjectDecoder(resource).event(line).object
 
 
-def node(name: str, zone: str = "a", **fields: Any) -> Any:
+def decoded_node(name: str, zone: str = "a", **fields: Any) -> Any:
     status = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}
     item = {"metadata": {"name": name, "uid": name, "labels": {ZONE: zone}}, "status": status, **fields}
     return decoded(item, NODES)
@@ -82,7 +82,7 @@ WEB = [pod(f"web-{number}", cpu="900m", labels={"app": "web"}) for number in ran
     ids=["labels", "nodeSelector", "tolerations", "annotations"],
 )
 def test_a_pod_that_can_be_counted_leaves_the_room_that_there_is(hostile: Any) -> None:
-    assert Cluster(node("n1"), hostile).place(*WEB) == ["n1", "", "", ""]
+    assert Cluster(decoded_node("n1"), hostile).place(*WEB) == ["n1", "", "", ""]
 
 
 CONTAINER = {"name": "c"}
@@ -107,15 +107,15 @@ UNCOUNTED: dict[str, Any] = {
 
 @pytest.mark.parametrize("what", UNCOUNTED)
 def test_a_pod_that_cannot_be_counted_closes_its_node(what: str) -> None:
-    assert Cluster(node("n1"), node("n2"), UNCOUNTED[what]).place(*WEB) == ["n2"] * 4
-    decision = Cluster(node("n1"), UNCOUNTED[what]).decide(WEB[0])
+    assert Cluster(decoded_node("n1"), decoded_node("n2"), UNCOUNTED[what]).place(*WEB) == ["n2"] * 4
+    decision = Cluster(decoded_node("n1"), UNCOUNTED[what]).decide(WEB[0])
     assert isinstance(decision, DoesNotFit)
     assert decision.error.message.startswith("0/1 nodes are available: 1 node(s) closed to new pods: a pod there has ")
 
 
 @pytest.mark.parametrize("what", UNCOUNTED)
 def test_a_pod_that_cannot_be_counted_is_nobodys_victim(what: str) -> None:
-    decision = Cluster(node("n1"), UNCOUNTED[what]).decide(pod("urgent", cpu="4", priority=1000))
+    decision = Cluster(decoded_node("n1"), UNCOUNTED[what]).decide(pod("urgent", cpu="4", priority=1000))
     assert isinstance(decision, DoesNotFit)
     assert decision.post_filter is None or not decision.post_filter.victims
 
@@ -123,7 +123,7 @@ def test_a_pod_that_cannot_be_counted_is_nobodys_victim(what: str) -> None:
 def test_what_can_be_read_of_a_pod_counts_in_its_zone() -> None:
     terms = [{"topologyKey": ZONE, "namespaceSelector": {}, "labelSelector": {"matchLabels": {"app": "web"}}}]
     hostile = running({"containers": 5, "affinity": {"podAntiAffinity": {REQUIRED: terms}}})
-    items = node("n1"), node("n2"), node("n3", zone="b")
+    items = decoded_node("n1"), decoded_node("n2"), decoded_node("n3", zone="b")
     assert Cluster(*items, hostile).place(WEB[0]) == ["n3"]
 
 
@@ -134,9 +134,9 @@ def test_the_last_of_very_many_anti_affinity_terms_is_heeded(count: int) -> None
         for app in (*(f"a{number}" for number in range(count - 1)), "web")
     ]
     hostile = running({"affinity": {"podAntiAffinity": {REQUIRED: terms}}})
-    items = node("n1"), node("n2"), node("n3", zone="b")
+    items = decoded_node("n1"), decoded_node("n2"), decoded_node("n3", zone="b")
     assert Cluster(*items, hostile).place(WEB[0]) == ["n3"]
-    assert Cluster(node("n1"), hostile).place(pod("other", cpu="900m", labels={"app": "db"})) == ["n1"]
+    assert Cluster(decoded_node("n1"), hostile).place(pod("other", cpu="900m", labels={"app": "db"})) == ["n1"]
 
 
 @pytest.mark.parametrize(
@@ -153,19 +153,19 @@ def test_the_last_of_very_many_anti_affinity_terms_is_heeded(count: int) -> None
     ids=str,
 )
 def test_a_node_that_cannot_be_read_takes_no_pods_until_it_can(fields: Any) -> None:
-    cluster = Cluster(node("n1"), node("n1", **fields))
+    cluster = Cluster(decoded_node("n1"), decoded_node("n1", **fields))
     [decision] = [cluster.decide(WEB[0])]
     assert isinstance(decision, DoesNotFit)
     assert "1 node(s) closed to new pods: the node has a field that cannot be read" in decision.error.message
-    cluster.cache.put_node(node("n1"))
+    cluster.cache.put_node(decoded_node("n1"))
     assert cluster.place(WEB[0]) == ["n1"]
 
 
 def test_pods_on_a_node_that_cannot_be_read_still_count_in_its_zone() -> None:
     terms = [{"topologyKey": ZONE, "namespaceSelector": {}, "labelSelector": {"matchLabels": {"app": "web"}}}]
     minding = running({"affinity": {"podAntiAffinity": {REQUIRED: terms}}})
-    odd = node("n1", metadata={"name": "n1", "uid": "n1", "labels": {ZONE: 5}}, spec={"taints": 5})
-    items = node("n1"), node("n2"), node("n3", zone="b"), minding
+    odd = decoded_node("n1", metadata={"name": "n1", "uid": "n1", "labels": {ZONE: 5}}, spec={"taints": 5})
+    items = decoded_node("n1"), decoded_node("n2"), decoded_node("n3", zone="b"), minding
     assert Cluster(*items, odd).place(WEB[0]) == ["n3"]
 
 
@@ -182,8 +182,8 @@ def test_a_budget_that_cannot_be_read_lets_nobody_be_preempted(budget: Any) -> N
     metadata = {"name": "b", "namespace": "theirs", "uid": "b"}
     victim = running(metadata={"labels": {"app": "db"}})
     urgent = pod("urgent", cpu="4", priority=1000)
-    without = Cluster(node("n1"), victim).decide(urgent)
+    without = Cluster(decoded_node("n1"), victim).decide(urgent)
     assert [each.key for each in without.post_filter.victims] == ["theirs/hostile"]
     odd = decoded({"metadata": metadata, **budget}, POD_DISRUPTION_BUDGETS)
-    decision = Cluster(node("n1"), victim, budgets=[odd]).decide(urgent)
+    decision = Cluster(decoded_node("n1"), victim, budgets=[odd]).decide(urgent)
     assert not decision.post_filter.victims

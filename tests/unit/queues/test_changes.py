@@ -4,44 +4,19 @@ from typing import Any
 
 import pytest
 
-from podium.objects.core import (
-    Container,
-    ContainerStatus,
-    ExtendedResourceClaimStatus,
-    Node,
-    NodeCondition,
-    NodeSpec,
-    NodeStatus,
-    ObjectMeta,
-    Pod,
-    PodResourceClaimStatus,
-    PodSpec,
-    PodStatus,
-    ResourceRequirements,
-    SchedulingGate,
-    Taint,
-    Toleration,
-)
+from podium.objects.core import Node, Pod
 from podium.queues import node_changes, pod_changes
-
-
-def pod(*, labels: dict[str, str] | None = None, node: str = "", status: PodStatus | None = None, **spec: Any) -> Pod:
-    requests = spec.pop("requests", None)
-    if requests is not None:
-        spec["containers"] = (Container(name="c", resources=ResourceRequirements(requests=requests)),)
-    return Pod(
-        metadata=ObjectMeta(labels=labels or {}), spec=PodSpec(**spec), status=status or PodStatus(), node_name=node
-    )
+from tests.builders import node, pod
 
 
 def pod_labels(old: Pod, new: Pod) -> list[str]:
     return [event.label for event in pod_changes(old, new)]
 
 
-GATES = tuple(SchedulingGate(name=name) for name in "ab")
-TOLERATION = Toleration(key="a", operator="Exists")
-CLAIMED = PodStatus(resource_claim_statuses=(PodResourceClaimStatus(name="gpu", resource_claim_name="gpu-x"),))
-EXTENDED = PodStatus(extended_resource_claim_status=ExtendedResourceClaimStatus(resource_claim_name="x"))
+GATES = ("a", "b")
+TOLERATION = {"key": "a", "operator": "Exists"}
+CLAIMED = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "gpu-x"}]}
+EXTENDED = {"extendedResourceClaimStatus": {"resourceClaimName": "x"}}
 
 
 @pytest.mark.parametrize(
@@ -50,17 +25,17 @@ EXTENDED = PodStatus(extended_resource_claim_status=ExtendedResourceClaimStatus(
         (pod(), pod(labels={"a": "b"}), "UpdatePodLabel"),
         (pod(requests={"cpu": "2"}), pod(requests={"cpu": "1999m"}), "UpdatePodScaleDown"),
         (pod(requests={"cpu": "2", "x/y": "1"}), pod(requests={"cpu": "2"}), "UpdatePodScaleDown"),
-        (pod(scheduling_gates=GATES), pod(), "UpdatePodSchedulingGatesEliminated"),
+        (pod(gates=GATES), pod(), "UpdatePodSchedulingGatesEliminated"),
         (pod(), pod(tolerations=(TOLERATION,)), "UpdatePodToleration"),
         (pod(), pod(status=CLAIMED), "UpdatePodGeneratedResourceClaim"),
         (pod(), pod(status=EXTENDED), "UpdatePodGeneratedResourceClaim"),
         (pod(), pod(), "Update"),
-        (pod(scheduling_gates=GATES), pod(scheduling_gates=GATES[:1]), "Update"),
-        (pod(), pod(scheduling_gates=GATES), "Update"),
+        (pod(gates=GATES), pod(gates=GATES[:1]), "Update"),
+        (pod(), pod(gates=GATES), "Update"),
         (pod(requests={"cpu": "1"}), pod(requests={"cpu": "2"}), "Update"),
         (pod(requests={"cpu": "1"}), pod(requests={"cpu": "1000m"}), "Update"),
-        (pod(tolerations=(TOLERATION,)), pod(tolerations=(Toleration(key="b"),)), "Update"),
-        (pod(), pod(status=PodStatus(phase="Pending")), "Update"),
+        (pod(tolerations=(TOLERATION,)), pod(tolerations=({"key": "b"},)), "Update"),
+        (pod(), pod(status={"phase": "Pending"}), "Update"),
     ],
 )
 def test_a_pods_change_has_a_name(old: Pod, new: Pod, action: str) -> None:
@@ -73,7 +48,7 @@ def test_changes_of_a_bound_pod_are_those_of_an_assigned_one() -> None:
 
 
 def test_all_changes_are_told_in_their_order() -> None:
-    old = pod(scheduling_gates=GATES, requests={"cpu": "2"})
+    old = pod(gates=GATES, requests={"cpu": "2"})
     new = pod(labels={"a": "b"}, tolerations=(TOLERATION,), requests={"cpu": "1"}, status=CLAIMED)
     assert pod_labels(old, new) == [
         "UnschedulablePodUpdatePodLabel",
@@ -85,10 +60,9 @@ def test_all_changes_are_told_in_their_order() -> None:
 
 
 def test_a_resize_scales_down_only_once_it_is_carried_out() -> None:
-    def holding(cpu: str) -> PodStatus:
-        resources = ResourceRequirements(requests={"cpu": cpu})
-        held = ContainerStatus(name="c", resources=resources, allocated_resources={"cpu": cpu})
-        return PodStatus(container_statuses=(held,))
+    def holding(cpu: str) -> dict[str, Any]:
+        held = {"name": "app", "resources": {"requests": {"cpu": cpu}}, "allocatedResources": {"cpu": cpu}}
+        return {"containerStatuses": [held]}
 
     running = pod(node="n1", requests={"cpu": "2"}, status=holding("2"))
     asked = pod(node="n1", requests={"cpu": "1"}, status=holding("2"))
@@ -106,46 +80,30 @@ def test_requests_that_cannot_be_read_count_as_scaled_down() -> None:
 # ---------------------------------------------------------------- nodes
 
 
-def node(
-    *,
-    labels: dict[str, str] | None = None,
-    annotations: dict[str, str] | None = None,
-    cordoned: bool = False,
-    taints: tuple[Taint, ...] = (),
-    **status: Any,
-) -> Node:
-    return Node(
-        metadata=ObjectMeta(name="n1", labels=labels or {}, annotations=annotations or {}),
-        spec=NodeSpec(unschedulable=cordoned, taints=taints),
-        status=NodeStatus(**status),
-    )
-
-
 def node_labels(old: Node, new: Node) -> list[str]:
     return [event.label.removeprefix("NodeUpdate") for event in node_changes(old, new)]
 
 
-TAINT = Taint(key="a", effect="NoSchedule")
-READY, NOT_READY = (NodeCondition(type="Ready", status=status) for status in ("True", "False"))
-PRESSURE = NodeCondition(type="MemoryPressure", status="False")
+READY, NOT_READY = ({"type": "Ready", "status": status} for status in ("True", "False"))
+PRESSURE = {"type": "MemoryPressure", "status": "False"}
 
 
 @pytest.mark.parametrize(
     ("old", "new", "changes"),
     [
-        (node(cordoned=True), node(), ["NodeTaint"]),
-        (node(), node(cordoned=True), []),
-        (node(), node(taints=(TAINT,)), ["NodeTaint"]),
-        (node(cordoned=True, taints=(TAINT,)), node(), ["NodeTaint", "NodeTaint"]),
-        (node(allocatable={"cpu": "1"}), node(allocatable={"cpu": "2"}), ["NodeAllocatable"]),
-        (node(allocatable={"cpu": "1"}), node(allocatable={"cpu": "1", "x/y": "0"}), ["NodeAllocatable"]),
-        (node(allocatable={"cpu": "1"}), node(allocatable={"cpu": "1000m"}), []),
-        (node(allocatable={"cpu": "1"}), node(allocatable={"cpu": "lots"}), ["NodeAllocatable"]),
+        (node(unschedulable=True), node(), ["NodeTaint"]),
+        (node(), node(unschedulable=True), []),
+        (node(), node(taints=["a:NoSchedule"]), ["NodeTaint"]),
+        (node(unschedulable=True, taints=["a:NoSchedule"]), node(), ["NodeTaint", "NodeTaint"]),
+        (node(cpu="1"), node(cpu="2"), ["NodeAllocatable"]),
+        (node(cpu="1"), node(cpu="1", allocatable={"x/y": "0"}), ["NodeAllocatable"]),
+        (node(cpu="1"), node(cpu="1000m"), []),
+        (node(cpu="1"), node(cpu="lots"), ["NodeAllocatable"]),
         (node(), node(labels={"a": "b"}), ["NodeLabel"]),
-        (node(conditions=(READY,)), node(conditions=(NOT_READY,)), ["NodeCondition"]),
-        (node(conditions=(READY, PRESSURE)), node(conditions=(PRESSURE, READY)), []),
-        (node(), node(annotations={"a": "b"}), ["NodeAnnotation"]),
-        (node(), node(declared_features=("X",)), ["NodeDeclaredFeature"]),
+        (node(status={"conditions": [READY]}), node(status={"conditions": [NOT_READY]}), ["NodeCondition"]),
+        (node(status={"conditions": [READY, PRESSURE]}), node(status={"conditions": [PRESSURE, READY]}), []),
+        (node(), node(metadata={"annotations": {"a": "b"}}), ["NodeAnnotation"]),
+        (node(), node(status={"declaredFeatures": ["X"]}), ["NodeDeclaredFeature"]),
         (node(), node(), []),
     ],
 )
@@ -156,13 +114,12 @@ def test_a_nodes_change_has_a_name(old: Node, new: Node, changes: list[str]) -> 
 def test_all_changes_of_a_node_are_told_in_their_order() -> None:
     new = node(
         labels={"a": "b"},
-        annotations={"a": "b"},
-        taints=(TAINT,),
-        allocatable={"cpu": "1"},
-        conditions=(READY,),
-        declared_features=("X",),
+        metadata={"annotations": {"a": "b"}},
+        taints=["a:NoSchedule"],
+        cpu="1",
+        status={"conditions": [READY], "declaredFeatures": ["X"]},
     )
-    assert node_labels(node(cordoned=True), new) == [
+    assert node_labels(node(unschedulable=True), new) == [
         "NodeTaint",
         "NodeAllocatable",
         "NodeLabel",

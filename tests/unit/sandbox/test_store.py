@@ -14,12 +14,12 @@ def store():
     return Store(now=lambda: NOW)
 
 
-def pod(name="web", **spec):
+def minimal_pod(name="web", **spec):
     container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": "100m"}}}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]} | spec}
 
 
-def node(name="n1", **status):
+def minimal_node(name="n1", **status):
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
 
 
@@ -31,7 +31,7 @@ def refused(code, reason, call, *args, **options):
 
 
 def test_a_new_pod_gets_identity_defaults_and_tolerations(store):
-    created = store.create(pod())
+    created = store.create(minimal_pod())
     metadata, spec = created["metadata"], created["spec"]
     assert metadata["namespace"] == "default"
     assert metadata["creationTimestamp"] == "2026-01-01T12:00:00Z"
@@ -47,16 +47,16 @@ def test_a_new_pod_gets_identity_defaults_and_tolerations(store):
 
 
 def test_a_client_cannot_create_a_pod_that_runs(store):
-    assert store.create(pod() | {"status": {"phase": "Running"}})["status"]["phase"] == "Pending"
+    assert store.create(minimal_pod() | {"status": {"phase": "Running"}})["status"]["phase"] == "Pending"
 
 
 def test_a_toleration_for_everything_needs_no_company(store):
     everything = [{"operator": "Exists"}]
-    assert store.create(pod(tolerations=everything))["spec"]["tolerations"] == everything
+    assert store.create(minimal_pod(tolerations=everything))["spec"]["tolerations"] == everything
 
 
 def test_a_gated_pod_says_so(store):
-    created = store.create(pod(schedulingGates=[{"name": "wait"}]))
+    created = store.create(minimal_pod(schedulingGates=[{"name": "wait"}]))
     assert created["status"]["conditions"][0]["reason"] == "SchedulingGated"
 
 
@@ -73,34 +73,34 @@ def test_a_gated_pod_says_so(store):
 )
 def test_the_quality_of_service_follows_requests_and_limits(store, resources, expected):
     containers = [{"name": "main", "image": "web", "resources": resources}]
-    assert store.create(pod(containers=containers))["status"]["qosClass"] == expected
+    assert store.create(minimal_pod(containers=containers))["status"]["qosClass"] == expected
 
 
 def test_limits_are_the_requests_that_are_not_given(store):
     containers = [{"name": "main", "image": "web", "resources": {"limits": {"cpu": "2"}, "requests": {"memory": "1"}}}]
-    created = store.create(pod(containers=containers))
+    created = store.create(minimal_pod(containers=containers))
     assert created["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "2", "memory": "1"}
 
 
 def test_a_priority_class_gives_the_priority(store):
-    refused(403, "Forbidden", store.create, pod(priorityClassName="high"))
+    refused(403, "Forbidden", store.create, minimal_pod(priorityClassName="high"))
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 7}
     store.create(high | {"preemptionPolicy": "Never"})
-    spec = store.create(pod(priorityClassName="high"))["spec"]
+    spec = store.create(minimal_pod(priorityClassName="high"))["spec"]
     assert (spec["priority"], spec["preemptionPolicy"]) == (7, "Never")
 
 
 def test_the_global_default_class_is_for_pods_that_name_none(store):
     group = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
     store.create(group | {"metadata": {"name": "usual"}, "value": 3, "globalDefault": True})
-    spec = store.create(pod())["spec"]
+    spec = store.create(minimal_pod())["spec"]
     assert (spec["priority"], spec["priorityClassName"]) == (3, "usual")
 
 
 def test_a_generated_name_starts_with_what_was_asked_for(store):
     names = set()
     for _ in range(3):
-        unnamed = pod()
+        unnamed = minimal_pod()
         unnamed["metadata"] = {"generateName": "web-"}
         names.add(store.create(unnamed)["metadata"]["name"])
     assert len(names) == 3
@@ -108,22 +108,22 @@ def test_a_generated_name_starts_with_what_was_asked_for(store):
 
 
 def test_a_name_is_taken_only_once(store):
-    store.create(pod())
-    refused(409, "AlreadyExists", store.create, pod())
+    store.create(minimal_pod())
+    refused(409, "AlreadyExists", store.create, minimal_pod())
 
 
 @pytest.mark.parametrize(
     ("broken", "field"),
     [
-        (pod(name=""), "metadata.name"),
-        (pod(name="Not_A_Name"), "metadata.name"),
-        (pod(containers=[]), "spec.containers"),
-        (pod(containers=[{"name": "a", "image": "b", "resources": {"requests": {"cpu": "lots"}}}]),
+        (minimal_pod(name=""), "metadata.name"),
+        (minimal_pod(name="Not_A_Name"), "metadata.name"),
+        (minimal_pod(containers=[]), "spec.containers"),
+        (minimal_pod(containers=[{"name": "a", "image": "b", "resources": {"requests": {"cpu": "lots"}}}]),
          "spec.containers[0].resources.requests[cpu]"),
-        (pod(containers=[{"name": "a", "image": "b", "resources": {"limits": {"cpu": "-1"}}}]),
+        (minimal_pod(containers=[{"name": "a", "image": "b", "resources": {"limits": {"cpu": "-1"}}}]),
          "spec.containers[0].resources.limits[cpu]"),
-        (pod(tolerations=[{"key": "a", "operator": "Like"}]), "spec.tolerations[0].operator"),
-        (node(capacity={"cpu": "many"}), "status.capacity[cpu]"),
+        (minimal_pod(tolerations=[{"key": "a", "operator": "Like"}]), "spec.tolerations[0].operator"),
+        (minimal_node(capacity={"cpu": "many"}), "status.capacity[cpu]"),
     ],
 )  # fmt: skip
 def test_a_broken_object_is_refused_with_the_field_that_is_wrong(store, broken, field):
@@ -132,13 +132,15 @@ def test_a_broken_object_is_refused_with_the_field_that_is_wrong(store, broken, 
     assert error.status()["status"] == "Failure"
 
 
-@pytest.mark.parametrize("broken", [pod() | {"spec": []}, pod(containers=["a"]), pod(tolerations={})])
+@pytest.mark.parametrize(
+    "broken", [minimal_pod() | {"spec": []}, minimal_pod(containers=["a"]), minimal_pod(tolerations={})]
+)
 def test_an_object_of_the_wrong_shape_is_a_bad_request(store, broken):
     refused(400, "BadRequest", store.create, broken)
 
 
 def test_a_broken_object_can_be_put_past_the_rules(store):
-    broken = pod(containers=[{"name": "a", "resources": {"requests": {"cpu": "lots"}}}], nodeName="n1")
+    broken = minimal_pod(containers=[{"name": "a", "resources": {"requests": {"cpu": "lots"}}}], nodeName="n1")
     stored = store.put_raw(broken | {"status": {"phase": "Running"}})
     assert stored["spec"] == broken["spec"]
     assert store.get("pods", "web")["status"] == {"phase": "Running"}
@@ -147,25 +149,25 @@ def test_a_broken_object_can_be_put_past_the_rules(store):
 
 
 def test_callers_cannot_change_what_is_stored(store):
-    store.create(pod())
+    store.create(minimal_pod())
     store.get("pods", "web")["spec"]["containers"].clear()
     assert store.get("pods", "web")["spec"]["containers"]
 
 
 def test_an_update_needs_the_present_resource_version(store):
-    first = store.create(node())
+    first = store.create(minimal_node())
     second = store.update(first | {"spec": {"unschedulable": True}})
     assert second["metadata"]["generation"] == 2
     refused(409, "Conflict", store.update, first)
 
 
 def test_a_write_that_changes_nothing_is_no_change(store):
-    created = store.create(node())
+    created = store.create(minimal_node())
     assert store.update(created)["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
 
 
 def test_status_and_the_rest_are_written_apart(store):
-    created = store.create(node(capacity={"cpu": "1"}))
+    created = store.create(minimal_node(capacity={"cpu": "1"}))
     both = created | {"spec": {"unschedulable": True}, "status": {"capacity": {"cpu": "2"}}}
     both["metadata"] = {"name": "n1"}
     assert store.update(both, subresource="status")["spec"] == {}
@@ -173,7 +175,7 @@ def test_status_and_the_rest_are_written_apart(store):
 
 
 def test_a_pod_keeps_its_spec_but_for_a_few_fields(store):
-    created = store.create(pod())
+    created = store.create(minimal_pod())
     changed = created | {"spec": created["spec"] | {"nodeSelector": {"a": "b"}}}
     error = refused(422, "Invalid", store.update, changed)
     assert "nodeSelector" in error.message
@@ -182,15 +184,15 @@ def test_a_pod_keeps_its_spec_but_for_a_few_fields(store):
 
 
 def test_a_patch_meant_for_another_pod_of_that_name_is_invalid(store):
-    store.create(pod())
+    store.create(minimal_pod())
     patch = {"metadata": {"uid": "another"}, "status": {"nominatedNodeName": "n1"}}
     error = refused(422, "Invalid", store.patch, "pods", "web", patch, subresource="status")
     assert error.details["causes"][0]["field"] == "metadata.uid"
-    refused(409, "Conflict", store.update, pod() | {"metadata": {"name": "web", "uid": "another"}})
+    refused(409, "Conflict", store.update, minimal_pod() | {"metadata": {"name": "web", "uid": "another"}})
 
 
 def test_gates_can_be_taken_away_but_not_added(store):
-    gated = store.create(pod(schedulingGates=[{"name": "a"}]))
+    gated = store.create(minimal_pod(schedulingGates=[{"name": "a"}]))
     more = gated["spec"] | {"schedulingGates": [{"name": "a"}, {"name": "b"}]}
     error = refused(422, "Invalid", store.update, gated | {"spec": more})
     assert error.details["causes"][0]["field"] == "spec.schedulingGates[1].name"
@@ -198,7 +200,7 @@ def test_gates_can_be_taken_away_but_not_added(store):
 
 
 def test_binding_gives_the_pod_its_node_and_its_condition(store):
-    store.create(pod())
+    store.create(minimal_pod())
     store.patch("pods", "web", {"status": {"nominatedNodeName": "n2"}}, subresource="status")
     bind(store, "default", "web", {"target": {"name": "n1"}, "metadata": {"annotations": {"a": "b"}}})
     bound = store.get("pods", "web")
@@ -213,14 +215,14 @@ def test_binding_gives_the_pod_its_node_and_its_condition(store):
 def test_a_pod_that_cannot_be_bound_is_a_conflict(store):
     target = {"target": {"name": "n1"}}
     refused(404, "NotFound", bind, store, "default", "web", target)
-    store.create(pod())
+    store.create(minimal_pod())
     refused(400, "BadRequest", bind, store, "default", "web", {})
     refused(409, "Conflict", bind, store, "default", "web", target | {"metadata": {"uid": "another"}})
     bind(store, "default", "web", target)
     refused(409, "Conflict", bind, store, "default", "web", target)
-    store.create(pod("gated", schedulingGates=[{"name": "a"}]))
+    store.create(minimal_pod("gated", schedulingGates=[{"name": "a"}]))
     refused(409, "Conflict", bind, store, "default", "gated", target)
-    held = pod("held")
+    held = minimal_pod("held")
     held["metadata"]["finalizers"] = ["example.com/hold"]
     store.create(held)
     store.delete("pods", "held")
@@ -228,8 +230,8 @@ def test_a_pod_that_cannot_be_bound_is_a_conflict(store):
 
 
 def test_a_pod_without_a_node_goes_at_once_and_one_with_a_node_takes_its_time(store):
-    store.create(pod())
-    store.create(pod("bound", nodeName="n1", terminationGracePeriodSeconds=5))
+    store.create(minimal_pod())
+    store.create(minimal_pod("bound", nodeName="n1", terminationGracePeriodSeconds=5))
     store.delete("pods", "web")
     store.delete("pods", "bound")
     refused(404, "NotFound", store.get, "pods", "web")
@@ -249,8 +251,8 @@ def test_a_finalizer_holds_an_object_until_it_is_taken_away(store):
 
 def test_a_namespace_goes_with_everything_in_it(store):
     store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
-    store.create(pod(), namespace="team")
-    store.create(pod())
+    store.create(minimal_pod(), namespace="team")
+    store.create(minimal_pod())
     store.delete("namespaces", "team")
     assert [item["metadata"]["namespace"] for item in store.list("pods")] == ["default"]
 
@@ -268,7 +270,7 @@ def budget(allowed):
 def test_an_eviction_uses_up_the_budget_and_is_refused_after_that(store):
     store.put_raw(budget(allowed=1))
     for name in ("a", "b"):
-        running = pod(name, nodeName="n1")
+        running = minimal_pod(name, nodeName="n1")
         running["metadata"]["labels"] = {"app": "web"}
         store.put_raw(running | {"status": {"phase": "Running"}})
     evict(store, "default", "a", {})
@@ -281,7 +283,7 @@ def test_an_eviction_uses_up_the_budget_and_is_refused_after_that(store):
 def test_a_dry_run_answers_and_keeps_nothing(store):
     revision = store.revision
     with store.dry_run():
-        assert store.create(pod())["spec"]["schedulerName"] == "default-scheduler"
+        assert store.create(minimal_pod())["spec"]["schedulerName"] == "default-scheduler"
     assert store.list("pods") == []
     assert store.revision == revision
 
@@ -337,12 +339,12 @@ def test_a_kind_that_is_not_served_is_a_bad_request(store):
 
 
 def test_a_store_goes_back_to_an_earlier_revision_and_goes_on_from_there(store):
-    created = store.create(pod("kept"))
+    created = store.create(minimal_pod("kept"))
     revision = store.revision
     bind(store, "default", "kept", {"target": {"name": "n1"}})
-    store.create(pod("later"))
+    store.create(minimal_pod("later"))
     store.rewind(revision)
     assert store.list("pods") == [created]
-    assert store.create(pod("new"))["metadata"]["resourceVersion"] == str(revision + 1)
+    assert store.create(minimal_pod("new"))["metadata"]["resourceVersion"] == str(revision + 1)
     store.compact()
     refused(410, "Expired", store.rewind, revision)
