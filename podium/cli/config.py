@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from podium.cli.configuration import (
+from podium.cli.options.configuration import (
     EXIT_BAD_CONFIGURATION,
     BadConfiguration,
     feature_gates_option,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.cli import event_loop
-from podium.cli.configuration import (
+from podium.cli.options.configuration import (
     BadConfiguration,
     Usable,
     connection_options,
@@ -18,7 +18,7 @@ from podium.cli.configuration import (
     plugin_option,
     usable,
 )
-from podium.cli.leader_election import leader_election_options, with_options
+from podium.cli.options.leader_election import leader_election_options, with_options
 from podium.cli.output import TEXT, output_option, print_value
 from podium.telemetry import configure_logging
 

@@ -10,7 +10,7 @@ import click
 
 from podium.cli import event_loop, files
 from podium.cli.estimate import gates_of
-from podium.cli.logs import logging_options
+from podium.cli.options.logs import logging_options
 from podium.lib.log import get_logger
 
 if TYPE_CHECKING:

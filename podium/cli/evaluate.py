@@ -11,8 +11,8 @@ import click
 import orjson
 
 from podium.cli import files
-from podium.cli.configuration import Usable, plugin_option, usable
 from podium.cli.interrupts import exit_at_sigint
+from podium.cli.options.configuration import Usable, plugin_option, usable
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from podium.cli import event_loop
-from podium.cli.access import access_options, take_access_options
-from podium.cli.configuration import connection_options, feature_gates_option, plugin_option, usable
-from podium.cli.durations import duration
-from podium.cli.leader_election import leader_election_options, with_options
-from podium.cli.logs import logging_options
+from podium.cli.options.access import access_options, take_access_options
+from podium.cli.options.configuration import connection_options, feature_gates_option, plugin_option, usable
+from podium.cli.options.durations import duration
+from podium.cli.options.leader_election import leader_election_options, with_options
+from podium.cli.options.logs import logging_options
 from podium.config import ConfigError
 from podium.lib import garbage_collection
 from podium.lib.error_text import error_text

@@ -21,9 +21,9 @@ from podium.estimator.requirements import NodeClaim
 from podium.objects.core import Taint
 from podium.objects.selectors import compile_node_selector
 from podium.objects.tolerations import is_tolerated
-from podium.plugins.lookup import Lookup
-from podium.plugins.node_matching import RowSelector
 from podium.plugins.node_unschedulable import CORDONED
+from podium.plugins.shared.lookup import Lookup
+from podium.plugins.shared.node_matching import RowSelector
 from podium.plugins.taint_toleration import is_repelled
 
 _CLAIMS_MAX: Final = 1024

@@ -16,7 +16,7 @@ from podium.objects.core import Affinity, Container, Pod, ResourceRequirements
 from podium.objects.pod_defaults import with_pod_defaults
 from podium.objects.resource_names import CPU
 from podium.objects.wire import without_nulls
-from podium.plugins.node_matching import required_terms
+from podium.plugins.shared.node_matching import required_terms
 
 
 def requirements_of(pod: Pod, priority_class_name: str = "") -> ReplicaRequirements:

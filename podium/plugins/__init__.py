@@ -1,4 +1,4 @@
-"""The in-tree plugins, one per file; class name = configuration name.
+"""The in-tree plugins, one per file or folder; class name = configuration name.
 
 Owns the plugins that kube-scheduler ships with. Never knows the queue, the binder or another plugin's state, and never
 does I/O except through the handle.
@@ -12,7 +12,7 @@ from podium.plugins.default_binder import DefaultBinder
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.dynamic_resources import DynamicResources
 from podium.plugins.image_locality import ImageLocality
-from podium.plugins.inter_pod_affinity import InterPodAffinity
+from podium.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from podium.plugins.node_affinity import NodeAffinity
 from podium.plugins.node_declared_features import NodeDeclaredFeatures
 from podium.plugins.node_name import NodeName
@@ -21,7 +21,7 @@ from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalan
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.plugins.node_unschedulable import NodeUnschedulable
 from podium.plugins.node_volume_limits import NodeVolumeLimits
-from podium.plugins.pod_topology_spread import PodTopologySpread
+from podium.plugins.pod_topology_spread.plugin import PodTopologySpread
 from podium.plugins.priority_sort import PrioritySort
 from podium.plugins.scheduling_gates import SchedulingGates
 from podium.plugins.taint_toleration import TaintToleration

@@ -48,8 +48,8 @@ from podium.framework.contract.interface import (
 )
 from podium.framework.contract.status import SKIP, PluginError, Status, error_status, unresolvable, unschedulable
 from podium.objects.core import Pod, PodSpec
-from podium.plugins.hints import is_about, queue_if
-from podium.plugins.normalize import default_normalize
+from podium.plugins.shared.hints import is_about, queue_if
+from podium.plugins.shared.normalize import default_normalize
 
 _NO_DEVICES: Final = unresolvable("podium cannot place pods with resource claims yet")
 _NO_CLAIMS: Final = unschedulable("no new claims to deallocate")

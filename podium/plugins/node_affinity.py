@@ -41,15 +41,15 @@ from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.objects.core import NodeAffinity as AffinityRules
 from podium.objects.errors import FieldError
 from podium.objects.selectors import compile_node_selector, compile_preferred_terms, node_names
-from podium.plugins.hints import queue_if
-from podium.plugins.node_matching import (
+from podium.plugins.shared.hints import queue_if
+from podium.plugins.shared.node_matching import (
     RowSelector,
     WeightedRowTerm,
     required_terms,
     row_selector,
     weighted_row_terms,
 )
-from podium.plugins.normalize import default_normalize
+from podium.plugins.shared.normalize import default_normalize
 
 _CONFLICT: Final = unresolvable("pod affinity terms conflict")
 _NOT_ENFORCED, _NOT_SELECTED = 1, 2

@@ -35,7 +35,7 @@ from podium.framework.contract.interface import (
 )
 from podium.framework.contract.status import SKIP, Status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
-from podium.plugins.hints import is_about, queue_if
+from podium.plugins.shared.hints import is_about, queue_if
 
 _REJECTED: Final = unresolvable("node(s) didn't match Pod's required features")
 

@@ -34,7 +34,7 @@ from podium.framework.contract.interface import (
 )
 from podium.framework.contract.status import SKIP, Status, unschedulable
 from podium.objects.core import Pod, PodSpec
-from podium.plugins.hints import occupies_node, queue_if
+from podium.plugins.shared.hints import occupies_node, queue_if
 
 _REJECTED: Final = unschedulable("node(s) didn't have free ports for the requested pod ports")
 

@@ -32,7 +32,7 @@ from podium.framework.contract.status import SKIP, Status, error_status
 from podium.objects.core import Pod, PodSpec
 from podium.objects.errors import FieldError
 from podium.objects.requests import pod_requests_with_status
-from podium.plugins.allocation_strategies import counted_resources
+from podium.plugins.shared.allocation_strategies import counted_resources
 
 _HALF: Final = MAX_NODE_SCORE // 2
 _NO_GAIN: Final = _HALF + _HALF // 2

@@ -44,8 +44,8 @@ from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.objects.errors import FieldError
 from podium.objects.requests import Requests, filter_requests, node_allocatable, requests_on_node, scoring_requests
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_extended_resource
-from podium.plugins.allocation_strategies import strategy_of
-from podium.plugins.hints import is_about, occupies_node, queue_if
+from podium.plugins.shared.allocation_strategies import strategy_of
+from podium.plugins.shared.hints import is_about, occupies_node, queue_if
 
 _TOO_MANY_PODS: Final = 1
 _UNRESOLVABLE: Final = 2

@@ -23,7 +23,7 @@ from podium.framework.contract.interface import FilterPlugin, Handle, Scope, Tab
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, Taint, once_per_spec
 from podium.objects.tolerations import is_tolerated
-from podium.plugins.hints import is_about, queue_if, taint_events
+from podium.plugins.shared.hints import is_about, queue_if, taint_events
 
 CORDONED: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _REJECTED: Final = unresolvable("node(s) were unschedulable")

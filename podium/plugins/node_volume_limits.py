@@ -44,7 +44,7 @@ from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec
 from podium.objects.storage import CSINode, PersistentVolumeClaim, VolumeAttachment
 from podium.objects.unreadable import UnreadableCSINode
-from podium.plugins.hints import occupies_node, queue_if
+from podium.plugins.shared.hints import occupies_node, queue_if
 from podium.plugins.volumes.attachments import (
     AttachedVolume,
     MissingClaimError,

@@ -20,7 +20,7 @@ from podium.framework.contract.cluster_event import (
 from podium.framework.contract.interface import Handle, PreEnqueuePlugin
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Pod
-from podium.plugins.hints import is_about, queue_if
+from podium.plugins.shared.hints import is_about, queue_if
 
 
 class SchedulingGates(PreEnqueuePlugin):

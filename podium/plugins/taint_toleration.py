@@ -33,9 +33,9 @@ from podium.framework.contract.interface import (
 from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, Taint, Toleration, once_per_spec
 from podium.objects.tolerations import is_tolerated, taint_text
-from podium.plugins.hints import is_about, queue_if, taint_events
-from podium.plugins.lookup import Lookup
-from podium.plugins.normalize import default_normalize
+from podium.plugins.shared.hints import is_about, queue_if, taint_events
+from podium.plugins.shared.lookup import Lookup
+from podium.plugins.shared.normalize import default_normalize
 
 _PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 _HARD_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})

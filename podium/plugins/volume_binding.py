@@ -53,7 +53,7 @@ from podium.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from podium.plugins.hints import queue_if
+from podium.plugins.shared.hints import queue_if
 from podium.plugins.volumes.assumed import Assumed
 from podium.plugins.volumes.binding import Reservation, VolumeBinder
 from podium.plugins.volumes.claims import (

@@ -38,7 +38,7 @@ from podium.framework.contract.status import SKIP, Status, unresolvable, unsched
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec, Volume, once_per_spec
 from podium.objects.storage import PersistentVolumeClaim
-from podium.plugins.hints import queue_if
+from podium.plugins.shared.hints import queue_if
 from podium.plugins.volumes.claims import READ_WRITE_ONCE_POD, claim_not_found, named_claims, names_claim
 
 _DISK_TAKEN, _CLAIM_TAKEN = 1, 2

@@ -40,7 +40,7 @@ from podium.framework.contract.status import SKIP, Status, unresolvable
 from podium.objects import resource_types
 from podium.objects.core import Pod, PodSpec
 from podium.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from podium.plugins.hints import queue_if
+from podium.plugins.shared.hints import queue_if
 from podium.plugins.volumes.claims import (
     WAIT_FOR_FIRST_CONSUMER,
     claim_not_found,

@@ -19,7 +19,7 @@ from podium.framework.contract.interface import Lister
 from podium.objects.core import NodeSelector
 from podium.objects.selectors import NodeTerm, Operator, Requirement, compile_node_selector
 from podium.objects.storage import CSINode, PersistentVolume
-from podium.plugins.lookup import Lookup
+from podium.plugins.shared.lookup import Lookup
 from podium.plugins.volumes.csi_translation import InTreePlugin, is_migrated_on, plugin_of, translated_affinity
 
 _CACHED_MAX: Final = 16384

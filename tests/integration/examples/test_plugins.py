@@ -10,7 +10,7 @@ import pytest
 
 from podium.framework import Plugin
 from podium.objects.core import Pod
-from podium.plugins.discovery import load
+from podium.plugins.loading.discovery import load
 from podium.testing import Result, check_contract, node, pod, schedule_once
 
 PLUGINS = Path(__file__).parents[3] / "examples/plugins"

@@ -10,8 +10,8 @@ import pytest
 import structlog
 from click.testing import CliRunner, Result
 
-from podium.cli import logs
 from podium.cli.main import main
+from podium.cli.options import logs
 from podium.client.credentials import ConnectionConfigError
 from podium.daemon.app import App
 from podium.daemon.options import Options

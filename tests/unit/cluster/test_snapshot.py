@@ -6,7 +6,7 @@ import pytest
 from podium.cluster import Cache, HostPort, PodUsage, Snapshot, pod_usage
 from podium.cluster.snapshot import TAINT_SETS_KEPT
 from podium.objects.core import Node, ObjectMeta
-from podium.plugins.lookup import Lookup
+from podium.plugins.shared.lookup import Lookup
 from tests.builders import node, pod
 
 PORT = HostPort("0.0.0.0", "TCP", 80)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.cli.configuration import Usable, usable
+from podium.cli.options.configuration import Usable, usable
 from podium.client.credentials import load
 from podium.client.session import ApiSession
 from podium.daemon.permissions import Needs, Permission, needs

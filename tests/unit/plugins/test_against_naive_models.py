@@ -18,8 +18,8 @@ from podium.framework.contract.status import SKIP
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod
 from podium.objects.workloads import Namespace
-from podium.plugins.inter_pod_affinity import InterPodAffinity
-from podium.plugins.pod_topology_spread import PodTopologySpread
+from podium.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from podium.plugins.pod_topology_spread.plugin import PodTopologySpread
 from tests.builders import node, pod, snapshot_of
 from tests.unit.cluster.changing_clusters import affinities
 from tests.unit.cluster.changing_clusters import selectors as any_selectors

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from podium.cli.configuration import Usable, usable
+from podium.cli.options.configuration import Usable, usable
 from podium.daemon.doctor import Finding, Report, Verdict, examine
 from podium.lib.clock import ManualClock
 from podium.objects.api_errors import ApiError, Forbidden, NotFound, ServerError, Unauthorized, Unreachable

@@ -1,0 +1,150 @@
+"""`podium demo`: run the scheduler against an embedded API server and show the result."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import click
+import structlog
+from rich.console import Console
+
+from podium.cli import event_loop
+from podium.cli.options.configuration import Usable, found_plugins, plugin_option, usable
+from podium.cli.output import TEXT, output_option, print_value
+from podium.config import ConfigError, default_configuration
+from podium.telemetry import configure_logging
+
+if TYPE_CHECKING:
+    from podium.cli.demo.outcome import Outcome
+    from podium.cli.demo.run import Plan
+
+_SCHEDULER_NAME = "podium"
+_NODES_MIN = 5
+_PODS_PER_NODE_MAX = 10
+_EXIT_INTERRUPTED = 130
+
+
+@click.command()
+@click.option("--nodes", default=50, show_default=True, help="The number of nodes, at least 5.")
+@click.option("--pods", default=500, show_default=True, help="The number of pods that fit, at most 10 per node.")
+@output_option()
+@click.option("--seed", default=0, show_default=True, help="The same seed gives the same nodes and pods.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), default=120.0, show_default=True)
+@click.option("--config", type=click.Path(path_type=Path), help="Schedule with this configuration's first profile.")
+@plugin_option
+def command(
+    nodes: int, pods: int, output: str, seed: int, timeout_s: float, config: Path | None, plugins: tuple[str, ...]
+) -> None:
+    """Schedule pods on the nodes of an embedded API server, and show the result.
+
+    The API server runs in a separate process. The pods, and three more that fit on no node, are created before the
+    scheduler starts. The measured time begins when the scheduler has seen all pods and ends when the API server
+    reports the last binding. Request rate limits in the configuration are ignored.
+
+    Exits with 0 if every pod that can fit is bound and the three others are reported unschedulable. With --output json
+    or yaml, standard output contains only that document.
+    """
+    _check_sizes(nodes, pods)
+    from podium.cli.demo.run import Plan
+
+    good = _configuration(config, plugins)
+    plan = Plan(nodes, pods, seed, timeout_s, good.config, good.plugins)
+    console = Console(stderr=output != TEXT, highlight=False)
+    if output == TEXT:
+        console.print(f"[bold]podium demo[/bold]: {nodes} nodes, {pods} pods, seed {seed}\n")
+    outcome = _run(plan, console)
+    if output == TEXT:
+        _show(outcome, console)
+    else:
+        print_value(outcome.summary(), output)
+    if not outcome.is_success:
+        from podium.cli.demo.summary import failure
+
+        raise click.ClickException(failure(outcome, timeout_s))
+
+
+def _check_sizes(nodes: int, pods: int) -> None:
+    if nodes < _NODES_MIN:
+        raise click.UsageError(
+            f"--nodes: {_NODES_MIN} is the least: so many kinds of nodes there are, and some pods need one kind"
+        )
+    if pods < 1:
+        raise click.UsageError("--pods: there has to be one to schedule")
+    if pods > _PODS_PER_NODE_MAX * nodes:
+        raise click.UsageError(
+            f"--pods: {nodes} nodes are sure to have room for {_PODS_PER_NODE_MAX * nodes}, {_PODS_PER_NODE_MAX} each"
+        )
+
+
+def _configuration(path: Path | None, plugins: Sequence[str]) -> Usable:
+    if path is not None:
+        good = usable(path, plugins)
+        for warning in good.warnings:
+            click.echo(f"{path}: warning: {warning}", err=True)
+        return good
+    found = found_plugins(plugins)
+    config = default_configuration()
+    profile = replace(config.profiles[0], scheduler_name=_SCHEDULER_NAME)
+    return Usable(replace(config, profiles=(profile,)), found, ())
+
+
+def _run(plan: Plan, console: Console) -> Outcome:
+    from podium.cli.demo.progress import LiveProgress, PlainProgress
+    from podium.cli.demo.run import StoppedEarlyError, run
+    from podium.cli.demo.server import ServerError
+    from podium.framework.contract.status import PluginError
+    from podium.objects.api_errors import ApiError
+
+    _log_warnings_only(console)
+    try:
+        with LiveProgress(console) if console.is_terminal else PlainProgress(console) as progress:
+            return event_loop.run(lambda: run(plan, progress))
+    except* (StoppedEarlyError, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        raise SystemExit(_EXIT_INTERRUPTED) from None
+    except* (ServerError, ApiError, PluginError, ConfigError, OSError) as group:
+        raise click.ClickException("\n".join(event_loop.messages(group))) from None
+
+
+def _show(outcome: Outcome, console: Console) -> None:
+    from podium.cli.demo.summary import lines
+
+    console.print()
+    # The width of standard output: the console would use any terminal it finds, such as that of standard input.
+    width = get_terminal_size().columns
+    for line in lines(outcome, width, ascii_only=console.options.ascii_only):
+        console.print(line, soft_wrap=True)
+
+
+def _log_warnings_only(console: Console) -> None:
+    """Hide the daemon's info lines, and print warnings above the progress display.
+
+    If standard output is a file, warnings go to standard error instead.
+    """
+    shown = console if console.is_terminal else Console(stderr=True, highlight=False)
+    configure_logging(form="console", stream=cast(BinaryIO, _Lines(shown)))
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+
+
+class _Lines:
+    """A byte stream that writes to a console."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def write(self, line: bytes) -> int:
+        """Print whole lines."""
+        self._console.print(line.decode().rstrip("\n"), markup=False, soft_wrap=True)
+        return len(line)
+
+    def flush(self) -> None:
+        """Do nothing: `write` does not buffer."""
+
+    def isatty(self) -> bool:
+        """Return False, so that the log adds no colours."""
+        return False

@@ -1,0 +1,214 @@
+"""One run of the demo: start an API server, create pods, run the scheduler, and collect the result.
+
+Everything goes over HTTP. The counts come from the API server, not from the scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from random import Random
+from typing import Any, Protocol
+
+import anyio
+import anyio.abc
+import orjson
+
+from podium.cli.demo.outcome import Outcome, assess, why_unschedulable
+from podium.cli.demo.server import ServerError, server_process
+from podium.client.credentials import load
+from podium.client.informer_set import InformerSet
+from podium.client.session import LIST_BYTES_MAX, ApiSession
+from podium.config import KubeSchedulerConfiguration
+from podium.daemon.app import App
+from podium.daemon.options import Options
+from podium.framework.contract.interface import Plugin
+from podium.lib.clock import Clock
+from podium.lib.system_clock import SystemClock
+from podium.objects.core import Pod
+from podium.objects.resource_types import NODES, PODS
+from podium.objects.wire import BrokenObject, ObjectDecoder
+from podium.plugins import IN_TREE
+from podium.sandbox.fill import unplaceable_pods, varied_pods
+
+_WRITERS = 16
+_POD_COLLECTION = "/api/v1/namespaces/default/pods"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run. The pods use the configuration's first profile."""
+
+    nodes: int
+    pods: int
+    seed: int
+    timeout_s: float
+    config: KubeSchedulerConfiguration
+    plugins: Mapping[str, type[Plugin]] = field(default_factory=lambda: IN_TREE)
+
+
+class Progress(Protocol):
+    """The display of the run's progress."""
+
+    def begin(self, what: str, total: int) -> None:
+        """Begin a stage with this number of steps."""
+
+    def advance(self, done: int) -> None:
+        """Report how many of the stage's steps are done."""
+
+
+class StoppedEarlyError(Exception):
+    """The scheduler received a signal before all pods were decided on."""
+
+
+async def run(plan: Plan, progress: Progress) -> Outcome:
+    """Run the demo.
+
+    Raises:
+        StoppedEarlyError: SIGINT or SIGTERM arrived while scheduling.
+        ServerError: the API server did not start, or ended.
+        ExceptionGroup: holds the exceptions of `App.run`.
+    """
+    clock = SystemClock()
+    progress.begin("starting an API server", 1)
+    async with server_process(plan.nodes, plan.seed) as (kubeconfig, process):
+        progress.advance(1)
+        credentials = await load(str(kubeconfig), clock)
+        async with ApiSession(credentials) as session:
+            scheduler_name = plan.config.profiles[0].scheduler_name
+            unplaceable = unplaceable_pods(scheduler_name)
+            await _create([*varied_pods(plan.pods, plan.seed, scheduler_name), *unplaceable], session, progress)
+            names = frozenset(pod["metadata"]["name"] for pod in unplaceable)
+            watcher = Watcher(names, plan.pods, progress, clock)
+            app = App(
+                _unhindered(plan.config), Options(kubeconfig=str(kubeconfig), secure_port=0, plugins=plan.plugins)
+            )
+            await _schedule(app, watcher, session, process, plan.timeout_s)
+            nodes = ObjectDecoder(NODES).page(
+                await session.request("GET", "/api/v1/nodes", answer_bytes_max=LIST_BYTES_MAX)
+            )
+            pods = ObjectDecoder(PODS).page(
+                await session.request("GET", _POD_COLLECTION, answer_bytes_max=LIST_BYTES_MAX)
+            )
+            return assess(nodes.items, pods.items, names, watcher.duration_s)
+
+
+def _unhindered(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+    """Remove rate limits, so that the demo shows podium's speed, and leader election: there is only one replica."""
+    return replace(
+        config,
+        client_connection=replace(config.client_connection, qps=-1.0),
+        leader_election=replace(config.leader_election, leader_elect=False),
+    )
+
+
+async def _create(pods: list[dict[str, Any]], session: ApiSession, progress: Progress) -> None:
+    progress.begin("creating pods", len(pods))
+    waiting = iter(pods)
+    created = count(1)
+
+    async def write() -> None:
+        for pod in waiting:
+            await session.post(_POD_COLLECTION, orjson.dumps(pod))
+            progress.advance(next(created))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(_WRITERS):
+            tasks.start_soon(write)
+
+
+async def _schedule(
+    app: App, watcher: Watcher, session: ApiSession, process: anyio.abc.Process, timeout_s: float
+) -> None:
+    """Run the scheduler until every pod is bound or reported unschedulable, or the timeout expires."""
+    informers = InformerSet(session, clock=watcher.clock, random=Random())
+    informers.informer(PODS).add_handler(watcher)
+
+    async def keep_scheduling() -> None:
+        await app.run(started=watcher.start)
+        if not watcher.is_stopped:
+            raise StoppedEarlyError
+
+    async def watch_server() -> None:
+        await process.wait()
+        raise ServerError(f"the demo's API server ended with exit code {process.returncode}")
+
+    async with anyio.create_task_group() as background:
+        background.start_soon(informers.run)
+        background.start_soon(watch_server)
+        await informers.wait_synced()
+        async with anyio.create_task_group() as scheduling:
+            scheduling.start_soon(keep_scheduling)
+            with anyio.move_on_after(timeout_s):
+                await watcher.done.wait()
+            watcher.stop()
+            app.stop()
+        background.cancel_scope.cancel()
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Counts the pods that the API server reports bound or unschedulable, and measures the time.
+
+    Args:
+        unplaceable: the names of the pods that fit nowhere.
+        pods: the number of all other pods.
+    """
+
+    unplaceable: frozenset[str]
+    pods: int
+    progress: Progress
+    clock: Clock
+    is_stopped: bool = False
+    done: anyio.Event = field(default_factory=anyio.Event)
+    _bound: set[str] = field(default_factory=set)
+    _judged: set[str] = field(default_factory=set)
+    _started_s: float | None = None
+    _ended_s: float | None = None
+
+    @property
+    def duration_s(self) -> float:
+        """The time from the start to the last binding of a pod that can fit, or to the stop if a binding is missing."""
+        if self._started_s is None or self._ended_s is None:
+            return 0.0
+        return self._ended_s - self._started_s
+
+    def start(self) -> None:
+        """Start the clock: the scheduler has seen the pods and begins."""
+        self._started_s = self.clock.monotonic()
+        self.progress.begin("binding pods", self.pods)
+
+    def stop(self) -> None:
+        """Stop the clock and let the scheduler end."""
+        self.is_stopped = True
+        if self._ended_s is None:
+            self._ended_s = self.clock.monotonic()
+
+    def on_add(self, new: Pod, /) -> None:
+        """Do nothing: no pod is bound yet when the watch begins."""
+        self._look_at(new)
+
+    def on_update(self, old: Pod, new: Pod, /) -> None:
+        """Count a pod that was bound or reported unschedulable."""
+        del old
+        self._look_at(new)
+
+    def on_delete(self, old: Pod, /) -> None:
+        """Do nothing: the demo deletes no pods."""
+
+    def on_broken(self, broken: BrokenObject, /) -> None:
+        """Do nothing: the demo creates no unreadable pods."""
+
+    def _look_at(self, pod: Pod) -> None:
+        name = pod.metadata.name
+        if name in self.unplaceable:
+            if pod.node_name or why_unschedulable(pod) is not None:
+                self._judged.add(name)
+        elif pod.node_name and name not in self._bound:
+            self._bound.add(name)
+            self.progress.advance(len(self._bound))
+            if len(self._bound) == self.pods:
+                self._ended_s = self.clock.monotonic()
+        if len(self._bound) == self.pods and len(self._judged) == len(self.unplaceable):
+            self.done.set()

@@ -1,0 +1,101 @@
+"""The demo's API server: a sandbox in a separate process, so that it does not share the scheduler's event loop.
+
+The process ends when its standard input is closed. The kernel closes it even if the demo is killed with SIGKILL.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from subprocess import PIPE
+from tempfile import TemporaryDirectory
+
+import anyio
+import anyio.abc
+
+from podium.cli import event_loop
+
+_START_S_MAX = 30.0
+_STOP_S_MAX = 5.0
+
+
+class ServerError(Exception):
+    """The sandbox's process did not start, or ended."""
+
+
+@asynccontextmanager
+async def server_process(nodes: int, seed: int) -> AsyncIterator[tuple[Path, anyio.abc.Process]]:
+    """Run a sandbox with this number of nodes during the block; yields its kubeconfig and its process.
+
+    Raises:
+        ServerError: the process does not start.
+    """
+    # A new session, so that Ctrl-C reaches only the demo, which needs the server until its bindings are finished.
+    process = await anyio.open_process(
+        [sys.executable, "-m", "podium.cli.demo.server", f"--nodes={nodes}", f"--seed={seed}"],
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=None,
+        start_new_session=True,
+    )
+    try:
+        yield await _wait_started(process), process
+    finally:
+        await _end(process)
+
+
+async def _wait_started(process: anyio.abc.Process) -> Path:
+    assert process.stdout is not None
+    try:
+        with anyio.fail_after(_START_S_MAX):
+            told = await process.stdout.receive()
+    except (anyio.EndOfStream, TimeoutError) as error:
+        raise ServerError("the demo's API server did not start") from error
+    return Path(os.fsdecode(told.rstrip(b"\n")))
+
+
+async def _end(process: anyio.abc.Process) -> None:
+    with anyio.CancelScope(shield=True):
+        assert process.stdin is not None
+        await process.stdin.aclose()
+        with anyio.move_on_after(_STOP_S_MAX):
+            await process.wait()
+        if process.returncode is None:
+            process.kill()
+        await process.aclose()
+
+
+async def _serve(nodes: int, seed: int) -> None:
+    from podium.sandbox import Sandbox, serve
+
+    # Created here and not by the demo, so that it is deleted however the demo ends.
+    with TemporaryDirectory(prefix="podium-demo-") as directory:
+        kubeconfig = Path(directory) / "kubeconfig"
+
+        def tell(sandbox: Sandbox) -> None:
+            del sandbox
+            print(kubeconfig, flush=True)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(serve, 0, nodes, kubeconfig, seed=seed, started=tell))
+            # Nothing is ever written to standard input, so it becomes readable only at its end.
+            await anyio.wait_readable(sys.stdin)
+            tasks.cancel_scope.cancel()
+
+
+def main() -> None:
+    """Print the path of the kubeconfig, and serve until standard input ends."""
+    parser = argparse.ArgumentParser(prog="podium.cli.demo.server")
+    parser.add_argument("--nodes", type=int, required=True)
+    parser.add_argument("--seed", type=int, required=True)
+    given = parser.parse_args()
+    event_loop.run(partial(_serve, given.nodes, given.seed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""Read a command's configuration file together with its plugins, and show every error and warning with its field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from podium.config import (
+    API_VERSION,
+    DEFAULT_GATES,
+    IN_TREE_PLUGINS,
+    KIND,
+    ConfigError,
+    ConfigGates,
+    FeatureGateError,
+    KubeSchedulerConfiguration,
+    Loaded,
+    PluginRegistry,
+    load,
+    load_file,
+    parse_feature_gates,
+    unsupported,
+    validate,
+)
+from podium.framework.contract.interface import Plugin
+from podium.framework.profile.runtime import registry_of
+from podium.plugins.loading.discovery import DiscoveryError, discover
+
+EXIT_BAD_CONFIGURATION = 1
+
+Change = Callable[[KubeSchedulerConfiguration], KubeSchedulerConfiguration]
+
+_NOTHING_SAID = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
+
+
+class BadConfiguration(click.ClickException):
+    """The file or a plugin cannot be used. Every reason is shown on a line of its own."""
+
+    exit_code = EXIT_BAD_CONFIGURATION
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        super().__init__("\n".join(lines))
+
+    def show(self, file: object = None) -> None:
+        """Print the reasons without a prefix."""
+        del file
+        click.echo(self.message, err=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """A configuration that podium can run, the available plugins by name, and the warnings."""
+
+    config: KubeSchedulerConfiguration
+    plugins: Mapping[str, type[Plugin]]
+    warnings: tuple[str, ...]
+
+
+def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option `--plugin` to a command that schedules."""
+    option = click.option(
+        "--plugin",
+        "plugins",
+        multiple=True,
+        metavar="REFERENCE",
+        help="A custom plugin, module:Class or path/file.py:Class. The configuration enables it. Repeatable.",
+    )
+    return option(command)
+
+
+def feature_gates_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option `--feature-gates` to a command that runs or shows a configuration."""
+    option = click.option(
+        "--feature-gates",
+        "feature_gates",
+        multiple=True,
+        metavar="NAME=BOOL,...",
+        help="Feature gates to turn on or off, by kube-scheduler's names. Repeatable.",
+    )
+    return option(command)
+
+
+def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options `--kubeconfig` and `--master` to a command that connects as the scheduler does."""
+    master = click.option("--master", help="The address of the API server; overrides the kubeconfig.")
+    kubeconfig = click.option(
+        "--kubeconfig", help="The kubeconfig for the API server. By default the service account of podium's pod."
+    )
+    return kubeconfig(master(command))
+
+
+def gates_of(values: Sequence[str]) -> ConfigGates:
+    """Parse `--feature-gates`.
+
+    Raises:
+        BadConfiguration: a gate is unknown, is locked, or is not supported.
+    """
+    try:
+        return parse_feature_gates(values)
+    except FeatureGateError as error:
+        raise BadConfiguration(f"--feature-gates: {problem}" for problem in error.problems) from error
+
+
+def read(path: Path, registry: PluginRegistry = IN_TREE_PLUGINS, gates: ConfigGates = DEFAULT_GATES) -> Loaded:
+    """Load and validate a file.
+
+    Raises:
+        BadConfiguration: the file cannot be read, or is not valid.
+    """
+    try:
+        return load_file(path, registry, gates)
+    except ConfigError as error:
+        raise BadConfiguration(error.lines()) from error
+    except OSError as error:
+        raise BadConfiguration([f"{path}: {error.strerror}"]) from error
+
+
+def usable(
+    path: Path | None,
+    references: Sequence[str] = (),
+    feature_gates: Sequence[str] = (),
+    *,
+    to_run: bool = True,
+    change: Change = lambda config: config,
+) -> Usable:
+    """Read a configuration, or take the defaults, together with the plugins that it may enable.
+
+    Args:
+        feature_gates: the values of `--feature-gates`.
+        to_run: whether a daemon will run with it. If not, only fields that influence decisions are checked.
+        change: applies command-line options to the configuration that was read.
+
+    Raises:
+        BadConfiguration: a plugin or feature is not available, or the file is not valid or not supported by podium.
+    """
+    gates = gates_of(feature_gates)
+    plugins = found_plugins(references)
+    registry = registry_of(plugins)
+    loaded = load(_NOTHING_SAID, "defaults", registry, gates) if path is None else read(path, registry, gates)
+    changed = change(loaded.config)
+    if changed != loaded.config:
+        loaded = replace(loaded, config=changed)
+        if errors := validate(changed, gates):
+            raise BadConfiguration(error.text for error in errors)
+    missing = unsupported(loaded, plugins, registry)
+    refused = missing.refused if to_run else missing.undecidable
+    if refused:
+        raise BadConfiguration(f"{path or 'defaults'}: {error.text}" for error in refused)
+    return Usable(loaded.config, plugins, (*loaded.warnings, *missing.warnings) if to_run else ())
+
+
+def not_constructed(good: Usable) -> tuple[str, ...]:
+    """Construct every plugin with its configured args, and return one line for each failure.
+
+    Without this, an unknown field or a failing constructor would show only when a daemon starts.
+    """
+    from podium.cluster import Snapshot
+    from podium.framework.contract.status import PluginError
+    from podium.framework.profile.runtime import construct, constructed
+    from podium.queues import build_hint_map
+    from podium.testing.handle import RecordingHandle
+
+    problems: list[str] = []
+    for profile in good.config.profiles:
+        for name in constructed(profile, good.plugins):
+            try:
+                build_hint_map([construct(good.plugins[name], profile, RecordingHandle(Snapshot(), ()))])
+            except PluginError as error:
+                problems.append(str(error))
+    return tuple(dict.fromkeys(problems))
+
+
+def found_plugins(references: Sequence[str]) -> Mapping[str, type[Plugin]]:
+    """Find all in-tree and custom plugins, by name.
+
+    Raises:
+        BadConfiguration: a plugin cannot be loaded.
+    """
+    try:
+        return discover(references)
+    except DiscoveryError as error:
+        raise BadConfiguration([str(error)]) from error

@@ -1,0 +1,273 @@
+"""InterPodAffinity: pods are placed near other pods or away from them, by their own terms and those of existing pods.
+
+Runs at: PreFilter (with AddPod and RemovePod), Filter (required terms), PreScore, Score (preferred terms, and required
+ones of existing pods), NormalizeScores.
+Verdict: UnschedulableAndUnresolvable if the pod's required affinity is not met, or a term is invalid; Unschedulable if
+    its anti-affinity, or that of an existing pod, rejects the node.
+Requeue: a pod is added, deleted or changes labels so that the terms may be met; a node is added or changes topology
+    labels; the pod's own labels change.
+Cost: one sum by topology value for each term of the pod, and each distinct term of existing pods that selects it, over
+    counts that the snapshot keeps. It does not depend on the number of pods.
+Source: kubernetes pkg/scheduler/framework/plugins/interpodaffinity, v1.36.2.
+Differs: the message about an invalid term names the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster.affinity_term import AffinityTerm
+from podium.cluster.affinity_terms import PodTerms, pod_terms
+from podium.cluster.existing_terms import IncomingPod
+from podium.config.args import InterPodAffinityArgs
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
+    MAX_NODE_SCORE,
+    FilterPlugin,
+    Handle,
+    Lister,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.framework.contract.status import SKIP, Status, error_status, unresolvable, unschedulable
+from podium.objects import resource_types
+from podium.objects.core import Node, Pod
+from podium.objects.selectors import Selector
+from podium.objects.workloads import Namespace
+from podium.plugins.inter_pod_affinity.counts import (
+    NOT_NEAR,
+    TOO_NEAR,
+    UNWELCOME,
+    IncomingTerm,
+    PreferredAffinity,
+    RequiredAffinity,
+    incoming_term,
+)
+from podium.plugins.shared.hints import is_about, occupies_node, queue_if
+
+_REJECTED: Final = {
+    NOT_NEAR: unresolvable("node(s) didn't match pod affinity rules"),
+    TOO_NEAR: unschedulable("node(s) didn't match pod anti-affinity rules"),
+    UNWELCOME: unschedulable("node(s) didn't satisfy existing pods anti-affinity rules"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _ListedNamespaces:
+    lister: Lister[Namespace]
+
+    def selected_by(self, selector: Selector) -> frozenset[str]:
+        if selector.nothing:
+            return frozenset()
+        return frozenset(each.key for each in self.lister.list() if selector.matches(each.metadata.labels))
+
+    def incoming_pod(self, pod: Pod) -> IncomingPod:
+        """The incoming pod as existing pods' terms see it. An unknown namespace has no labels."""
+        meta = pod.metadata
+        namespace = self.lister.get(meta.namespace)
+        return IncomingPod(meta.namespace, meta.labels, {} if namespace is None else namespace.metadata.labels)
+
+
+class _TriedOut(PreFilterExtensions):
+    """Updates the counts when a dry run adds or removes a pod."""
+
+    def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
+        """Count the added pod."""
+        del pod
+        state.read(RequiredAffinity).add(added, node.row, 1)
+        return None
+
+    def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Status | None:
+        """Stop counting the removed pod."""
+        del pod
+        state.read(RequiredAffinity).add(removed, node.row, -1)
+        return None
+
+
+class InterPodAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScorePlugin, ScorePlugin):
+    """Rejects and scores nodes by the pods in the same topology."""
+
+    def __init__(self, args: InterPodAffinityArgs, handle: Handle) -> None:
+        self._hard_weight = args.hard_pod_affinity_weight
+        self._ignores_preferences_of_others = args.ignore_preferred_terms_of_existing_pods
+        self._namespaces = _ListedNamespaces(handle.lister(resource_types.NAMESPACES))
+        self._tried_out = _TriedOut()
+
+    # ------------------------------------------------------------ filtering
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        """Count pods and terms by topology.
+
+        Return Skip if there are no required terms, a rejection if a term is invalid.
+        """
+        terms = pod_terms(pod)
+        if terms.errors:
+            return None, unresolvable(f"parsing pod: {_joined(terms.errors)}")
+        if not terms.for_other_pods and not snapshot.existing_terms.may_have_any:
+            return None, SKIP
+        required = RequiredAffinity(
+            pod,
+            self._namespaces.incoming_pod(pod),
+            self._incoming(terms.required_affinity),
+            self._incoming(terms.required_anti_affinity),
+            snapshot,
+        )
+        if required.is_empty:
+            return None, SKIP
+        state.write(required)
+        return None, None
+
+    def pre_filter_extensions(self) -> PreFilterExtensions:
+        """The extensions that update the counts."""
+        return self._tried_out
+
+    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """Verdict 1: affinity not met; 2: anti-affinity rejects it; 3: an existing pod's anti-affinity rejects it."""
+        del pod, snapshot
+        return state.read(RequiredAffinity).verdicts(rows)
+
+    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+        """The status for the kind of term that is not met."""
+        del state, pod
+        return _REJECTED[verdict]
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """Return success, UnschedulableAndUnresolvable or Unschedulable."""
+        del pod
+        return _REJECTED.get(state.read(RequiredAffinity).verdict(node))
+
+    # ------------------------------------------------------------ scoring
+
+    def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
+        """Sum up weights by topology. Return Skip if no term selects any pod."""
+        del rows
+        terms = pod_terms(pod)
+        if self._ignores_preferences_of_others and not _has_preferences(pod):
+            return SKIP
+        if terms.errors:
+            return error_status(f"failed to parse pod: {_joined(terms.errors)}")
+        if not terms.for_other_pods and not snapshot.existing_terms.may_have_any:
+            return SKIP
+        preferred = PreferredAffinity(
+            self._namespaces.incoming_pod(pod), self._preferences(terms), self._hard_weight, snapshot
+        )
+        if not preferred.counts_anything:
+            return SKIP
+        state.write(preferred)
+        return None
+
+    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """The sum of the weights. It is negative if anti-affinity prevails."""
+        del pod, snapshot
+        return state.read(PreferredAffinity).score(rows)
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """The sum of the weights. It is negative if anti-affinity prevails."""
+        del pod
+        return state.read(PreferredAffinity).score_node(node.row)
+
+    def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+        """Scale linearly from the lowest sum (0) to the highest (MAX_NODE_SCORE); all 0 if they are equal."""
+        del state, pod
+        least, greatest = int(scores.min()), int(scores.max())
+        if least == greatest:
+            return np.zeros(len(scores), np.int64)
+        return (float(MAX_NODE_SCORE) * ((scores - least) / float(greatest - least))).astype(np.int64)
+
+    def _incoming(self, terms: Iterable[AffinityTerm]) -> tuple[IncomingTerm, ...]:
+        return tuple(incoming_term(term, self._namespaces) for term in terms)
+
+    def _preferences(self, terms: PodTerms) -> list[tuple[IncomingTerm, int]]:
+        return [(incoming_term(each.term, self._namespaces), each.weight) for each in terms.preferred]
+
+    # ------------------------------------------------------------ requeueing
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """Pods that are added, deleted or change labels; nodes that are added or change labels."""
+        of_pods = (ActionType.ADD, ActionType.DELETE, ActionType.UPDATE_POD_LABEL)
+        return (
+            on(EventResource.POD, *of_pods, hint=self.after_pod_change, scope=HintScope.LABELS),
+            on(
+                EventResource.NODE,
+                ActionType.ADD,
+                ActionType.UPDATE_NODE_LABEL,
+                hint=self.after_node_change,
+                scope=HintScope.SPEC,
+            ),
+        )
+
+    def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+        """Queue if a pod that affinity selects appears, or a pod on either side of anti-affinity goes."""
+        if old is not None and is_about(pod, new):
+            return QueueingHint.QUEUE
+        if any(changed is not None and not occupies_node(changed) for changed in (old, new)):
+            return QueueingHint.SKIP
+        terms = _valid_terms(pod)
+        near, far = terms.required_affinity, terms.required_anti_affinity
+        if old is None:
+            return queue_if(new is not None and _all_mean(near, new))
+        if new is None:
+            return queue_if(_all_mean(far, old) or _all_mean(_valid_terms(old).required_anti_affinity, pod))
+        comes_near = not _all_mean(near, old) and _all_mean(near, new)
+        return queue_if(comes_near or (_all_mean(far, old) and not _all_mean(far, new)))
+
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> QueueingHint:
+        """Queue if a node is added to, or moves within, a topology that the terms name."""
+        terms = _valid_terms(pod)
+        near = [term.topology_key for term in terms.required_affinity]
+        far = [term.topology_key for term in terms.required_anti_affinity]
+        labels = new.metadata.labels
+        if old is None:
+            return queue_if(bool(far) or any(key in labels for key in near))
+        before = old.metadata.labels
+        moved_in = any(key in labels and before.get(key) != labels[key] for key in near)
+        moved_out = any(key in before and before[key] != labels.get(key) for key in far)
+        return queue_if(moved_in or moved_out)
+
+
+def _has_preferences(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    rules = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
+    return any(each is not None and each.preferred for each in rules)
+
+
+def _joined(errors: tuple[str, ...]) -> str:
+    return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+
+
+def _valid_terms(pod: Pod) -> PodTerms:
+    """The terms of the pod.
+
+    Raises:
+        ValueError: a term is invalid.
+    """
+    terms = pod_terms(pod)
+    if terms.errors:
+        raise ValueError(_joined(terms.errors))
+    return terms
+
+
+def _all_mean(terms: tuple[AffinityTerm, ...], pod: Pod) -> bool:
+    """Whether there are terms and each selects the pod. Namespace selectors are not resolved here, as upstream."""
+    meta = pod.metadata
+    return bool(terms) and all(term.matches(meta.namespace, meta.labels, {}) for term in terms)

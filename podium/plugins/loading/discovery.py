@@ -1,0 +1,117 @@
+"""Finding users' own plugins: in a file, in an importable module, or among installed packages.
+
+Owns how a plugin is named on the command line, and the errors for names that cannot be resolved. Never decides whether
+a plugin runs: the configuration enables plugins by name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+from collections.abc import Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+
+from podium.framework.contract.interface import Plugin
+from podium.lib.error_text import UserFacingError, error_text
+from podium.plugins import IN_TREE
+from podium.plugins.loading import trusted_import
+from podium.plugins.loading.file_trust import untrusted
+
+ENTRY_POINT_GROUP = "podium.plugins"
+
+
+class DiscoveryError(UserFacingError):
+    """A requested plugin cannot be loaded. The message names it and says why."""
+
+
+def discover(references: Iterable[str], installed: Iterable[EntryPoint] | None = None) -> Mapping[str, type[Plugin]]:
+    """All available plugins by name: in-tree, installed, and those of the references.
+
+    Args:
+        references: `package.module:Class` or `path/file.py:Class`, as given to `--plugin`.
+        installed: entry points of the group `podium.plugins`; by default those of the environment.
+
+    Raises:
+        DiscoveryError: a reference or entry point cannot be resolved to a plugin, or two plugins have the same name.
+    """
+    found: dict[str, type[Plugin]] = dict(IN_TREE)
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP) if installed is None else installed:
+        _add(
+            found, _checked(_load_entry_point(entry_point), f"installed plugin {entry_point.value}"), entry_point.value
+        )
+    for reference in references:
+        _add(found, load(reference), reference)
+    return found
+
+
+def load(reference: str) -> type[Plugin]:
+    """The plugin class that a reference names.
+
+    Raises:
+        DiscoveryError: the file, module or class does not exist, fails to import, or is not a plugin.
+    """
+    where, colon, name = reference.rpartition(":")
+    if not colon or not where or not name:
+        raise DiscoveryError(f"--plugin {reference}: expected module:Class or path/file.py:Class")
+    module = _from_file(Path(where), reference) if where.endswith(".py") else _from_module(where, reference)
+    try:
+        found = getattr(module, name)
+    except AttributeError:
+        there = ", ".join(sorted(_plugin_names(module))) or "none"
+        raise DiscoveryError(f"--plugin {reference}: no class {name} in {where}; plugins there: {there}") from None
+    return _checked(found, f"--plugin {reference}")
+
+
+def _from_file(path: Path, reference: str) -> ModuleType:
+    if not path.is_file():
+        raise DiscoveryError(f"--plugin {reference}: there is no file {path}")
+    if (reason := untrusted(path)) is not None:
+        raise DiscoveryError(f"--plugin {reference}: not loaded, others could have changed it: {reason}")
+    name = f"podium_plugin_{path.stem}_{abs(hash(path.resolve())):x}"
+    try:
+        return trusted_import.module_of_file(name, path)
+    except BaseException as error:
+        raise DiscoveryError(f"--plugin {reference}: {path} fails to load: {error_text(error)}") from error
+
+
+def _from_module(name: str, reference: str) -> ModuleType:
+    try:
+        with trusted_import.loading(name.partition(".")[0]):
+            return importlib.import_module(name)
+    except trusted_import.UntrustedError as error:
+        raise DiscoveryError(f"--plugin {reference}: {error}") from error
+    except BaseException as error:
+        raise DiscoveryError(f"--plugin {reference}: module {name} fails to load: {error_text(error)}") from error
+
+
+def _load_entry_point(entry_point: EntryPoint) -> object:
+    try:
+        with trusted_import.loading():
+            return entry_point.load()
+    except BaseException as error:
+        raise DiscoveryError(f"installed plugin {entry_point.value} fails to load: {error_text(error)}") from error
+
+
+def _checked(found: object, called: str) -> type[Plugin]:
+    if not isinstance(found, type) or not issubclass(found, Plugin):
+        raise DiscoveryError(f"{called} is no plugin: it derives from no class of podium.framework.contract.interface")
+    if inspect.isabstract(found):
+        missing = ", ".join(sorted(found.__abstractmethods__))
+        raise DiscoveryError(f"{called} is not complete: it does not define {missing}")
+    return found
+
+
+def _add(found: dict[str, type[Plugin]], plugin: type[Plugin], reference: str) -> None:
+    known = found.get(plugin.name)
+    if known is not None and known is not plugin:
+        raise DiscoveryError(f"{reference}: there is another plugin named {plugin.name}, {known.__module__}")
+    found[plugin.name] = plugin
+
+
+def _plugin_names(module: ModuleType) -> Iterable[str]:
+    for name, value in vars(module).items():
+        if isinstance(value, type) and issubclass(value, Plugin) and value.__module__ == module.__name__:
+            yield name

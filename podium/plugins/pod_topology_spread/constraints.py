@@ -1,0 +1,194 @@
+"""Compiled topology spread constraints: a pod's own, or the default ones.
+
+Owns which pods a constraint selects and which nodes it considers. Never counts pods.
+
+Source: kubernetes pkg/scheduler/framework/plugins/podtopologyspread/common.go and helper/spread.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from podium.cluster import Snapshot
+from podium.cluster.snapshot import BoolArray
+from podium.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
+from podium.config.args import TopologySpreadConstraint as ConfiguredConstraint
+from podium.framework.contract.interface import Handle, Lister
+from podium.objects import resource_types
+from podium.objects.core import Node, OwnerReference, Pod, PodSpec, Taint, TopologySpreadConstraint, once_per_spec
+from podium.objects.errors import FieldError
+from podium.objects.selectors import NOTHING, Selector, compile_selector, selector_of_labels
+from podium.objects.workloads import ReplicaSet, StatefulSet
+from podium.plugins.shared.lookup import Lookup
+from podium.plugins.shared.node_matching import row_selector
+from podium.plugins.taint_toleration import is_repelled
+
+HARD: Final = "DoNotSchedule"
+SOFT: Final = "ScheduleAnyway"
+HOSTNAME: Final = "kubernetes.io/hostname"
+_HONOR: Final = "Honor"
+
+_SYSTEM_DEFAULTS: Final = (
+    ConfiguredConstraint(3, HOSTNAME, SOFT),
+    ConfiguredConstraint(5, "topology.kubernetes.io/zone", SOFT),
+)
+
+_demanded = once_per_spec(row_selector)
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadConstraint:
+    """One constraint. The policies say whether nodes are ignored that the pod could not be placed on anyway."""
+
+    topology_key: str
+    max_skew: int
+    selector: Selector
+    min_domains: int = 1
+    honors_affinity: bool = True
+    honors_taints: bool = False
+
+    def includes(self, spec: PodSpec, node: Node) -> bool:
+        """Whether the policies include the node."""
+        if self.honors_affinity and not _demanded(spec).matches(node.metadata.labels, node.name):
+            return False
+        return not (self.honors_taints and is_repelled(spec.tolerations, node.spec.taints))
+
+    def included(self, spec: PodSpec, snapshot: Snapshot) -> BoolArray | None:
+        """By row, whether the policies include the node; None if they include all.
+
+        Shape: one entry per row of the snapshot.
+        """
+        included: BoolArray | None = None
+        if self.honors_affinity and not _demanded(spec).everything:
+            included = _demanded(spec).matching(snapshot, np.arange(len(snapshot.nodes)))
+        if self.honors_taints:
+            repelled = _repelled(spec).over(snapshot.taint_sets)
+            if repelled.any():
+                welcome = ~repelled.take(snapshot.taint_set)
+                included = welcome if included is None else included & welcome
+        return included
+
+
+@once_per_spec
+def _repelled(spec: PodSpec) -> Lookup[tuple[Taint, ...], np.bool_]:
+    tolerations = spec.tolerations
+    return Lookup(lambda taints: is_repelled(tolerations, taints), np.bool_)
+
+
+def has_all_keys(labels: Mapping[str, str], constraints: tuple[SpreadConstraint, ...]) -> bool:
+    """Whether a node with these labels is in some domain of each constraint."""
+    return all(each.topology_key in labels for each in constraints)
+
+
+# ---------------------------------------------------------------- a pod's own
+
+
+def own_constraints(pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
+    """The pod's constraints of that `whenUnsatisfiable`, in order.
+
+    Raises:
+        FieldError: one of their selectors is invalid.
+    """
+    compiled = _hard(pod.spec) if action == HARD else _soft(pod.spec)
+    labels = pod.metadata.labels
+    return tuple(
+        replace(constraint, selector=constraint.selector.narrowed({key: labels[key] for key in keys if key in labels}))
+        if keys
+        else constraint
+        for constraint, keys in compiled
+    )
+
+
+@once_per_spec
+def _hard(spec: PodSpec) -> tuple[tuple[SpreadConstraint, tuple[str, ...]], ...]:
+    return _compile(spec, HARD)
+
+
+@once_per_spec
+def _soft(spec: PodSpec) -> tuple[tuple[SpreadConstraint, tuple[str, ...]], ...]:
+    return _compile(spec, SOFT)
+
+
+def _compile(spec: PodSpec, action: str) -> tuple[tuple[SpreadConstraint, tuple[str, ...]], ...]:
+    """The constraints, each with its `matchLabelKeys`, which require the pod's own label values."""
+    return tuple(
+        (_constraint(each, compile_selector(each.label_selector)), each.match_label_keys)
+        for each in spec.topology_spread_constraints
+        if each.when_unsatisfiable == action
+    )
+
+
+def _constraint(each: TopologySpreadConstraint | ConfiguredConstraint, selector: Selector) -> SpreadConstraint:
+    return SpreadConstraint(
+        each.topology_key,
+        each.max_skew,
+        selector,
+        min_domains=1 if each.min_domains is None else each.min_domains,
+        honors_affinity=each.node_affinity_policy in (None, _HONOR),
+        honors_taints=each.node_taints_policy == _HONOR,
+    )
+
+
+# ---------------------------------------------------------------- by default
+
+
+class DefaultConstraints:
+    """The constraints of pods that define none: spread with the pods of the same services and workload."""
+
+    def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
+        self.is_system = args.defaulting_type == SYSTEM_DEFAULTING
+        configured = _SYSTEM_DEFAULTS if self.is_system else args.default_constraints
+        self._by_action = {
+            action: tuple(_constraint(each, NOTHING) for each in configured if each.when_unsatisfiable == action)
+            for action in (HARD, SOFT)
+        }
+        if configured:
+            self._services = handle.lister(resource_types.SERVICES)
+            self._controllers = handle.lister(resource_types.REPLICATION_CONTROLLERS)
+            self._workloads: dict[str, Lister[ReplicaSet] | Lister[StatefulSet]] = {
+                "ReplicaSet": handle.lister(resource_types.REPLICA_SETS),
+                "StatefulSet": handle.lister(resource_types.STATEFUL_SETS),
+            }
+
+    def has_any(self, action: str) -> bool:
+        """Whether any pod gets constraints of that `whenUnsatisfiable`."""
+        return bool(self._by_action[action])
+
+    def constraints(self, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
+        """The constraints of that `whenUnsatisfiable`; none if no service or workload selects the pod."""
+        constraints = self._by_action[action]
+        if not constraints:
+            return ()
+        selector = self._selector(pod)
+        return () if selector.everything else tuple(replace(each, selector=selector) for each in constraints)
+
+    def _selector(self, pod: Pod) -> Selector:
+        """The joint selector of the pod's services and of the workload that owns it."""
+        meta = pod.metadata
+        demanded: dict[str, str] = {}
+        for service in self._services.in_namespace(meta.namespace):
+            if service.spec.selector.items() <= meta.labels.items():
+                demanded |= service.spec.selector
+        owner = next((each for each in meta.owner_references if each.controller), None)
+        if owner is None:
+            return selector_of_labels(demanded)
+        key = f"{meta.namespace}/{owner.name}"
+        if (owner.api_version, owner.kind) == ("v1", "ReplicationController"):
+            controller = self._controllers.get(key)
+            return selector_of_labels(demanded if controller is None else {**demanded, **controller.spec.selector})
+        return self._of_workload(owner, key).narrowed(demanded)
+
+    def _of_workload(self, owner: OwnerReference, key: str) -> Selector:
+        """The owning workload's selector; one that selects everything if there is none, or it is absent or invalid."""
+        workloads = self._workloads.get(owner.kind) if owner.api_version == "apps/v1" else None
+        workload = workloads.get(key) if workloads is not None else None
+        if workload is None or workload.spec.selector is None:
+            return selector_of_labels({})
+        try:
+            return compile_selector(workload.spec.selector)
+        except FieldError:
+            return selector_of_labels({})

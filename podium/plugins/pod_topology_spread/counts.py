@@ -1,0 +1,320 @@
+"""Pods counted by topology domain, for hard and for soft spread constraints.
+
+Owns the state of PodTopologySpread within one attempt. Never looks at pods one by one: counts by row come from the
+snapshot and are summed by the ids of a label column.
+
+Source: kubernetes pkg/scheduler/framework/plugins/podtopologyspread/filtering.go and scoring.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster.labels import ABSENT, LabelColumn
+from podium.cluster.pod_counts import PodQuery
+from podium.cluster.snapshot import BoolArray
+from podium.cluster.value_sums import summed
+from podium.objects.core import Pod
+from podium.plugins.pod_topology_spread.constraints import HOSTNAME, SpreadConstraint
+
+NO_LABEL, TOO_SKEWED = 1, 2
+"""Verdicts."""
+
+_NO_DOMAINS: Final = 2**31 - 1
+
+
+def _query(pod: Pod, constraint: SpreadConstraint) -> PodQuery:
+    return PodQuery(frozenset((pod.metadata.namespace,)), constraint.selector, include_terminating=False)
+
+
+def _matching(pod: Pod, constraint: SpreadConstraint, snapshot: Snapshot) -> IntArray:
+    """By row, how many pods the constraint counts. A selector that matches everything counts no pod, as upstream."""
+    if constraint.selector.everything:
+        return np.zeros(len(snapshot.nodes), np.int64)
+    return snapshot.pod_counts.matching(_query(pod, constraint))
+
+
+def _matching_by_value(
+    pod: Pod, constraint: SpreadConstraint, column: LabelColumn, snapshot: Snapshot, counted: BoolArray | None
+) -> IntArray:
+    """By value id, how many pods the constraint counts on the nodes that are counted; a new array."""
+    if counted is not None:
+        return summed(column, _matching(pod, constraint, snapshot) * counted)
+    if constraint.selector.everything:
+        return np.zeros(len(column.values), np.int64)
+    return snapshot.pod_counts.matching_by_value(_query(pod, constraint), column).copy()
+
+
+def _in_all_topologies(columns: Sequence[LabelColumn], snapshot: Snapshot) -> BoolArray | None:
+    """By row, whether the node has all of the labels; None if every node has them."""
+    if all(column.labelled() == len(snapshot) for column in columns):
+        return None
+    present: BoolArray = columns[0].ids != ABSENT
+    for column in columns[1:]:
+        present &= column.ids != ABSENT
+    return present
+
+
+def _both(one: BoolArray | None, other: BoolArray | None) -> BoolArray | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
+# ---------------------------------------------------------------- hard constraints
+
+
+class Domains:
+    """The domains of one hard constraint. Counts are int64 by value id of the label column."""
+
+    __slots__ = ("_counts", "_domain_count", "_is_domain", "_self_match", "_verdicts", "column", "constraint")
+
+    def __init__(
+        self,
+        constraint: SpreadConstraint,
+        column: LabelColumn,
+        counts: IntArray,
+        is_domain: BoolArray,
+        self_match: bool,
+    ) -> None:
+        self.constraint = constraint
+        self.column = column
+        self._counts = counts
+        self._is_domain = is_domain
+        self._domain_count = int(np.count_nonzero(is_domain))
+        self._self_match = self_match
+        self._verdicts: IntArray | None = None
+
+    def verdicts(self) -> IntArray:
+        """The constraint's verdict for nodes of each domain; under id 0 for nodes without the label.
+
+        Shape: one entry per value id of the topology label.
+        """
+        if self._verdicts is None:
+            allowed = self.constraint.max_skew + self._minimum() - self._self_match
+            self._verdicts = np.where(self._counts > allowed, TOO_SKEWED, 0)
+            self._verdicts[ABSENT] = NO_LABEL
+        return self._verdicts
+
+    def add(self, row: int, number: int) -> None:
+        """Add `number` to the count of a row's domain."""
+        self._counts[self.column.ids[row]] += number
+        self._verdicts = None
+
+    def clone(self) -> Domains:
+        """An independent copy."""
+        twin = Domains.__new__(Domains)
+        for name in Domains.__slots__:
+            setattr(twin, name, getattr(self, name))
+        twin._counts = self._counts.copy()
+        return twin
+
+    def _minimum(self) -> int:
+        if self._domain_count < self.constraint.min_domains:
+            return 0
+        return int(self._counts[self._is_domain].min()) if self._domain_count else _NO_DOMAINS
+
+
+class HardSpread:
+    """The hard constraints of one attempt with their counts, updated by dry runs."""
+
+    __slots__ = ("domains",)
+
+    def __init__(self, domains: tuple[Domains, ...]) -> None:
+        self.domains = domains
+
+    @classmethod
+    def of(cls, pod: Pod, constraints: tuple[SpreadConstraint, ...], snapshot: Snapshot) -> HardSpread:
+        """Count the pods in all domains of nodes that have the labels of all constraints."""
+        columns = [snapshot.label_column(each.topology_key) for each in constraints]
+        in_all = _in_all_topologies(columns, snapshot) if len(columns) > 1 else None
+        return cls(
+            tuple(
+                _count_domains(pod, each, column, snapshot, _both(in_all, each.included(pod.spec, snapshot)))
+                for each, column in zip(constraints, columns, strict=True)
+            )
+        )
+
+    def clone(self) -> HardSpread:
+        """An independent copy."""
+        return HardSpread(tuple(each.clone() for each in self.domains))
+
+    def add(self, pod: Pod, changed: Pod, node: NodeInfo, number: int) -> None:
+        """Count a pod that a dry run adds to the node (1) or removes from it (-1). Terminating pods count here, too."""
+        if changed.metadata.namespace != pod.metadata.namespace:
+            return
+        labels = node.labels
+        if any(each.constraint.topology_key not in labels for each in self.domains):
+            return
+        for domains in self.domains:
+            constraint = domains.constraint
+            if constraint.selector.matches(changed.metadata.labels) and constraint.includes(pod.spec, node.node):
+                domains.add(node.row, number)
+
+    def verdicts(self, rows: Rows) -> IntArray | None:
+        """The verdict of the first constraint that each row violates, 0 if there is none; None if every row passes.
+
+        Shape: one entry per row of `rows`.
+        """
+        verdicts: IntArray | None = None
+        for domains in self.domains:
+            by_domain = domains.verdicts()
+            if np.count_nonzero(by_domain) == 1 and domains.column.ids.take(rows).all():
+                continue  # no domain is too full, and every node is in one
+            own: IntArray = by_domain.take(domains.column.ids.take(rows))
+            verdicts = own if verdicts is None else np.where(verdicts, verdicts, own)
+        return verdicts
+
+    def verdict(self, row: int) -> int:
+        """The verdict on one row."""
+        return next((code for each in self.domains if (code := int(each.verdicts()[each.column.ids[row]]))), 0)
+
+
+def _count_domains(
+    pod: Pod, constraint: SpreadConstraint, column: LabelColumn, snapshot: Snapshot, counted: BoolArray | None
+) -> Domains:
+    counts = _matching_by_value(pod, constraint, column, snapshot, counted)
+    is_domain = column.values_in_use()
+    if counted is not None:
+        is_domain = np.bincount(column.ids[counted], minlength=len(column.values)) > 0
+        is_domain[ABSENT] = False
+    counts[ABSENT] = 0
+    return Domains(constraint, column, counts, is_domain, constraint.selector.matches(pod.metadata.labels))
+
+
+# ---------------------------------------------------------------- soft constraints
+
+
+@dataclass(frozen=True, slots=True)
+class _SoftCounts:
+    """One soft constraint; `counts` are by row for host names, otherwise by value id."""
+
+    column: LabelColumn
+    counts: IntArray
+    by_row: bool
+    weight: float
+    allowance: int
+
+    def score(self, rows: Rows) -> NDArray[np.float64]:
+        """What the constraint adds to the score of each row; 0 for nodes without the label."""
+        ids = self.column.ids.take(rows)
+        counts = self.counts.take(rows if self.by_row else ids)
+        return np.where(ids, counts * self.weight + self.allowance, 0.0)
+
+    def score_node(self, row: int) -> float:
+        """As `score`, for one row."""
+        value_id = int(self.column.ids[row])
+        if value_id == ABSENT:
+            return 0.0
+        return float(self.counts[row if self.by_row else value_id]) * self.weight + self.allowance
+
+
+@dataclass(frozen=True, slots=True)
+class SoftSpread:
+    """The soft constraints of one attempt.
+
+    `ignored` says by row which of the feasible nodes lack a required label; None if none does. `rows` are the feasible
+    nodes.
+    """
+
+    parts: tuple[_SoftCounts, ...]
+    rows: Rows
+    ignored: BoolArray | None
+
+    @classmethod
+    def of(
+        cls,
+        pod: Pod,
+        constraints: tuple[SpreadConstraint, ...],
+        snapshot: Snapshot,
+        rows: Rows,
+        *,
+        requires_all_labels: bool,
+    ) -> SoftSpread:
+        """Count the pods in the domains of the feasible nodes, over all nodes."""
+        columns = [snapshot.label_column(each.topology_key) for each in constraints]
+        in_all: BoolArray | None = None
+        ignored: BoolArray | None = None
+        kept = rows
+        if requires_all_labels:
+            in_all = _in_all_topologies(columns, snapshot)
+            if in_all is not None and not (keeps := in_all.take(rows)).all():
+                ignored, kept = ~in_all, rows[keeps]
+        parts = (
+            _count_host(pod, each, column, snapshot, len(kept))
+            if each.topology_key == HOSTNAME
+            else _count_soft(pod, each, column, snapshot, kept, _both(in_all, each.included(pod.spec, snapshot)))
+            for each, column in zip(constraints, columns, strict=True)
+        )
+        return cls(tuple(parts), rows, ignored)
+
+    def score(self, rows: Rows) -> IntArray:
+        """The weighted number of pods in the domains of each row. More is worse. Shape: one entry per row of `rows`."""
+        total = np.zeros(len(rows))
+        for part in self.parts:
+            total += part.score(rows)
+        scores = np.floor(total + 0.5).astype(np.int64)
+        if self.ignored is not None:
+            scores[self.ignored.take(rows)] = 0
+        return scores
+
+    def score_node(self, node: NodeInfo) -> int:
+        """As `score`, for one node."""
+        if self.ignored is not None and self.ignored[node.row]:
+            return 0
+        total = sum(part.score_node(node.row) for part in self.parts)
+        return math.floor(total + 0.5)
+
+    def normalize(self, scores: IntArray) -> IntArray:
+        """The scores of the feasible nodes, inverted and scaled to 0..100; ignored nodes get 0.
+
+        Shape: as `scores`, one entry per feasible node.
+        """
+        kept = slice(None) if self.ignored is None else ~self.ignored.take(self.rows)
+        judged = scores[kept]
+        normalized = np.zeros(len(scores), np.int64)
+        highest = int(judged.max(initial=0))
+        if highest == 0:
+            normalized[kept] = 100
+        else:
+            normalized[kept] = 100 * (highest + int(judged.min()) - judged) // highest
+        return normalized
+
+
+def _weight(domain_count: int) -> float:
+    """The weight that compensates for having fewer pods in each domain if there are more domains."""
+    return math.log(domain_count + 2)
+
+
+def _count_host(
+    pod: Pod, constraint: SpreadConstraint, column: LabelColumn, snapshot: Snapshot, domain_count: int
+) -> _SoftCounts:
+    counts = _matching(pod, constraint, snapshot)
+    return _SoftCounts(column, counts, True, _weight(domain_count), constraint.max_skew - 1)
+
+
+def _count_soft(
+    pod: Pod,
+    constraint: SpreadConstraint,
+    column: LabelColumn,
+    snapshot: Snapshot,
+    kept: Rows,
+    counted: BoolArray | None,
+) -> _SoftCounts:
+    counts = _matching_by_value(pod, constraint, column, snapshot, counted)
+    is_domain = np.zeros(len(column.values), np.bool_)
+    is_domain[column.ids.take(kept)] = True
+    domain_count = int(np.count_nonzero(is_domain))
+    empty = column.id_of("")
+    if empty is not None:
+        # Upstream reads an absent label as the empty value, so both are one domain.
+        counts[empty] += counts[ABSENT]
+        domain_count -= bool(is_domain[empty] and is_domain[ABSENT])
+    return _SoftCounts(column, counts, False, _weight(domain_count), constraint.max_skew - 1)

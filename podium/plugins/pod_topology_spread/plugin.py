@@ -1,0 +1,227 @@
+"""PodTopologySpread: selected pods are spread evenly over zones, nodes, or the domains of any other node label.
+
+Runs at: PreFilter (with AddPod and RemovePod), Filter (DoNotSchedule), PreScore, Score (ScheduleAnyway),
+    NormalizeScores.
+Verdict: UnschedulableAndUnresolvable without the label, Unschedulable if the skew would be too large; an Error if a
+    selector is invalid.
+Requeue: a counted pod is added, deleted or changes labels; a node in a domain is added, deleted, moved or changes
+    taints; the pod's own tolerations change, if taints matter.
+Cost: one sum by domain for each constraint, over counts that the snapshot keeps. It does not depend on the number of
+pods.
+Source: kubernetes pkg/scheduler/framework/plugins/podtopologyspread, v1.36.2.
+Differs: the smallest domain is searched again after AddPod and RemovePod, where upstream tracks two. The result is the
+    same for pods of one node, and dry runs never go beyond one node.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.config.args import PodTopologySpreadArgs
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import (
+    FilterPlugin,
+    Handle,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    Scope,
+    ScorePlugin,
+    TableFilterPlugin,
+    TableScorePlugin,
+)
+from podium.framework.contract.status import SKIP, Status, error_status, unresolvable, unschedulable
+from podium.objects.core import Node, Pod, PodSpec
+from podium.objects.errors import FieldError
+from podium.plugins.pod_topology_spread.constraints import (
+    HARD,
+    SOFT,
+    DefaultConstraints,
+    SpreadConstraint,
+    has_all_keys,
+    own_constraints,
+)
+from podium.plugins.pod_topology_spread.counts import NO_LABEL, TOO_SKEWED, HardSpread, SoftSpread
+from podium.plugins.shared.hints import occupies_node, queue_if
+
+_REASON: Final = "node(s) didn't match pod topology spread constraints"
+_REJECTED: Final = {NO_LABEL: unresolvable(f"{_REASON} (missing required label)"), TOO_SKEWED: unschedulable(_REASON)}
+
+
+class _TriedOut(PreFilterExtensions):
+    """Updates the counts when a dry run adds or removes a pod."""
+
+    def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
+        """Count the added pod."""
+        state.read(HardSpread).add(pod, added, node, 1)
+        return None
+
+    def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Status | None:
+        """Stop counting the removed pod."""
+        state.read(HardSpread).add(pod, removed, node, -1)
+        return None
+
+
+class PodTopologySpread(
+    PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScorePlugin, ScorePlugin
+):
+    """Rejects nodes whose domain has too many matching pods already, and prefers domains with few."""
+
+    def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
+        self._defaults = DefaultConstraints(args, handle)
+        self._tried_out = _TriedOut()
+
+    def _constraints(self, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
+        if pod.spec.topology_spread_constraints:
+            return own_constraints(pod, action)
+        return self._defaults.constraints(pod, action)
+
+    # ------------------------------------------------------------ filtering
+
+    def pre_filter(
+        self, state: CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        """Count the pods by domain. Return Skip without hard constraints, Error if one is invalid."""
+        try:
+            constraints = self._constraints(pod, HARD)
+        except FieldError as error:
+            reason = "get constraints from pod: obtaining pod's hard topology spread constraints"
+            return None, error_status(f"{reason}: {error}")
+        if not constraints:
+            return None, SKIP
+        state.write(HardSpread.of(pod, constraints, snapshot))
+        return None, None
+
+    def pre_filter_extensions(self) -> PreFilterExtensions:
+        """The extensions that update the counts."""
+        return self._tried_out
+
+    def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """Verdict 1 for nodes without a label, 2 for nodes where the skew would be too large."""
+        del pod, snapshot
+        return state.read(HardSpread).verdicts(rows)
+
+    def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
+        """The status for a missing label or for too much skew."""
+        del state, pod
+        return _REJECTED[verdict]
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """Return success, UnschedulableAndUnresolvable or Unschedulable."""
+        del pod
+        return _REJECTED.get(state.read(HardSpread).verdict(node.row))
+
+    # ------------------------------------------------------------ scoring
+
+    def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
+        """Count the pods by domain. Return Skip without soft constraints, Error if one is invalid."""
+        try:
+            constraints = self._constraints(pod, SOFT)
+        except FieldError as error:
+            reason = "calculating preScoreState: obtaining pod's soft topology spread constraints"
+            return error_status(f"{reason}: {error}")
+        if not constraints:
+            return SKIP
+        requires_all = bool(pod.spec.topology_spread_constraints) or not self._defaults.is_system
+        state.write(SoftSpread.of(pod, constraints, snapshot, rows, requires_all_labels=requires_all))
+        return None
+
+    def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """The weighted number of matching pods in the node's domains."""
+        del pod, snapshot
+        return state.read(SoftSpread).score(rows)
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """The weighted number of matching pods in the node's domains."""
+        del pod
+        return state.read(SoftSpread).score_node(node)
+
+    def normalize_scores(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
+        """Invert the scores, so that fewer pods score higher. Nodes without the labels get 0."""
+        del pod
+        return state.read(SoftSpread).normalize(scores)
+
+    def filter_scope(self, spec: PodSpec) -> Scope:
+        """CLUSTER with hard constraints, because pods on other nodes count; NODE without."""
+        return Scope.CLUSTER if self._may_have(spec, HARD) else Scope.NODE
+
+    def score_scope(self, spec: PodSpec) -> Scope:
+        """CLUSTER with soft constraints, because pods on other nodes count; NODE without."""
+        return Scope.CLUSTER if self._may_have(spec, SOFT) else Scope.NODE
+
+    def _may_have(self, spec: PodSpec, action: str) -> bool:
+        own = spec.topology_spread_constraints
+        return any(each.when_unsatisfiable == action for each in own) if own else self._defaults.has_any(action)
+
+    # ------------------------------------------------------------ requeueing
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """Pods that are added, deleted or change labels; nodes that are added, deleted or changed; new tolerations."""
+        of_pods = (
+            ActionType.ADD,
+            ActionType.DELETE,
+            ActionType.UPDATE_POD_LABEL,
+            ActionType.UPDATE_POD_TOLERATION,
+        )
+        of_nodes = (
+            ActionType.ADD,
+            ActionType.DELETE,
+            ActionType.UPDATE_NODE_LABEL,
+            ActionType.UPDATE_NODE_TAINT,
+        )
+        # Default constraints use the selectors of the pod's owners, so the hint depends on more than the pod.
+        sees = HintScope.ANYTHING if self._defaults.has_any(HARD) else HintScope.LABELS
+        return (
+            on(EventResource.POD, *of_pods, hint=self.after_pod_change, scope=sees),
+            on(EventResource.NODE, *of_nodes, hint=self.after_node_change, scope=sees),
+        )
+
+    def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+        """Queue if a counted pod was added or deleted, or a pod began or ceased to be counted."""
+        if any(changed is not None and not _is_involved(pod, changed) for changed in (old, new)):
+            return QueueingHint.SKIP
+        constraints = self._constraints(pod, HARD)
+        if old is not None and new is not None:
+            return queue_if(_may_help(pod, old, new, constraints))
+        changed = old if new is None else new
+        return queue_if(changed is not None and _is_counted(changed, constraints))
+
+    def after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> QueueingHint:
+        """Queue if a node was added to a domain, left it, or moved to another; or changed its taints there."""
+        constraints = self._constraints(pod, HARD)
+        was_in = old is not None and has_all_keys(old.metadata.labels, constraints)
+        is_in = new is not None and has_all_keys(new.metadata.labels, constraints)
+        if old is None or new is None or was_in != is_in:
+            return queue_if(was_in or is_in)
+        before, now = old.metadata.labels, new.metadata.labels
+        moved = any(before.get(each.topology_key) != now.get(each.topology_key) for each in constraints)
+        return queue_if(is_in and (moved or old.spec.taints != new.spec.taints))
+
+
+def _is_involved(pod: Pod, changed: Pod) -> bool:
+    if changed.uid == pod.uid:
+        return True
+    return occupies_node(changed) and changed.metadata.namespace == pod.metadata.namespace
+
+
+def _is_counted(changed: Pod, constraints: tuple[SpreadConstraint, ...]) -> bool:
+    return any(each.selector.matches(changed.metadata.labels) for each in constraints)
+
+
+def _may_help(pod: Pod, old: Pod, new: Pod, constraints: tuple[SpreadConstraint, ...]) -> bool:
+    """Whether the update may let the pod fit."""
+    tolerates_others = new.uid == pod.uid and new.spec.tolerations != old.spec.tolerations
+    if tolerates_others and any(each.honors_taints for each in constraints):
+        return True
+    before, now = old.metadata.labels, new.metadata.labels
+    return any(each.selector.matches(before) != each.selector.matches(now) for each in constraints)

@@ -1,0 +1,1 @@
+"""What several in-tree plugins use. No plugin knows another one."""

@@ -1,0 +1,132 @@
+"""Compiled node selectors, matched against one node or against many rows.
+
+Each requirement is evaluated for each distinct value of its label once, then gathered by row. Never parses selectors:
+that is `podium.objects.selectors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from podium.cluster import Rows, Snapshot
+from podium.cluster.snapshot import BoolArray
+from podium.objects.core import NodeSelector, PodSpec
+from podium.objects.selectors import (
+    NODE_NAME_FIELD,
+    NodeMatcher,
+    NodeTerm,
+    Operator,
+    PreferredTerm,
+    Requirement,
+    compile_node_selector,
+    selector_of_labels,
+)
+from podium.plugins.shared.lookup import Lookup
+
+_NO_ROW = -1
+
+_LabelTest: TypeAlias = tuple[str, Lookup[str | None, np.bool_]]
+
+
+class RowTerm:
+    """One node selector term."""
+
+    def __init__(self, term: NodeTerm) -> None:
+        self._term = term
+        self._labels = _label_tests(term.expressions)
+
+    def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
+        """Whether a node with that name and those labels matches."""
+        return self._term.matches(labels, node_name)
+
+    def matching(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+        """Which of the rows match. Shape: one entry per row of `rows`."""
+        if self._term.broken:
+            return np.zeros(len(rows), np.bool_)
+        matching = _rows_with_labels(self._labels, snapshot, rows)
+        for requirement in self._term.fields:
+            matching &= _rows_with_field(requirement, snapshot, rows)
+        return matching
+
+
+class RowSelector:
+    """A pod's `nodeSelector` and the terms of its required node affinity (None if it has none)."""
+
+    def __init__(self, labels: Mapping[str, str], matcher: NodeMatcher | None) -> None:
+        self._selector = selector_of_labels(labels)
+        self._labels = _label_tests(self._selector.requirements)
+        self._terms = None if matcher is None else tuple(RowTerm(term) for term in matcher.terms)
+
+    @property
+    def everything(self) -> bool:
+        """Whether it matches every node."""
+        return not self._labels and self._terms is None
+
+    def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
+        """Whether a node with that name and those labels matches."""
+        if not self._selector.matches(labels):
+            return False
+        return self._terms is None or any(term.matches(labels, node_name) for term in self._terms)
+
+    def matching(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+        """Which of the rows match. Shape: one entry per row of `rows`."""
+        matching = _rows_with_labels(self._labels, snapshot, rows)
+        if self._terms is None:
+            return matching
+        in_some_term = np.zeros(len(rows), np.bool_)
+        for term in self._terms:
+            in_some_term |= term.matching(snapshot, rows)
+        return matching & in_some_term
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedRowTerm:
+    """A preferred term."""
+
+    weight: int
+    term: RowTerm
+
+
+def row_selector(spec: PodSpec) -> RowSelector:
+    """The node selector and required node affinity of the spec. Invalid terms match no node."""
+    required = required_terms(spec)
+    return RowSelector(spec.node_selector, None if required is None else compile_node_selector(required))
+
+
+def required_terms(spec: PodSpec) -> NodeSelector | None:
+    """The required node affinity of the spec."""
+    affinity = spec.affinity
+    return affinity.node_affinity.required if affinity is not None and affinity.node_affinity is not None else None
+
+
+def weighted_row_terms(terms: tuple[PreferredTerm, ...]) -> tuple[WeightedRowTerm, ...]:
+    """The preferred terms, compiled for matching rows."""
+    return tuple(WeightedRowTerm(each.weight, RowTerm(each.term)) for each in terms)
+
+
+def _label_tests(requirements: tuple[Requirement, ...]) -> tuple[_LabelTest, ...]:
+    return tuple((each.key, Lookup(each.matches_value, np.bool_)) for each in requirements)
+
+
+def _rows_with_labels(tests: tuple[_LabelTest, ...], snapshot: Snapshot, rows: Rows) -> BoolArray:
+    matching = np.ones(len(rows), np.bool_)
+    for key, lookup in tests:
+        column = snapshot.label_column(key)
+        matching &= lookup.over(column.values).take(column.ids.take(rows))
+    return matching
+
+
+def _rows_with_field(requirement: Requirement, snapshot: Snapshot, rows: Rows) -> BoolArray:
+    """The rows that match a field requirement.
+
+    `metadata.name` is the only field; every other one is the empty string.
+    """
+    if requirement.key != NODE_NAME_FIELD:
+        return np.full(len(rows), requirement.matches_value(""), np.bool_)
+    (name,) = requirement.values
+    named: BoolArray = rows == snapshot.row_of.get(name, _NO_ROW)
+    return named if requirement.operator is Operator.IN else ~named

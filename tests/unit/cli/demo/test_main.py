@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+import structlog
+from click.testing import CliRunner
+from rich.console import Console
+
+from podium.cli.demo.main import _log_warnings_only, command
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--nodes", "4", "--pods", "10"], "--nodes: 5 is the least"),
+        (["--nodes", "-1"], "--nodes: 5 is the least"),
+        (["--pods", "0"], "--pods: there has to be one"),
+        (["--nodes", "10", "--pods", "101"], "--pods: 10 nodes are sure to have room for 100, 10 each"),
+        (["--nodes", "many"], "'many' is not a valid integer"),
+        (["--timeout", "0"], "'--timeout': 0.0 is not in the range x>0"),
+        (["--output", "xml"], "'xml' is not one of 'text', 'json', 'yaml'"),
+    ],
+)
+def test_sizes_that_make_no_demo_are_refused_with_the_reason(arguments: list[str], complaint: str) -> None:
+    result = CliRunner().invoke(command, arguments)
+    assert result.exit_code == 2
+    assert complaint in result.output
+
+
+def test_a_configuration_that_is_not_good_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: -1\n")
+    result = CliRunner().invoke(command, ["--config", str(file)])
+    assert result.exit_code == 1
+    assert "parallelism" in result.output
+    assert "starting" not in result.output
+
+
+def test_warnings_are_not_mixed_into_a_report_that_goes_to_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    report, before = io.StringIO(), structlog.get_config()
+    try:
+        _log_warnings_only(Console(file=report))
+        structlog.get_logger().warning("The event loop stood still")
+    finally:
+        structlog.configure(**before)
+    assert report.getvalue() == ""
+    assert "The event loop stood still" in capsys.readouterr().err
+
+
+def test_help_says_what_is_measured() -> None:
+    words = " ".join(CliRunner().invoke(command, ["--help"]).output.split())
+    assert "The measured time begins" in words
+    assert "--timeout" in words
