@@ -16,7 +16,7 @@ from podium.service.serving import Health
 from podium.service.serving.server import application
 from podium.telemetry import Metrics
 from tests.builders import pod
-from tests.unit.queues.builders import Bench, Rejecter
+from tests.unit.queues.builders import QueueBench, Rejecter
 
 pytestmark = pytest.mark.anyio
 
@@ -29,16 +29,18 @@ def anyio_backend() -> str:
 
 
 @asynccontextmanager
-async def asking(bench: Bench, leader: Callable[[], str | None] = lambda: None) -> AsyncIterator[TestClient[Any, Any]]:
+async def asking(
+    bench: QueueBench, leader: Callable[[], str | None] = lambda: None
+) -> AsyncIterator[TestClient[Any, Any]]:
     pages = {"/debug/queue": queue_page(bench.queue.listing, leader)}
     app = application(Health(), Metrics(), dict, pages=pages)
     async with TestClient(TestServer(app)) as client:
         yield client
 
 
-def mixed() -> Bench:
+def mixed() -> QueueBench:
     """A pod in every place."""
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.add(pod("backoff"))
     info = bench.pop()
     bench.queue.move_all(NODE_ADD)
@@ -127,7 +129,7 @@ async def test_the_table_has_a_line_for_each_pod(path: str, headers: dict[str, s
 
 
 async def test_no_line_of_the_table_is_wider_than_a_terminal_or_moves_its_cursor() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     info = bench.rejected(pod("web"), "Fit")
     info.last_failure = "\x1b[2J\n" + "word " * 5000
     info.last_details = "x" * 5000
@@ -199,7 +201,7 @@ async def test_a_question_that_makes_no_sense_is_refused(query: str) -> None:
 
 
 async def test_pages_lead_through_thousands_of_pods_each_once() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(*(pod(f"web-{number:04}") for number in range(1234)))
     seen: list[str] = []
     after = ""

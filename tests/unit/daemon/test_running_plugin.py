@@ -21,7 +21,7 @@ from tests.unit.framework.profiles import (
     pre_filter,
     reserve,
 )
-from tests.unit.queues.builders import Bench, WithoutArgs
+from tests.unit.queues.builders import QueueBench, WithoutArgs
 
 
 class Looks:
@@ -121,6 +121,6 @@ def test_the_gate_is_named() -> None:
         return unschedulable("no")
 
     gate = type("Culprit", (WithoutArgs, PreEnqueuePlugin), {"pre_enqueue": pre_enqueue})()
-    bench = Bench(gate)
+    bench = QueueBench(gate)
     bench.add(queued("web"))
     assert look.names == {("Culprit", "PreEnqueue", "default/web")}

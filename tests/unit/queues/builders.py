@@ -88,7 +88,7 @@ class Recorder(QueueObserver):
         self.astray.append((info.pod.uid, problem))
 
 
-class Bench:
+class QueueBench:
     """A queue with one profile, everything it needs, and shorthands."""
 
     def __init__(

@@ -31,7 +31,7 @@ from podium.testing.random_clusters import random_cluster
 from tests.builders import node, pod
 from tests.builders import pod as built_pod
 from tests.unit.plugins.clusters import RecordingHandle
-from tests.unit.queues.builders import PROFILE, Bench, ByPriority, Recorder, Rejecter
+from tests.unit.queues.builders import PROFILE, ByPriority, QueueBench, Recorder, Rejecter
 
 Event = tuple[ClusterEvent, Any, Any]
 
@@ -64,7 +64,7 @@ def on_pods(hint: Asked, scope: HintScope) -> Any:
     return on(EventResource.POD, ActionType.DELETE, ActionType.UPDATE_POD_SCALE_DOWN, hint=hint, scope=scope)
 
 
-def rejected_by_fit(bench: Bench, *pods: Pod) -> None:
+def rejected_by_fit(bench: QueueBench, *pods: Pod) -> None:
     for each in pods:
         bench.rejected(each, "Fit")
     bench.advance(5)
@@ -76,14 +76,14 @@ def rejected_by_fit(bench: Bench, *pods: Pod) -> None:
 )
 def test_a_hint_is_asked_about_one_pod_of_those_that_it_cannot_tell_apart(scope: HintScope, asked: list[str]) -> None:
     hint = Asked()
-    bench = Bench(rejecting(hint, scope))
+    bench = QueueBench(rejecting(hint, scope))
     rejected_by_fit(bench, pod("a"), pod("b", labels={"x": "y"}), pod("b2", labels={"x": "y"}), pod("c", priority=1))
     bench.queue.move_all(NODE_ADD, None, node("n1"))
     assert hint.pods == asked
 
 
 def test_what_helps_one_pod_helps_all_that_are_alike() -> None:
-    bench = Bench(rejecting(Asked(QueueingHint.QUEUE), HintScope.SPEC))
+    bench = QueueBench(rejecting(Asked(QueueingHint.QUEUE), HintScope.SPEC))
     pods = [pod(name) for name in "abc"]
     rejected_by_fit(bench, *pods)
     bench.queue.move_all(NODE_ADD, None, node("n1"))
@@ -92,7 +92,7 @@ def test_what_helps_one_pod_helps_all_that_are_alike() -> None:
 
 
 def test_a_hint_that_fails_puts_all_that_are_alike_back_and_is_reported_once() -> None:
-    bench = Bench(rejecting(Asked(raises=True), HintScope.SPEC))
+    bench = QueueBench(rejecting(Asked(raises=True), HintScope.SPEC))
     pods = [pod(name) for name in "abc"]
     rejected_by_fit(bench, *pods)
     bench.queue.move_all(NODE_ADD, None, node("n1"))
@@ -102,7 +102,7 @@ def test_a_hint_that_fails_puts_all_that_are_alike_back_and_is_reported_once() -
 
 def test_a_pod_that_the_event_is_about_is_asked_about_by_itself() -> None:
     hint = Asked()
-    bench = Bench(rejecting(hint, HintScope.SPEC))
+    bench = QueueBench(rejecting(hint, HintScope.SPEC))
     pods = [pod(name) for name in "abc"]
     rejected_by_fit(bench, *pods)
     bench.queue.move_all(ASSIGNED_POD_DELETE, pods[1], None)
@@ -112,7 +112,7 @@ def test_a_pod_that_the_event_is_about_is_asked_about_by_itself() -> None:
 
 def test_the_only_pod_of_its_kind_may_be_what_the_event_is_about() -> None:
     hint = Asked()
-    bench = Bench(rejecting(hint, HintScope.SPEC))
+    bench = QueueBench(rejecting(hint, HintScope.SPEC))
     rejected_by_fit(bench, web := pod())
     bench.queue.move_all(ASSIGNED_POD_DELETE, web, None)
     assert hint.pods == ["web-1"]
@@ -131,7 +131,7 @@ def test_a_pod_that_becomes_gated_by_an_event_is_asked_about_once() -> None:
         def events_to_register(self) -> Sequence[Any]:
             return (on(EventResource.NODE, ActionType.ADD),)
 
-    bench = Bench(rejecting(hint, HintScope.SPEC), late := Late())
+    bench = QueueBench(rejecting(hint, HintScope.SPEC), late := Late())
     rejected_by_fit(bench, web := pod())
     late.is_closed = True
     bench.queue.move_all(NODE_ADD, None, node("n1"))

@@ -12,7 +12,7 @@ from podium.framework.contract.cluster_event import NODE_ADD, ActionType, EventR
 from podium.objects.core import Pod
 from podium.queues import QueueState
 from tests.builders import pod
-from tests.unit.queues.builders import Bench, Rejecter
+from tests.unit.queues.builders import QueueBench, Rejecter
 
 ATTEMPT_S = 0.01
 FIT = Rejecter("Fit", on(EventResource.NODE, ActionType.ADD))
@@ -34,7 +34,7 @@ class Day:
     """A scheduler at work for a while: pods that fail do so each time, others are bound at once."""
 
     def __init__(self, fails: Callable[[str], Sequence[str] | None], *, event_every_s: float = 0.05) -> None:
-        self.bench = Bench(FIT)
+        self.bench = QueueBench(FIT)
         self.tried_s: dict[str, list[float]] = defaultdict(list)
         self.arrivals: list[tuple[float, Pod]] = []
         self._fails = fails
@@ -91,7 +91,7 @@ def test_low_priority_pods_that_fail_are_tried_again_and_again_too() -> None:
 
 @pytest.mark.parametrize("rejectors", [["Fit"], []], ids=["rejected", "error"])
 def test_a_pod_that_fails_goes_behind_its_equals(rejectors: list[str]) -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.add(pod("fails"), pod("waits"))
     bench.clock.advance(1)
     info = bench.pop()
@@ -112,7 +112,7 @@ def test_a_pod_that_runs_into_errors_is_held_to_its_backoff_even_while_nothing_e
 
 
 def test_a_pod_is_taken_early_from_its_backoff_only_while_no_other_waits_whatever_its_priority() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.add(high := pod("high", priority=9))
     info = bench.pop()
     bench.queue.move_all(NODE_ADD)
@@ -141,7 +141,7 @@ def test_thousands_that_an_event_cannot_help_cost_others_nothing() -> None:
         asked.append(pod.metadata.name)
         return QueueingHint.SKIP
 
-    bench = Bench(Rejecter("Full", on(EventResource.NODE, ActionType.ADD, hint=hint, scope=HintScope.SPEC)))
+    bench = QueueBench(Rejecter("Full", on(EventResource.NODE, ActionType.ADD, hint=hint, scope=HintScope.SPEC)))
     for index in range(2000):
         bench.rejected(pod(f"huge-{index}"), "Full")
     for index in range(100):

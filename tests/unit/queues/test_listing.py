@@ -5,7 +5,7 @@ from podium.framework.contract.interface import Plugin
 from podium.objects.core import Pod
 from podium.queues import ListedPod, NextTry, QueueState
 from tests.builders import pod
-from tests.unit.queues.builders import Bench, Gates, Rejecter
+from tests.unit.queues.builders import Gates, QueueBench, Rejecter
 
 FIT = Rejecter(
     "Fit",
@@ -20,17 +20,17 @@ class AnyUpdateGates(Gates):
     events_to_register = Plugin.events_to_register  # type: ignore[assignment]
 
 
-def everything(bench: Bench) -> list[ListedPod]:
+def everything(bench: QueueBench) -> list[ListedPod]:
     return [bench.queue.listing.listed(info) for info in bench.queue.listing.infos()]
 
 
-def listed(bench: Bench, item: Pod) -> ListedPod:
+def listed(bench: QueueBench, item: Pod) -> ListedPod:
     (found,) = [each for each in everything(bench) if each.pod is item]
     return found
 
 
 def test_an_active_pod_is_tried_now() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod(nominated="n1"))
     bench.clock.advance(2)
     found = listed(bench, web)
@@ -40,7 +40,7 @@ def test_an_active_pod_is_tried_now() -> None:
 
 
 def test_a_rejected_pod_waits_for_events_of_all_its_rejectors_or_for_the_flush() -> None:
-    bench = Bench(FIT, CLAIMS)
+    bench = QueueBench(FIT, CLAIMS)
     bench.rejected(web := pod(), "Fit", pending=["Claims"])
     found = listed(bench, web)
     assert (found.unschedulable_plugins, found.pending_plugins) == (("Fit",), ("Claims",))
@@ -53,7 +53,7 @@ def test_a_rejected_pod_waits_for_events_of_all_its_rejectors_or_for_the_flush()
 
 
 def test_a_gated_pod_waits_for_its_gate_alone() -> None:
-    bench = Bench(FIT, AnyUpdateGates())
+    bench = QueueBench(FIT, AnyUpdateGates())
     bench.add(web := pod(gates=["a"]))
     found = listed(bench, web)
     assert (found.place, found.gating_plugin, found.first_tried_s) == (QueueState.GATED, "Gates", None)
@@ -64,7 +64,7 @@ def test_a_gated_pod_waits_for_its_gate_alone() -> None:
 
 
 def test_a_pod_backs_off_until_the_second_after_its_backoff_and_after_a_rejection_perhaps_less() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.rejected(failed := pod("failed"))
     bench.rejected(rejected := pod("rejected"), "Fit")
     bench.queue.activate([rejected])
@@ -82,14 +82,14 @@ def test_a_pod_backs_off_until_the_second_after_its_backoff_and_after_a_rejectio
 
 
 def test_a_pod_that_is_being_tried_has_no_next_try() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod())
     bench.pop()
     assert (listed(bench, web).place, listed(bench, web).next_try) == (QueueState.IN_FLIGHT, None)
 
 
 def test_a_pod_that_was_made_anew_during_its_attempt_is_listed_twice() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(pod(uid="old"))
     bench.pop()
     bench.add(pod(uid="new"))
@@ -100,7 +100,7 @@ def test_a_pod_that_was_made_anew_during_its_attempt_is_listed_twice() -> None:
 
 
 def test_a_pod_that_has_gone_since_is_told_of_as_gone() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod(), other := pod("other"))
     (first, second) = bench.queue.listing.infos()
     bench.queue.delete(web)
@@ -111,7 +111,7 @@ def test_a_pod_that_has_gone_since_is_told_of_as_gone() -> None:
 
 
 def test_times_are_shown_by_the_wall_clock_as_it_is_set_now() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.rejected(web := pod())
     bench.clock.set_wall(bench.clock.now() - 3600)
     found = listed(bench, web)

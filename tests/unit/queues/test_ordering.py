@@ -12,7 +12,7 @@ from podium.objects.core import Pod
 from podium.queues import QueueState
 from tests.builders import pod
 from tests.unit.daemon.hostile_plugins import EXCEPTIONS, ODD_VALUES
-from tests.unit.queues.builders import Bench, ByPriority, WithoutArgs
+from tests.unit.queues.builders import ByPriority, QueueBench, WithoutArgs
 
 WAYS = {name: way for name, way in (EXCEPTIONS | ODD_VALUES).items() if "Mute" not in name}
 
@@ -55,7 +55,7 @@ def ranked(name: str, number: int) -> Pod:
 
 @pytest.mark.parametrize("queue_sort", [ByRank(), ByRankKey(), ByRankOrNothing()])
 def test_pods_that_the_plugin_cannot_order_come_last_by_priority_and_age(queue_sort: QueueSortPlugin) -> None:
-    bench = Bench(queue_sort=queue_sort)
+    bench = QueueBench(queue_sort=queue_sort)
     for each in (
         ranked("third", 3),
         pod("low"),
@@ -71,13 +71,13 @@ def test_pods_that_the_plugin_cannot_order_come_last_by_priority_and_age(queue_s
 
 
 def test_a_plugin_that_fails_for_the_first_pod_orders_the_others() -> None:
-    bench = Bench(queue_sort=ByRankKey())
+    bench = QueueBench(queue_sort=ByRankKey())
     bench.add(pod("none"), ranked("b", 2), ranked("a", 1))
     assert bench.popped_names() == ["a", "b", "none"]
 
 
 def test_two_pods_that_the_plugin_cannot_compare_are_ordered_by_priority() -> None:
-    bench = Bench(queue_sort=WithoutRivals())
+    bench = QueueBench(queue_sort=WithoutRivals())
     for name, team, priority in (("low", "red", 1), ("high", "red", 5), ("blue", "blue", 0), ("mid", "red", 3)):
         bench.add(pod(name, labels={"team": team}, priority=priority))
     assert bench.popped_names() == ["blue", "high", "mid", "low"]
@@ -89,7 +89,7 @@ def test_no_pod_is_lost_to_a_plugin_that_always_fails() -> None:
         def sort_key(self, info: QueuedPodInfo) -> tuple[int, float]:
             raise LookupError("no such thing")
 
-    bench = Bench(queue_sort=Broken())
+    bench = QueueBench(queue_sort=Broken())
     bench.add(*(pods := [pod(f"web-{index}", priority=index % 3) for index in range(9)]))
     bench.reject(bench.pop(), "Fit")
     bench.reject(bench.pop())
@@ -104,7 +104,7 @@ def test_no_pod_is_lost_to_a_plugin_that_always_fails() -> None:
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_a_plugin_that_misbehaves_in_any_way_loses_no_pod(method: str, way: Callable[[], Any]) -> None:
     queue_sort = type("Culprit", (ByRank,), {method: lambda self, *_: way()})()
-    bench = Bench(queue_sort=queue_sort)
+    bench = QueueBench(queue_sort=queue_sort)
     names = [f"web-{number}" for number in range(20)]
     bench.add(*(ranked(name, number) for number, name in enumerate(names)))
     assert sorted(bench.popped_names()) == sorted(names)
@@ -118,7 +118,7 @@ def test_a_plugin_that_misbehaves_in_any_way_loses_no_pod(method: str, way: Call
 def test_keys_that_compare_with_the_first_and_not_with_each_other_lose_no_pod() -> None:
     keys = iter([5, *([1.5, np.array([1, 2]), True] * 6), float("nan")])
     queue_sort = type("Culprit", (ByRank,), {"sort_key": lambda self, info: next(keys)})()
-    bench = Bench(queue_sort=queue_sort)
+    bench = QueueBench(queue_sort=queue_sort)
     names = [f"web-{number}" for number in range(20)]
     bench.add(*(pod(name) for name in names))
     assert sorted(bench.popped_names()) == sorted(names)

@@ -19,7 +19,7 @@ from podium.framework.contract.status import Status, unresolvable
 from podium.objects.core import Pod
 from podium.queues import QueueState
 from tests.builders import pod
-from tests.unit.queues.builders import Bench, Gates, Rejecter, WithoutArgs
+from tests.unit.queues.builders import Gates, QueueBench, Rejecter, WithoutArgs
 
 
 def freed_something(pod: Pod, old: Any, new: Any) -> QueueingHint:
@@ -41,8 +41,8 @@ FIT = Rejecter(
 )
 
 
-def cluster() -> Bench:
-    return Bench(FIT, SchedulingGates())
+def cluster() -> QueueBench:
+    return QueueBench(FIT, SchedulingGates())
 
 
 def test_a_bigger_node_brings_back_a_pod_that_did_not_fit() -> None:
@@ -142,7 +142,7 @@ def test_a_preemptor_is_gated_until_its_victims_are_gone() -> None:
             return (on(EventResource.POD, ActionType.DELETE, hint=lambda pod, old, new: QueueingHint.SKIP),)
 
     preemption = Preemption()
-    bench = Bench(FIT, preemption)
+    bench = QueueBench(FIT, preemption)
     info = bench.rejected(web := pod(), "NodeResourcesFit")
     assert bench.state_of(web) is QueueState.UNSCHEDULABLE
     preemption.is_running = True

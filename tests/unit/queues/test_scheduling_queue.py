@@ -16,7 +16,7 @@ from podium.framework.contract.cluster_event import (
 from podium.objects.core import Pod
 from podium.queues import AlreadyQueued, PodBackoff, QueueState, QueueStatistics, QueueTimes
 from tests.builders import pod
-from tests.unit.queues.builders import Bench, Gates, Rejecter
+from tests.unit.queues.builders import Gates, QueueBench, Rejecter
 
 FIT = Rejecter("Fit", on(EventResource.NODE, ActionType.ADD))
 LABELS = Rejecter("Labels", on(EventResource.POD, ActionType.UPDATE_POD_LABEL))
@@ -36,7 +36,7 @@ class GatesWithHint(Gates):
 
 
 def test_a_new_pod_is_active_and_wakes_the_loop() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod())
     assert bench.state_of(web) is QueueState.ACTIVE
     assert bench.wakes == 1
@@ -44,7 +44,7 @@ def test_a_new_pod_is_active_and_wakes_the_loop() -> None:
 
 
 def test_higher_priority_goes_first_then_who_waits_longer() -> None:
-    bench = Bench()
+    bench = QueueBench()
     for name, priority in (("low", 0), ("old", 5), ("new", 5), ("none", None)):
         bench.add(pod(name, priority=priority))
         bench.clock.advance(0.1)
@@ -52,7 +52,7 @@ def test_higher_priority_goes_first_then_who_waits_longer() -> None:
 
 
 def test_a_gated_pod_waits_without_waking_the_loop() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod(gates=["a"]))
     assert bench.state_of(web) is QueueState.GATED
     assert bench.wakes == 0
@@ -62,7 +62,7 @@ def test_a_gated_pod_waits_without_waking_the_loop() -> None:
 
 
 def test_time_spent_gated_is_not_time_spent_waiting() -> None:
-    bench = Bench(GatesWithHint())
+    bench = QueueBench(GatesWithHint())
     bench.add(gated := pod(gates=["a"]))
     bench.clock.advance(60)
     bench.update(gated, pod())
@@ -71,7 +71,7 @@ def test_time_spent_gated_is_not_time_spent_waiting() -> None:
 
 
 def test_a_pod_added_again_replaces_the_one_before() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.rejected(pod(uid="old"), "Fit")
     bench.add(new := pod(uid="new"))
     assert bench.recorder.unschedulable == {"Fit": 0}
@@ -80,13 +80,13 @@ def test_a_pod_added_again_replaces_the_one_before() -> None:
 
 
 def test_a_new_pod_keeps_the_nomination_in_its_status() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod(nominated="n1"))
     assert bench.queue.nominated_pods_for_node("n1") == (web,)
 
 
 def test_a_gated_pod_is_not_nominated() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(pod(nominated="n1", gates=["a"]))
     assert bench.queue.nominated_pods_for_node("n1") == ()
 
@@ -95,7 +95,7 @@ def test_a_gated_pod_is_not_nominated() -> None:
 
 
 def test_an_active_pod_is_updated_where_it_is() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(first := pod("a", priority=1), pod("b", priority=2))
     bench.update(first, pod("a", priority=3))
     assert bench.popped_names() == ["a", "b"]
@@ -103,7 +103,7 @@ def test_an_active_pod_is_updated_where_it_is() -> None:
 
 @pytest.mark.parametrize("plugins", [("Fit",), ()])
 def test_a_pod_that_backs_off_is_updated_where_it_is(plugins: tuple[str, ...]) -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.add(web := pod())
     info = bench.pop()
     bench.queue.move_all(NODE_ADD)
@@ -115,7 +115,7 @@ def test_a_pod_that_backs_off_is_updated_where_it_is(plugins: tuple[str, ...]) -
 
 
 def test_an_update_takes_a_rejected_pod_back_only_if_a_rejector_cares() -> None:
-    bench = Bench(FIT, LABELS)
+    bench = QueueBench(FIT, LABELS)
     bench.rejected(cares := pod("a"), "Labels")
     bench.rejected(does_not := pod("b"), "Fit")
     bench.advance(5)
@@ -129,7 +129,7 @@ def test_an_update_takes_a_rejected_pod_back_only_if_a_rejector_cares() -> None:
 
 def test_an_update_in_which_several_things_changed_counts_once() -> None:
     tolerations = Rejecter("Taints", on(EventResource.POD, ActionType.UPDATE))
-    bench = Bench(tolerations, LABELS)
+    bench = QueueBench(tolerations, LABELS)
     bench.rejected(web := pod(), "Taints", "Labels")
     bench.advance(5)
     bench.update(web, pod(labels={"a": "b"}, tolerations=[{"key": "a"}]))
@@ -138,7 +138,7 @@ def test_an_update_in_which_several_things_changed_counts_once() -> None:
 
 
 def test_an_update_of_an_unknown_pod_adds_it() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.update(pod(), web := pod(nominated="n1"))
     assert bench.state_of(web) is QueueState.ACTIVE
     assert bench.recorder.entered == [("active", "UnschedulablePodUpdate")]
@@ -146,7 +146,7 @@ def test_an_update_of_an_unknown_pod_adds_it() -> None:
 
 
 def test_an_update_of_a_pod_in_flight_is_weighed_when_it_comes_back() -> None:
-    bench = Bench(LABELS)
+    bench = QueueBench(LABELS)
     bench.add(web := pod())
     info = bench.pop()
     bench.update(web, pod(labels={"a": "b"}))
@@ -157,7 +157,7 @@ def test_an_update_of_a_pod_in_flight_is_weighed_when_it_comes_back() -> None:
 
 
 def test_an_update_moves_the_nomination() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod(nominated="n1"))
     bench.update(web, pod(nominated="n2"))
     assert bench.queue.nominated_pods_for_node("n1") == ()
@@ -168,7 +168,7 @@ def test_an_update_moves_the_nomination() -> None:
 
 
 def test_a_deleted_pod_is_gone_wherever_it_waited() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     backing_off = pod("backing-off")
     bench.add(backing_off)
     info = bench.pop()
@@ -193,14 +193,14 @@ def test_a_deleted_pod_is_gone_wherever_it_waited() -> None:
 
 
 def test_a_deleted_pod_loses_its_nomination() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod(nominated="n1"))
     bench.queue.delete(web)
     assert bench.queue.nominated_pods_for_node("n1") == ()
 
 
 def test_a_pod_that_is_deleted_in_flight_stays_so_until_its_attempt_ends() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod())
     bench.pop()
     bench.queue.delete(web)
@@ -213,7 +213,7 @@ def test_a_pod_that_is_deleted_in_flight_stays_so_until_its_attempt_ends() -> No
 
 
 def test_a_popped_pod_is_in_flight_and_counts_an_attempt() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod())
     info = bench.pop()
     assert (info.attempts, bench.state_of(web)) == (1, QueueState.IN_FLIGHT)
@@ -221,11 +221,11 @@ def test_a_popped_pod_is_in_flight_and_counts_an_attempt() -> None:
 
 
 def test_an_empty_queue_has_nothing_to_pop() -> None:
-    assert Bench().queue.pop() is None
+    assert QueueBench().queue.pop() is None
 
 
 def test_a_pod_is_taken_out_of_its_backoff_when_nothing_else_waits() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.add(web := pod())
     info = bench.pop()
     bench.queue.move_all(NODE_ADD)
@@ -237,7 +237,7 @@ def test_a_pod_is_taken_out_of_its_backoff_when_nothing_else_waits() -> None:
 
 
 def test_a_pod_that_is_in_flight_already_is_dropped() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod())
     bench.pop()
     bench.add(pod(), pod("other"))
@@ -247,7 +247,7 @@ def test_a_pod_that_is_in_flight_already_is_dropped() -> None:
 
 
 def test_a_popped_pod_does_not_count_as_unschedulable_but_keeps_its_rejectors() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.rejected(pod(), "Fit")
     assert bench.recorder.unschedulable == {"Fit": 1}
     bench.advance(5)
@@ -257,11 +257,11 @@ def test_a_popped_pod_does_not_count_as_unschedulable_but_keeps_its_rejectors() 
 
 
 def test_done_of_an_unknown_pod_is_harmless() -> None:
-    Bench().queue.done("nobody")
+    QueueBench().queue.done("nobody")
 
 
 def test_the_story_tells_the_whole_way() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     info = bench.rejected(web := pod(), "Fit")
     bench.advance(5)
     bench.queue.move_all(NODE_ADD)
@@ -281,7 +281,7 @@ def test_the_story_tells_the_whole_way() -> None:
 
 
 def test_a_rejected_pod_counts_a_rejection_and_forgets_its_errors() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     info = bench.rejected(pod())
     assert (info.consecutive_errors_count, info.unschedulable_count) == (1, 0)
     bench.advance(3)
@@ -290,7 +290,7 @@ def test_a_rejected_pod_counts_a_rejection_and_forgets_its_errors() -> None:
 
 
 def test_a_failed_pod_counts_an_error_and_keeps_its_rejections() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     info = bench.rejected(pod(), "Fit")
     bench.queue.activate([info.pod])
     bench.reject(bench.pop())
@@ -298,7 +298,7 @@ def test_a_failed_pod_counts_an_error_and_keeps_its_rejections() -> None:
 
 
 def test_a_pod_that_comes_back_is_as_old_as_its_return() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(pod())
     info = bench.pop()
     bench.clock.advance(7)
@@ -308,7 +308,7 @@ def test_a_pod_that_comes_back_is_as_old_as_its_return() -> None:
 
 
 def test_a_pod_that_waits_already_is_not_put_back_but_is_done() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod())
     info = bench.pop()
     bench.add(pod())
@@ -320,7 +320,7 @@ def test_a_pod_that_waits_already_is_not_put_back_but_is_done() -> None:
 
 
 def test_a_pod_that_fails_after_it_was_done_backs_off() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod())
     info = bench.pop()
     bench.queue.done(web.uid)
@@ -329,7 +329,7 @@ def test_a_pod_that_fails_after_it_was_done_backs_off() -> None:
 
 
 def test_a_pod_that_is_rejected_after_it_was_done_backs_off_and_is_reported() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod())
     info = bench.pop()
     bench.queue.done(web.uid)
@@ -338,7 +338,7 @@ def test_a_pod_that_is_rejected_after_it_was_done_backs_off_and_is_reported() ->
 
 
 def test_without_backoff_a_failed_pod_is_active_at_once() -> None:
-    bench = Bench(times=QueueTimes(PodBackoff(1.0, 0.0)))
+    bench = QueueBench(times=QueueTimes(PodBackoff(1.0, 0.0)))
     bench.add(pod())
     assert bench.reject(bench.pop()) is QueueState.ACTIVE
 
@@ -355,7 +355,7 @@ def test_without_backoff_a_failed_pod_is_active_at_once() -> None:
 def test_events_in_flight_decide_where_a_pod_comes_back_to(
     rejectors: list[str], pending: list[str], place: QueueState
 ) -> None:
-    bench = Bench(FIT, LABELS)
+    bench = QueueBench(FIT, LABELS)
     bench.add(pod())
     info = bench.pop()
     bench.queue.move_all(NODE_ADD)
@@ -363,7 +363,7 @@ def test_events_in_flight_decide_where_a_pod_comes_back_to(
 
 
 def test_a_later_event_for_a_pending_plugin_beats_an_earlier_one_for_another() -> None:
-    bench = Bench(FIT, Rejecter("Claims", on(EventResource.POD, ActionType.DELETE)))
+    bench = QueueBench(FIT, Rejecter("Claims", on(EventResource.POD, ActionType.DELETE)))
     bench.add(pod())
     info = bench.pop()
     bench.queue.move_all(NODE_ADD)
@@ -372,7 +372,7 @@ def test_a_later_event_for_a_pending_plugin_beats_an_earlier_one_for_another() -
 
 
 def test_events_before_the_attempt_do_not_count() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.add(pod("other"), pod())
     bench.pop()
     bench.queue.move_all(NODE_ADD)
@@ -383,7 +383,7 @@ def test_events_before_the_attempt_do_not_count() -> None:
 
 
 def test_an_event_moves_only_pods_whose_rejectors_care() -> None:
-    bench = Bench(FIT, LABELS)
+    bench = QueueBench(FIT, LABELS)
     bench.rejected(fits := pod("a"), "Fit")
     bench.rejected(other := pod("b"), "Labels")
     bench.advance(5)
@@ -392,7 +392,7 @@ def test_an_event_moves_only_pods_whose_rejectors_care() -> None:
 
 
 def test_an_event_puts_a_pod_into_its_backoff_while_that_lasts() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.rejected(web := pod(), "Fit")
     bench.queue.move_all(NODE_ADD)
     assert bench.state_of(web) is QueueState.BACKOFF
@@ -405,7 +405,7 @@ def test_an_event_puts_a_pod_into_its_backoff_while_that_lasts() -> None:
 
 
 def test_the_loop_is_woken_for_a_pod_that_backs_off() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.rejected(pod(), "Fit")
     wakes = bench.wakes
     bench.queue.move_all(NODE_ADD)
@@ -413,21 +413,21 @@ def test_the_loop_is_woken_for_a_pod_that_backs_off() -> None:
 
 
 def test_an_event_for_a_pending_plugin_skips_the_backoff() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.rejected(web := pod(), pending=["Fit"])
     bench.queue.move_all(NODE_ADD)
     assert bench.state_of(web) is QueueState.ACTIVE
 
 
 def test_pods_that_back_off_are_not_moved_by_events() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.rejected(web := pod())
     bench.queue.move_all(NODE_ADD)
     assert bench.state_of(web) is QueueState.ERROR_BACKOFF
 
 
 def test_a_pre_check_limits_which_pods_are_looked_at() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.rejected(low := pod("low", priority=1), "Fit")
     bench.rejected(high := pod("high", priority=9), "Fit")
     bench.advance(5)
@@ -436,7 +436,7 @@ def test_a_pre_check_limits_which_pods_are_looked_at() -> None:
 
 
 def test_an_event_that_nobody_registered_for_is_not_even_recorded() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.add(pod())
     bench.pop()
     bench.queue.move_all(ASSIGNED_POD_ADD)
@@ -446,7 +446,7 @@ def test_an_event_that_nobody_registered_for_is_not_even_recorded() -> None:
 
 
 def test_a_gated_pod_ignores_events_that_its_gate_did_not_register_for() -> None:
-    bench = Bench(GatesWithHint(), FIT)
+    bench = QueueBench(GatesWithHint(), FIT)
     bench.add(web := pod(gates=["a"]))
     info = bench.queue.get(web)
     assert info is not None
@@ -460,7 +460,7 @@ def test_a_gated_pod_is_asked_again_on_an_event_of_its_gate() -> None:
     class AnyPodGates(Gates):
         registrations = (on(EventResource.POD, ActionType.DELETE),)
 
-    bench = Bench(AnyPodGates())
+    bench = QueueBench(AnyPodGates())
     bench.add(web := pod(gates=["a"]))
     bench.queue.move_all(ASSIGNED_POD_DELETE)
     assert bench.state_of(web) is QueueState.GATED
@@ -471,7 +471,7 @@ def test_a_gated_pod_is_asked_again_on_an_event_of_its_gate() -> None:
 
 
 def test_activation_ignores_the_backoff_wherever_the_pod_waits() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.rejected(rejected := pod("rejected"), "Fit")
     bench.rejected(failed := pod("failed"))
     bench.queue.activate([rejected, failed])
@@ -480,14 +480,14 @@ def test_activation_ignores_the_backoff_wherever_the_pod_waits() -> None:
 
 
 def test_activation_does_not_open_a_gate() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod(gates=["a"]))
     bench.queue.activate([web])
     assert bench.state_of(web) is QueueState.GATED
 
 
 def test_activating_a_pod_in_flight_has_it_tried_again() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.add(web := pod(), other := pod("other"))
     infos = [bench.pop(), bench.pop()]
     bench.queue.activate([web])
@@ -496,7 +496,7 @@ def test_activating_a_pod_in_flight_has_it_tried_again() -> None:
 
 
 def test_activating_an_active_or_unknown_pod_changes_nothing() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod())
     entered = list(bench.recorder.entered)
     bench.queue.activate([web, pod("nobody")])
@@ -507,17 +507,17 @@ def test_activating_an_active_or_unknown_pod_changes_nothing() -> None:
 
 
 def test_nothing_is_due_before_the_leftovers_while_nobody_backs_off() -> None:
-    assert Bench(start_s=1000.25).queue.next_timer_s() == 30
+    assert QueueBench(start_s=1000.25).queue.next_timer_s() == 30
 
 
 def test_while_somebody_backs_off_something_is_due_at_every_whole_second() -> None:
-    bench = Bench(start_s=1000.25)
+    bench = QueueBench(start_s=1000.25)
     bench.rejected(pod())
     assert bench.queue.next_timer_s() == 0.75
 
 
 def test_a_pod_without_an_event_is_tried_again_after_five_minutes() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     info = bench.rejected(web := pod(), "Fit")
     bench.advance(300)
     assert bench.state_of(web) is QueueState.UNSCHEDULABLE
@@ -528,7 +528,7 @@ def test_a_pod_without_an_event_is_tried_again_after_five_minutes() -> None:
 
 
 def test_a_gated_pod_is_not_tried_after_five_minutes() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod(gates=["a"]))
     bench.advance(400)
     info = bench.queue.get(web)
@@ -537,7 +537,7 @@ def test_a_gated_pod_is_not_tried_after_five_minutes() -> None:
 
 
 def test_a_closed_queue_hands_out_nothing_and_wakes_who_waits() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(pod("a"), pod("b"))
     bench.pop()
     wakes = bench.wakes
@@ -548,7 +548,7 @@ def test_a_closed_queue_hands_out_nothing_and_wakes_who_waits() -> None:
 
 
 def test_pods_that_come_back_after_closing_are_nothing_to_report() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.add(pod())
     info = bench.pop()
     bench.queue.close()
@@ -560,7 +560,7 @@ def test_pods_that_come_back_after_closing_are_nothing_to_report() -> None:
 
 
 def test_statistics_count_each_kind_of_place() -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.add(pod("backoff"))
     info = bench.pop()
     bench.queue.move_all(NODE_ADD)
@@ -576,7 +576,7 @@ def test_statistics_count_each_kind_of_place() -> None:
 
 
 def test_nominated_pods_are_those_of_the_queue_or_only_their_names() -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod("web", nominated="n1"), tried := pod("tried", priority=9, nominated="n1", labels={"a": "b"}))
     bench.pop()
     nominated = bench.queue.nominated_pods_for_node("n1")
@@ -586,7 +586,7 @@ def test_nominated_pods_are_those_of_the_queue_or_only_their_names() -> None:
 
 @pytest.mark.parametrize("set_by_s", [-3600, 3600])
 def test_a_wall_clock_that_is_set_neither_lengthens_nor_shortens_a_backoff(set_by_s: int) -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.rejected(web := pod())
     bench.clock.set_wall(bench.clock.now() + set_by_s)
     bench.advance(0.5)
@@ -597,7 +597,7 @@ def test_a_wall_clock_that_is_set_neither_lengthens_nor_shortens_a_backoff(set_b
 
 @pytest.mark.parametrize("set_by_s", [-3600, 3600])
 def test_a_wall_clock_that_is_set_does_not_move_the_flush_of_unschedulable_pods(set_by_s: int) -> None:
-    bench = Bench(FIT)
+    bench = QueueBench(FIT)
     bench.rejected(web := pod(), "Fit")
     bench.clock.set_wall(bench.clock.now() + set_by_s)
     bench.advance(290)
@@ -608,7 +608,7 @@ def test_a_wall_clock_that_is_set_does_not_move_the_flush_of_unschedulable_pods(
 
 @pytest.mark.parametrize("set_by_s", [-3600, 3600])
 def test_how_long_a_pod_has_waited_does_not_depend_on_the_wall_clock(set_by_s: int) -> None:
-    bench = Bench()
+    bench = QueueBench()
     bench.add(web := pod())
     bench.clock.advance(3)
     bench.clock.set_wall(bench.clock.now() + set_by_s)

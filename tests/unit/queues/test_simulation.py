@@ -31,7 +31,7 @@ from podium.queues import QueueState, node_changes, pod_changes
 from podium.telemetry import Metrics
 from tests.builders import node, pod
 from tests.unit.queues import model
-from tests.unit.queues.builders import PROFILE, Bench, Gates, Rejecter
+from tests.unit.queues.builders import PROFILE, Gates, QueueBench, Rejecter
 from tests.unit.queues.model import Happening, Model, ModelPod
 
 PODS = 14
@@ -106,7 +106,7 @@ class Simulation:
         self.random = Random(seed)
         self.model = Model(1000.0)
         self.metrics = Metrics()
-        self.bench = Bench(
+        self.bench = QueueBench(
             *PLUGINS, Preempting(self.model.preempting), SchedulingGates(), observer=QueueMetrics(self.metrics)
         )
         self.queue = self.bench.queue
