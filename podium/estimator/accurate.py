@@ -93,34 +93,34 @@ def replicas_in_steps(
     Args:
         is_over: whether to stop early. The answer is then the number of replicas placed so far.
     """
-    trial = _Trial(engine, framework)
+    placed_pods = _PlacedPods(engine, framework)
     try:
-        count = yield from _counted(trial, replica, sorted(waiting, key=_turn), most, is_over)
-        while trial.take_back_last():
+        count = yield from _counted(placed_pods, replica, sorted(waiting, key=_turn), most, is_over)
+        while placed_pods.take_back_last():
             yield
         return count
     except ScheduleError as error:
         raise EstimateError(f"failed to estimate replicas: {error}") from error
     finally:
-        trial.undo()
+        placed_pods.undo()
 
 
 def _counted(
-    trial: _Trial, replica: Pod, waiting: Iterable[Pod], most: int, is_over: Callable[[], bool]
+    placed_pods: _PlacedPods, replica: Pod, waiting: Iterable[Pod], most: int, is_over: Callable[[], bool]
 ) -> EstimateSteps:
-    if trial.has_no_nodes():
+    if placed_pods.has_no_nodes():
         return 0
     for pod in waiting:
-        trial.place_if_feasible(pod)
+        placed_pods.place_if_feasible(pod)
         yield
         if is_over():
             return 0
-    if trial.is_gated(replica):
+    if placed_pods.is_gated(replica):
         return 0
-    if _is_alone(replica.spec) and trial.is_predictable():
-        return saturated(trial.count(replica))
+    if _is_alone(replica.spec) and placed_pods.is_predictable():
+        return saturated(placed_pods.count(replica))
     count = 0
-    while count < most and not is_over() and trial.place(_numbered(replica, count)):
+    while count < most and not is_over() and placed_pods.place(_numbered(replica, count)):
         count += 1
         yield
     return count
@@ -160,7 +160,7 @@ def _is_alone(spec: PodSpec) -> bool:
     )
 
 
-class _Trial:
+class _PlacedPods:
     """The pods placed during one estimate."""
 
     def __init__(self, engine: Engine, framework: Framework) -> None:

@@ -47,7 +47,7 @@ from podium.framework.cycle.extenders import narrow_by_extenders
 from podium.framework.cycle.questions import Victims
 from podium.framework.cycle.steps import AskingPostFilterPlugin, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance, choose, errors_of
-from podium.framework.preemption.dry_run import dry_run
+from podium.framework.preemption.dry_run import dry_run_preemption
 from podium.framework.preemption.victims_known import VictimsKnown
 from podium.objects.core import Pod
 from podium.objects.resource_types import POD_DISRUPTION_BUDGETS
@@ -96,7 +96,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
             return None, _HELD_BACK
         budgets = Budgets(self._budgets.list())
         importance = Importance(self._clock.now(), self._is_protected(budgets))
-        tried = yield from dry_run(
+        tried = yield from dry_run_preemption(
             filtered,
             self._rotated(rows),
             self._wanted(len(rows)),

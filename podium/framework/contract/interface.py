@@ -343,7 +343,7 @@ class PostFilterResult:
             raise PluginError(f"PostFilterResult.victims: {short_repr(self.victims)} is not a tuple of pods")
 
 
-class Trial(Protocol):
+class NodeDryRun(Protocol):
     """A dry run on one node, in a fork of the snapshot: pods can be removed and added back.
 
     Raises: `PluginError` from `add` and `remove`, if a plugin's AddPod or RemovePod fails.
@@ -363,7 +363,7 @@ class Trial(Protocol):
         """The filters' status for the incoming pod: None if it fits. A filter that fails gives an Error status."""
 
 
-class Trials(Protocol):
+class NodesDryRun(Protocol):
     """A dry run on many nodes at once, for filters that depend on the nodes' usage but not on the single pods.
 
     Raises: `ScheduleError` from `statuses` and `fits`, if a filter fails.
@@ -421,10 +421,10 @@ class FilteredNodes(Protocol):
     def status(self, row: int) -> Status:
         """The status of one row."""
 
-    def trial(self, row: int) -> AbstractContextManager[Trial]:
+    def dry_run(self, row: int) -> AbstractContextManager[NodeDryRun]:
         """Begin a dry run on one node. Leaving the context undoes its changes. Only one may be open at a time."""
 
-    def trials(self) -> Trials | None:
+    def dry_run_of_nodes(self) -> NodesDryRun | None:
         """Begin a dry run on many nodes at once; None if a filter depends on the single pods of a node."""
 
 

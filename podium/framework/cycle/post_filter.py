@@ -16,7 +16,7 @@ from podium.framework.contract.status import Code, PluginError, Status, demand_s
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.questions import Answer, Question
 from podium.framework.cycle.steps import AskingPostFilterPlugin, Pause, Steps
-from podium.framework.preemption.node_trials import AfterFiltering
+from podium.framework.preemption.node_dry_runs import AfterFiltering
 
 _STEPS: Final = (Pause, *get_args(Question))
 _Outcome: TypeAlias = tuple[PostFilterResult | None, Status | None]

@@ -23,14 +23,14 @@ _AT_ONCE_MIN: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class DryRun:
+class DryRunResult:
     """The result: candidates, those without violated budgets first, and why the other rows are not candidates."""
 
     candidates: tuple[Candidate, ...]
     rejected: dict[int, Status]
 
 
-def dry_run(
+def dry_run_preemption(
     filtered: FilteredNodes,
     rows: Sequence[int],
     wanted: int,
@@ -38,21 +38,21 @@ def dry_run(
     budgets: Budgets,
     importance: Importance,
     known: VictimsKnown,
-) -> Steps[DryRun]:
+) -> Steps[DryRunResult]:
     """Try nodes in this order, until there are as many candidates as wanted and one of them violates no budget."""
     sound: list[Candidate] = []
     violating: list[Candidate] = []
     rejected: dict[int, Status] = {}
     # One fork for all rows: no row is tried twice, and what a dry run leaves behind concerns its own row only.
-    trials = filtered.trials()
+    dry_run = filtered.dry_run_of_nodes()
     begin = 0
     while begin < len(rows):
         # As many at once as are still wanted: more would only cost time.
         most = max(wanted - len(sound) - len(violating), _AT_ONCE_MIN)
-        some = rows[begin : begin + (most if trials is not None else 1)]
+        some = rows[begin : begin + (most if dry_run is not None else 1)]
         begin += len(some)
-        if trials is not None:
-            answers = yield from known.select_victims(trials, some, pod, budgets, importance)
+        if dry_run is not None:
+            answers = yield from known.select_victims(dry_run, some, pod, budgets, importance)
         else:
             answers = [_try_one(filtered, row, pod, budgets, importance) for row in some]
             yield PAUSE
@@ -64,10 +64,10 @@ def dry_run(
             if len(among) < wanted:
                 among.append(found)
             if sound and len(sound) + len(violating) >= wanted:
-                return DryRun((*sound, *violating), rejected)
-    return DryRun((*sound, *violating), rejected)
+                return DryRunResult((*sound, *violating), rejected)
+    return DryRunResult((*sound, *violating), rejected)
 
 
 def _try_one(filtered: FilteredNodes, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> Found:
-    with filtered.trial(row) as trial:
-        return select_victims(trial, pod, budgets, importance)
+    with filtered.dry_run(row) as dry_run:
+        return select_victims(dry_run, pod, budgets, importance)

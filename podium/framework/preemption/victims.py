@@ -18,7 +18,7 @@ import numpy as np
 
 from podium.cluster import IntArray, Rows
 from podium.cluster.snapshot import BoolArray
-from podium.framework.contract.interface import Trial, Trials
+from podium.framework.contract.interface import NodeDryRun, NodesDryRun
 from podium.framework.contract.status import PluginError, ScheduleError, Status, error_status, unresolvable
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
 from podium.objects.core import Pod
@@ -30,25 +30,25 @@ Found: TypeAlias = Candidate | Status
 rejection if the pod does not fit even without them, or an Error."""
 
 
-def select_victims(trial: Trial, pod: Pod, budgets: Budgets, importance: Importance) -> Found:
+def select_victims(dry_run: NodeDryRun, pod: Pod, budgets: Budgets, importance: Importance) -> Found:
     """The victims on one node: remove all pods of lower priority, then reprieve each one that can stay.
 
     Pods whose eviction violates a budget are reprieved first; within both groups the most important pods come first.
     """
-    node = trial.node
+    node = dry_run.node
     lower = importance.below(pod, node.pods)
     if not lower:
         return _NO_VICTIMS
     try:
         for each in lower:
-            trial.remove(each)
-        status = trial.status()
+            dry_run.remove(each)
+        status = dry_run.status()
         if status is not None:
             return status
         violating, others = budgets.split(importance.sorted(lower))
-        victims = [each for each in violating if not _reprieve(trial, each)]
+        victims = [each for each in violating if not _reprieve(dry_run, each)]
         violations = len(victims)
-        victims += [each for each in others if not _reprieve(trial, each)]
+        victims += [each for each in others if not _reprieve(dry_run, each)]
     except PluginError as error:
         return error_status(error)
     if not victims:
@@ -58,12 +58,12 @@ def select_victims(trial: Trial, pod: Pod, budgets: Budgets, importance: Importa
     return Candidate(node.name, tuple(victims), violations)
 
 
-def _reprieve(trial: Trial, victim: Pod) -> bool:
+def _reprieve(dry_run: NodeDryRun, victim: Pod) -> bool:
     """Add a pod back if the incoming one fits beside it; return whether it stays."""
-    trial.add(victim)
-    if trial.status() is None:
+    dry_run.add(victim)
+    if dry_run.status() is None:
         return True
-    trial.remove(victim)
+    dry_run.remove(victim)
     return False
 
 
@@ -94,17 +94,17 @@ class _Node:
 
 
 def select_victims_of_many(
-    trials: Trials, rows: Sequence[int], pod: Pod, budgets: Budgets, importance: Importance
+    dry_run: NodesDryRun, rows: Sequence[int], pod: Pod, budgets: Budgets, importance: Importance
 ) -> list[Found]:
     """What `select_victims` finds on each of the rows.
 
     Cost: one pass of the usage filters for each turn. There are as many turns as the fullest node has potential
     victims.
     """
-    nodes = [_node(trials, row, pod, budgets, importance) for row in rows]
+    nodes = [_node(dry_run, row, pod, budgets, importance) for row in rows]
     tried = np.flatnonzero([len(each.pods) for each in nodes])
     try:
-        statuses, stays = _take_turns(trials, np.array(rows, np.intp)[tried], [nodes[each] for each in tried])
+        statuses, stays = _take_turns(dry_run, np.array(rows, np.intp)[tried], [nodes[each] for each in tried])
     except ScheduleError as error:
         statuses, stays = dict.fromkeys(rows, error_status(error)), []
     found: list[Found] = []
@@ -120,31 +120,31 @@ def select_victims_of_many(
     return found
 
 
-def _node(trials: Trials, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> _Node:
-    lower = importance.sorted(importance.below(pod, trials.pods(row).values()))
+def _node(dry_run: NodesDryRun, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> _Node:
+    lower = importance.sorted(importance.below(pod, dry_run.pods(row).values()))
     violating, others = budgets.split(lower)
-    return _Node(trials.name(row), violating + others, len(violating))
+    return _Node(dry_run.name(row), violating + others, len(violating))
 
 
-def _take_turns(trials: Trials, rows: Rows, nodes: Sequence[_Node]) -> tuple[Mapping[int, Status], list[bool]]:
+def _take_turns(dry_run: NodesDryRun, rows: Rows, nodes: Sequence[_Node]) -> tuple[Mapping[int, Status], list[bool]]:
     """The rejections of rows where the pod does not fit even without them, and which of the nodes' pods can stay."""
     counts = np.array([len(each.pods) for each in nodes], np.intp)
     starts = np.cumsum(counts) - counts
     row_of_each = np.repeat(rows, counts)
-    usage = trials.usage_of(row_of_each.tolist(), (pod for node in nodes for pod in node.pods))
+    usage = dry_run.usage_of(row_of_each.tolist(), (pod for node in nodes for pod in node.pods))
     stays: BoolArray = np.zeros(len(row_of_each), np.bool_)
-    trials.remove(row_of_each, usage)
-    statuses = trials.statuses(rows)
+    dry_run.remove(row_of_each, usage)
+    statuses = dry_run.statuses(rows)
     fitting = np.array([row not in statuses for row in rows.tolist()], np.bool_)
     for turn in range(int(counts[fitting].max(initial=0))):
         at = np.flatnonzero(fitting & (counts > turn))
-        stays[starts[at] + turn] = _can_stay(trials, rows[at], usage[:, starts[at] + turn])
+        stays[starts[at] + turn] = _can_stay(dry_run, rows[at], usage[:, starts[at] + turn])
     return statuses, stays.tolist()
 
 
-def _can_stay(trials: Trials, rows: Rows, usage: IntArray) -> BoolArray:
+def _can_stay(dry_run: NodesDryRun, rows: Rows, usage: IntArray) -> BoolArray:
     """Add one pod back to each of the rows, and remove it again where the incoming pod does not fit beside it."""
-    trials.add(rows, usage)
-    fits = trials.fits(rows)
-    trials.remove(rows[~fits], usage[:, ~fits])
+    dry_run.add(rows, usage)
+    fits = dry_run.fits(rows)
+    dry_run.remove(rows[~fits], usage[:, ~fits])
     return fits

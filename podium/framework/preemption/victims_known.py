@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import is_
 from typing import Final, TypeAlias, cast
 
-from podium.framework.contract.interface import Trials
+from podium.framework.contract.interface import NodesDryRun
 from podium.framework.contract.status import Code
 from podium.framework.cycle.signature_cache import depends_on_spec_only
 from podium.framework.cycle.steps import PAUSE, Steps
@@ -38,7 +38,7 @@ class VictimsKnown:
 
     def select_victims(
         self,
-        trials: Trials,
+        dry_run: NodesDryRun,
         rows: Sequence[int],
         pod: Pod,
         budgets: Budgets,
@@ -46,7 +46,7 @@ class VictimsKnown:
     ) -> Steps[list[Found]]:
         """As `select_victims_of_many`."""
         known = self._known(pod.spec, budgets) if depends_on_spec_only(pod) else {}
-        bases = trials.bases(rows)
+        bases = dry_run.bases(rows)
         answers: list[Found | None] = []
         # No function is called for an unchanged row: there are hundreds of them in each attempt.
         for row, (node, pods, nominated) in zip(rows, bases, strict=True):
@@ -61,12 +61,12 @@ class VictimsKnown:
             else:
                 answers.append(was[3])
         news = [position for position, answer in enumerate(answers) if answer is None]
-        for some in _in_parts(trials, rows, news):
-            tried = select_victims_of_many(trials, [rows[each] for each in some], pod, budgets, importance)
+        for some in _in_parts(dry_run, rows, news):
+            tried = select_victims_of_many(dry_run, [rows[each] for each in some], pod, budgets, importance)
             for position, found in zip(some, tried, strict=True):
                 answers[position] = found
                 row = rows[position]
-                if _lasts(found, trials.pods(row).values(), importance):
+                if _lasts(found, dry_run.pods(row).values(), importance):
                     known[row] = (*bases[position], found)
                 else:
                     known.pop(row, None)
@@ -84,13 +84,13 @@ class VictimsKnown:
         return known
 
 
-def _in_parts(trials: Trials, rows: Sequence[int], positions: Iterable[int]) -> Iterator[list[int]]:
+def _in_parts(dry_run: NodesDryRun, rows: Sequence[int], positions: Iterable[int]) -> Iterator[list[int]]:
     """The positions in parts, each with about `_PODS_AT_ONCE` pods on its rows."""
     part: list[int] = []
     count = 0
     for position in positions:
         part.append(position)
-        count += len(trials.pods(rows[position]))
+        count += len(dry_run.pods(rows[position]))
         if count >= _PODS_AT_ONCE:
             yield part
             part, count = [], 0

@@ -49,7 +49,7 @@ class Node:
 
 
 class Room:
-    """A node with room for so many pods besides the incoming one. Implements `Trial`."""
+    """A node with room for so many pods besides the incoming one. Implements `NodeDryRun`."""
 
     def __init__(self, *pods: Pod, room: int, name: str = "n1", otherwise: Status | None = TOO_FULL) -> None:
         self.node = Node(name, list(pods))
@@ -75,9 +75,9 @@ class Rooms:
         self.rooms, self.tried = rooms, []
 
     @contextmanager
-    def trial(self, row: int) -> Iterator[Any]:
+    def dry_run(self, row: int) -> Iterator[Any]:
         self.tried.append(row)
         yield self.rooms[row]
 
-    def trials(self) -> None:
+    def dry_run_of_nodes(self) -> None:
         """It takes seeing the pods."""

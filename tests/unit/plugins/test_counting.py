@@ -19,8 +19,8 @@ from podium.framework.cycle.nominated_pods import NominatedPods
 from podium.framework.cycle.search import filter_all
 from podium.framework.cycle.steps import run_unasked
 from podium.framework.preemption.candidates import Budgets, Importance
-from podium.framework.preemption.dry_run import dry_run
-from podium.framework.preemption.node_trials import AfterFiltering
+from podium.framework.preemption.dry_run import dry_run_preemption
+from podium.framework.preemption.node_dry_runs import AfterFiltering
 from podium.framework.preemption.victims_known import VictimsKnown
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
@@ -124,7 +124,9 @@ class FilteredCluster:
     def victims(self, protected: Budgets, wanted: int, known: VictimsKnown | None = None) -> tuple[Any, Any]:
         rows = self.snapshot.order.tolist()
         known = known or VictimsKnown()
-        tried = run_unasked(dry_run(self.filtered, rows, wanted, self.pod, protected, Importance(NOW_S), known))
+        tried = run_unasked(
+            dry_run_preemption(self.filtered, rows, wanted, self.pod, protected, Importance(NOW_S), known)
+        )
         return tried.candidates, {row: (each.code, each.message) for row, each in tried.rejected.items()}
 
 
@@ -157,7 +159,7 @@ def test_victims_are_the_same_counted_as_tried_out() -> None:
         if counted.judged.rejected is None:
             found = counted.victims(protected, wanted)
             assert found == tried.victims(protected, wanted)
-            counted_at_all += counted.filtered.trials() is not None and bool(found[0])
+            counted_at_all += counted.filtered.dry_run_of_nodes() is not None and bool(found[0])
 
     hold()
     assert counted_at_all > 3

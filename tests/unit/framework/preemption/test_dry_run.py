@@ -3,7 +3,7 @@ from __future__ import annotations
 from podium.framework.contract.status import Status
 from podium.framework.cycle.steps import PAUSE, run_unasked
 from podium.framework.preemption.candidates import Budgets
-from podium.framework.preemption.dry_run import dry_run
+from podium.framework.preemption.dry_run import dry_run_preemption
 from podium.framework.preemption.victims_known import VictimsKnown
 from tests.builders import pod
 from tests.unit.framework.rooms import IMPORTANCE, NO_BUDGETS, TOO_FULL, Room, Rooms, budget, placed
@@ -16,7 +16,9 @@ def room_on(name: str, *, fits: bool = True, protected: bool = False) -> Room:
 
 def tried(rooms: Rooms, wanted: int, budgets: Budgets = NO_BUDGETS) -> tuple[list[str], dict[int, Status]]:
     found = run_unasked(
-        dry_run(rooms, range(len(rooms.rooms)), wanted, pod("new", priority=100), budgets, IMPORTANCE, VictimsKnown())
+        dry_run_preemption(
+            rooms, range(len(rooms.rooms)), wanted, pod("new", priority=100), budgets, IMPORTANCE, VictimsKnown()
+        )
     )
     return [candidate.node_name for candidate in found.candidates], found.rejected
 
@@ -45,5 +47,5 @@ def test_candidates_that_violate_come_last():
 
 def test_it_pauses_after_each_node_that_is_tried_by_itself():
     rooms = Rooms(*(room_on(f"n{index}") for index in range(5)))
-    steps = dry_run(rooms, range(5), 3, pod("new", priority=100), NO_BUDGETS, IMPORTANCE, VictimsKnown())
+    steps = dry_run_preemption(rooms, range(5), 3, pod("new", priority=100), NO_BUDGETS, IMPORTANCE, VictimsKnown())
     assert list(steps) == [PAUSE] * 3

@@ -20,7 +20,7 @@ INCOMING = pod("new", priority=100)
 
 
 class Rooms:
-    """Nodes with room for nobody beside the incoming pod. Implements `Trials`, and remembers which rows were tried."""
+    """Nodes with room for nobody beside the incoming pod. Implements `NodesDryRun`; remembers which rows were tried."""
 
     def __init__(self, *pods: Pod) -> None:
         self.on: list[Mapping[str, Pod]] = [{each.uid: each} for each in pods]

@@ -27,8 +27,8 @@ from podium.framework.cycle.search import FilterRun
 from podium.objects.core import Pod
 
 
-class NodeTrial:
-    """Implements `podium.framework.contract.interface.Trial`."""
+class ForkedNodeDryRun:
+    """Implements `podium.framework.contract.interface.NodeDryRun`."""
 
     def __init__(self, cycle: Cycle, filters: FilterRun, state: CycleState, snapshot: Snapshot, row: int) -> None:
         """Args: `state` and `snapshot` are the dry run's own, which `filters` use as well."""
@@ -42,7 +42,7 @@ class NodeTrial:
 
     @property
     def node(self) -> NodeInfo:
-        """The node as it is in the dry run."""
+        """The node as it is in the dry dry_run."""
         return self._snapshot.node(self._row)
 
     def remove(self, pod: Pod) -> None:
@@ -73,8 +73,8 @@ class NodeTrial:
         self._snapshot.add_pod(self._row, pod, readable_pod_usage(pod))
 
 
-class ManyTrials:
-    """Implements `podium.framework.contract.interface.Trials`."""
+class ForkedNodesDryRun:
+    """Implements `podium.framework.contract.interface.NodesDryRun`."""
 
     def __init__(self, filters: FilterRun, snapshot: Snapshot) -> None:
         self._outside = filters
@@ -98,7 +98,7 @@ class ManyTrials:
         return self._snapshot.name(row)
 
     def pods(self, row: int) -> Mapping[str, Pod]:
-        """The pods of a node by uid, without the changes of the dry run."""
+        """The pods of a node by uid, without the changes of the dry dry_run."""
         return self._snapshot.pods[row]
 
     def usage_of(self, rows: Iterable[int], pods: Iterable[Pod]) -> IntArray:
@@ -130,7 +130,7 @@ class ManyTrials:
 class AfterFiltering:
     """Implements `podium.framework.contract.interface.FilteredNodes`.
 
-    Cost: the snapshot is forked on the first dry run.
+    Cost: the snapshot is forked on the first dry dry_run.
     """
 
     def __init__(self, cycle: Cycle) -> None:
@@ -145,18 +145,18 @@ class AfterFiltering:
         return self._cycle.diagnosis.status(row)
 
     @contextmanager
-    def trial(self, row: int) -> Iterator[NodeTrial]:
+    def dry_run(self, row: int) -> Iterator[ForkedNodeDryRun]:
         """Begin a dry run on one node; leaving the context undoes it."""
         state, fork = self._cycle.state.clone(), self._fork
-        trial = NodeTrial(self._cycle, self._filters.elsewhere(state, fork), state, fork, row)
+        dry_run = ForkedNodeDryRun(self._cycle, self._filters.elsewhere(state, fork), state, fork, row)
         try:
-            yield trial
+            yield dry_run
         finally:
-            trial.undo()
+            dry_run.undo()
 
-    def trials(self) -> ManyTrials | None:
+    def dry_run_of_nodes(self) -> ForkedNodesDryRun | None:
         """Begin a dry run on many nodes at once; None if a filter depends on single pods."""
-        return ManyTrials(self._filters, self._cycle.snapshot) if self._filters.depends_on_usage_only else None
+        return ForkedNodesDryRun(self._filters, self._cycle.snapshot) if self._filters.depends_on_usage_only else None
 
     @cached_property
     def _fork(self) -> Snapshot:

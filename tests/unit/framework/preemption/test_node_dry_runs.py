@@ -9,7 +9,7 @@ from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import FilterPlugin, PreFilterExtensions
 from podium.framework.contract.status import SKIP, Code, PluginError, error_status, unschedulable
 from podium.framework.cycle.cycle import Cycle
-from podium.framework.preemption.node_trials import AfterFiltering
+from podium.framework.preemption.node_dry_runs import AfterFiltering
 from podium.queues import Nominator
 from tests.builders import node, pod, snapshot_of
 from tests.unit.framework.profiles import Nominated, framework, node_filter, pre_filter, raising
@@ -59,10 +59,10 @@ def trial(*plugins: type[Any], row: int = 0, nominated: Any = None, state: Cycle
     before = (dict(snapshot.pods[0]), int(snapshot.requested("cpu")[0]))
     cycle = Cycle(framework(*plugins), INCOMING, snapshot, nominated or Nominator({}.get), state or CycleState())
     filtered = AfterFiltering(cycle)
-    with filtered.trial(row) as made:
+    with filtered.dry_run(row) as made:
         yield made
     assert (dict(snapshot.pods[0]), int(snapshot.requested("cpu")[0])) == before
-    with filtered.trial(row) as again:
+    with filtered.dry_run(row) as again:
         assert {each.uid for each in again.node.pods} == set(before[0] if row == 0 else ())
         assert again.node.requested("cpu") == (before[1] if row == 0 else 0)
 
@@ -88,13 +88,13 @@ def test_a_failure_inside_leaves_no_trace_either():
     filtered = AfterFiltering(Cycle(framework(), INCOMING, snapshot, Nominator({}.get)))
 
     def fail() -> None:
-        with filtered.trial(0) as made:
+        with filtered.dry_run(0) as made:
             made.remove(on(made)["a"])
             raise OSError("inside")
 
     with pytest.raises(OSError, match="inside"):
         fail()
-    with filtered.trial(0) as again:
+    with filtered.dry_run(0) as again:
         assert set(on(again)) == {"a"}
     assert int(snapshot.requested("cpu")[0]) == 1000
 
