@@ -9,6 +9,7 @@ faster than the log accepts them.
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
@@ -61,21 +62,14 @@ class CacheDump:
 
     async def run(self) -> None:
         """Write a dump whenever the signal arrives, until cancelled; signals during a dump cause one more dump."""
-        asked = WakeUp()
-
-        async def receive() -> None:
-            with anyio.open_signal_receiver(signal.SIGUSR2) as signals:
-                async for _ in signals:
-                    asked.set()
-
+        asked, loop = WakeUp(), asyncio.get_running_loop()
+        # Not a handler of the loop's: when that is removed, SIGUSR2 kills the process until the signal is ignored.
+        signal.signal(signal.SIGUSR2, lambda *_: loop.call_soon_threadsafe(asked.set))
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(receive)
-                while True:
-                    await asked.wait()
-                    await self.write()
+            while True:
+                await asked.wait()
+                await self.write()
         finally:
-            # Without the handler, SIGUSR2 would kill the process, which is shutting down in good order.
             signal.signal(signal.SIGUSR2, signal.SIG_IGN)
 
     async def write(self) -> None:

@@ -93,7 +93,7 @@ async def test_emptying_leaves_what_the_api_server_made_and_nothing_else(admin: 
     await admin.create("/api/v1/namespaces", named["default-b"])
     await admin.create(NODES, node("n1"))
     held = pod("held", scheduler="nobody")
-    held["metadata"]["finalizers"] = ["podium.invalid/held"]
+    held["metadata"] |= {"namespace": "team-a", "finalizers": ["podium.invalid/held"]}
     held["spec"]["nodeName"] = "n1"
     await admin.create("/api/v1/namespaces/team-a/pods", held)
     await admin.create("/apis/scheduling.k8s.io/v1/priorityclasses", {**named["critical"], "value": 7})

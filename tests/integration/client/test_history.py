@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from podium.client import history
 from podium.objects.core import Pod
 from tests.integration.client.fault_server import FaultServer, Request, Silence, bookmark, chunks, line, page
-from tests.integration.client.test_informer import Recorder, Running, body, equal, pod, reflecting
+from tests.integration.client.test_informer import Recorder, Running, body, equal, pod_item, reflecting
 from tests.integration.client.waiting import eventually
 
 pytestmark = pytest.mark.anyio
@@ -37,10 +37,10 @@ async def restored(server: FaultServer, running: Running) -> None:
     await running.informers.wait_synced()
     await running.informers.wait_connected()
     backup = server.back_up()
-    server.put(pod("bound-later", nodeName="n"))
+    server.put(pod_item("bound-later", nodeName="n"))
     server.delete("deleted-later")
     for index in range(5):
-        server.put(pod(f"later-{index}"))
+        server.put(pod_item(f"later-{index}"))
     await equal(running, server)
     assert node_of(running, "bound-later") == "n"
     server.restore(backup)
@@ -48,13 +48,13 @@ async def restored(server: FaultServer, running: Running) -> None:
 
 def catch_up(server: FaultServer) -> None:
     for index in range(40):
-        server.put(pod(f"new-{index}"))
+        server.put(pod_item(f"new-{index}"))
 
 
 @pytest.fixture
 def pods_before(server: FaultServer) -> None:
     for name in ("bound-later", "deleted-later", "same"):
-        server.put(pod(name))
+        server.put(pod_item(name))
 
 
 @pytest.mark.usefixtures("pods_before")
@@ -69,7 +69,7 @@ async def test_what_was_lost_is_found_out_when_the_watch_is_resumed(
         await equal(running, server)
         assert node_of(running, "bound-later") == ""
         assert {"deleted-later", "same"} <= running.versions().keys()
-        server.put(pod("after"))
+        server.put(pod_item("after"))
         await equal(running, server)
         assert len(server.lists) == 2
 
@@ -92,8 +92,8 @@ async def test_an_older_version_in_the_watch_gives_reason_to_ask(server: FaultSe
         backup = server.back_up()
         server.list_faults.append(body(page("PodList", {"resourceVersion": "103"}, backup[1].values())))
         server.watch_faults.append(watch)
-        server.put(pod("same", nodeName="n"))
-        server.put(pod("bound-later", nodeName="n"))
+        server.put(pod_item("same", nodeName="n"))
+        server.put(pod_item("bound-later", nodeName="n"))
         await equal(running, server)
         # The watch goes on.
         server.restore(backup)
@@ -123,14 +123,14 @@ async def test_old_events_that_come_again_change_nothing_and_are_asked_about_eve
 ) -> None:
     old = dict(server.objects)
     for name in old:
-        server.put(pod(name, nodeName="n"))
+        server.put(pod_item(name, nodeName="n"))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         events = [line(kind, item) for item in old.values() for kind in ("ADDED", "MODIFIED", "DELETED")]
         await running.informers.wait_connected()
         server.watch_faults.append(chunks(*(events * 20), bookmark(100), then="end"))
         server.drop_watches()
-        server.put(pod("after"))
+        server.put(pod_item("after"))
         await equal(running, server)
         assert running.recorder.story == [*(("add", name) for name in old), ("add", "after")]
         assert len(server.lists) == 1
@@ -147,7 +147,7 @@ async def test_an_api_server_that_was_not_restarted_with_its_etcd_is_found_out_a
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         backup = server.back_up()
-        server.put(pod("bound-later", nodeName="n"))
+        server.put(pod_item("bound-later", nodeName="n"))
         await equal(running, server)
         with capture_logs() as logs:
             # Lists and watches go on as before.
@@ -169,7 +169,7 @@ async def test_a_watch_that_is_resumed_costs_one_read_and_no_list(server: FaultS
         await running.informers.wait_connected()
         server.drop_watches()
         await eventually(lambda: len(server.reads) == 1)
-        server.put(pod("after"))
+        server.put(pod_item("after"))
         await equal(running, server)
         assert len(server.lists) == 1
 
@@ -180,8 +180,8 @@ async def test_pods_that_change_while_the_watch_is_away_are_no_reason_to_list(se
         await running.informers.wait_synced()
         await running.informers.wait_connected()
         server.drop_watches()
-        server.put(pod("same", nodeName="n"))
-        server.put(pod("bound-later", nodeName="n"))
+        server.put(pod_item("same", nodeName="n"))
+        server.put(pod_item("bound-later", nodeName="n"))
         server.delete("deleted-later")
         await equal(running, server)
         await eventually(lambda: len(server.reads) >= 1)
@@ -191,7 +191,7 @@ async def test_pods_that_change_while_the_watch_is_away_are_no_reason_to_list(se
 
 async def test_bound_pods_that_are_pending_again_are_no_secret(server: FaultServer) -> None:
     """With a higher version, which a restore may bring about that raises versions."""
-    server.put(pod("a", nodeName="n"))
+    server.put(pod_item("a", nodeName="n"))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         found = running.pods.get("default/a")
