@@ -146,13 +146,13 @@ def normalized(plugin: Plugin, pod: Pod, snapshot: Snapshot, kept: int) -> dict[
     return {snapshot.name(row): score for row, score in zip(rows, scaled.tolist(), strict=True)}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(snapshot=clusters(), incoming=pods("new"))
 def test_spreading_rejects_what_the_model_rejects(snapshot: Snapshot, incoming: Pod) -> None:
     assert filtered(spreading(snapshot), incoming, snapshot) == spread_rejections(incoming, pods_by_node(snapshot))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(snapshot=clusters(), incoming=pods("new"), kept=st.integers(1, 5))
 def test_spreading_scores_as_the_model_does(snapshot: Snapshot, incoming: Pod, kept: int) -> None:
     scores = normalized(spreading(snapshot), incoming, snapshot, kept)
@@ -164,14 +164,14 @@ def test_spreading_scores_as_the_model_does(snapshot: Snapshot, incoming: Pod, k
     assert scores == spread_scores(soft, pods_by_node(snapshot), feasible, requires_all=True)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(snapshot=clusters(), incoming=pods("new"), known=namespace_labels)
 def test_affinity_rejects_what_the_model_rejects(snapshot: Snapshot, incoming: Pod, known: Any) -> None:
     plugin = affinity_in(snapshot, known)
     assert filtered(plugin, incoming, snapshot) == affinity_rejections(incoming, pods_by_node(snapshot), known)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     snapshot=clusters(),
     incoming=pods("new"),
@@ -187,7 +187,7 @@ def test_affinity_scores_as_the_model_does(
     assert scores == affinity_scores(incoming, pods_by_node(snapshot), feasible, known, weight)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     snapshot=clusters(terminating=False),
     incoming=pods("new"),
