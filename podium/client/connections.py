@@ -64,7 +64,7 @@ class ConnectionPool:
         self._fixed = _lines({"Host": url.netloc.rpartition("@")[2], **headers})
         self._heads: dict[tuple[str | None, str | None], bytes] = {}
         self._connections_max = connections_max
-        self._places = asyncio.Semaphore(connections_max)
+        self._places = anyio.Semaphore(connections_max)
         self._idle: deque[Connection] = deque()
         self._busy: set[Connection] = set()
         self._lingering: deque[Connection] = deque()
@@ -92,7 +92,10 @@ class ConnectionPool:
         loop = asyncio.get_running_loop()
         ends_s = loop.time() + deadline_s
         message = self._message(method, path, body, content_type, authorization)
-        await self._take_place(ends_s)
+        try:
+            self._places.acquire_nowait()
+        except anyio.WouldBlock:
+            await self._wait_for_place(ends_s)
         try:
             try:
                 connection = self._reused() or await self._connected(ends_s)
@@ -226,10 +229,7 @@ class ConnectionPool:
         keep_alive(transport.get_extra_info("socket"))
         return connection
 
-    async def _take_place(self, ends_s: float) -> None:
-        if not self._places.locked():
-            await self._places.acquire()
-            return
+    async def _wait_for_place(self, ends_s: float) -> None:
         try:
             with anyio.fail_after(ends_s - asyncio.get_running_loop().time()):
                 await self._places.acquire()

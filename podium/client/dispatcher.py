@@ -213,10 +213,9 @@ class Dispatcher:
         priority, in_flight, free = lane.priority, lane.in_flight, self._free
         if (
             lane.waiting
-            or (priority and (self._waiting[0] or self._waiting[priority - 1]))
             or in_flight >= lane.limit
-            or in_flight * _SHARE >= free[0]
-            or (priority and in_flight * _SHARE >= min(free[1 : priority + 1]))
+            or in_flight * _SHARE >= (min(free[: priority + 1]) if priority else free[0])
+            or (priority and (self._waiting[0] or self._waiting[priority - 1]))
             or now_s < self._paused_until_s[priority]
         ):
             return False
@@ -225,30 +224,30 @@ class Dispatcher:
             needs = self._needs_token
             if (needs[0] and priority < 2) or needs[priority] or limiter.try_take() > 0.0:
                 return False
-        if not in_flight:
-            lane.progress_s = now_s
-        lane.in_flight = in_flight + 1
-        free[0] -= 1
-        if priority:
-            self._count_lesser(priority, -1)
+        self._take(lane, now_s)
         return True
+
+    def _take(self, lane: Lane, now_s: float) -> None:
+        """Take a slot. A write also takes one from those that more important writes leave to its priority."""
+        if not lane.in_flight:
+            lane.progress_s = now_s
+        lane.in_flight += 1
+        free = self._free
+        free[0] -= 1
+        for priority in range(1, lane.priority + 1):
+            free[priority] -= 1
 
     def _leave(self, lane: Lane) -> None:
         """Release a slot."""
-        priority, free = lane.priority, self._free
         lane.in_flight -= 1
         assert lane.in_flight >= 0, "a slot was released twice"
+        free = self._free
         free[0] += 1
-        if priority:
-            self._count_lesser(priority, 1)
+        for priority in range(1, lane.priority + 1):
+            free[priority] += 1
         bindings, statuses, events = self._waiting
         if bindings or statuses or events:
             self._let_go()
-
-    def _count_lesser(self, priority: int, change: int) -> None:
-        """Update the free slots of priorities below bindings; an Event takes one from both."""
-        for each in range(1, priority + 1):
-            self._free[each] += change
 
     def _new_lane(self, priority: Priority, method: Method, namespace: str) -> Lane:
         lanes = self._lanes[priority]
@@ -357,10 +356,6 @@ class Dispatcher:
             else:
                 lanes.popleft()
             if is_wanted:
-                if not lane.in_flight:
-                    lane.progress_s = now_s
-                lane.in_flight += 1
-                self._free[0] -= 1
-                self._count_lesser(priority, -1)
+                self._take(lane, now_s)
                 turn.set_result(None)
         return 0.0

@@ -18,7 +18,9 @@ from podium.objects.api_errors import ConnectionLost, NoResponse
 _LINGER_S: Final = 60.0
 """How long an abandoned connection is kept: API servers end a request that takes longer than a minute."""
 FLOW_SCHEMA: Final = b"x-kubernetes-pf-flowschema-uid"
-_FLOW_SCHEMA_LENGTH: Final = len(FLOW_SCHEMA)
+_RETRY_AFTER: Final = b"retry-after"
+_FRAMING: Final = (b"content-length", b"transfer-encoding")
+_LENGTHS_READ: Final = frozenset(map(len, (FLOW_SCHEMA, _RETRY_AFTER, *_FRAMING)))
 _HEAD_BYTES_MAX: Final = 256 * 1024
 ERROR_BYTES_MAX: Final = 256 * 1024
 """How much of a failure's body is read. The rest is dropped, because the code says what matters."""
@@ -132,15 +134,16 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Called with one header of the answer."""
-        length = len(name)
-        if length == 11 and name.lower() == b"retry-after":
-            self._retry_after = value.decode("latin-1")
-        elif (length == 14 and name.lower() == b"content-length") or (
-            length == 17 and name.lower() == b"transfer-encoding"
-        ):
+        # Most headers are of no interest, and their length alone tells.
+        if len(name) not in _LENGTHS_READ:
+            return
+        name = name.lower()
+        if name in _FRAMING:
             self._is_framed = True
-        elif length == _FLOW_SCHEMA_LENGTH and name.lower() == FLOW_SCHEMA:
+        elif name == FLOW_SCHEMA:
             self._has_flow_schema = True
+        elif name == _RETRY_AFTER:
+            self._retry_after = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         """Called when the body begins."""

@@ -162,7 +162,7 @@ class Informer(Generic[ObjectT]):
             self._note_gone(known.metadata.uid, known.metadata.resource_version)
             self._remove(key, known)
             self._add(key, item)
-        elif not version or _is_earlier(known, item):
+        elif not version or is_older(known.metadata.resource_version, version):
             self._update(key, known, item)
 
     def drop(self, item: ObjectT) -> None:

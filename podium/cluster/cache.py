@@ -320,11 +320,11 @@ class Cache:
     def _read(self, pod: Pod) -> tuple[PodUsage, str]:
         """The pod's usage, and which part of the pod cannot be parsed."""
         try:
-            taken = self._pod_usage_of(pod)
+            taken, affinity = self._pod_usage_of(pod), pod.spec.affinity
             # Checked here to save a call: most pods have no affinity.
-            affinity = pod.spec.affinity
-            minds_others = affinity is not None and affinity.pod_anti_affinity is not None
-            unread = unread_part(pod) if minds_others or pod.__class__ is UnreadablePod else None
+            if (affinity is None or affinity.pod_anti_affinity is None) and pod.__class__ is not UnreadablePod:
+                return taken, ""
+            unread = unread_part(pod)
         except FieldError as error:
             taken, unread = pod_usage_without_requests(pod), error
         if unread is None:

@@ -241,12 +241,20 @@ class Snapshot:
 
     def replace_pod(self, row: int, pod: Pod, pod_usage: PodUsage) -> None:
         """Replace a pod on the row's node by a newer state of it."""
-        uid = pod.uid
-        if self._pod_usages[row][uid] == pod_usage and _looks_the_same(self.pods[row][uid], pod):
-            self.pods[row] = {**self.pods[row], uid: pod}
-        else:
+        uid, before = pod.uid, self.pods[row]
+        known = before[uid]
+        if self._pod_usages[row][uid] != pod_usage:
             self.remove_pod(row, uid)
             self.add_pod(row, pod, pod_usage)
+        elif _looks_the_same(known, pod):
+            self.pods[row] = {**before, uid: pod}
+        else:
+            # An API server labels a pod with its node's topology when it is bound, so this happens to most pods.
+            after = self.pods[row] = dict(before)
+            del after[uid]
+            self._take_out_of_indexes(row, known)
+            after[uid] = pod
+            self._put_into_indexes(row, pod)
 
     def settle(self) -> None:
         """Update `order` after nodes were added or removed. A change of zone alone does not change it, as upstream.

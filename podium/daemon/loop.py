@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 import anyio
-from anyio.lowlevel import checkpoint
 
 from podium.binder import EventRecorder, deleting_pod_skipped
 from podium.client.consistency import Consistency
@@ -117,7 +116,7 @@ class SchedulingLoop:
     async def run(self) -> None:
         """Schedule until `stop`."""
         self._ended = anyio.Event()
-        # A task created through anyio costs 20 us more than one created through asyncio.
+        # Through anyio, a task would cost 20 us more, and yielding to other tasks several us.
         async with asyncio.TaskGroup() as tasks:
             while not self._is_stopping:
                 if not self._consistency.is_consistent:
@@ -129,7 +128,7 @@ class SchedulingLoop:
                     await self._finish(turn, tasks)
                 elif not turn:
                     await self._wake_up.wait(self._queue.next_timer_s())
-                await checkpoint()
+                await asyncio.sleep(0)
                 if self._backlog.is_too_long():
                     await self._backlog.wait_short()
         self._ended.set()

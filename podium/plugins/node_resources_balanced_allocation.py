@@ -32,7 +32,7 @@ from podium.framework.contract.status import SKIP, Status, error_status
 from podium.objects.core import Pod, PodSpec
 from podium.objects.errors import FieldError
 from podium.objects.requests import pod_requests_with_status
-from podium.plugins.shared.allocation_strategies import counted_resources
+from podium.plugins.shared.allocation_strategies import CountedResources
 
 _HALF: Final = MAX_NODE_SCORE // 2
 _NO_GAIN: Final = _HALF + _HALF // 2
@@ -47,6 +47,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
         del handle
         self._resources = args.resources
+        self._counted_resources = CountedResources(args.resources)
 
     def pre_score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> Status | None:
         """Return Skip if the pod requests none of the resources, Error if a request cannot be parsed."""
@@ -98,8 +99,8 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
         """None: the plugin rejects no node."""
         return ()
 
-    def _counted(self, pod: Pod) -> list[tuple[ResourceSpec, int]]:
-        return counted_resources(self._resources, pod_requests_with_status(pod))
+    def _counted(self, pod: Pod) -> Sequence[tuple[ResourceSpec, int]]:
+        return self._counted_resources.of(pod_requests_with_status(pod))
 
 
 class _Column(NamedTuple):

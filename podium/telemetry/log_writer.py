@@ -80,20 +80,26 @@ class LogWriter:
     def put(self, line: bytes, *, is_critical: bool = False) -> None:
         """Queue a line for writing; it is lost if too many are pending. Critical lines have extra space."""
         with self._lock:
-            bytes_max = _CRITICAL_BYTES_MAX if is_critical else BYTES_MAX
-            # Once full, half must be written first: that makes one gap now and then, not one between any two lines.
-            is_refused = self._is_refusing and self._pending_bytes > BYTES_MAX // 2 and not is_critical
-            if is_refused or self._pending_bytes + len(line) > bytes_max:
+            pending_bytes = self._pending_bytes + len(line)
+            if (self._is_refusing or pending_bytes > BYTES_MAX) and not self._has_room(pending_bytes, is_critical):
                 self._is_refusing = True
                 self._lost += 1
                 self._untold += 1
                 return
-            self._is_refusing = self._is_refusing and is_critical
-            self._mark_gap()
+            if self._untold:
+                self._mark_gap()
             self._lines.append(line)
-            self._pending_bytes += len(line)
+            self._pending_bytes = pending_bytes
             if self._is_asleep:
                 self._see_to_it()
+
+    def _has_room(self, pending_bytes: int, is_critical: bool) -> bool:
+        """Whether a line that makes the pending ones that large is accepted although there is, or was, no room."""
+        if is_critical:
+            return pending_bytes <= _CRITICAL_BYTES_MAX
+        # Once full, half must be written first: that makes one gap now and then, not one between any two lines.
+        self._is_refusing = self._is_refusing and self._pending_bytes > BYTES_MAX // 2
+        return not self._is_refusing and pending_bytes <= BYTES_MAX
 
     def _see_to_it(self) -> None:
         """Have pending lines written: now, at the end of the loop's iteration, or by the thread, which sleeps."""

@@ -260,26 +260,19 @@ class EventRecorder:
 
     async def _write(self, series: _Series) -> None:
         """Write the current state of a series; retry as long as the server cannot be reached."""
-        count = series.count
-        failure = await self._try(series)
-        for _ in range(_TRIES_MAX - 1):
-            if not isinstance(failure, _TRANSPORT):
-                break
-            await anyio.sleep(self._retry_s)
+        for tries_left in reversed(range(_TRIES_MAX)):
             count = series.count
-            failure = await self._try(series)
-        if failure is None:
-            self._written_total += 1
-        else:
-            self._give_up(series, failure)
-        series.written, series.written_s = count, self._clock.monotonic()
-
-    async def _try(self, series: _Series) -> ApiError | None:
-        try:
-            await self._send(series)
-        except ApiError as error:
-            return error
-        return None
+            try:
+                await self._send(series)
+            except ApiError as error:
+                if tries_left and isinstance(error, _TRANSPORT):
+                    await anyio.sleep(self._retry_s)
+                    continue
+                self._give_up(series, error)
+            else:
+                self._written_total += 1
+            series.written, series.written_s = count, self._clock.monotonic()
+            return
 
     async def _send(self, series: _Series) -> None:
         path = f"/apis/{_API_VERSION}/namespaces/{series.namespace}/events"

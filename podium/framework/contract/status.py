@@ -135,8 +135,8 @@ def demand_status(answer: object, allowed: Collection[Code] = MAY_REJECT) -> Sta
     Raises:
         PluginError: the value is neither a Status nor None, or its code is not allowed at that extension point.
     """
-    if answer is None:
-        return None
+    if answer is None or (type(answer) is Status and answer.code in allowed):
+        return answer
     if not isinstance(answer, Status):
         raise PluginError(f"answered {short_repr(answer)}, which is not a Status")
     status = answer

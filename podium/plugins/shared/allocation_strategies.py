@@ -36,10 +36,26 @@ _SHAPE_SCALE: Final = 10
 """The points of a shape have scores from 0 to 10."""
 
 
-def counted_resources(resources: Sequence[ResourceSpec], requests: Requests) -> list[tuple[ResourceSpec, int]]:
-    """The resources that count for a pod, and its requests; scalar resources count only if the pod requests them."""
-    amounts = [(resource, requests.get(resource.name, 0)) for resource in resources]
-    return [(resource, amount) for resource, amount in amounts if amount or not is_scalar_resource(resource.name)]
+class CountedResources:
+    """The resources that count for a pod's score, with its requests. The last answer is kept, for each changed node."""
+
+    def __init__(self, resources: Sequence[ResourceSpec]) -> None:
+        self._resources = resources
+        self._requests: Requests = {}
+        self._counted = self._count(self._requests)
+
+    def of(self, requests: Requests) -> Sequence[tuple[ResourceSpec, int]]:
+        """The resources and the requests; scalar resources count only if they are requested.
+
+        Args: `requests` must not change afterwards.
+        """
+        if requests is not self._requests:
+            self._requests, self._counted = requests, self._count(requests)
+        return self._counted
+
+    def _count(self, requests: Requests) -> Sequence[tuple[ResourceSpec, int]]:
+        amounts = [(resource, requests.get(resource.name, 0)) for resource in self._resources]
+        return [(resource, amount) for resource, amount in amounts if amount or not is_scalar_resource(resource.name)]
 
 
 class Strategy(ABC):
@@ -49,7 +65,7 @@ class Strategy(ABC):
     """Whether resources with a score of 0 are left out, and the mean is rounded instead of truncated."""
 
     def __init__(self, strategy: ScoringStrategy) -> None:
-        self.resources = strategy.resources
+        self._counted = CountedResources(strategy.resources)
 
     @abstractmethod
     def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
@@ -66,7 +82,7 @@ class Strategy(ABC):
         """The score by row; 0 if no resource counts. Shape: one entry per row of `rows`."""
         total = np.zeros(len(rows), np.int64)
         weight: IntArray | int = 0
-        for resource, amount in counted_resources(self.resources, requests):
+        for resource, amount in self._counted.of(requests):
             allocatable = snapshot.allocatable(resource.name).take(rows)
             in_use = snapshot.nonzero_requested(resource.name).take(rows)
             in_use += amount
@@ -88,7 +104,7 @@ class Strategy(ABC):
     def score(self, requests: Requests, node: NodeInfo) -> int:
         """The score of one node; 0 if no resource counts."""
         total = weight = 0
-        for resource, amount in counted_resources(self.resources, requests):
+        for resource, amount in self._counted.of(requests):
             allocatable = node.allocatable(resource.name)
             if allocatable == 0:
                 continue
