@@ -310,7 +310,7 @@ class ApiSession:
         header = await self._credentials.authorization()
         if self._credentials.generation != self._generation:
             # A connection keeps its client certificate and the authority that verified it. Requests in progress
-            # # finish on the old connections.
+            # finish on the old connections.
             self._generation = self._credentials.generation
             self._direct.retire()
             self._retired += (self._direct, self._streams)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
@@ -9,12 +10,14 @@ T = TypeVar("T")
 
 
 class ChangeLog(Generic[T]):
-    """Changes in order, numbered from 0; keeps at least the latest `kept` ones, or all if it is None."""
+    """Changes in order, numbered from 0; keeps at least the latest `kept` ones."""
 
-    __slots__ = ("_changes", "_first", "_kept", "end")
+    __slots__ = ("_changes", "_first", "_kept", "_length_max", "end")
 
-    def __init__(self, kept: int | None = None) -> None:
+    def __init__(self, kept: int = sys.maxsize) -> None:
         self._kept = kept
+        # Twice as many: dropping one at a time would move all others each time.
+        self._length_max = 2 * kept
         self._first = 0
         self._changes: list[T] = []
         self.end = 0
@@ -24,7 +27,7 @@ class ChangeLog(Generic[T]):
         """Add a change."""
         self._changes.append(change)
         self.end += 1
-        if self._kept is not None and len(self._changes) > 2 * self._kept:
+        if len(self._changes) > self._length_max:
             dropped = len(self._changes) - self._kept
             del self._changes[:dropped]
             self._first += dropped

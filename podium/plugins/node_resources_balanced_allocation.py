@@ -81,14 +81,15 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, TableScorePlugin, ScorePlu
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """As `score_rows`, for one node."""
         del state
-        amounts = [
-            (node.requested(resource.name), wanted, node.allocatable(resource.name))
-            for resource, wanted in self._counted(pod)
-        ]
-        offered = [each for each in amounts if each[2] != 0]
-        without = _evenness([_fraction(in_use, allocatable) for in_use, _, allocatable in offered])
-        with_pod = _evenness([_fraction(in_use + wanted, allocatable) for in_use, wanted, allocatable in offered])
-        return _HALF + (_HALF + with_pod - without) // 2
+        without: list[float] = []
+        with_pod: list[float] = []
+        for resource, wanted in self._counted(pod):
+            allocatable = node.allocatable(resource.name)
+            if allocatable:
+                in_use = node.requested(resource.name)
+                without.append(_fraction(in_use, allocatable))
+                with_pod.append(_fraction(in_use + wanted, allocatable))
+        return _HALF + (_HALF + _evenness(with_pod) - _evenness(without)) // 2
 
     def score_scope(self, spec: PodSpec) -> Scope:
         """USAGE: the score depends on what the pods on the node request."""

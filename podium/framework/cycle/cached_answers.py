@@ -266,11 +266,13 @@ class CachedScores:
         level = 0
         for score in self.all.values():
             if score.scope >= changed:
+                uniform = score.uniform
                 score.score_one(asking, row)
+                if uniform != score.uniform:
+                    self._sort_out()
             if score.is_absolute:
                 level += score.weight * int(score.raw[row])
         self._level[row] = level
-        self._sort_out()
 
     def update_bases(self, asking: Asking) -> None:
         """Score all nodes again for each scorer whose basis has changed."""

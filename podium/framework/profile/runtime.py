@@ -57,6 +57,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 PERMIT_TIMEOUT_S_MAX = 15 * 60.0
+_SUCCESS = Code.SUCCESS.label
 _PERMIT_MAY = (Code.WAIT, *MAY_REJECT)
 SLOW_PLUGIN_S = 0.1
 """A longer plugin call is logged as a warning, because all pods wait for it."""
@@ -243,7 +244,7 @@ class Framework:
 
     def observe(self, point: str, status: Status | None, started_s: float) -> None:
         """Record how long an extension point took."""
-        label = status.code.label if status is not None else Code.SUCCESS.label
+        label = status.code.label if status is not None else _SUCCESS
         self.observer.observe_extension_point(point, label, self.name, self.clock.monotonic() - started_s)
 
     def lap(self, plugin: str, point: str, pod: Pod, started_s: float) -> float:
