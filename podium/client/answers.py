@@ -60,7 +60,15 @@ def check_object(answer: bytes, api_version: str, kind: str, metadata: ObjectMet
     """Check that the answer is that object. The uid is compared if `metadata` has one.
 
     Raises: `Malformed`.
+    Cost: below 1 us without a uid, if the answer begins as every API server writes an object; else it is decoded.
     """
+    if not metadata.uid and metadata.namespace and answer.endswith((b"}", b"}\n")):
+        beginning = (
+            f'{{"kind":"{kind}","apiVersion":"{api_version}",'
+            f'"metadata":{{"name":"{metadata.name}","namespace":"{metadata.namespace}",'
+        )
+        if answer.startswith(beginning.encode()):
+            return
 
     def wanted() -> str:
         return f"{kind} {metadata.namespace}/{metadata.name}".replace(" /", " ")

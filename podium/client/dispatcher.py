@@ -234,8 +234,10 @@ class Dispatcher:
         lane.in_flight += 1
         free = self._free
         free[0] -= 1
-        for priority in range(1, lane.priority + 1):
-            free[priority] -= 1
+        if lane.priority:
+            free[1] -= 1
+            if lane.priority == Priority.EVENT:
+                free[2] -= 1
 
     def _leave(self, lane: Lane) -> None:
         """Release a slot."""
@@ -243,8 +245,10 @@ class Dispatcher:
         assert lane.in_flight >= 0, "a slot was released twice"
         free = self._free
         free[0] += 1
-        for priority in range(1, lane.priority + 1):
-            free[priority] += 1
+        if lane.priority:
+            free[1] += 1
+            if lane.priority == Priority.EVENT:
+                free[2] += 1
         bindings, statuses, events = self._waiting
         if bindings or statuses or events:
             self._let_go()
