@@ -18,6 +18,7 @@ from benchmarks import (
     forks,
     growth,
     in_process,
+    instructions,
     machine,
     neighbours,
     profiles,
@@ -263,6 +264,17 @@ def profile(options: argparse.Namespace) -> None:
             _console.print(profiles.table(f"The daemon, {about}", daemon, pods))
 
 
+def count_instructions(options: argparse.Namespace) -> None:
+    """The instructions that podium executes for each pod, counted by valgrind, to compare two commits."""
+    nodes, pods = (options.nodes or [instructions.NODES])[0], options.pods or instructions.PODS
+    binaries, where = _control_plane()
+    measured = (
+        instructions.measure(WORKLOADS[name], nodes, pods, binaries)
+        for name in chosen(options, Place.API_SERVER, ["plain"])
+    )
+    _console.print(instructions.table(_written(options, "instructions", "counts", where, measured)))
+
+
 def write_page(options: argparse.Namespace) -> None:
     """docs/performance.md and its plots, from all that was measured."""
     del options
@@ -282,6 +294,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "growth": measure_growth,
     "forks": measure_forks,
     "profile": profile,
+    "instructions": count_instructions,
     "report": write_page,
 }
 

@@ -7,9 +7,10 @@ import pstats
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias
 
 from rich.table import Table
@@ -23,6 +24,7 @@ from benchmarks.processor_time import wait_quiet
 from benchmarks.schedulers import start_podium
 from benchmarks.workloads import WARM_UP, Workload
 from tests.control_plane.locate import Binaries
+from tests.control_plane.processes import ServerProcess
 
 FUNCTIONS_SHOWN: Final = 25
 
@@ -58,21 +60,43 @@ def engine_profile(workload: Workload, nodes: int, attempts: int) -> list[Cost]:
 
 def daemon_profile(workload: Workload, nodes: int, pods: int, binaries: Binaries) -> list[Cost]:
     """A backlog on a real API server, from when podium is in sync until it is quiet."""
+    with TemporaryDirectory() as directory:
+        output = Path(directory) / "daemon.prof"
+        command = (sys.executable, "-m", "benchmarks.profiled_run", str(output))
+        bind_backlog(command, workload, nodes, pods, binaries)
+        return costs(pstats.Stats(str(output)))
+
+
+def bind_backlog(
+    command: Sequence[str],
+    workload: Workload,
+    nodes: int,
+    pods: int,
+    binaries: Binaries,
+    end: Callable[[ServerProcess], None] = ServerProcess.stop,
+) -> None:
+    """Have podium bind a backlog on a real API server.
+
+    Args:
+        command: what to put before the options of `podium run`.
+        end: called when podium is quiet.
+
+    Raises:
+        StallError: not all pods were bound.
+    """
     with cluster(binaries, nodes) as plane, Etcd(plane.etcd_address) as etcd:
         prepare(plane, etcd, workload, nodes, pods)
-        output = plane.directory / "daemon.prof"
-        command = (sys.executable, "-m", "benchmarks.profiled_run", str(output))
         with (
             workload.beside(plane, nodes) as more,
             BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound,
         ):
-            scheduler = start_podium(plane, more, command)
+            process = start_podium(plane, more, command).process
             try:
-                wait_bound(bound, scheduler.process, pods)
-                wait_quiet(scheduler.process)
+                wait_bound(bound, process, pods)
+                wait_quiet(process)
+                end(process)
             finally:
-                scheduler.process.stop()
-        return costs(pstats.Stats(str(output)))
+                process.stop()
 
 
 def costs(stats: pstats.Stats) -> list[Cost]:
