@@ -21,9 +21,8 @@ from podium.estimator.component_sets import max_available_sets
 from podium.estimator.free_capacity import UniformCapacity
 from podium.estimator.replicas import max_available_replicas
 from podium.estimator.requirements import AssumedWorkload, Component, Requirements, saturated
-from podium.estimator.resource_models import quantity_format
 from podium.objects.core import RawQuantity, ResourceList
-from podium.objects.quantity import Quantity
+from podium.objects.quantity import Quantity, quantity_format
 from podium.objects.resource_names import CPU, PODS
 
 PODS_PER_NODE = 110

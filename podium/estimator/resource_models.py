@@ -17,7 +17,7 @@ from podium.estimator.amounts import exact
 from podium.estimator.cluster_objects import AllocatableModeling, ResourceModel, ResourceModelRange
 from podium.objects.core import Node, RawQuantity
 from podium.objects.errors import FieldError
-from podium.objects.quantity import INT64_MAX, Quantity
+from podium.objects.quantity import INT64_MAX, Quantity, quantity_format
 from podium.objects.resource_names import CPU, PODS
 
 _GIB: Final = 1 << 30
@@ -101,14 +101,6 @@ def _fault_of_range(each: ResourceModelRange, before: ResourceModelRange | None)
 
 def _bound(raw: RawQuantity) -> Quantity:
     return exact(raw, "resourceModels")
-
-
-def quantity_format(raw: RawQuantity) -> str:
-    """The format of a quantity's text: BinarySI, DecimalExponent or DecimalSI."""
-    text = str(raw)
-    if text.endswith("i"):
-        return "BinarySI"
-    return "DecimalExponent" if any(letter in text[:-1] for letter in "eE") else "DecimalSI"
 
 
 # ---------------------------------------------------------------- grading

@@ -1,9 +1,10 @@
 """Resource quantities: `100m`, `1.5`, `2Gi`, `1e3`.
 
-Owns parsing a quantity to its exact value, and rounding it to an integer. Never knows which resource it is for.
+Owns parsing a quantity to its exact value, rounding it to an integer, and its canonical text. Never knows which
+resource it is for.
 
 Most callers use `value` and `milli_value`. `parse` gives the exact number, for sums that must be rounded only once, at
-the end.
+the end. `canonical_text` writes a quantity as upstream does.
 
 Source: k8s.io/apimachinery/pkg/api/resource v0.36.2.
 Differs: texts longer than 1024 characters and decimal exponents beyond ±4096 are refused; upstream computes with
@@ -40,6 +41,7 @@ _TEXT = re.compile(
 _DIGIT = re.compile(r"[0-9]")
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]{1,9})")
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_DECIMAL_SUFFIXES: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
@@ -208,3 +210,40 @@ def milli_value(raw: RawQuantity) -> int:
         QuantityError: `raw` is not a quantity.
     """
     return parse(raw).milli_value
+
+
+# ---------------------------------------------------------------- texts
+
+
+def quantity_format(raw: RawQuantity) -> str:
+    """The format of a quantity's text: BinarySI, DecimalExponent or DecimalSI."""
+    text = str(raw)
+    if text.endswith("i"):
+        return "BinarySI"
+    return "DecimalExponent" if any(letter in text[:-1] for letter in "eE") else "DecimalSI"
+
+
+def canonical_text(raw: RawQuantity) -> str:
+    """The quantity as upstream writes it: `1` for `1000m`, `4Gi` for `4096Mi`, `500m` for `0.5`.
+
+    Raises:
+        QuantityError: `raw` is not a quantity.
+    """
+    quantity = parse(raw)
+    unscaled, exponent = quantity.unscaled, quantity.exponent
+    if not unscaled:
+        return "0"
+    while unscaled % 10 == 0:
+        unscaled, exponent = unscaled // 10, exponent + 1
+    form = quantity_format(raw)
+    if form == "BinarySI" and exponent >= 0 and abs(number := unscaled * int(10**exponent)) >= 1024:
+        units = iter(("", *_BINARY))
+        unit = next(units)
+        while number % 1024 == 0 and unit != "Ei":
+            number, unit = number // 1024, next(units)
+        return f"{number}{unit}"
+    unscaled, exponent = unscaled * int(10 ** (exponent % 3)), exponent - exponent % 3
+    suffix = _DECIMAL_SUFFIXES.get(exponent) if form != "DecimalExponent" else None
+    if suffix is None:
+        suffix = f"e{exponent}" if exponent else ""
+    return f"{unscaled}{suffix}"

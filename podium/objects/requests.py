@@ -119,6 +119,18 @@ def nonzero_requests_on_node(pod: Pod) -> tuple[int, int]:
     return _nonzero(pod) if is_resized(pod) else _nonzero_requests(pod.spec)
 
 
+def whole_amounts(amounts: ResourceList, path: str) -> Requests:
+    """These amounts as integers, under any resource name.
+
+    Args:
+        path: the path of the amounts, for errors.
+
+    Raises:
+        FieldError: a quantity cannot be parsed.
+    """
+    return _integers(_exact(amounts, path))
+
+
 def node_allocatable(node: Node) -> tuple[Requests, int]:
     """The node's allocatable resources that are counted, and its number of pods.
 

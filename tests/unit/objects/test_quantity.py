@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.objects.quantity import INT64_MAX, QuantityError, milli_value, parse, value
+from podium.objects.quantity import INT64_MAX, QuantityError, canonical_text, milli_value, parse, value
 
 # Text, Value() and MilliValue() as k8s.io/apimachinery v0.36.2 answers, or `error`.
 GOLDEN = [line.split("\t") for line in Path(__file__).with_name("quantity_golden.tsv").read_text("ascii").splitlines()]
@@ -98,3 +98,44 @@ def test_exact_values_are_ordered_and_added_as_numbers(left: Decimal, right: Dec
     assert (high > low) == (right > left)
     total = low + high
     assert Decimal(total.unscaled).scaleb(total.exponent) == left + right
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("1", "1"),
+        ("1000m", "1"),
+        ("1500m", "1500m"),
+        ("0.5", "500m"),
+        (1.5, "1500m"),
+        (16, "16"),
+        ("1000", "1k"),
+        ("1024", "1024"),
+        ("12e3", "12e3"),
+        ("1e4", "10e3"),
+        ("5e0", "5"),
+        ("1e-3", "1e-3"),
+        ("3u", "3u"),
+        ("0", "0"),
+        ("0Gi", "0"),
+        ("4096Mi", "4Gi"),
+        ("1536Mi", "1536Mi"),
+        ("0.5Gi", "512Mi"),
+        ("1Ki", "1Ki"),
+        ("0.5Ki", "512"),
+        ("1.0001Ki", "1024102400u"),
+        ("-2048Mi", "-2Gi"),
+        ("2048Pi", "2Ei"),
+    ],
+)
+def test_the_canonical_text_of_a_quantity(raw: str | float, text: str) -> None:
+    assert canonical_text(raw) == text
+
+
+@given(decimals, st.sampled_from(sorted(SCALES | BINARY)))
+def test_the_canonical_text_is_the_same_quantity(number: Decimal, suffix: str) -> None:
+    raw = f"{number:f}{suffix}"
+    text = canonical_text(raw)
+    assert not parse(text) > parse(raw)
+    assert not parse(raw) > parse(text)
+    assert canonical_text(text) == text
