@@ -22,6 +22,7 @@ from podium.objects.requests import (
     pod_requests_with_status,
     requests_on_node,
     scoring_requests,
+    whole_amounts,
 )
 
 
@@ -202,3 +203,13 @@ def test_allocatable_is_counted_resources_and_a_number_of_pods() -> None:
 def test_a_broken_allocatable_names_its_field() -> None:
     with pytest.raises(FieldError, match=r'^status\.allocatable\[memory\]: "16GB" has the unknown suffix "GB"$'):
         node_allocatable(Node(status=NodeStatus(allocatable={"memory": "16GB"})))
+
+
+def test_amounts_of_any_resource_become_whole_numbers() -> None:
+    assert whole_amounts({"cpu": "0.1001", "memory": "1Ki", "pods": 16}, "resources") == {
+        "cpu": 101,
+        "memory": 1024,
+        "pods": 16,
+    }
+    with pytest.raises(FieldError, match=r"resources\[cpu\]: "):
+        whole_amounts({"cpu": "much"}, "resources")
