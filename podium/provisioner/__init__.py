@@ -1,5 +1,6 @@
 """Which nodes to buy for pending pods, and which nodes to let go, decided as Karpenter 1.15 decides.
 
-Owns the decisions: requirements on labels, instance types with their prices, and catalogues of them. Pure: does no I/O,
-reads no clock that was not passed in, and never changes a cluster or talks to a cloud provider.
+Owns the decisions: requirements on labels, instance types with their prices, catalogues of them, disruption budgets,
+and the batching window. Pure: does no I/O, reads no clock that was not passed in, and never changes a cluster or talks
+to a cloud provider.
 """
