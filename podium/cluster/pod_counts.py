@@ -95,6 +95,9 @@ class _Counter:
         self.sums.count(row, number)
 
 
+_GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], bool]
+
+
 @dataclass(slots=True, eq=False)
 class _Group:
     """Pods that no query can distinguish: same namespace, labels and termination state."""
@@ -102,11 +105,9 @@ class _Group:
     namespace: str
     labels: Mapping[str, str]
     is_terminating: bool
+    key: _GroupKey
     rows: dict[int, int] = field(default_factory=dict)
     counters: list[_Counter] = field(default_factory=list)
-
-
-_GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], bool]
 
 
 class PodCounts:
@@ -143,15 +144,15 @@ class PodCounts:
         """Count a pod that was removed from the row."""
         self.changes.append(PodChange(row, pod, -1))
         in_namespace = self._groups[pod.metadata.namespace]
-        key = _group_key(pod)
-        group = in_namespace[key]
+        group = in_namespace[_group_key(pod)]
         for counter in group.counters:
             counter.count(row, -1)
         group.rows[row] -= 1
         if not group.rows[row]:
             del group.rows[row]
         if not group.rows:
-            del in_namespace[key]
+            # By its own key, not one that is equal: comparing two of a pod with very many labels takes long.
+            del in_namespace[group.key]
             for counter in group.counters:
                 counter.groups.discard(group)
             if not in_namespace:
@@ -181,16 +182,16 @@ class PodCounts:
         key = _group_key(pod)
         group = in_namespace.get(key)
         if group is None:
-            group = in_namespace[key] = self._new_group(pod)
+            group = in_namespace[key] = self._new_group(pod, key)
         group.rows[row] = group.rows.get(row, 0) + 1
         for counter in group.counters:
             if row >= len(counter.counts):
                 counter.counts = grown(counter.counts, len(self._pods))
             counter.count(row, 1)
 
-    def _new_group(self, pod: Pod) -> _Group:
+    def _new_group(self, pod: Pod, key: _GroupKey) -> _Group:
         meta = pod.metadata
-        group = _Group(meta.namespace, meta.labels, pod.is_terminating)
+        group = _Group(meta.namespace, meta.labels, pod.is_terminating, key)
         for query, counter in self._counters.items():
             if query.takes(meta.namespace, meta.labels, group.is_terminating):
                 group.counters.append(counter)

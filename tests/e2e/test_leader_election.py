@@ -24,7 +24,8 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/podium"
 LEASE_EVENTS = "/apis/events.k8s.io/v1/namespaces/kube-system/events"
 # Of leaders whose lease is to run out: a standby waits for as long as the lease itself says. All others must keep
 # theirs, however busy the machine is.
-LEASE_S, RENEW_S = 5.0, 4.0
+# Long enough that a busy machine does not end a term, short enough to wait for.
+LEASE_S, RENEW_S = 15.0, 12.0
 LONG_LEASE_S, LONG_RENEW_S = 120.0, 90.0
 RETRY_S = 0.5
 
