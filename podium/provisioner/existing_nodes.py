@@ -1,0 +1,115 @@
+"""Nodes that are there, or on their way, while pods are planned onto them.
+
+Owns what one node has left. Only whether it takes a pod matters, never why it does not.
+
+Source: karpenter pkg/controllers/provisioning/scheduling/existingnode.go, v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from podium.objects.core import Pod
+from podium.objects.storage import CSINode
+from podium.provisioner.amounts import less, requests_of_all
+from podium.provisioner.host_ports import HostPort, any_conflict, host_ports
+from podium.provisioner.instance_types import fits
+from podium.provisioner.labels import HOSTNAME
+from podium.provisioner.planned_pods import PlannedPod
+from podium.provisioner.refusals import Refusal
+from podium.provisioner.requirements import Requirement, Requirements
+from podium.provisioner.state import StateNode
+from podium.provisioner.taints import untolerated
+from podium.provisioner.topology import Topology
+from podium.provisioner.volumes import AttachedVolumes, VolumeError, Volumes, exceeds_limits, together
+
+
+class ExistingNode:
+    """What a node has left for pods. The node itself stays as it is.
+
+    Args:
+        daemons: the pods of DaemonSets that run on it, or will.
+        is_settling: whether pods that run elsewhere are not moved to it.
+
+    Attributes:
+        pods: The pods that were planned onto it.
+    """
+
+    def __init__(
+        self,
+        state: StateNode,
+        topology: Topology,
+        daemons: Sequence[Pod],
+        volumes: Volumes,
+        csi_node: CSINode | None,
+        *,
+        is_settling: bool = False,
+    ) -> None:
+        self.state = state
+        self.is_settling = is_settling
+        self.pods: list[Pod] = []
+        self._topology = topology
+        running = state.daemon_requests
+        coming = {name: max(amount - running.get(name, 0), 0) for name, amount in requests_of_all(daemons).items()}
+        self._left = less(state.available, coming)
+        self._requirements = Requirements.of_labels(state.labels).add(Requirement(HOSTNAME, False, frozenset((state.hostname,))))
+        self._ports: list[HostPort] = [port for pod in state.pods for port in host_ports(pod.spec)]
+        self._volumes = _attached(state.pods, volumes)
+        self._volume_limits = _limits(csi_node)
+        topology.register(state.hostname)
+
+    def take(self, pod: PlannedPod) -> bool:
+        """Plan the pod onto this node if it can run there.
+
+        Returns: whether it can.
+        """
+        if not fits(pod.requests, self._left) or untolerated(self.state.taints, pod.spec.tolerations):
+            return False
+        volumes = together(self._volumes, pod.attached)
+        if exceeds_limits(volumes, self._volume_limits) or any_conflict(host_ports(pod.spec), self._ports):
+            return False
+        if not self._requirements.is_compatible(pod.requirements):
+            return False
+        base = self._requirements.union(pod.requirements)
+        for alternative in pod.volume_alternatives or (None,):
+            found = self._narrowed(pod, base, alternative)
+            if found is not None:
+                break
+        else:
+            return False
+        self.pods.append(pod.pod)
+        self._left = less(self._left, pod.requests)
+        self._requirements = found
+        self._topology.record(pod.pod, self.state.taints, found)
+        self._ports += host_ports(pod.spec)
+        self._volumes = volumes
+        return True
+
+    def _narrowed(self, pod: PlannedPod, base: Requirements, alternative: Requirements | None) -> Requirements | None:
+        if alternative is not None:
+            if not base.is_compatible(alternative):
+                return None
+            base = base.union(alternative)
+        found = self._topology.narrowed(pod.pod, self.state.taints, pod.strict_requirements, base)
+        if isinstance(found, Refusal) or not base.is_compatible(found):
+            return None
+        return base.union(found)
+
+
+def _attached(pods: Iterable[Pod], volumes: Volumes) -> AttachedVolumes:
+    found: AttachedVolumes = {}
+    for pod in pods:
+        try:
+            found = together(found, volumes.attached(pod))
+        except VolumeError:
+            continue  # nothing is known about a volume that is gone
+    return found
+
+
+def _limits(csi_node: CSINode | None) -> Mapping[str, int]:
+    drivers = csi_node.spec.drivers if csi_node is not None else ()
+    return {
+        each.name: each.allocatable.count
+        for each in drivers
+        if each.allocatable is not None and each.allocatable.count is not None
+    }

@@ -1,0 +1,268 @@
+"""The objects of a cluster that planning reads: Karpenter's own, and Kubernetes' where planning needs more of them.
+
+Owns their fields and how they are read. Never decides anything.
+
+Source: karpenter pkg/apis/v1 nodepool.go and nodeclaim.go, v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from msgspec import field
+
+from podium.objects.core import (
+    ClusterObject,
+    Int32,
+    LabelSelector,
+    NamespacedObject,
+    Node,
+    NodeSpec,
+    NodeStatus,
+    ObjectMeta,
+    Pod,
+    PodSpec,
+    ResourceList,
+    Taint,
+    Value,
+)
+from podium.objects.errors import FieldError
+from podium.objects.storage import (
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeSpec,
+    StorageClass,
+)
+from podium.objects.workloads import (
+    Namespace,
+    PodDisruptionBudgetStatus,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
+
+
+class Condition(Value, frozen=True):
+    """A condition of a NodePool or a NodeClaim."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    last_transition_time: str | None = None
+
+
+def is_true(conditions: Iterable[Condition], name: str) -> bool:
+    """Whether the condition is there and true."""
+    return any(each.type == name and each.status == "True" for each in conditions)
+
+
+class LabelRequirement(Value, frozen=True):
+    """A requirement of a NodePool on its nodes' labels."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+    min_values: Int32 | None = None
+
+
+class NodeClassReference(Value, frozen=True):
+    """The provider's class of a node."""
+
+    group: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class NodeClaimSpec(Value, frozen=True):
+    """What a node must be like."""
+
+    requirements: tuple[LabelRequirement, ...] = ()
+    taints: tuple[Taint, ...] = ()
+    startup_taints: tuple[Taint, ...] = ()
+    node_class_ref: NodeClassReference = NodeClassReference()
+
+
+class NodeClaimTemplate(Value, frozen=True):
+    """What a NodePool's NodeClaims look like."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: NodeClaimSpec = NodeClaimSpec()
+
+
+class NodePoolSpec(Value, frozen=True):
+    """What nodes a NodePool may have, and how many."""
+
+    template: NodeClaimTemplate = NodeClaimTemplate()
+    limits: ResourceList | None = None
+    weight: Int32 | None = None
+    replicas: Int32 | None = None
+
+
+class NodePoolStatus(Value, frozen=True):
+    """How a NodePool is."""
+
+    conditions: tuple[Condition, ...] = ()
+
+
+class NodePool(ClusterObject, frozen=True):
+    """A kind of nodes that may be bought."""
+
+    spec: NodePoolSpec = NodePoolSpec()
+    status: NodePoolStatus = NodePoolStatus()
+
+
+class NodeClaimStatus(Value, frozen=True):
+    """What was bought for a NodeClaim, and how far it is."""
+
+    provider_id: str = field(default="", name="providerID")
+    capacity: ResourceList = {}
+    allocatable: ResourceList = {}
+    conditions: tuple[Condition, ...] = ()
+
+
+class NodeClaim(ClusterObject, frozen=True):
+    """One node that was asked for."""
+
+    spec: NodeClaimSpec = NodeClaimSpec()
+    status: NodeClaimStatus = NodeClaimStatus()
+
+
+class ProvidedNodeSpec(NodeSpec, frozen=True):
+    """A node's spec with the machine's name."""
+
+    provider_id: str = field(default="", name="providerID")
+
+
+class ProvidedNodeStatus(NodeStatus, frozen=True):
+    """A node's status with its capacity."""
+
+    capacity: ResourceList = {}
+
+
+class ProvidedNode(Node, frozen=True, tag="Node"):
+    """A node as its provider knows it."""
+
+    spec: ProvidedNodeSpec = ProvidedNodeSpec()
+    status: ProvidedNodeStatus = ProvidedNodeStatus()
+
+
+class PodTemplate(Value, frozen=True):
+    """What a DaemonSet's pods look like."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+
+
+class DaemonSetSpec(Value, frozen=True):
+    """The pods of a DaemonSet."""
+
+    template: PodTemplate = PodTemplate()
+
+
+class DaemonSet(NamespacedObject, frozen=True):
+    """A pod on every node that fits it."""
+
+    spec: DaemonSetSpec = DaemonSetSpec()
+
+
+class BudgetSpec(Value, frozen=True):
+    """How many pods of a selector must stay."""
+
+    selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+    unhealthy_pod_eviction_policy: str = ""
+
+
+class Budget(NamespacedObject, frozen=True, tag="PodDisruptionBudget"):
+    """A PodDisruptionBudget with the numbers that it allows."""
+
+    spec: BudgetSpec = BudgetSpec()
+    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+
+
+class LocalVolumeSpec(PersistentVolumeSpec, frozen=True):
+    """A volume's spec, with whether it is a directory of a node."""
+
+    local: dict[str, Any] | None = None
+    host_path: dict[str, Any] | None = None
+
+    @property
+    def is_on_one_node(self) -> bool:
+        """Whether the volume is a directory of one node, which a new node has as well as any."""
+        return self.local is not None or self.host_path is not None
+
+
+class Volume(PersistentVolume, frozen=True, tag="PersistentVolume"):
+    """A volume with its kind."""
+
+    spec: LocalVolumeSpec = LocalVolumeSpec()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterObjects:
+    """The objects of a cluster, in order of namespace and name."""
+
+    node_pools: tuple[NodePool, ...] = ()
+    node_claims: tuple[NodeClaim, ...] = ()
+    nodes: tuple[ProvidedNode, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    daemon_sets: tuple[DaemonSet, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
+    services: tuple[Service, ...] = ()
+    replication_controllers: tuple[ReplicationController, ...] = ()
+    replica_sets: tuple[ReplicaSet, ...] = ()
+    stateful_sets: tuple[StatefulSet, ...] = ()
+    claims: tuple[PersistentVolumeClaim, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    storage_classes: tuple[StorageClass, ...] = ()
+    csi_nodes: tuple[CSINode, ...] = ()
+
+
+_KINDS: Final[Mapping[str, tuple[str, type[Any]]]] = {
+    "NodePool": ("node_pools", NodePool),
+    "NodeClaim": ("node_claims", NodeClaim),
+    "Node": ("nodes", ProvidedNode),
+    "Pod": ("pods", Pod),
+    "DaemonSet": ("daemon_sets", DaemonSet),
+    "PodDisruptionBudget": ("budgets", Budget),
+    "Namespace": ("namespaces", Namespace),
+    "Service": ("services", Service),
+    "ReplicationController": ("replication_controllers", ReplicationController),
+    "ReplicaSet": ("replica_sets", ReplicaSet),
+    "StatefulSet": ("stateful_sets", StatefulSet),
+    "PersistentVolumeClaim": ("claims", PersistentVolumeClaim),
+    "PersistentVolume": ("volumes", Volume),
+    "StorageClass": ("storage_classes", StorageClass),
+    "CSINode": ("csi_nodes", CSINode),
+}
+
+
+def read_objects(documents: Iterable[Mapping[str, Any]]) -> ClusterObjects:
+    """Read objects from parsed JSON; those of other kinds are ignored.
+
+    Raises:
+        FieldError: an object has a field of another type than the API gives it.
+    """
+    found: dict[str, list[Any]] = {name: [] for name, _ in _KINDS.values()}
+    for index, document in enumerate(documents):
+        known = _KINDS.get(str(document.get("kind")))
+        if known is None:
+            continue
+        name, kind = known
+        try:
+            found[name].append(msgspec.convert(document, kind))
+        except msgspec.ValidationError as error:
+            raise FieldError(f"objects[{index}]", str(error)) from error
+    return ClusterObjects(
+        **{
+            name: tuple(sorted(items, key=lambda each: (each.metadata.namespace, each.metadata.name)))
+            for name, items in found.items()
+        }
+    )

@@ -1,0 +1,100 @@
+"""What a pod gives up, one thing at a time, until it can be placed.
+
+Owns the order in which preferences are dropped. Returns another pod; never changes one.
+
+Source: karpenter pkg/controllers/provisioning/scheduling/preferences.go, v1.15.0.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+import msgspec
+
+from podium.objects.core import (
+    NodeSelector,
+    Pod,
+    PodAffinity,
+    PodSpec,
+    PreferredSchedulingTerm,
+    Toleration,
+    WeightedPodAffinityTerm,
+)
+
+PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
+
+_TOLERATE_PREFERENCES: Final = Toleration(operator="Exists", effect=PREFER_NO_SCHEDULE)
+_replace = msgspec.structs.replace
+_Weighted = TypeVar("_Weighted", PreferredSchedulingTerm, WeightedPodAffinityTerm)
+
+
+def relaxed(pod: Pod, *, tolerate_preferences: bool) -> Pod | None:
+    """The pod with one thing less to ask for; None if nothing is left to give up.
+
+    Args:
+        tolerate_preferences: whether the last step is to tolerate `PreferNoSchedule` taints.
+    """
+    spec = pod.spec
+    found = (
+        without_first_alternative(spec)
+        or _without_preferred_pods(spec, "pod_affinity")
+        or _without_preferred_pods(spec, "pod_anti_affinity")
+        or _without_preferred_nodes(spec)
+        or _without_soft_spread(spec)
+    )
+    if found is None and tolerate_preferences:
+        tolerant = tolerating_preferences(spec)
+        found = tolerant if tolerant is not spec else None
+    return None if found is None else _replace(pod, spec=found)
+
+
+def without_first_alternative(spec: PodSpec) -> PodSpec | None:
+    """The spec without the first of several alternatives of its required node affinity; None if one or none is left."""
+    affinity = spec.affinity
+    nodes = affinity and affinity.node_affinity
+    if not affinity or not nodes or nodes.required is None or len(nodes.required.node_selector_terms) < 2:
+        return None
+    left = NodeSelector(node_selector_terms=nodes.required.node_selector_terms[1:])
+    return _replace(spec, affinity=_replace(affinity, node_affinity=_replace(nodes, required=left)))
+
+
+def tolerating_preferences(spec: PodSpec) -> PodSpec:
+    """The spec with a toleration of all `PreferNoSchedule` taints; itself if it has that one."""
+    if any(
+        (each.key, each.operator, each.value, each.effect) == ("", "Exists", "", PREFER_NO_SCHEDULE)
+        for each in spec.tolerations
+    ):
+        return spec
+    return _replace(spec, tolerations=(*spec.tolerations, _TOLERATE_PREFERENCES))
+
+
+def _without_preferred_pods(spec: PodSpec, name: str) -> PodSpec | None:
+    affinity = spec.affinity
+    pods: PodAffinity | None = affinity and getattr(affinity, name)
+    if not affinity or not pods or not pods.preferred:
+        return None
+    left = _replace(pods, preferred=_without_heaviest(pods.preferred))
+    return _replace(spec, affinity=_replace(affinity, **{name: left}))
+
+
+def _without_preferred_nodes(spec: PodSpec) -> PodSpec | None:
+    affinity = spec.affinity
+    nodes = affinity and affinity.node_affinity
+    if not affinity or not nodes or not nodes.preferred:
+        return None
+    left = _replace(nodes, preferred=_without_heaviest(nodes.preferred))
+    return _replace(spec, affinity=_replace(affinity, node_affinity=left))
+
+
+def _without_heaviest(terms: tuple[_Weighted, ...]) -> tuple[_Weighted, ...]:
+    return tuple(sorted(terms, key=lambda each: -each.weight)[1:])
+
+
+def _without_soft_spread(spec: PodSpec) -> PodSpec | None:
+    constraints = list(spec.topology_spread_constraints)
+    for index, each in enumerate(constraints):
+        if each.when_unsatisfiable == "ScheduleAnyway":
+            # The last one takes its place, which changes which one is dropped next.
+            constraints[index] = constraints[-1]
+            return _replace(spec, topology_spread_constraints=tuple(constraints[:-1]))
+    return None

@@ -1,0 +1,98 @@
+"""Templates: what the NodeClaims of each NodePool look like, in the order in which NodePools are tried.
+
+Owns which NodePools can be bought from, and why one is skipped.
+
+Source: karpenter pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go and
+pkg/controllers/provisioning/provisioner.go, v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from podium.objects.core import Taint
+from podium.provisioner.instance_type_filter import DaemonGroup, InstanceTypeFilter, Options
+from podium.provisioner.instance_types import InstanceType, unmet_min_values
+from podium.provisioner.labels import NODE_POOL
+from podium.provisioner.objects import NodePool
+from podium.provisioner.requirements import Requirement, Requirements
+from podium.provisioner.state import INITIALIZED, REGISTERED
+from podium.provisioner.topology import pool_requirements
+
+NODE_CLASS: Final = ("karpenter.kwok.sh", "KWOKNodeClass")
+"""Group and kind of the node class of the provider."""
+
+SIMULATED: Final = (REGISTERED, INITIALIZED)
+"""Labels that DaemonSets may ask for, though a NodeClaim never does."""
+
+_NONE_LEFT: Final = "NodePool requirements filtered out all compatible available instance types"
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """What a NodePool's NodeClaims start from.
+
+    Attributes:
+        instance_types: Those that meet the NodePool's requirements.
+    """
+
+    pool: NodePool
+    requirements: Requirements
+    instance_types: tuple[InstanceType, ...]
+
+    @property
+    def name(self) -> str:
+        """The NodePool's name."""
+        return self.pool.metadata.name
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        """The taints that the nodes keep."""
+        return self.pool.spec.template.spec.taints
+
+
+def usable_pools(node_pools: Iterable[NodePool]) -> tuple[NodePool, ...]:
+    """The NodePools that nodes can be bought from: by weight, the heaviest first, then by name, the last first."""
+    usable = sorted((each for each in node_pools if _is_usable(each)), key=lambda each: each.metadata.name)
+    return tuple(sorted(reversed(usable), key=lambda each: -(each.spec.weight or 0)))
+
+
+def template_of(
+    pool: NodePool, instance_types: tuple[InstanceType, ...], types_filter: InstanceTypeFilter, *, lower_min_values: bool
+) -> Template | str:
+    """The NodePool's template, or why the NodePool is skipped."""
+    requirements = _template_requirements(pool)
+    group = DaemonGroup(instance_types)
+    found = types_filter.filtered(
+        instance_types, [group], requirements, {}, pod_requests={}, lower_min_values=lower_min_values
+    )
+    if isinstance(found, Options):
+        return Template(pool, requirements, found.instance_types)
+    any_number = types_filter.filtered(instance_types, [group], requirements, {}, pod_requests={}, lower_min_values=True)
+    if isinstance(any_number, Options) and unmet_min_values(any_number.instance_types, requirements):
+        return f"{_NONE_LEFT} due to minValues incompatibility"
+    return _NONE_LEFT
+
+
+def _template_requirements(pool: NodePool) -> Requirements:
+    node_class = pool.spec.template.spec.node_class_ref
+    labels = {
+        NODE_POOL: pool.metadata.name,
+        f"{node_class.group}/{node_class.kind.lower()}": node_class.name,
+        **dict.fromkeys(SIMULATED, "true"),
+    }
+    return pool_requirements(pool).union(Requirement.of(key, "In", (value,)) for key, value in labels.items())
+
+
+def _is_usable(pool: NodePool) -> bool:
+    node_class = pool.spec.template.spec.node_class_ref
+    states = {each.type: each.status for each in pool.status.conditions}
+    is_ready = states.get("Ready") == "True" and {"ValidationSucceeded", "NodeClassReady"} <= states.keys()
+    return (
+        is_ready
+        and (node_class.group, node_class.kind) == NODE_CLASS
+        and pool.spec.replicas is None
+        and pool.metadata.deletion_timestamp is None
+    )

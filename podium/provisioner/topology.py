@@ -1,0 +1,272 @@
+"""The topology of a plan: every rule about other pods, with the counts of pods by domain as pods are placed.
+
+Owns the groups of the pods that are placed, and the groups by which pods on nodes repel others. One plan owns one
+topology and changes it; the cluster it is made from stays as it is.
+
+Source: karpenter pkg/controllers/provisioning/scheduling/topology.go, v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from podium.objects.core import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    Taint,
+    TopologySpreadConstraint,
+)
+from podium.objects.selectors import compile_selector
+from podium.provisioner.instance_types import InstanceType
+from podium.provisioner.labels import HOSTNAME
+from podium.provisioner.objects import ClusterObjects, NodePool, ProvidedNode
+from podium.provisioner.refusals import Refusal
+from podium.provisioner.requirements import Requirement, Requirements
+from podium.provisioner.state import StateNode
+from podium.provisioner.topology_groups import HONOR, IGNORE, Domains, NodeFilter, TopologyGroup, TopologyKind
+from podium.provisioner.validation import is_terminal
+
+
+class Topology:
+    """The groups of one plan.
+
+    Args:
+        objects: the cluster.
+        nodes: the nodes that pods can be placed on.
+        all_nodes: all nodes, those that are leaving too.
+        pods: the pods that are placed; they do not count where they are now.
+        domains: the domains of the NodePools, by label.
+        ignore_preferences: whether preferences have no effect.
+    """
+
+    def __init__(
+        self,
+        objects: ClusterObjects,
+        nodes: Sequence[StateNode],
+        all_nodes: Sequence[StateNode],
+        pods: Sequence[Pod],
+        domains: dict[str, Domains],
+        *,
+        ignore_preferences: bool = False,
+    ) -> None:
+        self._ignore_preferences = ignore_preferences
+        self._domains = domains
+        self._namespaces = objects.namespaces
+        self._nodes = nodes
+        self._nodes_by_name = {each.metadata.name: each for each in objects.nodes}
+        self._labels = {name: Requirements.of_labels(each.metadata.labels) for name, each in self._nodes_by_name.items()}
+        self._groups: dict[object, TopologyGroup] = {}
+        self._inverse: dict[object, TopologyGroup] = {}
+        self._owned: dict[str, list[TopologyGroup]] = {}
+        moving = {each.uid for each in pods}
+        self._counted: dict[str, list[Pod]] = defaultdict(list)
+        for pod in objects.pods:
+            if pod.node_name and not is_terminal(pod) and not pod.is_terminating and pod.uid not in moving:
+                self._counted[pod.metadata.namespace].append(pod)
+        for state in all_nodes:
+            for pod in state.pods:
+                if state.node is not None and pod.uid not in moving:
+                    self._repel(pod, state.node)
+        for pod in pods:
+            self.update(pod)
+
+    def update(self, pod: Pod) -> None:
+        """Take the pod's rules as they are now: it is new, or its preferences changed."""
+        for group in self._owned.get(pod.uid, ()):
+            group.owners.discard(pod.uid)
+        affinity = pod.spec.affinity
+        anti = affinity and affinity.pod_anti_affinity
+        if anti and anti.required:
+            self._repel(pod, None)
+        owned: list[TopologyGroup] = []
+        for group in (*self._spreads(pod), *self._affinities(pod)):
+            known = self._groups.get(group.identity)
+            if known is None:
+                self._count(group)
+                self._groups[group.identity] = known = group
+            known.owners.add(pod.uid)
+            owned.append(known)
+        self._owned[pod.uid] = owned
+
+    def register(self, hostname: str) -> None:
+        """Note that a node of this name is there."""
+        for groups in (self._groups, self._inverse):
+            for group in groups.values():
+                if group.key == HOSTNAME:
+                    group.register(hostname)
+
+    def record(self, pod: Pod, taints: Sequence[Taint], requirements: Requirements) -> None:
+        """Count a pod that was placed on a node with these taints and requirements."""
+        for group in self._groups.values():
+            if not group.counts_on(pod, taints, requirements):
+                continue
+            domains = requirements.get(group.key)
+            if group.kind is TopologyKind.ANTI_AFFINITY:
+                group.record(domains.values)
+            elif not domains.complement and len(domains.values) == 1:
+                group.record(domains.values)
+        for group in self._inverse.values():
+            if pod.uid in group.owners:
+                group.record(requirements.get(group.key).values)
+
+    def narrowed(
+        self, pod: Pod, taints: Sequence[Taint], strict: Requirements, node: Requirements
+    ) -> Requirements | Refusal:
+        """What the node must be like for the pod's rules, and for those of pods that repel it.
+
+        Args:
+            strict: what the pod requires of a node, preferences aside.
+            node: what the node is like.
+        """
+        found: list[Requirement] = []
+        for group in self._concerning(pod, taints, node):
+            allowed, offered = strict.get(group.key), node.get(group.key)
+            domains = group.next_domains(pod, allowed, offered)
+            if not domains.values:
+                return Refusal(lambda group=group, allowed=allowed, offered=offered: group.refusal(allowed, offered))  # type: ignore[misc]
+            found.append(domains)
+        return node.union(found) if found else node
+
+    def _concerning(self, pod: Pod, taints: Sequence[Taint], node: Requirements) -> Iterator[TopologyGroup]:
+        seen: set[int] = set()
+        for group in self._owned.get(pod.uid, ()):
+            if id(group) not in seen:
+                seen.add(id(group))
+                yield group
+        for group in self._inverse.values():
+            if group.counts_on(pod, taints, node):
+                yield group
+
+    # ------------------------------------------------------------ counts
+
+    def _count(self, group: TopologyGroup) -> None:
+        for state in self._nodes:
+            if state.node is None or not self._passes(group, state.node):
+                continue
+            domain = state.labels.get(group.key)
+            if domain is not None:
+                group.register(domain)
+        for namespace in group.namespaces:
+            for pod in self._counted.get(namespace, ()):
+                node = self._nodes_by_name.get(pod.node_name)
+                if node is None or not group.counted.matches(pod.metadata.labels):
+                    continue
+                domain = node.metadata.labels.get(group.key)
+                if domain is None and group.key == HOSTNAME:
+                    domain = node.metadata.name
+                if domain is not None and self._passes(group, node):
+                    group.record((domain,))
+
+    def _passes(self, group: TopologyGroup, node: ProvidedNode) -> bool:
+        return group.node_filter.matches(node.spec.taints, self._labels[node.metadata.name])
+
+    def _repel(self, pod: Pod, node: ProvidedNode | None) -> None:
+        """Let the pod's required anti-affinity repel others: from its node, or from wherever it is placed."""
+        affinity = pod.spec.affinity
+        anti = affinity and affinity.pod_anti_affinity
+        if not anti:
+            return
+        for term in anti.required:
+            group = self._affinity_group(TopologyKind.ANTI_AFFINITY, pod, term)
+            group = self._inverse.setdefault(group.identity, group)
+            domain = node.metadata.labels.get(group.key) if node is not None else None
+            if domain is not None:
+                group.record((domain,))
+            group.owners.add(pod.uid)
+
+    # ------------------------------------------------------------ groups of a pod
+
+    def _spreads(self, pod: Pod) -> Iterator[TopologyGroup]:
+        for each in pod.spec.topology_spread_constraints:
+            if self._ignore_preferences and each.when_unsatisfiable != "DoNotSchedule":
+                continue
+            taints_policy = IGNORE if each.node_taints_policy is None else each.node_taints_policy
+            affinity_policy = HONOR if each.node_affinity_policy is None else each.node_affinity_policy
+            yield TopologyGroup(
+                TopologyKind.SPREAD,
+                each.topology_key,
+                frozenset((pod.metadata.namespace,)),
+                _narrowed_selector(each, pod),
+                self._open_domains(each.topology_key, pod, taints_policy),
+                max_skew=each.max_skew,
+                min_domains=each.min_domains,
+                node_filter=NodeFilter.of(pod, affinity_policy, taints_policy),
+            )
+
+    def _affinities(self, pod: Pod) -> Iterator[TopologyGroup]:
+        affinity = pod.spec.affinity
+        if affinity is None:
+            return
+        for kind, rules in (
+            (TopologyKind.AFFINITY, affinity.pod_affinity),
+            (TopologyKind.ANTI_AFFINITY, affinity.pod_anti_affinity),
+        ):
+            for term in self._terms(rules):
+                yield self._affinity_group(kind, pod, term)
+
+    def _terms(self, rules: PodAffinity | None) -> Iterable[PodAffinityTerm]:
+        if rules is None:
+            return ()
+        if self._ignore_preferences:
+            return rules.required
+        return (*rules.required, *(each.pod_affinity_term for each in rules.preferred))
+
+    def _affinity_group(self, kind: TopologyKind, pod: Pod, term: PodAffinityTerm) -> TopologyGroup:
+        domains = self._open_domains(term.topology_key, pod, "")
+        return TopologyGroup(kind, term.topology_key, self._namespaces_of(pod, term), term.label_selector, domains)
+
+    def _open_domains(self, key: str, pod: Pod, taints_policy: str) -> list[str]:
+        domains = self._domains.get(key)
+        return [] if domains is None else domains.open_to(pod.spec.tolerations, taints_policy)
+
+    def _namespaces_of(self, pod: Pod, term: PodAffinityTerm) -> frozenset[str]:
+        if term.namespace_selector is None:
+            return frozenset(term.namespaces or (pod.metadata.namespace,))
+        selector = compile_selector(term.namespace_selector)
+        chosen = (each.metadata.name for each in self._namespaces if selector.matches(each.metadata.labels))
+        return frozenset((*chosen, *term.namespaces))
+
+
+def domains_of(node_pools: Iterable[NodePool], instance_types: Sequence[InstanceType]) -> dict[str, Domains]:
+    """The values of each label that nodes of these NodePools may have; offerings do not matter."""
+    found: dict[str, Domains] = defaultdict(Domains)
+    for pool in node_pools:
+        template = pool.spec.template
+        taints = template.spec.taints
+        own = pool_requirements(pool)
+        values: set[tuple[str, str]] = {
+            (each.key, value) for each in own if each.operator == "In" for value in each.values
+        }
+        for each_type in instance_types:
+            for each in own.union(each_type.requirements):
+                values.update((each.key, value) for value in each.values)
+        for key, value in values:
+            found[key].add(value, taints)
+    return dict(found)
+
+
+def pool_requirements(pool: NodePool) -> Requirements:
+    """What a NodePool says about its nodes' labels: its requirements and the labels of its template."""
+    template = pool.spec.template
+    required = (
+        Requirement.of(each.key, each.operator, each.values, min_values=each.min_values)
+        for each in template.spec.requirements
+    )
+    return Requirements(required).union(Requirements.of_labels(template.metadata.labels))
+
+
+def _narrowed_selector(constraint: TopologySpreadConstraint, pod: Pod) -> LabelSelector | None:
+    """The selector with the pod's own values of `matchLabelKeys`."""
+    selector, labels = constraint.label_selector, pod.metadata.labels
+    if selector is None or not constraint.match_label_keys:
+        return selector
+    more = tuple(
+        LabelSelectorRequirement(key=key, operator="In", values=(labels[key],))
+        for key in constraint.match_label_keys
+        if key in labels
+    )
+    return LabelSelector(match_labels=selector.match_labels, match_expressions=(*selector.match_expressions, *more))
