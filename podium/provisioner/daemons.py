@@ -138,6 +138,4 @@ def _with_limits_as_requests(spec: PodSpec) -> PodSpec:
 
 def _completed(container: Container) -> Container:
     resources = container.resources
-    return _replace(
-        container, resources=_replace(resources, requests={**resources.limits, **resources.requests})
-    )
+    return _replace(container, resources=_replace(resources, requests={**resources.limits, **resources.requests}))

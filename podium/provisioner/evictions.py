@@ -29,7 +29,9 @@ class Evictions:
     """
 
     def __init__(self, budgets: Iterable[Budget], now: float) -> None:
-        self._budgets: list[tuple[Budget, Selector]] = [(each, compile_selector(each.spec.selector)) for each in budgets]
+        self._budgets: list[tuple[Budget, Selector]] = [
+            (each, compile_selector(each.spec.selector)) for each in budgets
+        ]
         self._now = now
 
     def is_currently_reschedulable(self, pod: Pod) -> bool:

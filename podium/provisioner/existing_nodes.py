@@ -29,7 +29,7 @@ class ExistingNode:
 
     Args:
         daemons: the pods of DaemonSets that run on it, or will.
-        is_settling: whether pods that run elsewhere are not moved to it.
+        csi_node: what drivers say about the node.
 
     Attributes:
         pods: The pods that were planned onto it.
@@ -42,17 +42,16 @@ class ExistingNode:
         daemons: Sequence[Pod],
         volumes: Volumes,
         csi_node: CSINode | None,
-        *,
-        is_settling: bool = False,
     ) -> None:
         self.state = state
-        self.is_settling = is_settling
         self.pods: list[Pod] = []
         self._topology = topology
         running = state.daemon_requests
         coming = {name: max(amount - running.get(name, 0), 0) for name, amount in requests_of_all(daemons).items()}
         self._left = less(state.available, coming)
-        self._requirements = Requirements.of_labels(state.labels).add(Requirement(HOSTNAME, False, frozenset((state.hostname,))))
+        self._requirements = Requirements.of_labels(state.labels).add(
+            Requirement(HOSTNAME, False, frozenset((state.hostname,)))
+        )
         self._ports: list[HostPort] = [port for pod in state.pods for port in host_ports(pod.spec)]
         self._volumes = _attached(state.pods, volumes)
         self._volume_limits = _limits(csi_node)

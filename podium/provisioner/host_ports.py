@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from podium.objects.core import PodSpec, once_per_spec
 
-_ANY = ("0.0.0.0", "::")  # noqa: S104 - addresses to compare with, not to listen on
+_ANY = ("0.0.0.0", "::")
 
 
 class HostPort(Struct, frozen=True):
@@ -33,7 +33,7 @@ class HostPort(Struct, frozen=True):
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     """The node's ports that the containers ask for; init containers do not count."""
     return tuple(
-        HostPort(_canonical(port.host_ip or "0.0.0.0"), port.host_port, port.protocol)  # noqa: S104
+        HostPort(_canonical(port.host_ip or "0.0.0.0"), port.host_port, port.protocol)
         for container in spec.containers
         for port in container.ports
         if port.host_port

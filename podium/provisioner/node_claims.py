@@ -209,7 +209,9 @@ class PlannedClaim:
         found: list[Offering] = []
         for instance_type in instance_types:
             for offering in instance_type.offerings:
-                if not offering.is_available or not requirements.is_compatible(offering.requirements, context.well_known):
+                if not offering.is_available or not requirements.is_compatible(
+                    offering.requirements, context.well_known
+                ):
                     continue
                 if offering.capacity_type != RESERVED:
                     has_other = True

@@ -47,15 +47,19 @@ def plan_of(
             text = _truncation_text(claim, sorted(unmet))
             errors.update((pod_name(each), text) for each in claim.pods)
         else:
-            claims.append(_claim(claim, requirements, types, well_known))
+            told = _claim(claim, requirements, types, well_known)
+            if claim.template.name in results.lowered_min_values:
+                told["minValuesRelaxed"] = True
+            claims.append(told)
     existing = {each.state.name: [pod_name(pod) for pod in each.pods] for each in results.existing if each.pods}
     return {"skipped": dict(results.skipped), "existing": existing, "claims": claims, "errors": errors}
 
 
 def _truncation_text(claim: PlannedClaim, labels: Sequence[str]) -> str:
     return (
-        "pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, "  # noqa: RUF001
-        f"minValues requirement is not met for label(s) (label(s)=[{' '.join(labels)}]) (NodePool={claim.template.name})"
+        "pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, "
+        f"minValues requirement is not met for label(s) (label(s)=[{' '.join(labels)}]) "
+        f"(NodePool={claim.template.name})"
     )
 
 
@@ -72,7 +76,7 @@ def _claim(
     if capacity_types:
         named = named.add(Requirement(CAPACITY_TYPE, False, frozenset(capacity_types)))
     ordered = in_price_and_name_order(types, named, well_known)
-    told: dict[str, Any] = {
+    return {
         "pool": claim.template.name,
         "pods": [pod_name(each) for each in claim.pods],
         "requirements": [form for each in named if each.key not in SIMULATED for form in _forms(each)],
@@ -80,9 +84,6 @@ def _claim(
         "price": ordered[0].cheapest_price(named, well_known),
         "requests": dict(claim.final_requests()),
     }
-    if claim.lowered_min_values:
-        told["minValuesRelaxed"] = True
-    return told
 
 
 def _forms(requirement: Requirement) -> Iterator[dict[str, Any]]:

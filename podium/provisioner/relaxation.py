@@ -7,7 +7,7 @@ Source: karpenter pkg/controllers/provisioning/scheduling/preferences.go, v1.15.
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 import msgspec
 
@@ -68,10 +68,12 @@ def tolerating_preferences(spec: PodSpec) -> PodSpec:
     return _replace(spec, tolerations=(*spec.tolerations, _TOLERATE_PREFERENCES))
 
 
-def _without_preferred_pods(spec: PodSpec, name: str) -> PodSpec | None:
+def _without_preferred_pods(spec: PodSpec, name: Literal["pod_affinity", "pod_anti_affinity"]) -> PodSpec | None:
     affinity = spec.affinity
-    pods: PodAffinity | None = affinity and getattr(affinity, name)
-    if not affinity or not pods or not pods.preferred:
+    if affinity is None:
+        return None
+    pods: PodAffinity | None = getattr(affinity, name)
+    if pods is None or not pods.preferred:
         return None
     left = _replace(pods, preferred=_without_heaviest(pods.preferred))
     return _replace(spec, affinity=_replace(affinity, **{name: left}))

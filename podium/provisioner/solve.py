@@ -10,6 +10,7 @@ Differs: no deadline; NodeClaims with equally many pods keep their order, howeve
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from podium.objects.core import Pod, TopologySpreadConstraint
@@ -64,12 +65,15 @@ class Results:
 
     Attributes:
         skipped: By NodePool, why it was not bought from.
+        lowered_min_values: The NodePools whose NodeClaims are told to have fewer different values than wanted. As
+            upstream, all NodeClaims of a NodePool are told what holds for the last of them.
         refusals: By uid, why a pod was not planned.
     """
 
     existing: tuple[ExistingNode, ...]
     claims: tuple[PlannedClaim, ...]
     skipped: Mapping[str, str]
+    lowered_min_values: AbstractSet[str] = frozenset()
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
 
 
@@ -130,6 +134,7 @@ class Solver:
             each.metadata.name: whole_amounts(each.spec.limits, "spec.limits") for each in pools if each.spec.limits
         }
         self._claims: list[PlannedClaim] = []
+        self._lowered: dict[str, bool] = {}
         self._hostnames = 0
         daemons = Daemons(objects, well_known)
         self._read_templates(pools, catalogue, types_filter, daemons)
@@ -160,7 +165,8 @@ class Solver:
             # The pod gets its preferences back, and another chance with them once others are planned.
             self._topology.update(pod)
             queue.push(pod)
-        return Results(tuple(self._existing), tuple(self._claims), self._skipped, refusals)
+        lowered = frozenset(name for name, is_lowered in self._lowered.items() if is_lowered)
+        return Results(tuple(self._existing), tuple(self._claims), self._skipped, lowered, refusals)
 
     # ------------------------------------------------------------ one pod
 
@@ -211,6 +217,7 @@ class Solver:
             refusal = claim.take(pod, lower_min_values=self._settings.lower_min_values)
             if refusal is None:
                 self._claims.append(claim)
+                self._lowered[template.name] = claim.lowered_min_values
                 # Any of the types may be launched, so the largest of them counts.
                 self._take_from_limits(template.name, largest(each.capacity for each in claim.instance_types))
                 return None

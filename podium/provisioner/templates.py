@@ -14,7 +14,7 @@ from typing import Final
 
 from podium.objects.core import Taint
 from podium.provisioner.instance_type_filter import DaemonGroup, InstanceTypeFilter, Options
-from podium.provisioner.instance_types import InstanceType, unmet_min_values
+from podium.provisioner.instance_types import InstanceType
 from podium.provisioner.labels import NODE_POOL
 from podium.provisioner.objects import NodePool
 from podium.provisioner.requirements import Requirement, Requirements
@@ -55,12 +55,16 @@ class Template:
 
 def usable_pools(node_pools: Iterable[NodePool]) -> tuple[NodePool, ...]:
     """The NodePools that nodes can be bought from: by weight, the heaviest first, then by name, the last first."""
-    usable = sorted((each for each in node_pools if _is_usable(each)), key=lambda each: each.metadata.name)
-    return tuple(sorted(reversed(usable), key=lambda each: -(each.spec.weight or 0)))
+    usable = (each for each in node_pools if _is_usable(each))
+    return tuple(sorted(usable, key=lambda each: (each.spec.weight or 0, each.metadata.name), reverse=True))
 
 
 def template_of(
-    pool: NodePool, instance_types: tuple[InstanceType, ...], types_filter: InstanceTypeFilter, *, lower_min_values: bool
+    pool: NodePool,
+    instance_types: tuple[InstanceType, ...],
+    types_filter: InstanceTypeFilter,
+    *,
+    lower_min_values: bool,
 ) -> Template | str:
     """The NodePool's template, or why the NodePool is skipped."""
     requirements = _template_requirements(pool)
@@ -70,8 +74,8 @@ def template_of(
     )
     if isinstance(found, Options):
         return Template(pool, requirements, found.instance_types)
-    any_number = types_filter.filtered(instance_types, [group], requirements, {}, pod_requests={}, lower_min_values=True)
-    if isinstance(any_number, Options) and unmet_min_values(any_number.instance_types, requirements):
+    some = types_filter.filtered(instance_types, [group], requirements, {}, pod_requests={}, lower_min_values=True)
+    if isinstance(some, Options) and some.lowered_min_values:
         return f"{_NONE_LEFT} due to minValues incompatibility"
     return _NONE_LEFT
 

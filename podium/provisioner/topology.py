@@ -8,6 +8,7 @@ Source: karpenter pkg/controllers/provisioning/scheduling/topology.go, v1.15.0.
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -58,7 +59,7 @@ class Topology:
         self._namespaces = objects.namespaces
         self._nodes = nodes
         self._nodes_by_name = {each.metadata.name: each for each in objects.nodes}
-        self._labels = {name: Requirements.of_labels(each.metadata.labels) for name, each in self._nodes_by_name.items()}
+        self._labels = {each.metadata.name: Requirements.of_labels(each.metadata.labels) for each in objects.nodes}
         self._groups: dict[object, TopologyGroup] = {}
         self._inverse: dict[object, TopologyGroup] = {}
         self._owned: dict[str, list[TopologyGroup]] = {}
@@ -105,9 +106,9 @@ class Topology:
             if not group.counts_on(pod, taints, requirements):
                 continue
             domains = requirements.get(group.key)
-            if group.kind is TopologyKind.ANTI_AFFINITY:
-                group.record(domains.values)
-            elif not domains.complement and len(domains.values) == 1:
+            is_settled = not domains.complement and len(domains.values) == 1
+            # Anti-affinity keeps others out of wherever the pod may end up.
+            if is_settled or group.kind is TopologyKind.ANTI_AFFINITY:
                 group.record(domains.values)
         for group in self._inverse.values():
             if pod.uid in group.owners:
@@ -127,7 +128,7 @@ class Topology:
             allowed, offered = strict.get(group.key), node.get(group.key)
             domains = group.next_domains(pod, allowed, offered)
             if not domains.values:
-                return Refusal(lambda group=group, allowed=allowed, offered=offered: group.refusal(allowed, offered))  # type: ignore[misc]
+                return Refusal(functools.partial(group.refusal, allowed, offered))
             found.append(domains)
         return node.union(found) if found else node
 
@@ -234,7 +235,7 @@ class Topology:
 def domains_of(node_pools: Iterable[NodePool], instance_types: Sequence[InstanceType]) -> dict[str, Domains]:
     """The values of each label that nodes of these NodePools may have; offerings do not matter."""
     found: dict[str, Domains] = defaultdict(Domains)
-    for pool in node_pools:
+    for pool in node_pools if instance_types else ():
         template = pool.spec.template
         taints = template.spec.taints
         own = pool_requirements(pool)

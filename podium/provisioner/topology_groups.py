@@ -51,17 +51,19 @@ class NodeFilter:
         spec = pod.spec
         selector = Requirements.of_labels(spec.node_selector)
         affinity = spec.affinity and spec.affinity.node_affinity
-        required = (selector,)
+        required: tuple[Requirements, ...] = (selector,)
         if affinity and affinity.required is not None:
             required = tuple(selector.union(_expressions(term)) for term in affinity.required.node_selector_terms)
         return cls(required, affinity_policy, taints_policy, spec.tolerations)
 
     def matches(self, taints: Iterable[Taint], labels: Requirements) -> bool:
         """Whether pods of a node with these taints and labels count."""
-        if self.affinity_policy == HONOR and self.requirements:
-            if not any(labels.is_compatible(each) for each in self.requirements):
-                return False
+        if self.affinity_policy == HONOR and not self._allows(labels):
+            return False
         return self.taints_policy != HONOR or not untolerated(taints, self.tolerations)
+
+    def _allows(self, labels: Requirements) -> bool:
+        return not self.requirements or any(labels.is_compatible(each) for each in self.requirements)
 
     @property
     def identity(self) -> Hashable:
@@ -239,9 +241,7 @@ def _compiled(selector: LabelSelector | None) -> Selector:
 def _selector_key(selector: LabelSelector | None) -> Hashable:
     if selector is None:
         return None
-    expressions = frozenset(
-        (each.key, each.operator, frozenset(each.values)) for each in selector.match_expressions
-    )
+    expressions = frozenset((each.key, each.operator, frozenset(each.values)) for each in selector.match_expressions)
     return frozenset(selector.match_labels.items()), expressions
 
 
@@ -251,4 +251,3 @@ def _expressions(term: NodeSelectorTerm) -> list[Requirement]:
 
 def _odd(items: Iterable[Hashable]) -> frozenset[Hashable]:
     return frozenset(item for item, count in Counter(items).items() if count % 2)
-

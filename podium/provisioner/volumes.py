@@ -13,7 +13,6 @@ from itertools import product
 from typing import Final, TypeAlias
 
 from podium.objects.core import NodeSelectorRequirement, Pod, Volume
-from podium.objects.errors import UserFacingError
 from podium.objects.storage import PersistentVolumeClaim, StorageClass
 from podium.plugins.volumes.csi_translation import driver_of_provisioner
 from podium.provisioner.labels import HOSTNAME
@@ -29,7 +28,7 @@ AttachedVolumes: TypeAlias = Mapping[str, frozenset[str]]
 _AWS_DRIVER: Final = "ebs.csi.aws.com"
 
 
-class VolumeError(UserFacingError):
+class VolumeError(Exception):
     """Something that a pod's volume needs is not there."""
 
 

@@ -1,0 +1,99 @@
+"""What Karpenter 1.15.0 planned, beside podium's plans.
+
+Absent and empty mean the same; pods, values, requirements and claims come in any order; quantities in texts are
+compared by value, the parts of a text in any order, and the number of a `hostname-placeholder` not at all. A scenario
+may admit other answers (`also`) and other texts (`texts`).
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from podium.objects.quantity import parse
+from podium.provisioner.cases import Cases
+from tests.parity.recorded import DATA, without_empty
+
+PLANS = DATA / "karpenter-plans-1.15.0.jsonl.gz"
+TEXTS = frozenset({"errors", "ignored", "skipped"})
+
+_PLACEHOLDER = re.compile(r"hostname-placeholder-\d+")
+_RESOURCES = re.compile(r'\{"[^{}]*"\}')
+_PREFIX = re.compile(r"(incompatible (?:volume )?requirements), ")
+
+
+@functools.cache
+def rows() -> tuple[dict[str, Any], ...]:
+    """Every line of the file."""
+    with gzip.open(PLANS, "rt", encoding="utf-8") as lines:
+        return tuple(json.loads(line) for line in lines)
+
+
+def asked(kind: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Every question of a kind, with podium's answer."""
+    cases = Cases()
+    for row in rows():
+        if row.get("kind", kind) == kind:
+            answer = cases.answer(row)
+            if answer is not None:
+                yield row, answer
+
+
+def differences_of(row: dict[str, Any], answer: dict[str, Any]) -> list[str]:
+    """Where an answer differs from the nearest one that the scenario admits, each by its path."""
+    own = _comparable({key: value for key, value in answer.items() if key != "id"})
+    texts = row.get("texts", {})
+    found = [
+        [
+            f"{row['id']}: {path}: expected {wanted}, got {got}"
+            for path, wanted, got in _differing(_comparable(expected), own, "")
+            if got not in [_text(each) for each in texts.get(path, ())]
+        ]
+        for expected in (row["expect"], *row.get("also", ()))
+    ]
+    return min(found, key=len)
+
+
+def _comparable(answer: dict[str, Any]) -> dict[str, Any]:
+    kept = without_empty(answer)
+    for key in TEXTS & kept.keys():
+        kept[key] = {name: _text(text) for name, text in kept[key].items()}
+    kept["existing"] = {name: sorted(pods) for name, pods in kept.get("existing", {}).items()}
+    claims = [_comparable_claim(claim) for claim in kept.get("claims", ())]
+    kept["claims"] = sorted(claims, key=lambda claim: claim["pods"])
+    return kept
+
+
+def _comparable_claim(claim: dict[str, Any]) -> dict[str, Any]:
+    requirements = [{**each, "values": sorted(each.get("values", ()))} for each in claim["requirements"]]
+    ordered = sorted(requirements, key=lambda each: (each["key"], each["operator"]))
+    return {**claim, "pods": sorted(claim["pods"]), "requirements": ordered}
+
+
+def _text(text: str) -> str:
+    plain = _RESOURCES.sub(_resources, _PLACEHOLDER.sub("hostname-placeholder", text))
+    return "; ".join(sorted(_PREFIX.sub(r"\1; ", plain).split("; ")))
+
+
+def _resources(match: re.Match[str]) -> str:
+    amounts = json.loads(match[0])
+    return json.dumps({name: str(parse(amount).milli_value) for name, amount in sorted(amounts.items())})
+
+
+def _differing(wanted: Any, got: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(wanted, dict) and isinstance(got, dict):
+        for key in sorted(wanted.keys() | got.keys()):
+            yield from _differing(wanted.get(key), got.get(key), f"{path}.{key}" if path else key)
+    elif isinstance(wanted, list) and isinstance(got, list) and len(wanted) == len(got):
+        for index, (one, other) in enumerate(zip(wanted, got, strict=True)):
+            yield from _differing(one, other, f"{path}[{index}]")
+    elif isinstance(wanted, float) and isinstance(got, float):
+        if not math.isclose(wanted, got, rel_tol=1e-9, abs_tol=1e-9):
+            yield path, wanted, got
+    elif wanted != got:
+        yield path, wanted, got
