@@ -1,0 +1,168 @@
+"""The loop over the waiting pods: which place each gets, and what is left to buy."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.provisioner.clusters import (
+    CAPACITY_TYPE,
+    HOSTNAME,
+    TYPES,
+    ZONE,
+    Document,
+    instance_type,
+    node,
+    node_affinity,
+    node_pool,
+    plan,
+    pod,
+    pod_affinity,
+    required,
+    spread,
+)
+
+WEB = {"app": "web"}
+
+
+def sizes(found: Document) -> list[int]:
+    return sorted(len(claim["pods"]) for claim in found["claims"])
+
+
+def zones(found: Document) -> list[str]:
+    return sorted(
+        value
+        for claim in found["claims"]
+        for each in claim["requirements"]
+        if each["key"] == ZONE
+        for value in each["values"]
+    )
+
+
+def webs(count: int, **more: object) -> list[Document]:
+    return [pod(f"web-{index}", labels=WEB, **more) for index in range(count)]  # type: ignore[arg-type]
+
+
+def test_a_pod_gets_the_cheapest_type_that_has_room() -> None:
+    (claim,) = plan(pod("a", cpu="100m"))["claims"]
+    assert (claim["types"], claim["pods"], claim["pool"]) == (["small", "default", "arm"], ["default/a"], "pool")
+    (claim,) = plan(pod("a", cpu="3"))["claims"]
+    assert claim["types"] == ["default", "arm"]
+
+
+def test_a_node_takes_as_many_pods_as_its_largest_type() -> None:
+    assert sizes(plan(*webs(25, cpu="1m"))) == [5, 5, 5, 5, 5]
+
+
+def test_a_pod_that_fits_no_type_stays() -> None:
+    found = plan(pod("a", memory="2Ti"))
+    assert found["claims"] == []
+    assert found["errors"]["default/a"].startswith("no instance type has enough resources, requirements=")
+
+
+def test_nodes_that_are_there_come_first() -> None:
+    found = plan(pod("a"), pod("b", cpu="5"), node(cpu="4"))
+    assert found["existing"] == {"node-1": ["default/a"]}
+    assert [claim["pods"] for claim in found["claims"]] == [["default/b"]]
+
+
+def test_the_heaviest_pool_is_tried_first_and_of_equals_the_last_by_name() -> None:
+    assert plan(pod("a"), node_pool("one", weight=10), node_pool("two"))["claims"][0]["pool"] == "one"
+    assert plan(pod("a"), node_pool("one"), node_pool("two"))["claims"][0]["pool"] == "two"
+
+
+def test_every_pool_tells_why_it_was_no_place() -> None:
+    taint = {"key": "gpu", "value": "a", "effect": "NoSchedule"}
+    found = plan(pod("a", nodeSelector={"team": "x"}), node_pool("one", taints=[taint]), node_pool("two"))
+    assert found["errors"]["default/a"] == (
+        'incompatible requirements, label "team" does not have known values; '
+        "did not tolerate taint (taint=gpu=a:NoSchedule)"
+    )
+
+
+@pytest.mark.parametrize(("cpu", "bought"), [("1750m", 1), ("2100m", 0)])
+def test_a_limit_holds(cpu: str, bought: int) -> None:
+    found = plan(pod("a", cpu=cpu), node_pool(limits={"cpu": "2"}))
+    assert len(found["claims"]) == bought
+    assert len(found["errors"]) == 1 - bought
+
+
+def test_a_limit_below_every_type_is_told() -> None:
+    found = plan(pod("a"), node_pool(limits={"cpu": "1"}))
+    text = "all available instance types exceed limits for nodepool (NodePool=pool)"
+    assert found["errors"] == {"default/a": text}
+
+
+def test_a_limit_counts_the_largest_type_of_a_planned_node() -> None:
+    apart = pod_affinity("web", HOSTNAME, anti=True)
+    found = plan(*webs(2, affinity=apart), node_pool(limits={"cpu": "4"}))
+    assert (len(found["claims"]), len(found["errors"])) == (1, 1)
+
+
+def test_a_limit_of_no_nodes_is_told() -> None:
+    found = plan(pod("a"), node_pool(limits={"nodes": "0"}))
+    assert found["errors"] == {"default/a": "node limits have been exhausted for nodepool (NodePool=pool)"}
+
+
+@pytest.mark.parametrize(("count", "expected"), [(4, [1, 1, 2]), (11, [3, 4, 4])])
+def test_pods_are_spread_over_zones(count: int, expected: list[int]) -> None:
+    found = plan(*webs(count, topologySpreadConstraints=[spread()]), types=[instance_type("big", 64, "64Gi", 50)])
+    assert sizes(found) == expected
+    assert zones(found) == ["zone-1", "zone-2", "zone-3"]
+
+
+def test_zones_that_no_pool_has_are_not_waited_for() -> None:
+    pool = node_pool(requirements=[required(ZONE, "In", "zone-1", "zone-2")])
+    found = plan(*webs(4, topologySpreadConstraints=[spread()]), pool, types=[instance_type("big", 64, "64Gi", 50)])
+    assert sizes(found) == [2, 2]
+
+
+def test_too_few_domains_count_as_empty_ones() -> None:
+    pool = node_pool(requirements=[required(ZONE, "In", "zone-1", "zone-2")])
+    found = plan(*webs(3, topologySpreadConstraints=[spread(minDomains=3)]), pool)
+    assert (sizes(found), len(found["errors"])) == ([1, 1], 1)
+
+
+@pytest.mark.parametrize(("skew", "expected"), [(1, [1, 1, 1, 1]), (4, [4])])
+def test_pods_are_spread_over_nodes(skew: int, expected: list[int]) -> None:
+    assert sizes(plan(*webs(4, cpu="100m", topologySpreadConstraints=[spread(HOSTNAME, skew=skew)]))) == expected
+
+
+def test_a_preference_is_kept_if_it_can_be_and_dropped_if_not() -> None:
+    wish = node_affinity(preferred=[(10, required(ZONE, "In", "nowhere")), (5, required(ZONE, "In", "zone-2"))])
+    assert zones(plan(pod("a", affinity=wish))) == ["zone-2"]
+    assert zones(plan(pod("a", affinity=wish), ignore_preferences=True)) == []
+
+
+def test_an_alternative_is_tried_when_the_first_fails() -> None:
+    wish = node_affinity(required(ZONE, "In", "nowhere"), required(ZONE, "In", "zone-3"))
+    assert zones(plan(pod("a", affinity=wish))) == ["zone-3"]
+
+
+def test_a_prefer_no_schedule_taint_is_tolerated_last() -> None:
+    pool = node_pool(taints=[{"key": "old", "effect": "PreferNoSchedule"}])
+    assert sizes(plan(pod("a"), pool)) == [1]
+
+
+def test_a_pod_that_follows_another_waits_for_it() -> None:
+    first = pod("a-first", cpu="100m", labels={"app": "base"})
+    found = plan(pod("follower", cpu="2", affinity=pod_affinity("base", HOSTNAME)), first, types=[TYPES[1]])
+    assert sizes(found) == [2]
+
+
+def test_pods_that_want_devices_stay() -> None:
+    claims = [{"name": "gpu", "resourceClaimName": "gpu"}]
+    found = plan(pod("a", resourceClaims=claims))
+    assert "Dynamic Resource Allocation" in found["errors"]["default/a"]
+
+
+def test_without_any_instance_type_only_nodes_that_are_there_take_pods() -> None:
+    pool = node_pool(requirements=[required(CAPACITY_TYPE, "In", "reserved")])
+    found = plan(pod("a", cpu="3"), pod("b", cpu="3"), pool, node(cpu="4"))
+    assert list(found["existing"]) == ["node-1"]
+    assert list(found["skipped"]) == ["pool"]
+    assert list(found["errors"].values()) == ["nodepool requirements filtered out all available instance types"]
+
+
+def test_the_plan_is_the_same_each_time() -> None:
+    objects = [*webs(12, topologySpreadConstraints=[spread(), spread(HOSTNAME, skew=3)]), node(zone="zone-1")]
+    assert plan(*objects) == plan(*reversed(objects))

@@ -1,0 +1,114 @@
+"""Rules about other pods: those on nodes, those that were just planned, and those that repel."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.provisioner.topology import domains_of
+from podium.provisioner.objects import read_objects
+from tests.unit.provisioner.clusters import (
+    HOSTNAME,
+    ZONE,
+    Document,
+    catalogue,
+    instance_type,
+    node,
+    node_pool,
+    plan,
+    pod,
+    pod_affinity,
+    required,
+    spread,
+)
+
+WEB = {"app": "web"}
+BIG = [instance_type("big", 64, "64Gi", 50)]
+
+
+def zone_of(found: Document, name: str) -> list[str]:
+    for claim in found["claims"]:
+        if f"default/{name}" in claim["pods"]:
+            return next((each["values"] for each in claim["requirements"] if each["key"] == ZONE), [])
+    raise AssertionError(found)
+
+
+def test_pods_on_nodes_count_for_a_spread() -> None:
+    there = [node("n1", cpu="1", zone="zone-1"), pod("old", node="n1", labels=WEB)]
+    new = [pod(f"web-{index}", labels=WEB, topologySpreadConstraints=[spread()]) for index in range(2)]
+    found = plan(*there, *new, types=BIG)
+    assert sorted(zone_of(found, each)[0] for each in ("web-0", "web-1")) == ["zone-2", "zone-3"]
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_pods_that_have_ended_do_not_count(phase: str) -> None:
+    there = [node("n1", cpu="1", zone="zone-1"), pod("old", node="n1", labels=WEB, status={"phase": phase})]
+    found = plan(*there, pod("web", cpu="2", labels=WEB, topologySpreadConstraints=[spread()]), types=BIG)
+    assert zone_of(found, "web") == ["zone-1"]
+
+
+def test_a_pod_goes_where_those_are_that_it_follows() -> None:
+    there = [node("n1", cpu="1", zone="zone-2"), pod("old", node="n1", labels=WEB)]
+    found = plan(*there, pod("new", cpu="2", affinity=pod_affinity("web")), types=BIG)
+    assert zone_of(found, "new") == ["zone-2"]
+
+
+def test_a_pod_that_follows_its_own_kind_may_be_the_first() -> None:
+    found = plan(pod("web", labels=WEB, affinity=pod_affinity("web")), types=BIG)
+    assert zone_of(found, "web") == ["zone-1"]
+
+
+def test_a_pod_that_follows_nobody_stays() -> None:
+    found = plan(pod("new", affinity=pod_affinity("web")), types=BIG)
+    assert found["errors"]["default/new"] == (
+        f"unsatisfiable topology constraint for pod affinity, key={ZONE} (counts = zone-1: 0, zone-2: 0, zone-3: 0, "
+        f"podDomains = {ZONE} Exists, nodeDomains = {ZONE} Exists"
+    )
+
+
+def test_a_pod_on_a_node_repels_those_it_wants_to_be_apart_from() -> None:
+    hermit = pod("hermit", node="n1", affinity=pod_affinity("web", anti=True))
+    found = plan(node("n1", cpu="8", zone="zone-1"), hermit, pod("web", labels=WEB), types=BIG)
+    assert found["existing"] == {}
+    assert "zone-1" not in zone_of(found, "web")
+
+
+def test_a_pod_apart_from_others_may_be_anywhere_so_it_keeps_them_out_of_everywhere() -> None:
+    apart = [pod(f"web-{index}", labels=WEB, affinity=pod_affinity("web", anti=True)) for index in range(2)]
+    found = plan(*apart, types=BIG)
+    assert (len(found["claims"]), len(found["errors"])) == (1, 1)
+
+
+def test_a_namespace_selector_reaches_other_namespaces() -> None:
+    term = {"topologyKey": HOSTNAME, "labelSelector": {}, "namespaceSelector": {"matchLabels": {"team": "a"}}}
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    other = pod("old", node="n1", metadata={"namespace": "team-a"})
+    spaces = [{"kind": "Namespace", "metadata": {"name": "team-a", "labels": {"team": "a"}}}]
+    assert plan(node("n1"), other, pod("new", affinity=affinity), *spaces)["existing"] == {"n1": ["default/new"]}
+
+
+def test_match_label_keys_narrow_a_spread_to_the_pods_own_values() -> None:
+    constraint = spread(matchLabelKeys=["version"])
+    old = pod("old", node="n1", labels={**WEB, "version": "1"})
+    new = pod("new", cpu="9", labels={**WEB, "version": "2"}, topologySpreadConstraints=[constraint])
+    assert zone_of(plan(node("n1", zone="zone-1"), old, new, types=BIG), "new") == ["zone-1"]
+
+
+def test_domains_are_what_types_and_pools_say_together() -> None:
+    pool = node_pool(
+        requirements=[required(ZONE, "In", "zone-1", "zone-9"), required("team", "NotIn", "x")], labels={"tier": "a"}
+    )
+    found = domains_of(read_objects([pool]).node_pools, catalogue().instance_types)
+    assert sorted(found[ZONE].open_to((), "Ignore")) == ["zone-1", "zone-9"]
+    assert found["tier"].open_to((), "Ignore") == ["a"]
+    # As upstream: of a label that types do not define, what is excluded becomes a domain.
+    assert found["team"].open_to((), "Ignore") == ["x"]
+    assert domains_of(read_objects([pool]).node_pools, ()) == {}
+
+
+def test_a_node_that_the_pod_cannot_use_does_not_count() -> None:
+    there = [node("n1", cpu="1", zone="zone-1", pool="old"), pod("old", node="n1", labels=WEB)]
+    new = pod("web", cpu="2", labels=WEB, topologySpreadConstraints=[spread()], nodeSelector={"pool": "new"})
+    assert zone_of(plan(*there, new, node_pool(labels={"pool": "new"}), types=BIG), "web") == ["zone-1"]
+    ignoring = spread(nodeAffinityPolicy="Ignore")
+    new = pod("web", cpu="2", labels=WEB, topologySpreadConstraints=[ignoring], nodeSelector={"pool": "new"})
+    assert zone_of(plan(*there, new, node_pool(labels={"pool": "new"}), types=BIG), "web") == ["zone-2"]
