@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
 from podium.objects.core import NodeSelectorRequirement, NodeSelectorTerm, Pod
+from podium.objects.errors import FieldError
 from podium.objects.selectors import is_label_value, is_qualified_name, parse_int64
 from podium.provisioner.labels import (
     CAPACITY_TYPE,
@@ -73,13 +74,9 @@ def _faults(pod: Pod, volumes: Volumes, well_known: AbstractSet[str]) -> Iterato
     terms: tuple[NodeSelectorTerm, ...] = ()
     if affinity and affinity.required is not None:
         terms = affinity.required.node_selector_terms
-    expressions = [each for term in terms for each in term.match_expressions]
-    # A requirement with an unknown operator has no meaning, and is told below.
-    if all(each.operator in OPERATORS for each in expressions):
-        required = pod_requirements(spec)
-        if NODE_POOL in required and required.get(NODE_POOL).operator == "DoesNotExist":
-            where = f"requirement={NODE_POOL} DoesNotExist"
-            yield f"configured to not run on a Karpenter provisioned node ({where})"
+    if _avoids_node_pools(pod):
+        where = f"requirement={NODE_POOL} DoesNotExist"
+        yield f"configured to not run on a Karpenter provisioned node ({where})"
     for key, value in spec.node_selector.items():
         yield from _requirement_faults(NodeSelectorRequirement(key=key, operator="In", values=(value,)), well_known)
     for term in terms:
@@ -90,6 +87,14 @@ def _faults(pod: Pod, volumes: Volumes, well_known: AbstractSet[str]) -> Iterato
     fault = volumes.fault(pod)
     if fault is not None:
         yield fault
+
+
+def _avoids_node_pools(pod: Pod) -> bool:
+    try:
+        required = pod_requirements(pod.spec)
+    except FieldError:
+        return False  # a requirement without meaning is told on its own
+    return NODE_POOL in required and required.get(NODE_POOL).operator == "DoesNotExist"
 
 
 def _requirement_faults(requirement: NodeSelectorRequirement, well_known: AbstractSet[str]) -> Iterator[str]:

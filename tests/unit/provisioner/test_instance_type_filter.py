@@ -1,0 +1,102 @@
+"""Instance types that are left, and the words for why none is."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.objects.requests import Requests
+from podium.provisioner.host_ports import HostPort
+from podium.provisioner.instance_type_filter import DaemonGroup, InstanceTypeFilter, Options
+from podium.provisioner.labels import WELL_KNOWN
+from podium.provisioner.refusals import Refusal
+from podium.provisioner.requirements import Requirement, Requirements
+from tests.unit.provisioner.clusters import ZONE, Document, catalogue, instance_type, required
+
+ARCH = "kubernetes.io/arch"
+TYPES = catalogue(
+    instance_type("a", 2, "2Gi", zones=["zone-1"]), instance_type("b", 4, "4Gi", arch="arm64")
+).instance_types
+
+
+def filtered(cpu: int, *wanted: Document, groups: list[DaemonGroup] | None = None) -> Options | Refusal:
+    requirements = Requirements(Requirement.of(each["key"], each["operator"], each["values"]) for each in wanted)
+    requests: Requests = {"cpu": cpu}
+    found = InstanceTypeFilter(WELL_KNOWN).filtered(
+        TYPES,
+        groups or [DaemonGroup(TYPES)],
+        requirements,
+        requests,
+        pod_requests=requests,
+        ports=[HostPort("0.0.0.0", 80, "TCP")],
+    )
+    return found
+
+
+def names(found: Options | Refusal) -> list[str]:
+    assert isinstance(found, Options)
+    return [each.name for each in found.instance_types]
+
+
+def told(found: Options | Refusal) -> str:
+    assert isinstance(found, Refusal)
+    return found.text().partition(", requirements=")[0]
+
+
+def test_types_that_fit_are_left() -> None:
+    assert names(filtered(1000)) == ["a", "b"]
+    assert names(filtered(3000)) == ["b"]
+    assert names(filtered(1000, required(ARCH, "In", "amd64"))) == ["a"]
+
+
+def test_types_stay_in_the_order_of_their_groups() -> None:
+    assert names(filtered(100, groups=[DaemonGroup(TYPES[1:]), DaemonGroup(TYPES[:1])])) == ["b", "a"]
+
+
+def test_daemons_take_room_and_ports() -> None:
+    busy = DaemonGroup(TYPES[:1], {"cpu": 1500})
+    assert names(filtered(1000, groups=[busy, DaemonGroup(TYPES[1:])])) == ["b"]
+    blocked = DaemonGroup(TYPES[1:], ports=(HostPort("0.0.0.0", 80, "TCP"),))
+    assert names(filtered(1000, groups=[DaemonGroup(TYPES[:1]), blocked])) == ["a"]
+
+
+MET = "no instance type met the scheduling requirements"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "wanted", "text"),
+    [
+        (99000, [required(ZONE, "In", "x")], f"{MET} or had enough resources or had a required offering"),
+        (99000, [required(ARCH, "In", "x")], f"{MET} or had enough resources"),
+        (1000, [required(ARCH, "In", "x")], "no instance type met all requirements"),
+        (99000, [], "no instance type has enough resources"),
+        (
+            3000,
+            [required(ARCH, "In", "amd64")],
+            "no instance type which had enough resources and the required offering met the scheduling requirements",
+        ),
+    ],
+)
+def test_the_text_says_what_no_type_met(cpu: int, wanted: list[Document], text: str) -> None:
+    assert told(filtered(cpu, *wanted)) == text
+
+
+def test_requirements_and_resources_are_told() -> None:
+    found = filtered(99000, required(ARCH, "In", "amd64"), groups=[DaemonGroup(TYPES, {"cpu": 100, "pods": 1})])
+    assert isinstance(found, Refusal)
+    assert found.text() == (
+        "no instance type has enough resources, requirements=kubernetes.io/arch In [amd64], "
+        'resources={"cpu":"99100m","pods":"1"}'
+    )
+
+
+def test_different_daemons_are_told_as_a_range() -> None:
+    groups = [DaemonGroup(TYPES[:1], {"cpu": 100}), DaemonGroup(TYPES[1:], {"cpu": 200})]
+    found = filtered(99000, groups=groups)
+    assert isinstance(found, Refusal)
+    assert found.text().endswith('resources=min={"cpu":"99100m"}, max={"cpu":"99200m"}')
+
+
+def test_a_million_cores_are_probably_a_typo() -> None:
+    found = filtered(1_000_000_000)
+    assert isinstance(found, Refusal)
+    assert found.text().endswith(" (CPU request >= 1 Million, m vs M typo?)")
