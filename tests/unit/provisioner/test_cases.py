@@ -1,0 +1,53 @@
+"""Recorded questions."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.objects.errors import FieldError
+from podium.provisioner.cases import Cases, read_settings
+from tests.unit.provisioner.clusters import TYPES, ZONE, node_pool, pod
+
+NOW = "2026-06-01T12:00:00Z"
+QUESTION = {"id": "a-1", "kind": "solve", "now": NOW, "catalogue": "few", "objects": [node_pool(), pod("a")]}
+
+
+def test_a_catalogue_serves_the_questions_after_it() -> None:
+    cases = Cases()
+    assert cases.answer({"catalogue": "few", "instanceTypes": list(TYPES)}) is None
+    answer = cases.answer(QUESTION)
+    assert answer is not None
+    assert (answer["id"], len(answer["claims"])) == ("a-1", 1)
+
+
+def test_a_question_may_bring_its_own_catalogue() -> None:
+    answer = Cases().answer({**QUESTION, "instanceTypes": [TYPES[1]]})
+    assert answer is not None
+    assert answer["claims"][0]["types"] == ["default"]
+
+
+@pytest.mark.parametrize("change", [{"catalogue": "other"}, {"kind": "guess"}])
+def test_a_question_that_cannot_be_answered_is_told(change: dict[str, str]) -> None:
+    with pytest.raises(FieldError):
+        Cases().answer({**QUESTION, **change})
+
+
+def test_settings_are_those_of_karpenter() -> None:
+    default = read_settings({})
+    assert (default.ignore_preferences, default.lower_min_values, default.uses_reservations) == (False, False, True)
+    rule = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway"}
+    found = read_settings(
+        {
+            "preferencePolicy": "Ignore",
+            "minValuesPolicy": "BestEffort",
+            "featureGates": {"ReservedCapacity": False},
+            "schedulerConfig": {"podTopologySpread": {"defaultConstraints": [rule]}},
+        }
+    )
+    assert (found.ignore_preferences, found.lower_min_values, found.uses_reservations) == (True, True, False)
+    assert [each.topology_key for each in found.default_constraints] == [ZONE]
+
+
+def test_an_unknown_policy_is_told() -> None:
+    with pytest.raises(FieldError, match="Never"):
+        read_settings({"preferencePolicy": "Never"})
