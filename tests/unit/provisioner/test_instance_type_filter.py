@@ -21,7 +21,7 @@ TYPES = catalogue(
 def filtered(cpu: int, *wanted: Document, groups: list[DaemonGroup] | None = None) -> Options | Refusal:
     requirements = Requirements(Requirement.of(each["key"], each["operator"], each["values"]) for each in wanted)
     requests: Requests = {"cpu": cpu}
-    found = InstanceTypeFilter(WELL_KNOWN).filtered(
+    return InstanceTypeFilter(WELL_KNOWN).filtered(
         TYPES,
         groups or [DaemonGroup(TYPES)],
         requirements,
@@ -29,7 +29,6 @@ def filtered(cpu: int, *wanted: Document, groups: list[DaemonGroup] | None = Non
         pod_requests=requests,
         ports=[HostPort("0.0.0.0", 80, "TCP")],
     )
-    return found
 
 
 def names(found: Options | Refusal) -> list[str]:

@@ -37,8 +37,11 @@ def test_everything_is_given_up_in_order() -> None:
     for each in steps(first, tolerate=True):
         spec = each.spec
         found = spec.affinity
-        assert found and found.node_affinity and found.node_affinity.required
-        assert found.pod_affinity and found.pod_anti_affinity
+        assert found
+        assert found.node_affinity
+        assert found.node_affinity.required
+        assert found.pod_affinity
+        assert found.pod_anti_affinity
         seen.append(
             (
                 len(found.node_affinity.required.node_selector_terms),
@@ -76,5 +79,6 @@ def test_the_pod_itself_stays_as_it_was() -> None:
     subject = as_pod(pod("a", affinity={"podAffinity": weighted(1)}))
     (changed,) = steps(subject)
     assert changed.metadata is subject.metadata
-    assert subject.spec.affinity and subject.spec.affinity.pod_affinity
+    assert subject.spec.affinity
+    assert subject.spec.affinity.pod_affinity
     assert len(subject.spec.affinity.pod_affinity.preferred) == 1

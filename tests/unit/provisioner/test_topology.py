@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.provisioner.topology import domains_of
 from podium.provisioner.objects import read_objects
+from podium.provisioner.topology import domains_of
 from tests.unit.provisioner.clusters import (
     HOSTNAME,
     ZONE,

@@ -41,8 +41,10 @@ def test_an_ordinary_pod_has_no_fault() -> None:
         (required("not a key", "Exists"), "key not a key is not a qualified name"),
         (
             required(CAPACITY_TYPE, "In", "preemptible"),
-            "no valid values found in [preemptible] for karpenter.sh/capacity-type, expected one of: "
-            "map[on-demand:{} reserved:{} spot:{}], got: [preemptible]",
+            (
+                "no valid values found in [preemptible] for karpenter.sh/capacity-type, expected one of: "
+                "map[on-demand:{} reserved:{} spot:{}], got: [preemptible]"
+            ),
         ),
     ],
 )

@@ -111,18 +111,24 @@ def test_a_volume_that_pods_share_counts_once() -> None:
         ),
         (
             [claim(status={"phase": "Lost"})],
-            "persistentvolumeclaim bound to non-existent persistentvolume "
-            "(PersistentVolume=, PersistentVolumeClaim=default/data)",
+            (
+                "persistentvolumeclaim bound to non-existent persistentvolume "
+                "(PersistentVolume=, PersistentVolumeClaim=default/data)"
+            ),
         ),
         (
             [claim(volume="pv")],
-            'failed to validate pvc, PersistentVolume "pv" not found '
-            "(PersistentVolume=pv, PersistentVolumeClaim=default/data, StorageClass=)",
+            (
+                'failed to validate pvc, PersistentVolume "pv" not found '
+                "(PersistentVolume=pv, PersistentVolumeClaim=default/data, StorageClass=)"
+            ),
         ),
         (
             [claim(volume="pv", metadata={"annotations": {}}), volume()],
-            "pvc is considered unbound because it does not contain annotation (PersistentVolume=pv, "
-            "PersistentVolumeClaim=data, annotation=pv.kubernetes.io/bind-completed)",
+            (
+                "pvc is considered unbound because it does not contain annotation (PersistentVolume=pv, "
+                "PersistentVolumeClaim=data, annotation=pv.kubernetes.io/bind-completed)"
+            ),
         ),
         (
             [claim()],
@@ -130,13 +136,17 @@ def test_a_volume_that_pods_share_counts_once() -> None:
         ),
         (
             [claim(storage_class="gone")],
-            'failed to validate pvc, failed to get storage class, StorageClass.storage.k8s.io "gone" not found '
-            "(PersistentVolumeClaim=default/data, StorageClass=gone)",
+            (
+                'failed to validate pvc, failed to get storage class, StorageClass.storage.k8s.io "gone" not found '
+                "(PersistentVolumeClaim=default/data, StorageClass=gone)"
+            ),
         ),
         (
             [claim(storage_class="now"), storage_class("now", mode="Immediate")],
-            "failed to validate pvc, pvc with immediate volume binding mode must be bound "
-            "(PersistentVolumeClaim=default/data, StorageClass=now)",
+            (
+                "failed to validate pvc, pvc with immediate volume binding mode must be bound "
+                "(PersistentVolumeClaim=default/data, StorageClass=now)"
+            ),
         ),
         ([claim(storage_class="zonal"), storage_class()], None),
         ([claim(volume="pv"), volume()], None),
