@@ -137,4 +137,5 @@ class PreemptionLoops:
 
 def _owner(pod: Pod) -> str:
     """The pod's controller, which would recreate it; the pod's own name if it has none."""
-    return next((each.uid for each in pod.metadata.owner_references if each.controller), pod.key)
+    controller = pod.metadata.controller
+    return pod.key if controller is None else controller.uid

@@ -9,8 +9,6 @@ from podium.engine.manifests import Manifest, read_manifest, resource_of
 from podium.objects.core import Pod
 from podium.objects.resource_types import PODS, KubeObject, ObjectT, ResourceType
 
-_ENDED = ("Succeeded", "Failed")
-
 
 class StoredObjects(Generic[ObjectT]):
     """A live view of the objects of one kind. Implements `podium.framework.contract.interface.Lister`.
@@ -58,7 +56,7 @@ class ObjectStore:
         """The paths of kinds whose objects are shared with another store."""
         self._unsorted: set[str] = set()
         for resource, item in objects:
-            if not (isinstance(item, Pod) and item.status.phase in _ENDED):
+            if not (isinstance(item, Pod) and item.has_ended):
                 self.put(resource, item)
 
     @classmethod

@@ -60,8 +60,6 @@ READ: Final[tuple[ResourceType[Any], ...]] = (NODES, PODS, RESOURCE_QUOTAS, DEPL
 READ_TO_TRY: Final[tuple[ResourceType[Any], ...]] = (STATEFUL_SETS, JOBS)
 """More workloads with pod templates, which accurate estimates read in addition to the plugins' kinds."""
 
-_ENDED: Final = ("Succeeded", "Failed")
-
 
 @dataclass(frozen=True, slots=True)
 class Gates:
@@ -104,7 +102,7 @@ class MemberCluster:
             case Node():
                 self.put_node(item)
             case Pod():
-                if item.status.phase not in _ENDED:
+                if not item.has_ended:
                     self.put_pod(item)
             case ResourceQuota():
                 self.quotas[item.key] = item

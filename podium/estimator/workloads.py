@@ -107,7 +107,8 @@ def new_replica_set(deployment: Deployment, replica_sets: Iterable[TemplatedRepl
 
 def controller_uid(metadata: ObjectMeta) -> str | None:
     """The UID of the object that controls this one."""
-    return next((owner.uid for owner in metadata.owner_references if owner.controller), None)
+    controller = metadata.controller
+    return None if controller is None else controller.uid
 
 
 def _is_unschedulable_since_before(pod: Pod, moment_s: float) -> bool:

@@ -61,6 +61,11 @@ class ObjectMeta(Value, frozen=True):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
 
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The object that manages this one."""
+        return next((each for each in self.owner_references if each.controller), None)
+
 
 class NamespacedObject(Value, frozen=True, tag_field="kind", tag=True):
     """An object with a namespace. If there is a `kind` on the wire, it must be the class's name."""
@@ -515,6 +520,11 @@ class Pod(NamespacedObject, frozen=True):
     def priority(self) -> int:
         """`spec.priority`; 0 if it is absent."""
         return self.spec.priority or 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the pod has succeeded or failed: it runs no more, and takes nothing of its node."""
+        return self.status.phase in ("Succeeded", "Failed")
 
     @property
     def is_terminating(self) -> bool:

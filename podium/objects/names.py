@@ -14,11 +14,13 @@ from typing import Final
 
 # One run of characters with a check of both ends: matching runs between dashes would take three times as long.
 _LABEL: Final = r"(?!-)[a-z0-9-]+(?<!-)"
-_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*").fullmatch
+_SUBDOMAIN: Final = rf"{_LABEL}(?:\.{_LABEL})*"
+_ANY_UID: Final = r"[!-~]{1,253}"
+_NAME = re.compile(_SUBDOMAIN).fullmatch
 _NAMESPACE = re.compile(_LABEL).fullmatch
-_UID = re.compile(r"[!-~]{1,253}").fullmatch
+_UID = re.compile(_ANY_UID).fullmatch
 # All three at once, which costs a third of three matches: `namespace/name uid`.
-_NAMED = re.compile(rf"(?=[^/]{{1,63}}/){_LABEL}/(?=[^ ]{{1,253}} ){_LABEL}(?:\.{_LABEL})* [!-~]{{1,253}}").fullmatch
+_NAMED = re.compile(rf"(?=[^/]{{1,63}}/){_LABEL}/(?=[^ ]{{1,253}} ){_SUBDOMAIN} {_ANY_UID}").fullmatch
 _NAME_LENGTH_MAX: Final = 253
 _NAMESPACE_LENGTH_MAX: Final = 63
 _SHOWN_LENGTH_MAX: Final = 80

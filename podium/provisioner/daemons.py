@@ -13,12 +13,12 @@ from collections.abc import Iterable
 import msgspec
 
 from podium.objects.core import Affinity, Container, NodeAffinity, Pod, PodSpec
-from podium.objects.times import parse_time
 from podium.provisioner.amounts import requests_of_all
 from podium.provisioner.host_ports import HostPort, host_ports
 from podium.provisioner.instance_type_filter import DaemonGroup
 from podium.provisioner.instance_types import InstanceType
 from podium.provisioner.objects import ClusterObjects, DaemonSet
+from podium.provisioner.pod_queue import created_s
 from podium.provisioner.pod_requirements import strict_pod_requirements
 from podium.provisioner.relaxation import tolerating_preferences, without_first_alternative
 from podium.provisioner.requirements import Requirements
@@ -47,10 +47,7 @@ class Daemons:
         pods: dict[tuple[str, ...], list[Pod]] = {}
         for each in template.instance_types:
             running = [index for index in range(len(self._pods)) if self._runs_on(index, template, each)]
-            names = sorted(
-                f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in (self._pods[index] for index in running)
-            )
-            key = tuple(names)
+            key = tuple(sorted(self._pods[index].key for index in running))
             types.setdefault(key, []).append(each)
             pods.setdefault(key, [self._pods[index] for index in running])
         return tuple(_group(types[key], pods[key]) for key in sorted(types, key=",".join))
@@ -104,7 +101,7 @@ def _daemon_pod(daemon_set: DaemonSet, pods: Iterable[Pod]) -> Pod:
     """The newest pod of the DaemonSet, or one made from its template; the template's node affinity counts."""
     newest: Pod | None = None
     for pod in pods:
-        if _is_controlled_by(pod, daemon_set) and (newest is None or _created(pod) > _created(newest)):
+        if _is_controlled_by(pod, daemon_set) and (newest is None or created_s(pod) > created_s(newest)):
             newest = pod
     spec = daemon_set.spec.template.spec
     if newest is None:
@@ -121,10 +118,6 @@ def _is_controlled_by(pod: Pod, daemon_set: DaemonSet) -> bool:
     return pod.metadata.namespace == daemon_set.metadata.namespace and any(
         each.controller and each.uid == daemon_set.metadata.uid for each in pod.metadata.owner_references
     )
-
-
-def _created(pod: Pod) -> float:
-    return parse_time(pod.metadata.creation_timestamp) if pod.metadata.creation_timestamp else 0.0
 
 
 def _with_limits_as_requests(spec: PodSpec) -> PodSpec:

@@ -47,7 +47,7 @@ class DefaultSpreads:
             if service.metadata.namespace == meta.namespace and selector.items() <= meta.labels.items():
                 labels.update(selector)
         expressions: list[LabelSelectorRequirement] = []
-        owner = next((each for each in meta.owner_references if each.controller), None)
+        owner = meta.controller
         if owner is not None:
             labels.update(self._controller_labels(owner, meta.namespace))
             expressions = self._controller_expressions(owner, meta.namespace)

@@ -16,7 +16,7 @@ from podium.objects.selectors import Selector, compile_selector
 from podium.objects.times import parse_time
 from podium.provisioner.objects import Budget
 from podium.provisioner.taints import DISRUPTED, untolerated
-from podium.provisioner.validation import is_mirror, is_owned_by, is_owned_by_daemon_set, is_terminal
+from podium.provisioner.validation import is_mirror, is_owned_by, is_owned_by_daemon_set
 
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 
@@ -86,7 +86,7 @@ class Evictions:
 
 def is_active(pod: Pod) -> bool:
     """Whether the pod has neither ended nor is being deleted."""
-    return not is_terminal(pod) and not pod.is_terminating
+    return not pod.has_ended and not pod.is_terminating
 
 
 def is_reschedulable(pod: Pod) -> bool:

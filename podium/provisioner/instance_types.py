@@ -18,6 +18,7 @@ from typing import Final
 
 from podium.objects.requests import Requests
 from podium.objects.resource_names import MEMORY, is_hugepages
+from podium.provisioner import amounts
 from podium.provisioner.labels import CAPACITY_TYPE, ON_DEMAND, RESERVED, SPOT, ZONE
 from podium.provisioner.requirements import Requirements
 
@@ -39,11 +40,7 @@ class Overhead:
     @cached_property
     def total(self) -> Requests:
         """The sum of all three."""
-        total: dict[str, int] = {}
-        for amounts in (self.kube_reserved, self.system_reserved, self.eviction_threshold):
-            for name, amount in amounts.items():
-                total[name] = total.get(name, 0) + amount
-        return total
+        return amounts.total(self.kube_reserved, self.system_reserved, self.eviction_threshold)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -234,7 +231,7 @@ def _only_value(requirements: Requirements, key: str) -> str:
 
 def _allocatable(capacity: Requests, overhead: Requests) -> Requests:
     """The capacity without the overhead. Huge pages are taken from the memory, which they never make negative."""
-    left = {name: amount - overhead.get(name, 0) for name, amount in capacity.items()}
+    left = dict(amounts.less(capacity, overhead))
     for name, amount in capacity.items():
         if is_hugepages(name):
             left[MEMORY] = max(left.get(MEMORY, 0) - amount, 0)

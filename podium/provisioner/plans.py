@@ -22,11 +22,6 @@ INSTANCE_TYPES_MAX: Final = 600
 """How many instance types a NodeClaim names: the cheapest."""
 
 
-def pod_name(pod: Pod) -> str:
-    """The pod as `namespace/name`."""
-    return f"{pod.metadata.namespace}/{pod.metadata.name}"
-
-
 def plan_of(
     results: Results, pods: Sequence[Pod], well_known: frozenset[str], *, lower_min_values: bool
 ) -> dict[str, Any]:
@@ -36,7 +31,7 @@ def plan_of(
         pods: the pods that were to be planned.
         lower_min_values: whether a NodeClaim may have fewer different values than its NodePool wants.
     """
-    names = {each.uid: pod_name(each) for each in pods}
+    names = {each.uid: each.key for each in pods}
     errors = {names[uid]: refusal.text() for uid, refusal in results.refusals.items()}
     claims: list[dict[str, Any]] = []
     for claim in results.claims:
@@ -45,13 +40,13 @@ def plan_of(
         unmet = {} if lower_min_values else unmet_min_values(types, requirements)
         if unmet:
             text = _truncation_text(claim, sorted(unmet))
-            errors.update((pod_name(each), text) for each in claim.pods)
+            errors.update((each.key, text) for each in claim.pods)
         else:
             told = _claim(claim, requirements, types, well_known)
             if claim.template.name in results.lowered_min_values:
                 told["minValuesRelaxed"] = True
             claims.append(told)
-    existing = {each.state.name: [pod_name(pod) for pod in each.pods] for each in results.existing if each.pods}
+    existing = {each.state.name: [pod.key for pod in each.pods] for each in results.existing if each.pods}
     return {"skipped": dict(results.skipped), "existing": existing, "claims": claims, "errors": errors}
 
 
@@ -78,7 +73,7 @@ def _claim(
     ordered = in_price_and_name_order(types, named, well_known)
     return {
         "pool": claim.template.name,
-        "pods": [pod_name(each) for each in claim.pods],
+        "pods": [each.key for each in claim.pods],
         "requirements": [form for each in named if each.key not in SIMULATED for form in _forms(each)],
         "types": [each.name for each in ordered],
         "price": ordered[0].cheapest_price(named, well_known),

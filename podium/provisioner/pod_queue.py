@@ -33,7 +33,11 @@ class PodQueue:
         self._length_at_push[pod.uid] = len(self._pods)
 
 
+def created_s(pod: Pod) -> float:
+    """When the pod was made, in seconds since the epoch; 0 if that is not known."""
+    return parse_time(pod.metadata.creation_timestamp) if pod.metadata.creation_timestamp else 0.0
+
+
 def _order(pod: Pod) -> tuple[int, int, float, str]:
     requests = requests_of(pod)
-    created = parse_time(pod.metadata.creation_timestamp) if pod.metadata.creation_timestamp else 0.0
-    return -requests.get(CPU, 0), -requests.get(MEMORY, 0), created, pod.uid
+    return -requests.get(CPU, 0), -requests.get(MEMORY, 0), created_s(pod), pod.uid

@@ -13,7 +13,7 @@ from podium.objects.core import Pod
 from podium.provisioner.catalogue import Catalogue
 from podium.provisioner.evictions import Evictions
 from podium.provisioner.objects import ClusterObjects
-from podium.provisioner.plans import plan_of, pod_name
+from podium.provisioner.plans import plan_of
 from podium.provisioner.reservations import RESERVATION_ID
 from podium.provisioner.solve import Settings, Solver
 from podium.provisioner.state import leaving, state_nodes
@@ -48,7 +48,7 @@ def plan_provisioning(objects: ClusterObjects, catalogue: Catalogue, settings: S
     if not pods:
         return {"ignored": ignored}
     if not usable_pools(objects.node_pools):
-        return {"ignored": ignored, "errors": {pod_name(each): _NO_POOLS for each in pods}}
+        return {"ignored": ignored, "errors": {each.key: _NO_POOLS for each in pods}}
     active = [each for each in nodes if not each.is_leaving]
     solver = Solver(objects, catalogue, settings, nodes=active, all_nodes=nodes, pods=pods)
     plan = plan_of(solver.solve(), pods, well_known, lower_min_values=settings.lower_min_values)
@@ -66,5 +66,5 @@ def pending_pods(objects: ClusterObjects, well_known: frozenset[str]) -> tuple[l
             if fault is None:
                 planned.append(pod)
             else:
-                ignored[pod_name(pod)] = fault
+                ignored[pod.key] = fault
     return planned, ignored

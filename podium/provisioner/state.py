@@ -19,7 +19,7 @@ from podium.provisioner.amounts import less, requests_of, total
 from podium.provisioner.labels import HOSTNAME, INSTANCE_TYPE, NODE_POOL
 from podium.provisioner.objects import ClusterObjects, NodeClaim, ProvidedNode, is_true
 from podium.provisioner.taints import is_ephemeral
-from podium.provisioner.validation import is_owned_by_daemon_set, is_terminal
+from podium.provisioner.validation import is_owned_by_daemon_set
 
 REGISTERED: Final = "karpenter.sh/registered"
 INITIALIZED: Final = "karpenter.sh/initialized"
@@ -141,7 +141,7 @@ def state_nodes(objects: ClusterObjects) -> tuple[StateNode, ...]:
     """
     pods: dict[str, list[Pod]] = defaultdict(list)
     for pod in objects.pods:
-        if pod.node_name and not is_terminal(pod):
+        if pod.node_name and not pod.has_ended:
             pods[pod.node_name].append(pod)
     claims = {each.status.provider_id: each for each in objects.node_claims if each.status.provider_id}
     nodes = {each.spec.provider_id or each.metadata.name: each for each in objects.nodes if _is_known(each)}

@@ -29,7 +29,6 @@ from podium.provisioner.refusals import Refusal
 from podium.provisioner.requirements import Requirement, Requirements
 from podium.provisioner.state import StateNode
 from podium.provisioner.topology_groups import HONOR, IGNORE, Domains, NodeFilter, TopologyGroup, TopologyKind
-from podium.provisioner.validation import is_terminal
 
 
 class Topology:
@@ -66,7 +65,7 @@ class Topology:
         moving = {each.uid for each in pods}
         self._counted: dict[str, list[Pod]] = defaultdict(list)
         for pod in objects.pods:
-            if pod.node_name and not is_terminal(pod) and not pod.is_terminating and pod.uid not in moving:
+            if pod.node_name and not pod.has_ended and not pod.is_terminating and pod.uid not in moving:
                 self._counted[pod.metadata.namespace].append(pod)
         for state in all_nodes:
             for pod in state.pods:

@@ -43,11 +43,6 @@ def is_mirror(pod: Pod) -> bool:
     return is_owned_by(pod, "v1", "Node")
 
 
-def is_terminal(pod: Pod) -> bool:
-    """Whether the pod has ended."""
-    return pod.status.phase in ("Failed", "Succeeded")
-
-
 def is_provisionable(pod: Pod) -> bool:
     """Whether kube-scheduler found no node for the pod, so that one may be bought for it."""
     return (

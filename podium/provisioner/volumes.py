@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from podium.objects.core import NodeSelectorRequirement, Pod, Volume
 from podium.objects.storage import PersistentVolumeClaim, StorageClass
+from podium.plugins.volumes.claims import ephemeral_claim_name
 from podium.plugins.volumes.csi_translation import driver_of_provisioner
 from podium.provisioner.labels import HOSTNAME
 from podium.provisioner.objects import ClusterObjects
@@ -68,8 +69,7 @@ class Volumes:
                 continue
             driver = "" if claim is None else self._driver(claim)
             if claim is not None and driver:
-                name = f"{claim.metadata.namespace}/{claim.metadata.name}"
-                found[driver] = found.get(driver, frozenset()) | {name}
+                found[driver] = found.get(driver, frozenset()) | {claim.key}
         return found
 
     def fault(self, pod: Pod) -> str | None:
@@ -88,7 +88,7 @@ class Volumes:
         if volume.persistent_volume_claim is not None:
             name = volume.persistent_volume_claim.claim_name
         elif volume.ephemeral is not None:
-            name = f"{pod.metadata.name}-{volume.name}"
+            name = ephemeral_claim_name(pod, volume.name)
         else:
             return None
         claim = self._claims.get((pod.metadata.namespace, name))
@@ -125,7 +125,7 @@ class Volumes:
         return ()
 
     def _fault_of(self, claim: PersistentVolumeClaim) -> str | None:
-        name = f"{claim.metadata.namespace}/{claim.metadata.name}"
+        name = claim.key
         volume, storage_class = claim.spec.volume_name, claim.spec.storage_class_name or ""
         if claim.metadata.deletion_timestamp is not None:
             return f"persistentvolumeclaim is being deleted (PersistentVolumeClaim={name})"

@@ -22,6 +22,7 @@ import re
 import sys
 from collections.abc import Mapping, MutableMapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, BinaryIO, Final, Literal, cast
 
 import orjson
@@ -233,10 +234,10 @@ def _describe(_: WrappedLogger, method: str, entry: MutableMapping[str, Any]) ->
     if _is_plain(described):
         return described
     for key, value in described.items():
-        if _SECRET_KEYS[key]:
+        if _is_secret_key(key):
             described[key] = REDACTED
         elif type(value) is str:
-            if "earer " in value or "EARER " in value or "://" in value:
+            if _may_hold_secret(value):
                 described[key] = _without_secrets(value)
         elif type(value) not in _NUMBERS:
             described[key] = _without_secrets(value)
@@ -246,10 +247,9 @@ def _describe(_: WrappedLogger, method: str, entry: MutableMapping[str, Any]) ->
 def _is_plain(entry: Mapping[str, Any]) -> bool:
     """Whether there is certainly no secret in the entry; true for most. Cost: a quarter of a look at each value."""
     values = entry.values()
-    if not _PLAIN.issuperset(map(type, values)) or _HAS_SECRET_KEY[tuple(entry)]:
+    if not _PLAIN.issuperset(map(type, values)) or _has_secret_key(tuple(entry)):
         return False
-    text = "\n".join([value for value in values if type(value) is str])
-    return "earer " not in text and "EARER " not in text and "://" not in text
+    return not _may_hold_secret("\n".join([value for value in values if type(value) is str]))
 
 
 def _to_json(_: WrappedLogger, __: str, entry: MutableMapping[str, Any]) -> bytes:
@@ -284,33 +284,24 @@ def _without_secrets(value: Any) -> Any:
     if isinstance(value, str):
         return without_user_info(_BEARER.sub(_WITHOUT_BEARER, value))
     if isinstance(value, Mapping):
-        return {key: REDACTED if _SECRET_KEYS[str(key)] else _without_secrets(each) for key, each in value.items()}
+        return {key: REDACTED if _is_secret_key(str(key)) else _without_secrets(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_without_secrets(each) for each in value]
     return value
 
 
-class _SecretKeys(dict[str, bool]):
+@lru_cache(maxsize=_KEYS_MAX)
+def _is_secret_key(key: str) -> bool:
     """Whether a key suggests a secret. Cached: keys are words of the source code, so there are few."""
-
-    def __missing__(self, key: str) -> bool:
-        if len(self) >= _KEYS_MAX:
-            self.clear()
-        self[key] = answer = _SECRET_KEY.search(key.lower().replace("-", "_")) is not None
-        return answer
+    return _SECRET_KEY.search(key.lower().replace("-", "_")) is not None
 
 
-_SECRET_KEYS = _SecretKeys()
-
-
-class _HasSecretKey(dict[tuple[str, ...], bool]):
+@lru_cache(maxsize=_KEYS_MAX)
+def _has_secret_key(keys: tuple[str, ...]) -> bool:
     """Whether one of an entry's keys suggests a secret. Cached: lines of one kind have the same keys."""
-
-    def __missing__(self, keys: tuple[str, ...]) -> bool:
-        if len(self) >= _KEYS_MAX:
-            self.clear()
-        self[keys] = answer = any(_SECRET_KEYS[key] for key in keys)
-        return answer
+    return any(map(_is_secret_key, keys))
 
 
-_HAS_SECRET_KEY = _HasSecretKey()
+def _may_hold_secret(text: str) -> bool:
+    """Whether the text has to be searched for tokens and passwords of URLs."""
+    return "earer " in text or "EARER " in text or "://" in text

@@ -173,7 +173,7 @@ class DefaultConstraints:
         for service in self._services.in_namespace(meta.namespace):
             if service.spec.selector.items() <= meta.labels.items():
                 demanded |= service.spec.selector
-        owner = next((each for each in meta.owner_references if each.controller), None)
+        owner = meta.controller
         if owner is None:
             return selector_of_labels(demanded)
         key = f"{meta.namespace}/{owner.name}"

@@ -66,7 +66,7 @@ def ephemeral_claim_name(pod: Pod, volume_name: str) -> str:
 
 def ownership_problem(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
     """The problem if the claim of an ephemeral volume was not made for this pod; None if it was."""
-    controller = next((owner for owner in claim.metadata.owner_references if owner.controller), None)
+    controller = claim.metadata.controller
     if claim.metadata.namespace == pod.metadata.namespace and controller is not None and controller.uid == pod.uid:
         return None
     return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
