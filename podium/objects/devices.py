@@ -1,13 +1,17 @@
-"""Devices of `resource.k8s.io`, cut down to what selectors read.
+"""Devices, the slices that list them, and their classes: `resource.k8s.io/v1`, cut down to what scheduling reads.
 
 A device stands in a ResourceSlice; names without a domain belong to the domain of the slice's driver.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import field
 
-from podium.objects.core import RawQuantity, Value
+from podium.objects.core import ClusterObject, Int64, NodeSelector, RawQuantity, Taint, Value
+
+# ---------------------------------------------------------------- devices
 
 
 class DeviceAttribute(Value, frozen=True):
@@ -19,16 +23,133 @@ class DeviceAttribute(Value, frozen=True):
     version: str | None = None
 
 
+class CapacityRequestPolicyRange(Value, frozen=True):
+    """The amounts that may be consumed: `min`, and from there in steps up to `max`."""
+
+    min: RawQuantity | None = None
+    max: RawQuantity | None = None
+    step: RawQuantity | None = None
+
+
+class CapacityRequestPolicy(Value, frozen=True):
+    """How much of a capacity is consumed: by default, and which amounts a request is rounded up to."""
+
+    default: RawQuantity | None = None
+    valid_values: tuple[RawQuantity, ...] = ()
+    valid_range: CapacityRequestPolicyRange | None = None
+
+
 class DeviceCapacity(Value, frozen=True):
     """How much of something a device has."""
 
     value: RawQuantity = "0"
+    request_policy: CapacityRequestPolicy | None = None
+
+
+class Counter(Value, frozen=True):
+    """How much of something devices share, or one of them consumes."""
+
+    value: RawQuantity = "0"
+
+
+class CounterSet(Value, frozen=True):
+    """Counters that several devices of a pool share."""
+
+    name: str = ""
+    counters: dict[str, Counter] = {}
+
+
+class DeviceCounterConsumption(Value, frozen=True):
+    """What a device consumes of a counter set."""
+
+    counter_set: str = ""
+    counters: dict[str, Counter] = {}
 
 
 class Device(Value, frozen=True):
-    """A device."""
+    """A device. Its own node selection counts only in a slice with `per_device_node_selection`."""
 
     name: str = ""
     attributes: dict[str, DeviceAttribute] | None = None
     capacity: dict[str, DeviceCapacity] | None = None
+    consumes_counters: tuple[DeviceCounterConsumption, ...] = ()
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    taints: tuple[Taint, ...] = ()
+    binds_to_node: bool | None = None
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool | None = None
+
+
+# ---------------------------------------------------------------- slices
+
+
+class ResourcePool(Value, frozen=True):
+    """The pool that a slice belongs to, and how many slices its current generation has."""
+
+    name: str = ""
+    generation: Int64 = 0
+    resource_slice_count: Int64 = 0
+
+
+class ResourceSliceSpec(Value, frozen=True):
+    """Devices of a pool or counters that they share, and the nodes that can reach them."""
+
+    driver: str = ""
+    pool: ResourcePool = ResourcePool()
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    per_device_node_selection: bool | None = None
+    devices: tuple[Device, ...] = ()
+    shared_counters: tuple[CounterSet, ...] = ()
+
+
+class ResourceSlice(ClusterObject, frozen=True):
+    """A part of a pool of devices."""
+
+    spec: ResourceSliceSpec = ResourceSliceSpec()
+
+
+# ---------------------------------------------------------------- classes
+
+
+class CELDeviceSelector(Value, frozen=True):
+    """An expression over a device; see `podium.cel`."""
+
+    expression: str = ""
+
+
+class DeviceSelector(Value, frozen=True):
+    """Selects devices."""
+
+    cel: CELDeviceSelector | None = None
+
+
+class OpaqueDeviceConfiguration(Value, frozen=True):
+    """Parameters that only the driver understands."""
+
+    driver: str = ""
+    parameters: Any = None
+
+
+class DeviceClassConfiguration(Value, frozen=True):
+    """Configuration for the devices of a class."""
+
+    opaque: OpaqueDeviceConfiguration | None = None
+
+
+class DeviceClassSpec(Value, frozen=True):
+    """What devices of the class are, how they are configured, and the extended resource that they provide."""
+
+    selectors: tuple[DeviceSelector, ...] = ()
+    config: tuple[DeviceClassConfiguration, ...] = ()
+    extended_resource_name: str | None = None
+
+
+class DeviceClass(ClusterObject, frozen=True):
+    """A class of devices."""
+
+    spec: DeviceClassSpec = DeviceClassSpec()

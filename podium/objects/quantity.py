@@ -71,6 +71,11 @@ class Quantity:
         """The number in thousandths rounded up to an integer, as an int64."""
         return self._scaled(-3)
 
+    @property
+    def nano_value(self) -> int:
+        """The exact number in billionths, however large."""
+        return self._at(NANO) if self.unscaled else 0
+
     def __add__(self, other: Quantity) -> Quantity:
         """The exact sum."""
         if not self.wide and not other.wide:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from podium.objects.claims import ResourceClaim
 from podium.objects.core import NamespacedObject, Node, ObjectMeta, Pod
+from podium.objects.devices import DeviceClass, ResourceSlice
 from podium.objects.storage import (
     CSIDriver,
     CSINode,
@@ -19,12 +21,10 @@ from podium.objects.storage import (
     VolumeAttachment,
 )
 from podium.objects.workloads import (
-    DeviceClass,
     Namespace,
     PodDisruptionBudget,
     ReplicaSet,
     ReplicationController,
-    ResourceClaim,
     Service,
     StatefulSet,
 )
@@ -108,6 +108,7 @@ CSI_STORAGE_CAPACITIES = ResourceType(
 VOLUME_ATTACHMENTS = ResourceType("VolumeAttachment", "/apis/storage.k8s.io/v1/volumeattachments", VolumeAttachment)
 DEVICE_CLASSES = ResourceType("DeviceClass", "/apis/resource.k8s.io/v1/deviceclasses", DeviceClass)
 RESOURCE_CLAIMS = ResourceType("ResourceClaim", "/apis/resource.k8s.io/v1/resourceclaims", ResourceClaim)
+RESOURCE_SLICES = ResourceType("ResourceSlice", "/apis/resource.k8s.io/v1/resourceslices", ResourceSlice)
 
 ALL: tuple[ResourceType[Any], ...] = (
     PODS,
@@ -127,5 +128,6 @@ ALL: tuple[ResourceType[Any], ...] = (
     VOLUME_ATTACHMENTS,
     DEVICE_CLASSES,
     RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
 )
 """Every kind that podium can read."""

@@ -1,4 +1,4 @@
-"""Namespaces, workloads, budgets and device classes, cut down to what scheduling reads; see `objects.core`."""
+"""Namespaces, workloads and budgets, cut down to what scheduling reads; see `objects.core`."""
 
 from __future__ import annotations
 
@@ -57,19 +57,3 @@ class PodDisruptionBudget(NamespacedObject, frozen=True):
 
     spec: WorkloadSpec = WorkloadSpec()
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
-
-
-class DeviceClassSpec(Value, frozen=True):
-    """The extended resource that devices of the class provide."""
-
-    extended_resource_name: str | None = None
-
-
-class DeviceClass(ClusterObject, frozen=True):
-    """A class of devices."""
-
-    spec: DeviceClassSpec = DeviceClassSpec()
-
-
-class ResourceClaim(NamespacedObject, frozen=True):
-    """A claim to devices. Podium only checks that it exists."""

@@ -1,0 +1,85 @@
+"""Allocating devices to the claims of one pod, node by node.
+
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Final
+
+from podium.devices.allocated import AllocatedDevices
+from podium.devices.choices import Choices
+from podium.devices.counters import AvailableCounters
+from podium.devices.inventory import Inventory
+from podium.devices.pools import pools_of_node
+from podium.devices.requests import Candidate, GetClass, RequestReader
+from podium.devices.results import allocation_of
+from podium.devices.search import Search
+from podium.objects.claims import AllocationResult, ResourceClaim
+
+STEPS_MAX: Final = 500_000
+"""How many devices a search on one node may look at: some seconds."""
+
+
+class Refusal(enum.Enum):
+    """Why no devices were found; the value is the reason that users see."""
+
+    NOT_FOUND = "cannot allocate all claims"
+    INVALID_POOLS = "invalid resource pools were encountered"
+
+
+class Allocator:
+    """Allocates devices on any number of nodes, each as if it were the only one.
+
+    Args:
+        class_of: the device class of a name.
+        allocated: must not change while the allocator is in use.
+        random: for the ids of shares.
+        steps_max: how many devices a search may look at; 0 means any number.
+    """
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        class_of: GetClass,
+        allocated: AllocatedDevices,
+        random: Random,
+        steps_max: int = STEPS_MAX,
+    ) -> None:
+        self._inventory = inventory
+        self._class_of = class_of
+        self._allocated = allocated
+        self._available = AvailableCounters(allocated)
+        self._random = random
+        self._steps_max = steps_max
+
+    def allocate(
+        self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]
+    ) -> tuple[AllocationResult, ...] | Refusal:
+        """The allocations of the claims on a node, in their order, or why there are none.
+
+        Raises:
+            AllocationError: the attempt for the pod has to end.
+            StepsExceededError.
+        """
+        pools = pools_of_node(self._inventory, node_name, labels)
+        reader = RequestReader(node_name, labels, pools, self._allocated, self._class_of)
+        wanted = reader.read(claims)
+        candidates = [Candidate(device, pool) for pool in pools for device in pool.devices]
+        choices = Choices(wanted, self._allocated, self._available)
+        search = Search(wanted, candidates, reader, choices, self._steps_max)
+        if not search.run():
+            return Refusal.INVALID_POOLS if any(pool.is_invalid for pool in pools) else Refusal.NOT_FOUND
+        return tuple(
+            allocation_of(
+                each.claim,
+                [alternatives[search.selected[index, i]] for i, alternatives in enumerate(each.requests)],
+                choices.by_claim[index],
+                node_name,
+                self._random,
+            )
+            for index, each in enumerate(wanted)
+        )

@@ -1,0 +1,108 @@
+"""How much of a device's capacities a request consumes, and whether the device has that much left.
+
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go, v0.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from podium.objects.core import RawQuantity
+from podium.objects.devices import CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity
+from podium.objects.quantity import canonical_text, parse
+
+_KIBI: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A quantity that is consumed, as it was written. `raw` is None if it was computed."""
+
+    text: str
+    nano: int
+    raw: RawQuantity | None = None
+
+    @classmethod
+    def of(cls, raw: RawQuantity) -> Amount:
+        """The quantity as it is on the wire."""
+        return cls(canonical_text(raw), parse(raw).nano_value, raw)
+
+    @classmethod
+    def computed(cls, number: int) -> Amount:
+        """An integer that upstream holds in the binary format."""
+        if abs(number) < _KIBI:
+            return cls(canonical_text(str(number)), parse(str(number)).nano_value)
+        text = canonical_text(f"{number // _KIBI}Ki") if number % _KIBI == 0 else str(number)
+        return cls(text, parse(text).nano_value)
+
+
+def consumption(requested: Mapping[str, RawQuantity], capacities: Mapping[str, DeviceCapacity]) -> dict[str, Amount]:
+    """How much a request consumes of each capacity of a device."""
+    return {name: _consumed(requested.get(name), capacity) for name, capacity in capacities.items()}
+
+
+def has_room(
+    requested: Mapping[str, RawQuantity], capacities: Mapping[str, DeviceCapacity], *taken: Mapping[str, int]
+) -> bool:
+    """Whether the device has every requested capacity, the policies allow the amounts, and that much is left.
+
+    Args:
+        taken: what has been consumed already, in billionths.
+    """
+    if not requested.keys() <= capacities.keys():
+        return False
+    for name, capacity in capacities.items():
+        amount = _consumed(requested.get(name), capacity)
+        if capacity.request_policy is not None and _violates(amount, capacity.request_policy):
+            return False
+        if amount.nano + sum(each.get(name, 0) for each in taken) > parse(capacity.value).nano_value:
+            return False
+    return True
+
+
+def _consumed(requested: RawQuantity | None, capacity: DeviceCapacity) -> Amount:
+    policy = capacity.request_policy
+    if requested is None:
+        is_full = policy is None or policy.default is None
+        return Amount.of(capacity.value if is_full else policy.default)  # type: ignore[union-attr,arg-type]
+    if policy is None:
+        return Amount.of(requested)
+    if policy.valid_range is not None and policy.valid_range.min is not None:
+        return _rounded_up(requested, policy.valid_range.min, policy.valid_range.step)
+    exact = parse(requested).nano_value
+    valid = (each for each in policy.valid_values if exact <= parse(each).nano_value)
+    return Amount.of(next(valid, requested))
+
+
+def _rounded_up(requested: RawQuantity, minimum: RawQuantity, step: RawQuantity | None) -> Amount:
+    if parse(requested).nano_value < parse(minimum).nano_value:
+        return Amount.of(minimum)
+    size = 0 if step is None else parse(step).value
+    if not size:
+        return Amount.of(requested)
+    least = parse(minimum).value
+    return Amount.computed(least + size * -((least - parse(requested).value) // size))
+
+
+def _violates(amount: Amount, policy: CapacityRequestPolicy) -> bool:
+    # As upstream, the default is recognized by its text: `1Gi` and `1024Mi` differ.
+    if policy.default is not None and amount.raw == policy.default and not parse(policy.default).wide:
+        return False
+    if policy.valid_range is not None:
+        return _is_outside(amount, policy.valid_range)
+    exact = (parse(each).nano_value for each in policy.valid_values)
+    return bool(policy.valid_values) and amount.nano not in exact
+
+
+def _is_outside(amount: Amount, allowed: CapacityRequestPolicyRange) -> bool:
+    if allowed.max is not None and amount.nano > parse(allowed.max).nano_value:
+        return True
+    size = 0 if allowed.step is None else parse(allowed.step).value
+    least = 0 if allowed.min is None else parse(allowed.min).value
+    return bool(size) and (_whole(amount) - least) % size != 0
+
+
+def _whole(amount: Amount) -> int:
+    return -(-amount.nano // 10**9)

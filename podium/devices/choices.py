@@ -1,0 +1,134 @@
+"""The devices that a search has chosen so far: taking one more, and giving it back.
+
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2. What
+upstream does not undo is not undone here either, since it decides which devices a search finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from podium.devices.allocated import AllocatedDevices, ConsumedCapacity
+from podium.devices.capacity import Amount, consumption, has_room
+from podium.devices.counters import AvailableCounters, ConsumedCounters
+from podium.devices.errors import AllocationError
+from podium.devices.inventory import DeviceID, SliceDevice
+from podium.devices.pools import Pool
+from podium.devices.requests import Candidate, ClaimData, RequestData
+from podium.objects.tolerations import is_tolerated
+
+_EFFECTS: Final = ("NoSchedule", "NoExecute")
+"""The effects of taints that keep a device from being allocated."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Choice:
+    """A device that was chosen for a request.
+
+    Attributes:
+        consumed: how much of its capacities it takes, if the device is shared.
+    """
+
+    data: RequestData
+    device: SliceDevice
+    pool: Pool
+    consumed: Mapping[str, Amount] = field(default_factory=dict)
+
+
+class Choices:
+    """What a search has chosen for each claim.
+
+    Attributes:
+        by_claim: the chosen devices of each claim, in the order in which they were taken.
+    """
+
+    def __init__(self, claims: Sequence[ClaimData], allocated: AllocatedDevices, available: AvailableCounters) -> None:
+        self.by_claim: list[list[Choice]] = [[] for _ in claims]
+        self._claims = claims
+        self._allocated = allocated
+        self._counters = ConsumedCounters(available)
+        self._capacity = ConsumedCapacity()
+        self._claims_of: dict[DeviceID, set[int]] = {}
+
+    def is_in_use(self, claim: int, data: RequestData, device: DeviceID) -> bool:
+        """Whether the request cannot have the device because a claim has it. Shared devices are never in use."""
+        chosen = self._claims_of.get(device)
+        if data.has_admin_access:
+            return chosen is not None and claim in chosen
+        return bool(chosen) or self._allocated.is_dedicated(device)
+
+    def has_room(self, data: RequestData, device: SliceDevice) -> bool:
+        """Whether the device has the capacities that the request asks for."""
+        taken = self._allocated.consumed.of(device.id), self._capacity.of(device.id)
+        return has_room(data.capacities, device.device.capacity or {}, *taken)
+
+    def take(self, claim: int, data: RequestData, candidate: Candidate) -> bool:
+        """Choose a selectable device for a request. False if that is not possible.
+
+        Raises:
+            AllocationError: the request asks for all devices, and a constraint refuses this one.
+        """
+        device, pool = candidate
+        if self.is_in_use(claim, data, device.id):
+            return False
+        if device.consumes and not self._is_paid_for(device) and not self._counters.charge(device, pool):
+            return False
+        if not _tolerates(data, device) or not self._satisfies_constraints(claim, data, device):
+            return False
+        if not device.is_shared:
+            self._claims_of.setdefault(device.id, set()).add(claim)
+        if not self.has_room(data, device):
+            return False
+        choice = Choice(data, device, pool)
+        if device.is_shared:
+            consumed = consumption(data.capacities, device.device.capacity or {})
+            self._capacity.add(device.id, _nano(consumed))
+            choice = Choice(data, device, pool, consumed)
+        self.by_claim[claim].append(choice)
+        return True
+
+    def undo(self, claim: int) -> None:
+        """Give back the device that was taken last for a claim."""
+        choice = self.by_claim[claim].pop()
+        device = choice.device
+        for constraint in self._claims[claim].constraints:
+            constraint.remove(*choice.data.base_and_subrequest)
+        if device.is_shared:
+            if choice.consumed:
+                self._capacity.remove(device.id, _nano(choice.consumed))
+            return
+        self._claims_of[device.id].discard(claim)
+        if device.consumes:
+            self._counters.give_back(device, choice.pool)
+
+    def _is_paid_for(self, device: SliceDevice) -> bool:
+        """Whether the device is shared and consumes its counters already."""
+        return device.is_shared and (device.id in self._allocated.consumed or device.id in self._capacity)
+
+    def _satisfies_constraints(self, claim: int, data: RequestData, device: SliceDevice) -> bool:
+        """Add the device to all constraints of the claim, or to none."""
+        base, subrequest = data.base_and_subrequest
+        constraints = self._claims[claim].constraints
+        for index, constraint in enumerate(constraints):
+            if constraint.add(base, subrequest, device):
+                continue
+            if data.devices is not None:
+                where = f"claim {data.claim.key}, request {data.name}"
+                reason = "because a claim constraint would not be satisfied"
+                raise AllocationError(f"{where}: cannot add device {device.id} {reason}")
+            for earlier in constraints[:index]:
+                earlier.remove(base, subrequest)
+            return False
+        return True
+
+
+def _tolerates(data: RequestData, device: SliceDevice) -> bool:
+    return all(
+        is_tolerated(data.request.tolerations, taint) for taint in device.device.taints if taint.effect in _EFFECTS
+    )
+
+
+def _nano(consumed: Mapping[str, Amount]) -> dict[str, int]:
+    return {name: amount.nano for name, amount in consumed.items()}

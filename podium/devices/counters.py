@@ -1,0 +1,63 @@
+"""The counters that devices of a pool share.
+
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2. As upstream,
+counters are kept by the pool's name alone, so pools of two drivers with the same name share them.
+"""
+
+from __future__ import annotations
+
+from podium.devices.allocated import AllocatedDevices
+from podium.devices.inventory import Counters, SliceDevice
+from podium.devices.pools import Pool
+
+
+class AvailableCounters:
+    """What allocated devices leave of the counters of each pool. Computed once, when a search first needs it."""
+
+    __slots__ = ("_allocated", "_by_pool")
+
+    def __init__(self, allocated: AllocatedDevices) -> None:
+        self._allocated = allocated
+        self._by_pool: dict[str, Counters] = {}
+
+    def of(self, pool: Pool) -> Counters:
+        """The counters of the pool, or of the pool of that name that was asked about first."""
+        found = self._by_pool.get(pool.name)
+        if found is None:
+            found = self._by_pool[pool.name] = {name: dict(counters) for name, counters in pool.counters.items()}
+            for device in (*pool.devices, *pool.others):
+                if device.consumes and self._allocated.is_allocated(device.id):
+                    for counter_set, counter, amount in device.consumes:
+                        found[counter_set][counter] -= amount
+        return found
+
+
+class ConsumedCounters:
+    """What the devices that one search has chosen consume."""
+
+    __slots__ = ("_available", "_by_pool")
+
+    def __init__(self, available: AvailableCounters) -> None:
+        self._available = available
+        self._by_pool: dict[str, dict[tuple[str, str], int]] = {}
+
+    def charge(self, device: SliceDevice, pool: Pool) -> bool:
+        """Consume what the device needs. If any counter of the pool would not suffice, charge nothing: False."""
+        consumed = self._by_pool.setdefault(pool.name, {})
+        self._add(consumed, device, 1)
+        for counter_set, counters in self._available.of(pool).items():
+            for counter, available in counters.items():
+                if available < consumed.get((counter_set, counter), 0):
+                    self._add(consumed, device, -1)
+                    return False
+        return True
+
+    def give_back(self, device: SliceDevice, pool: Pool) -> None:
+        """Undo a charge."""
+        self._add(self._by_pool.setdefault(pool.name, {}), device, -1)
+
+    @staticmethod
+    def _add(consumed: dict[tuple[str, str], int], device: SliceDevice, factor: int) -> None:
+        for counter_set, counter, amount in device.consumes:
+            key = counter_set, counter
+            consumed[key] = consumed.get(key, 0) + factor * amount

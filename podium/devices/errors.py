@@ -1,0 +1,11 @@
+"""The errors of an allocation; that nothing can be allocated is not one of them (`allocator.Refusal`)."""
+
+from __future__ import annotations
+
+
+class AllocationError(Exception):
+    """The claims, classes or slices are such that the attempt for the pod has to end. The message says why."""
+
+
+class StepsExceededError(Exception):
+    """The search for devices took more steps than it may."""

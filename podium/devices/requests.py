@@ -1,0 +1,189 @@
+"""What the claims of a pod request, checked and completed before the search for devices begins.
+
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from podium.cel import CompileError, EvaluationError
+from podium.devices.allocated import AllocatedDevices
+from podium.devices.capacity import has_room
+from podium.devices.constraints import Constraint, new_constraint
+from podium.devices.errors import AllocationError
+from podium.devices.inventory import NodeSelectionError, SliceDevice
+from podium.devices.pools import Pool
+from podium.objects.claims import DeviceRequest, ExactDeviceRequest, ResourceClaim
+from podium.objects.core import RawQuantity
+from podium.objects.devices import DeviceClass, DeviceSelector
+
+RESULTS_MAX: Final = 32
+"""The most devices that a claim can hold."""
+
+_ALL: Final = "All"
+_EXACT_COUNT: Final = "ExactCount"
+
+GetClass = Callable[[str], DeviceClass | None]
+
+
+class Candidate(NamedTuple):
+    """A device that the node can reach, with its pool."""
+
+    device: SliceDevice
+    pool: Pool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RequestData:
+    """A request, or one of the alternatives of a request.
+
+    Attributes:
+        parent: the name of the request that this is an alternative of, "" if it is none.
+        count: how many devices it needs.
+        devices: the devices that it needs, if it asks for all.
+    """
+
+    claim: ResourceClaim
+    request: ExactDeviceRequest
+    name: str
+    parent: str
+    device_class: DeviceClass
+    count: int = 0
+    devices: tuple[Candidate, ...] | None = None
+
+    @property
+    def full_name(self) -> str:
+        """`<request>`, or `<request>/<subrequest>`."""
+        return f"{self.parent}/{self.name}" if self.parent else self.name
+
+    @property
+    def base_and_subrequest(self) -> tuple[str, str]:
+        """The request's name and the subrequest's, "" if there is none."""
+        return (self.parent, self.name) if self.parent else (self.name, "")
+
+    @property
+    def has_admin_access(self) -> bool:
+        """Whether it may have devices that are in use."""
+        return bool(self.request.admin_access)
+
+    @property
+    def capacities(self) -> Mapping[str, RawQuantity]:
+        """The capacities that it names."""
+        return {} if self.request.capacity is None else self.request.capacity.requests
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ClaimData:
+    """A claim that is to be allocated.
+
+    Attributes:
+        requests: the alternatives of each request; an exact one has one.
+    """
+
+    claim: ResourceClaim
+    requests: tuple[tuple[RequestData, ...], ...]
+    constraints: tuple[Constraint, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RequestReader:
+    """Reads the claims of a pod for one node."""
+
+    node_name: str
+    labels: Mapping[str, str]
+    pools: Sequence[Pool]
+    allocated: AllocatedDevices
+    class_of: GetClass
+
+    def read(self, claims: Sequence[ResourceClaim]) -> tuple[ClaimData, ...]:
+        """The claims as the search needs them.
+
+        Raises:
+            AllocationError: a claim cannot be allocated on any account.
+        """
+        return tuple(self._claim(claim) for claim in claims)
+
+    def is_selectable(self, data: RequestData, device: SliceDevice) -> bool:
+        """Whether the class, the request and the device's own node selection allow the device.
+
+        Raises:
+            AllocationError: a selector has no answer.
+        """
+        selected = _all_match(device, data.device_class.spec.selectors, f"class {data.device_class.key}")
+        if not selected or not _all_match(device, data.request.selectors, f"claim {data.claim.key}"):
+            return False
+        if device.selection is None:
+            return True
+        try:
+            return device.selection.matches(self.node_name, self.labels)
+        except NodeSelectionError as error:
+            raise AllocationError(str(error)) from None
+
+    def _claim(self, claim: ResourceClaim) -> ClaimData:
+        requests = tuple(tuple(self._alternatives(claim, each)) for each in claim.spec.devices.requests)
+        least = sum(min(each.count for each in alternatives) for alternatives in requests)
+        if least > RESULTS_MAX:
+            raise AllocationError(
+                f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {RESULTS_MAX}"
+            )
+        constraints = []
+        for index, each in enumerate(claim.spec.devices.constraints):
+            constraint = new_constraint(each)
+            if constraint is None:
+                reason = "empty constraint (unsupported constraint type?)"
+                raise AllocationError(f"claim {claim.key}, constraint #{index}: {reason}")
+            constraints.append(constraint)
+        return ClaimData(claim, requests, tuple(constraints))
+
+    def _alternatives(self, claim: ResourceClaim, request: DeviceRequest) -> Iterator[RequestData]:
+        if not request.first_available:
+            yield self._request(claim, request.exactly or ExactDeviceRequest(), request.name, "")
+        for each in request.first_available:
+            yield self._request(claim, each, each.name, request.name)
+
+    def _request(self, claim: ResourceClaim, request: ExactDeviceRequest, name: str, parent: str) -> RequestData:
+        where = f"claim {claim.key}, request {name}"
+        for index, selector in enumerate(request.selectors):
+            if selector.cel is None:
+                reason = "CEL expression empty (unsupported selector type?)"
+                raise AllocationError(f"{where}, selector #{index}: {reason}")
+        class_name = request.device_class_name
+        if not class_name:
+            raise AllocationError(f"{where}: missing device class name (unsupported request type?)")
+        device_class = self.class_of(class_name)
+        if device_class is None:
+            reason = f'deviceclass.resource.k8s.io "{class_name}" not found'
+            raise AllocationError(f"{where}: could not retrieve device class {class_name}: {reason}")
+        mode = request.allocation_mode or _EXACT_COUNT
+        if mode == _EXACT_COUNT:
+            return RequestData(claim, request, name, parent, device_class, request.count or 1)
+        if mode != _ALL:
+            raise AllocationError(f"{where}: unsupported count mode {mode}")
+        devices = tuple(self._all_devices(RequestData(claim, request, name, parent, device_class), where))
+        return RequestData(claim, request, name, parent, device_class, len(devices), devices)
+
+    def _all_devices(self, data: RequestData, where: str) -> Iterator[Candidate]:
+        """Every device that is selectable and has the capacity, in use or not."""
+        for pool in self.pools:
+            if pool.is_incomplete or pool.is_invalid:
+                state = "being updated" if pool.is_incomplete else "invalid"
+                raise AllocationError(f"{where}: asks for all devices, but resource pool {pool} is currently {state}")
+            for device in pool.devices:
+                capacities, taken = device.device.capacity or {}, self.allocated.consumed.of(device.id)
+                if self.is_selectable(data, device) and has_room(data.capacities, capacities, taken):
+                    yield Candidate(device, pool)
+
+
+def _all_match(device: SliceDevice, selectors: Sequence[DeviceSelector], owner: str) -> bool:
+    for index, selector in enumerate(selectors):
+        try:
+            if not device.matches("" if selector.cel is None else selector.cel.expression):
+                return False
+        except CompileError as error:
+            raise AllocationError(f"{owner}: selector #{index}: CEL compile error: {error}") from None
+        except EvaluationError as error:
+            raise AllocationError(f"{owner}: selector #{index}: CEL runtime error: {error}") from None
+    return True

@@ -1,0 +1,115 @@
+"""What a search has found, as `status.allocation` of the claims.
+
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from podium.devices.choices import Choice
+from podium.devices.errors import AllocationError
+from podium.devices.requests import RequestData
+from podium.objects.claims import (
+    AllocationResult,
+    DeviceAllocationConfiguration,
+    DeviceAllocationResult,
+    DeviceRequestAllocationResult,
+    ResourceClaim,
+)
+from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podium.objects.selectors import NODE_NAME_FIELD
+
+
+def allocation_of(
+    claim: ResourceClaim, selected: Sequence[RequestData], chosen: Sequence[Choice], node_name: str, random: Random
+) -> AllocationResult:
+    """The allocation of a claim.
+
+    Args:
+        selected: the alternative that was taken of each request of the claim.
+        random: for the ids of shares.
+
+    Raises:
+        AllocationError: a slice has a node selector that cannot be combined with others.
+    """
+    results = tuple(_result(choice, random) for choice in chosen)
+    config = (*_config_of_classes(selected), *_config_of_claim(claim, selected))
+    try:
+        selector = _node_selector(chosen, node_name)
+    except AllocationError as error:
+        raise AllocationError(f"create NodeSelector for claim {claim.metadata.name}: {error}") from None
+    return AllocationResult(devices=DeviceAllocationResult(results=results, config=config), node_selector=selector)
+
+
+def _result(choice: Choice, random: Random) -> DeviceRequestAllocationResult:
+    data, device = choice.data, choice.device.device
+    return DeviceRequestAllocationResult(
+        request=data.full_name,
+        driver=choice.device.id.driver,
+        pool=choice.device.id.pool,
+        device=choice.device.id.device,
+        admin_access=True if data.has_admin_access else None,
+        tolerations=data.request.tolerations,
+        binding_conditions=device.binding_conditions,
+        binding_failure_conditions=device.binding_failure_conditions,
+        share_id=str(uuid.UUID(int=random.getrandbits(128), version=4)) if choice.device.is_shared else None,
+        consumed_capacity={name: amount.text for name, amount in choice.consumed.items()},
+    )
+
+
+def _config_of_classes(selected: Sequence[RequestData]) -> Iterator[DeviceAllocationConfiguration]:
+    """Every configuration of every class once, with the requests that have the class."""
+    by_class: dict[str, list[RequestData]] = {}
+    for data in selected:
+        by_class.setdefault(data.device_class.key, []).append(data)
+    for requests in by_class.values():
+        names = tuple(data.full_name for data in requests)
+        for config in requests[0].device_class.spec.config:
+            yield DeviceAllocationConfiguration(source="FromClass", requests=names, opaque=config.opaque)
+
+
+def _config_of_claim(claim: ResourceClaim, selected: Sequence[RequestData]) -> Iterator[DeviceAllocationConfiguration]:
+    """The claim's configurations: as upstream, once for every request that they name."""
+    for config in claim.spec.devices.config:
+        found = DeviceAllocationConfiguration(source="FromClaim", requests=config.requests, opaque=config.opaque)
+        if not config.requests:
+            yield found
+        for data in selected:
+            if data.base_and_subrequest[0] in config.requests or data.full_name in config.requests:
+                yield found
+
+
+def _node_selector(chosen: Sequence[Choice], node_name: str) -> NodeSelector | None:
+    """The nodes that can reach all the devices; None means every node."""
+    fields: list[NodeSelectorRequirement] = []
+    expressions: list[NodeSelectorRequirement] = []
+    for choice in chosen:
+        device, spec = choice.device.device, choice.device.slice.spec
+        source = device if spec.per_device_node_selection else spec
+        if source.node_name is not None or device.binds_to_node:
+            only = NodeSelectorRequirement(key=NODE_NAME_FIELD, operator="In", values=(node_name,))
+            return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(only,)),))
+        terms = () if source.node_selector is None else source.node_selector.node_selector_terms
+        if len(terms) > 1:
+            raise AllocationError(f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms")
+        for term in terms:
+            _add_new(fields, term.match_fields)
+            _add_new(expressions, term.match_expressions)
+    if not fields and not expressions:
+        return None
+    term = NodeSelectorTerm(match_expressions=tuple(expressions), match_fields=tuple(fields))
+    return NodeSelector(node_selector_terms=(term,))
+
+
+def _add_new(known: list[NodeSelectorRequirement], more: Sequence[NodeSelectorRequirement]) -> None:
+    """Add the requirements that are not there yet; the order of their values does not matter."""
+    for requirement in more:
+        if not any(_are_alike(requirement, each) for each in known):
+            known.append(requirement)
+
+
+def _are_alike(one: NodeSelectorRequirement, other: NodeSelectorRequirement) -> bool:
+    return (one.key, one.operator, frozenset(one.values)) == (other.key, other.operator, frozenset(other.values))

@@ -1,0 +1,136 @@
+"""The search for devices: depth first, in a fixed order; the first full solution wins.
+
+The order decides what users get: claims, requests and alternatives in the order of their specs, devices in that of
+pools, slices and devices. Devices of one request are chosen as combinations: the next one comes after the previous one.
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2.
+Differs: a search ends after a number of steps; upstream's ends after a time.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Generator, Sequence
+from typing import Any, TypeAlias
+
+from podium.devices.choices import Choices
+from podium.devices.errors import StepsExceededError
+from podium.devices.requests import RESULTS_MAX, Candidate, ClaimData, RequestData, RequestReader
+
+
+class Outcome(enum.Enum):
+    """What became of a part of the search."""
+
+    FOUND = enum.auto()
+    DEAD_END = enum.auto()
+    TOO_MANY = enum.auto()
+    """A claim would get more devices than it can hold: other devices of the same request cannot help."""
+
+
+_Part: TypeAlias = "Generator[_Part, Outcome, Outcome]"
+
+
+class Search:
+    """Searches devices for the claims of a pod on one node.
+
+    Args:
+        candidates: the devices that may be chosen, in the order in which they are tried.
+        steps_max: how many devices may be looked at; 0 means any number.
+
+    Attributes:
+        selected: which alternative was taken, by index of claim and request.
+    """
+
+    def __init__(
+        self,
+        claims: Sequence[ClaimData],
+        candidates: Sequence[Candidate],
+        reader: RequestReader,
+        choices: Choices,
+        steps_max: int,
+    ) -> None:
+        self.selected: dict[tuple[int, int], int] = {}
+        self._claims = claims
+        self._candidates = candidates
+        self._reader = reader
+        self._choices = choices
+        self._steps_max = steps_max
+        self._steps = 0
+
+    def run(self) -> bool:
+        """Whether there is a solution; it is in the choices then.
+
+        Raises:
+            AllocationError, StepsExceededError.
+        """
+        # The parts call each other as deep as there are devices to choose: more than Python's stack may allow.
+        stack: list[Generator[Any, Any, Outcome]] = [self._request(0, 0)]
+        outcome: Outcome | None = None
+        while stack:
+            try:
+                stack.append(stack[-1].send(outcome))
+                outcome = None
+            except StopIteration as end:
+                stack.pop()
+                outcome = end.value
+        return outcome is Outcome.FOUND
+
+    def _request(self, claim: int, request: int) -> _Part:
+        """Allocate a request and everything after it."""
+        if claim >= len(self._claims):
+            return Outcome.FOUND
+        requests = self._claims[claim].requests
+        if request >= len(requests):
+            outcome = yield self._request(claim + 1, 0)
+            return Outcome.DEAD_END if outcome is Outcome.TOO_MANY else outcome
+        were_all_too_many = True
+        for index, data in enumerate(requests[request]):
+            outcome = yield self._devices(claim, request, data, 0, 0)
+            if outcome is Outcome.FOUND:
+                self.selected[claim, request] = index
+                return outcome
+            were_all_too_many = were_all_too_many and outcome is Outcome.TOO_MANY
+        return Outcome.TOO_MANY if were_all_too_many else Outcome.DEAD_END
+
+    def _devices(self, claim: int, request: int, data: RequestData, taken: int, start: int) -> _Part:
+        """Allocate the devices of a request from the one at index `taken` on, and everything after the request."""
+        self._step()
+        if data.devices is not None and not data.devices:
+            return Outcome.DEAD_END
+        if taken >= data.count:
+            return (yield self._request(claim, request + 1))
+        choices = self._choices
+        if len(choices.by_claim[claim]) + data.count - taken > RESULTS_MAX:
+            return Outcome.TOO_MANY
+        if data.devices is not None:
+            if not choices.take(claim, data, data.devices[taken]):
+                return Outcome.DEAD_END
+            outcome = yield self._devices(claim, request, data, taken + 1, 0)
+            if outcome is not Outcome.FOUND:
+                choices.undo(claim)
+            return outcome
+        for index in range(start, len(self._candidates)):
+            self._step()
+            candidate = self._candidates[index]
+            if not self._is_usable(claim, data, candidate) or not choices.take(claim, data, candidate):
+                continue
+            outcome = yield self._devices(claim, request, data, taken + 1, index + 1)
+            if outcome is Outcome.FOUND:
+                return outcome
+            choices.undo(claim)
+            if outcome is Outcome.TOO_MANY:
+                return outcome
+        return Outcome.DEAD_END
+
+    def _is_usable(self, claim: int, data: RequestData, candidate: Candidate) -> bool:
+        """Whether it is worth trying to take the device. A device in use is not shown to selectors."""
+        device = candidate.device
+        return (
+            not self._choices.is_in_use(claim, data, device.id)
+            and self._reader.is_selectable(data, device)
+            and self._choices.has_room(data, device)
+        )
+
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps_max and self._steps > self._steps_max:
+            raise StepsExceededError

@@ -1,0 +1,160 @@
+"""Claims to devices and what has been allocated to them: `resource.k8s.io/v1`, cut down to what scheduling reads."""
+
+from __future__ import annotations
+
+from msgspec import field
+
+from podium.objects.core import Int64, NamespacedObject, NodeSelector, RawQuantity, Toleration, Value
+from podium.objects.devices import DeviceSelector, OpaqueDeviceConfiguration
+
+# ---------------------------------------------------------------- requests
+
+
+class DeviceToleration(Toleration, frozen=True):
+    """Lets a request have devices with a matching taint."""
+
+    toleration_seconds: Int64 | None = None
+
+
+class CapacityRequirements(Value, frozen=True):
+    """How much of a device's capacities is requested."""
+
+    requests: dict[str, RawQuantity] = {}
+
+
+class ExactDeviceRequest(Value, frozen=True):
+    """Devices of one class. An empty mode is the API server's default, ExactCount, whose default count is 1."""
+
+    device_class_name: str = ""
+    selectors: tuple[DeviceSelector, ...] = ()
+    allocation_mode: str = "ExactCount"
+    count: Int64 | None = None
+    admin_access: bool | None = None
+    tolerations: tuple[DeviceToleration, ...] = ()
+    capacity: CapacityRequirements | None = None
+
+
+class DeviceSubRequest(ExactDeviceRequest, frozen=True):
+    """One of the alternatives of a request. The API knows no `admin_access` here."""
+
+    name: str = ""
+
+
+class DeviceRequest(Value, frozen=True):
+    """A request for devices: an exact one, or the first of several that can be allocated."""
+
+    name: str = ""
+    exactly: ExactDeviceRequest | None = None
+    first_available: tuple[DeviceSubRequest, ...] = ()
+
+
+class DeviceConstraint(Value, frozen=True):
+    """An attribute in which all devices of the requests must agree, or differ. No request means all."""
+
+    requests: tuple[str, ...] = ()
+    match_attribute: str | None = None
+    distinct_attribute: str | None = None
+
+
+class DeviceClaimConfiguration(Value, frozen=True):
+    """Configuration for the devices of the requests. No request means all."""
+
+    requests: tuple[str, ...] = ()
+    opaque: OpaqueDeviceConfiguration | None = None
+
+
+class DeviceClaim(Value, frozen=True):
+    """What a claim asks for."""
+
+    requests: tuple[DeviceRequest, ...] = ()
+    constraints: tuple[DeviceConstraint, ...] = ()
+    config: tuple[DeviceClaimConfiguration, ...] = ()
+
+
+class ResourceClaimSpec(Value, frozen=True):
+    """What a claim asks for."""
+
+    devices: DeviceClaim = DeviceClaim()
+
+
+# ---------------------------------------------------------------- allocations
+
+
+class DeviceRequestAllocationResult(Value, frozen=True):
+    """A device that was allocated to a request."""
+
+    request: str = ""
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    admin_access: bool | None = None
+    tolerations: tuple[DeviceToleration, ...] = ()
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+    share_id: str | None = field(name="shareID", default=None)
+    consumed_capacity: dict[str, RawQuantity] = {}
+
+
+class DeviceAllocationConfiguration(Value, frozen=True):
+    """Configuration for the devices of the requests, and whether it is from the class or from the claim."""
+
+    source: str = ""
+    requests: tuple[str, ...] = ()
+    opaque: OpaqueDeviceConfiguration | None = None
+
+
+class DeviceAllocationResult(Value, frozen=True):
+    """The devices of a claim and their configuration."""
+
+    results: tuple[DeviceRequestAllocationResult, ...] = ()
+    config: tuple[DeviceAllocationConfiguration, ...] = ()
+
+
+class AllocationResult(Value, frozen=True):
+    """What was allocated to a claim, and the nodes that can use it. No selector means all."""
+
+    devices: DeviceAllocationResult = DeviceAllocationResult()
+    node_selector: NodeSelector | None = None
+    allocation_timestamp: str | None = None
+
+
+class ResourceClaimConsumerReference(Value, frozen=True):
+    """A user of a claim, usually a pod."""
+
+    api_group: str = ""
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class DeviceCondition(Value, frozen=True):
+    """One condition of an allocated device."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class AllocatedDeviceStatus(Value, frozen=True):
+    """What a driver says about a device that was allocated."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    conditions: tuple[DeviceCondition, ...] = ()
+
+
+class ResourceClaimStatus(Value, frozen=True):
+    """What was allocated, and for whom."""
+
+    allocation: AllocationResult | None = None
+    reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
+    devices: tuple[AllocatedDeviceStatus, ...] = ()
+
+
+class ResourceClaim(NamespacedObject, frozen=True):
+    """A claim to devices."""
+
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+    status: ResourceClaimStatus = ResourceClaimStatus()
