@@ -1,0 +1,89 @@
+"""Slices, classes and claims for tests, from the few words that matter."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import msgspec
+
+from podium.devices import AllocatedDevices, Allocator, Inventory
+from podium.objects.claims import AllocationResult, ResourceClaim
+from podium.objects.devices import DeviceClass, ResourceSlice
+
+DRIVER = "gpu.example.com"
+CLASSES = {
+    "gpu": msgspec.convert({"metadata": {"name": "gpu"}}, DeviceClass),
+    "tuned": msgspec.convert(
+        {
+            "metadata": {"name": "tuned"},
+            "spec": {"config": [{"opaque": {"driver": DRIVER, "parameters": {"mtu": 9000}}}]},
+        },
+        DeviceClass,
+    ),
+}
+
+
+def device(name: str, **fields: Any) -> dict[str, Any]:
+    """A device; attributes by name as plain values, capacity as quantities."""
+    kinds = {str: "string", bool: "bool", int: "int"}
+    attributes = {key: {kinds[type(value)]: value} for key, value in fields.pop("attributes", {}).items()}
+    capacity = {
+        key: value if isinstance(value, dict) else {"value": value} for key, value in fields.pop("capacity", {}).items()
+    }
+    return {"name": name, "attributes": attributes, "capacity": capacity, **fields}
+
+
+def a_slice(
+    name: str, *devices: Any, pool: str = "p", generation: int = 1, slices: int = 1, **spec: Any
+) -> ResourceSlice:
+    """A slice of node n1, unless the spec says otherwise."""
+    if not spec.keys() & {"nodeName", "allNodes", "nodeSelector", "perDeviceNodeSelection"}:
+        spec["nodeName"] = "n1"
+    spec = {"driver": DRIVER, **spec}
+    spec["pool"] = {"name": pool, "generation": generation, "resourceSliceCount": slices}
+    spec["devices"] = [device(each) if isinstance(each, str) else each for each in devices]
+    return msgspec.convert({"metadata": {"name": name}, "spec": spec}, ResourceSlice)
+
+
+def request(name: str = "r", **fields: Any) -> dict[str, Any]:
+    """An exact request of class gpu."""
+    return {"name": name, "exactly": {"deviceClassName": "gpu", **fields}}
+
+
+def either(name: str, *alternatives: dict[str, Any]) -> dict[str, Any]:
+    """A request for the first of these exact ones."""
+    return {"name": name, "firstAvailable": [{"name": each["name"], **each["exactly"]} for each in alternatives]}
+
+
+def claim(*requests: dict[str, Any], name: str = "c", **devices: Any) -> ResourceClaim:
+    """A claim that is not allocated yet."""
+    spec = {"devices": {"requests": list(requests) or [request()], **devices}}
+    return msgspec.convert({"metadata": {"name": name, "namespace": "ns"}, "spec": spec}, ResourceClaim)
+
+
+def allocation(*results: dict[str, Any]) -> AllocationResult:
+    """An allocation of devices of pool p, each given by what its result says."""
+    full = [{"driver": DRIVER, "pool": "p", **each} for each in results]
+    return msgspec.convert({"devices": {"results": full}}, AllocationResult)
+
+
+def allocator(*slices: ResourceSlice, held: AllocationResult | None = None, steps_max: int = 0) -> Allocator:
+    """The allocator for these slices, and devices that claims hold."""
+    allocated = AllocatedDevices()
+    if held is not None:
+        allocated.add(held)
+    return Allocator(Inventory(slices), CLASSES.get, allocated, Random(1), steps_max)
+
+
+def allocate(claims: Any, *slices: ResourceSlice, node: str = "n1", held: AllocationResult | None = None) -> Any:
+    """What the allocator answers for a node without labels."""
+    wanted = [claims] if isinstance(claims, ResourceClaim) else claims
+    return allocator(*slices, held=held).allocate(node, {}, wanted)
+
+
+def devices_of(answer: Any) -> Any:
+    """The names of the devices, as one list for each claim; a refusal stays as it is."""
+    if not isinstance(answer, tuple):
+        return answer
+    return [[result.device for result in each.devices.results] for each in answer]

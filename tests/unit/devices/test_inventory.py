@@ -1,0 +1,44 @@
+import pytest
+
+from podium.cel import EvaluationError
+from podium.devices.inventory import DeviceID, Inventory, InventorySlice, NodeSelection, NodeSelectionError
+from podium.objects.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from tests.unit.devices.cluster import DRIVER, a_slice, device
+
+
+def selector(operator="In", values=("a",)):
+    requirement = NodeSelectorRequirement(key="zone", operator=operator, values=values)
+    return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=(requirement,)),))
+
+
+def test_name_goes_before_all_nodes_and_both_before_the_selector():
+    assert not NodeSelection("n1", True, None).matches("n2", {})
+    assert NodeSelection(None, True, selector()).matches("n2", {"zone": "b"})
+    assert NodeSelection(None, None, selector()).matches("n2", {"zone": "a"})
+    assert not NodeSelection(None, None, None).matches("n2", {})
+
+
+def test_selector_that_cannot_be_parsed_is_an_error():
+    with pytest.raises(NodeSelectionError, match="failed to parse node selector"):
+        NodeSelection(None, None, selector("Near")).matches("n1", {})
+
+
+def test_slice_with_counters_matters_to_every_node():
+    counters = a_slice("s", sharedCounters=[{"name": "set", "counters": {"memory": {"value": "1Gi"}}}])
+    assert InventorySlice(counters).reaches("n2", {})
+    assert [each.item for each in Inventory([counters]).candidates("n2")] == [counters]
+
+
+def test_slice_of_another_node_is_no_candidate():
+    inventory = Inventory([a_slice("s1"), a_slice("s2", nodeName="n2"), a_slice("s3", allNodes=True)])
+    assert [each.item.metadata.name for each in inventory.candidates("n1")] == ["s1", "s3"]
+    assert len(inventory.of_pool((DRIVER, "p"))) == 3
+
+
+def test_device_is_named_by_driver_and_pool_and_answers_selectors():
+    (found,) = InventorySlice(a_slice("s", device("g", attributes={"model": "a100"}))).devices
+    assert str(found.id) == str(DeviceID(DRIVER, "p", "g")) == "gpu.example.com/p/g"
+    assert found.matches(f'device.attributes["{DRIVER}"].model == "a100"')
+    for _ in range(2):
+        with pytest.raises(EvaluationError):
+            found.matches(f'device.attributes["{DRIVER}"].nope == "a100"')

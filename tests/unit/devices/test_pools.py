@@ -1,0 +1,92 @@
+import pytest
+
+from podium.devices import AllocationError, Inventory
+from podium.devices.pools import pools_of_node
+from tests.unit.devices.cluster import DRIVER, a_slice, device
+
+COUNTERS = [{"name": "set", "counters": {"memory": {"value": "8Gi"}}}]
+CONSUMES = [{"counterSet": "set", "counters": {"memory": {"value": "4Gi"}}}]
+
+
+def pools(*slices, node="n1", labels=None):
+    return pools_of_node(Inventory(slices), node, labels or {})
+
+
+def names(found):
+    return [[device.id.device for device in pool.devices] for pool in found]
+
+
+def test_slices_go_by_name_and_devices_in_slice_order():
+    found = pools(a_slice("b", "g3", "g2", slices=2), a_slice("a", "g1", slices=2))
+    assert names(found) == [["g1", "g3", "g2"]]
+
+
+def test_pools_go_by_driver_and_name_those_with_binding_conditions_last():
+    conditional = device("g1", bindingConditions=["ready"])
+    found = pools(a_slice("1", conditional, pool="a"), a_slice("2", "g2", pool="b"), a_slice("3", pool="c", driver="a"))
+    assert [str(pool) for pool in found] == ["a/c", f"{DRIVER}/b", f"{DRIVER}/a"]
+
+
+def test_only_the_highest_generation_counts():
+    assert names(pools(a_slice("1", "old"), a_slice("2", "new", generation=2), a_slice("3", "old"))) == [["new"]]
+
+
+def test_newer_generation_elsewhere_goes_unnoticed_if_the_pool_is_complete():
+    elsewhere = a_slice("2", generation=2, nodeName="n2")
+    assert names(pools(a_slice("1", "g"), elsewhere)) == [["g"]]
+    assert pools(a_slice("1", "g", slices=2), elsewhere) == []
+
+
+def test_pool_with_a_missing_slice_is_incomplete_and_offers_nothing():
+    (found,) = pools(a_slice("1", "g", slices=2))
+    assert (found.is_incomplete, found.devices) == (True, ())
+    (found,) = pools(a_slice("1", "g", slices=2), a_slice("2", "h", slices=2, nodeName="n2"))
+    assert (found.is_incomplete, names([found])) == (False, [["g"]])
+
+
+def test_more_slices_than_announced_make_a_pool_incomplete():
+    (found,) = pools(a_slice("1", "g"), a_slice("2", "h"))
+    assert found.is_incomplete
+
+
+@pytest.mark.parametrize(
+    "slices",
+    [
+        [a_slice("1", "g", slices=2), a_slice("2", "g", slices=2)],
+        [a_slice("1", slices=2, sharedCounters=COUNTERS), a_slice("2", slices=2, sharedCounters=COUNTERS)],
+        [a_slice("1", device("g", consumesCounters=CONSUMES))],
+        [
+            a_slice("1", slices=3, sharedCounters=[{"name": "set", "counters": {}}]),
+            a_slice("2", "h", slices=3),
+            a_slice("3", device("g", consumesCounters=CONSUMES), slices=3, nodeName="n2"),
+        ],
+    ],
+    ids=["device twice", "counter set twice", "no such counter set", "no such counter, on another node"],
+)
+def test_contradictory_pool_is_invalid(slices):
+    (found,) = pools(*slices)
+    assert (found.is_invalid, found.devices) == (True, ())
+
+
+def test_devices_of_other_nodes_are_kept_for_the_counters():
+    shared = device("g", consumesCounters=CONSUMES)
+    (found,) = pools(
+        a_slice("1", slices=3, sharedCounters=COUNTERS),
+        a_slice("2", shared, slices=3),
+        a_slice("3", {**shared, "name": "h"}, slices=3, nodeName="n2"),
+    )
+    assert names([found]) == [["g"]]
+    assert [each.id.device for each in found.others] == ["h"]
+    assert found.counters == {"set": {"memory": 8 * 2**30 * 10**9}}
+
+
+def test_slice_that_leaves_nodes_to_its_devices_matters_if_one_of_them_does():
+    mixed = a_slice("1", device("g", nodeName="n2"), device("h", allNodes=True), perDeviceNodeSelection=True)
+    assert names(pools(mixed)) == [["g", "h"]]
+    assert pools(a_slice("1", device("g", nodeName="n2"), perDeviceNodeSelection=True)) == []
+
+
+def test_node_selector_that_cannot_be_parsed_ends_the_attempt():
+    odd = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Near"}]}]}
+    with pytest.raises(AllocationError, match=r"gather pool information: .* for slice 1: failed to parse"):
+        pools(a_slice("1", "g", nodeSelector=odd))
