@@ -16,7 +16,7 @@ from typing import Any
 from podium.evaluate import Evaluator
 
 DATA = Path(__file__).parent / "data"
-SCENARIOS, SEQUENCES, HINTS, SELECTORS = "kube-scheduler", "sequences", "hints", "cel"
+SCENARIOS, SEQUENCES, HINTS, SELECTORS, DEVICES = "kube-scheduler", "sequences", "hints", "cel", "devices"
 
 _CEL_ERRORS = ("CEL compile error", "CEL runtime error")
 _EMPTY: tuple[Any, ...] = ({}, [], "", None)

@@ -70,5 +70,5 @@ def test_the_page_names_every_kind_that_a_decision_may_depend_on() -> None:
     short = {"pv": "persistentvolumes", "pvc": "persistentvolumeclaims"}
     named = {short.get(each, each) for each in _DUMPED.split(",")}
     # Pods with claims of devices are told that podium does not allocate them.
-    watched = {each.plural for each in resource_types.ALL} - {"deviceclasses", "resourceclaims"}
+    watched = {each.plural for each in resource_types.ALL} - {"deviceclasses", "resourceclaims", "resourceslices"}
     assert named == watched | {"priorityclasses"}
