@@ -76,6 +76,14 @@ class Quantity:
         """The exact number in billionths, however large."""
         return self._at(NANO) if self.unscaled else 0
 
+    @property
+    def int64_as_written(self) -> int | None:
+        """The integer if the text denotes one directly: `1k` does, `1.0` and `0.1Ki` do not."""
+        if self.wide or not 0 <= self.exponent <= DIGITS_IN_INT64:
+            return None
+        number = self._at(0)
+        return number if INT64_MIN <= number <= INT64_MAX else None
+
     def __add__(self, other: Quantity) -> Quantity:
         """The exact sum."""
         if not self.wide and not other.wide:

@@ -11,10 +11,8 @@ from typing import ClassVar
 from podium.cel.errors import EvaluationError
 from podium.cel.functions import Overload, per_size
 from podium.cel.types import QUANTITY, Type
-from podium.cel.values import INT_MAX, INT_MIN, Opaque
+from podium.cel.values import INT_MIN, Opaque
 from podium.objects import quantity
-
-_WHOLE_EXPONENT_MAX = 18
 
 
 class Quantity(Opaque):
@@ -74,17 +72,8 @@ def _of(number: int) -> Quantity:
     return Quantity(quantity.Quantity(number, 0, wide=False))
 
 
-def _as_int(held: Quantity) -> int | None:
-    """The integer if the text denotes one directly: `1k` does, `1.0` and `0.1Ki` do not."""
-    amount = held.amount
-    if amount.wide or not 0 <= amount.exponent <= _WHOLE_EXPONENT_MAX:
-        return None
-    number = amount.unscaled * 10**amount.exponent
-    return int(number) if INT_MIN <= number <= INT_MAX else None
-
-
 def _as_integer(held: Quantity) -> int:
-    number = _as_int(held)
+    number = held.amount.int64_as_written
     if number is None:
         raise EvaluationError("cannot convert value to integer")
     return number
@@ -108,7 +97,9 @@ OVERLOADS = (
     Overload("quantity_compare_to", "Quantity.compareTo(Quantity) -> int", _compare),
     Overload("quantity_get_float", "Quantity.asApproximateFloat() -> double", _as_float),
     Overload("quantity_get_int", "Quantity.asInteger() -> int", _as_integer),
-    Overload("quantity_is_integer", "Quantity.isInteger() -> bool", lambda held: _as_int(held) is not None),
+    Overload(
+        "quantity_is_integer", "Quantity.isInteger() -> bool", lambda held: held.amount.int64_as_written is not None
+    ),
     Overload("quantity_add", "Quantity.add(Quantity) -> Quantity", _sum),
     Overload("quantity_add_int", "Quantity.add(int) -> Quantity", lambda held, number: _sum(held, _of(number))),
     Overload("quantity_sub", "Quantity.sub(Quantity) -> Quantity", _difference),

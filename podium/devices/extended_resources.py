@@ -1,0 +1,99 @@
+"""Requests for devices in place of extended resources that a node gets from devices, not from a device plugin.
+
+Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from podium.objects.claims import DeviceRequest, ExactDeviceRequest
+from podium.objects.core import Container, PodSpec
+from podium.objects.quantity import parse
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMapping:
+    """The request that provides a container with an extended resource."""
+
+    container_name: str
+    resource_name: str
+    request_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """A request for so many devices."""
+
+    name: str
+    count: int
+
+
+def requests_for(
+    spec: PodSpec, classes: Mapping[str, str]
+) -> tuple[tuple[DeviceRequest, ...], tuple[RequestMapping, ...]]:
+    """The requests of the claim for extended resources, by name, and which container uses which of them.
+
+    Args:
+        classes: the device class of each resource that the node gets from devices.
+    """
+    requests: list[DeviceRequest] = []
+    mappings: list[RequestMapping] = []
+    for resource, class_name in sorted(classes.items()):
+        needs, more = _requests_for_one(spec, resource)
+        mappings += more
+        for need in needs:
+            exactly = ExactDeviceRequest(device_class_name=class_name, count=need.count)
+            requests.append(DeviceRequest(name=need.name, exactly=exactly))
+    return tuple(sorted(requests, key=lambda request: request.name)), tuple(mappings)
+
+
+def _requests_for_one(spec: PodSpec, resource: str) -> tuple[list[_Need], list[RequestMapping]]:
+    """The requests for one resource. Init containers that end use devices of later containers, and share their own."""
+    containers = (*spec.init_containers, *spec.containers)
+    init_count = len(spec.init_containers)
+    short_lived = [index for index, each in enumerate(spec.init_containers) if not each.is_sidecar]
+    long_lived: dict[int, _Need] = {}
+    mappings: list[RequestMapping] = []
+    for index, container in enumerate(containers):
+        if index >= init_count or container.is_sidecar:
+            need, more = _need_of(index, container, resource, ())
+            mappings += more
+            if need is not None:
+                long_lived[index] = need
+    largest: _Need | None = None
+    own_names: set[str] = set()
+    short_mappings: list[RequestMapping] = []
+    for index in short_lived:
+        reusable = [need for other, need in long_lived.items() if other >= index]
+        need, more = _need_of(index, containers[index], resource, reusable)
+        short_mappings += more
+        if need is not None:
+            own_names.add(need.name)
+            if largest is None or largest.count < need.count:
+                largest = need
+    if largest is None:
+        return list(long_lived.values()), mappings + short_mappings
+    mappings += (
+        replace(each, request_name=largest.name) if each.request_name in own_names else each for each in short_mappings
+    )
+    return [largest, *long_lived.values()], mappings
+
+
+def _need_of(
+    index: int, container: Container, resource: str, reusable: Iterable[_Need]
+) -> tuple[_Need | None, Sequence[RequestMapping]]:
+    """What the container needs beyond the requests that it can use as well, and all requests that it uses."""
+    requests = container.resources.requests
+    wanted = parse(requests[resource]).int64_as_written if resource in requests else None
+    if not wanted:
+        return None, ()
+    mappings: list[RequestMapping] = []
+    for other in reusable:
+        mappings.append(RequestMapping(container.name, resource, other.name))
+        wanted -= other.count
+        if wanted <= 0:
+            return None, mappings
+    need = _Need(f"container-{index}-request-{sorted(requests).index(resource)}", wanted)
+    return need, [*mappings, RequestMapping(container.name, resource, need.name)]
