@@ -21,7 +21,7 @@ from podium.devices.search import Search
 from podium.objects.claims import AllocationResult, ResourceClaim
 
 STEPS_MAX: Final = 500_000
-"""How many devices a search on one node may look at: some seconds."""
+"""How many devices a search on one node may look at: about a second."""
 
 
 class Refusal(enum.Enum):
