@@ -1,10 +1,14 @@
-"""Control-C in commands that run plugins and need no clean-up."""
+"""Control-C in commands that need no clean-up."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
+
+EXIT_INTERRUPTED: Final = 130
+"""The exit status after Control-C."""
 
 
 @contextmanager
@@ -15,6 +19,20 @@ def exit_at_sigint() -> Iterator[None]:
     never returns could not be interrupted at all.
     """
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def exit_130_at_sigint() -> Iterator[None]:
+    """Exit at SIGINT with what was printed so far. For commands that run no plugins."""
+
+    def stop(*_: object) -> None:
+        raise SystemExit(EXIT_INTERRUPTED)
+
+    before = signal.signal(signal.SIGINT, stop)
     try:
         yield
     finally:

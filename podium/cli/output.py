@@ -41,14 +41,19 @@ def output_option(default: str = TEXT) -> Callable[[Callable[..., Any]], Callabl
 def print_value(value: Any, output: str) -> None:
     """Print a JSON value on one line, or as a YAML document."""
     if output == JSON:
-        import orjson
-
-        try:
-            click.echo(orjson.dumps(value))
-        except TypeError:
-            # orjson refuses lone surrogates and integers beyond 64 bits, which a hostile file may contain.
-            click.echo(json.dumps(value))
+        click.echo(as_json(value))
         return
     import yaml
 
     click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
+
+
+def as_json(value: Any) -> bytes:
+    """A JSON value on one line, without the end of the line."""
+    import orjson
+
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        # orjson refuses lone surrogates and integers beyond 64 bits, which a hostile file may contain.
+        return json.dumps(value).encode()

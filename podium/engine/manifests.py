@@ -14,6 +14,7 @@ import msgspec
 from podium.engine.errors import ManifestError
 from podium.objects import resource_types
 from podium.objects.core import NamespacedObject, Pod
+from podium.objects.errors import field_and_detail
 from podium.objects.resource_types import KubeObject, ResourceType
 from podium.objects.unreadable import readable_part
 from podium.objects.wire import without_nulls
@@ -65,17 +66,10 @@ def read_manifest(manifest: object, resource: ResourceType[ObjectT]) -> ObjectT:
         part: ObjectT | None = readable_part(resource.type, msgspec.Raw(msgspec.json.encode(whole)), str(error))
         if part is not None:
             return part
-        raise ManifestError(f"{resource.kind} {key}: {_field_first(str(error))}") from None
+        field, detail = field_and_detail(str(error))
+        raise ManifestError(": ".join(filter(None, (f"{resource.kind} {key}", field, detail)))) from None
 
 
 def is_namespaced(resource: ResourceType[Any]) -> bool:
     """Whether objects of the resource have a namespace."""
     return issubclass(resource.type, (NamespacedObject, Pod))
-
-
-def _field_first(detail: str) -> str:
-    """`Expected x, got y - at $.spec.z` as `spec.z: expected x, got y`."""
-    what, _, path = detail.rpartition(" - at ")
-    if not what:
-        return detail
-    return f"{path.strip('`').removeprefix('$.')}: {what[0].lower()}{what[1:]}".replace("`", "")

@@ -20,3 +20,11 @@ class FieldError(UserFacingError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.detail}"
+
+
+def field_and_detail(mismatch: str) -> tuple[str, str]:
+    """Msgspec's `Expected x, got y - at $.spec.z` as the field, empty if it names none, and what is wrong with it."""
+    what, _, path = mismatch.rpartition(" - at ")
+    if not what:
+        return "", mismatch.replace("`", "")
+    return path.strip("`").removeprefix("$").removeprefix("."), f"{what[0].lower()}{what[1:]}".replace("`", "")

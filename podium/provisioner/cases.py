@@ -12,10 +12,9 @@ import msgspec
 
 from podium.objects.core import TopologySpreadConstraint
 from podium.objects.errors import FieldError
-from podium.objects.times import parse_time
 from podium.provisioner.catalogue import Catalogue, read_catalogue
-from podium.provisioner.objects import read_objects
 from podium.provisioner.provisioning import plan_provisioning
+from podium.provisioner.reading import read_objects, time_of
 from podium.provisioner.solve import Settings
 
 SOLVE: Final = "solve"
@@ -43,9 +42,9 @@ class Cases:
             return None
         if row.get("kind") != SOLVE:
             raise FieldError("kind", f'"{row.get("kind")}" is not a kind of question that is answered: {SOLVE}')
-        settings = read_settings(row.get("settings", {}))
+        settings = read_settings(row.get("settings") or {})
         plan = plan_provisioning(
-            read_objects(row.get("objects", ())), self._catalogue_of(row), settings, parse_time(str(row.get("now")))
+            read_objects(row.get("objects", ())), self._catalogue_of(row), settings, time_of(row.get("now"), "now")
         )
         return {"id": row["id"], **plan}
 
@@ -58,22 +57,25 @@ class Cases:
         return self._catalogues[name]
 
 
-def read_settings(document: Mapping[str, Any]) -> Settings:
+def read_settings(document: object) -> Settings:
     """Read Karpenter's settings: `preferencePolicy`, `minValuesPolicy`, `featureGates` and `schedulerConfig`.
 
     Raises:
         FieldError: a setting has no usable value.
     """
+    document = _mapping(document, "settings")
     chosen = {name: _is_second(document, name, values) for name, values in _POLICIES.items()}
-    spread = (document.get("schedulerConfig") or {}).get("podTopologySpread") or {}
+    gates = _mapping(document.get("featureGates") or {}, "settings.featureGates")
+    config = _mapping(document.get("schedulerConfig") or {}, "settings.schedulerConfig")
+    spread = _mapping(config.get("podTopologySpread") or {}, "settings.schedulerConfig.podTopologySpread")
     try:
         constraints = msgspec.convert(spread.get("defaultConstraints") or [], tuple[TopologySpreadConstraint, ...])
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise FieldError("settings.schedulerConfig.podTopologySpread.defaultConstraints", str(error)) from error
     return Settings(
         ignore_preferences=chosen["preferencePolicy"],
         lower_min_values=chosen["minValuesPolicy"],
-        uses_reservations=(document.get("featureGates") or {}).get("ReservedCapacity", True),
+        uses_reservations=gates.get("ReservedCapacity", True),
         default_constraints=constraints,
     )
 
@@ -83,3 +85,9 @@ def _is_second(document: Mapping[str, Any], name: str, values: tuple[str, str]) 
     if found not in values:
         raise FieldError(f"settings.{name}", f'"{found}" is not one of {", ".join(values)}')
     return bool(found == values[1])
+
+
+def _mapping(raw: object, path: str) -> Mapping[str, Any]:
+    if not isinstance(raw, Mapping):
+        raise FieldError(path, "is not an object with named fields")
+    return raw

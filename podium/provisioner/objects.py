@@ -1,17 +1,16 @@
 """The objects of a cluster that planning reads: Karpenter's own, and Kubernetes' where planning needs more of them.
 
-Owns their fields and how they are read. Never decides anything.
+Owns their fields; `reading` makes them of parsed JSON. Never decides anything.
 
 Source: karpenter pkg/apis/v1 nodepool.go and nodeclaim.go, v1.15.0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-import msgspec
 from msgspec import field
 
 from podium.objects.core import (
@@ -29,7 +28,6 @@ from podium.objects.core import (
     Taint,
     Value,
 )
-from podium.objects.errors import FieldError
 from podium.objects.storage import (
     CSINode,
     PersistentVolume,
@@ -223,46 +221,3 @@ class ClusterObjects:
     volumes: tuple[Volume, ...] = ()
     storage_classes: tuple[StorageClass, ...] = ()
     csi_nodes: tuple[CSINode, ...] = ()
-
-
-_KINDS: Final[Mapping[str, tuple[str, type[Any]]]] = {
-    "NodePool": ("node_pools", NodePool),
-    "NodeClaim": ("node_claims", NodeClaim),
-    "Node": ("nodes", ProvidedNode),
-    "Pod": ("pods", Pod),
-    "DaemonSet": ("daemon_sets", DaemonSet),
-    "PodDisruptionBudget": ("budgets", Budget),
-    "Namespace": ("namespaces", Namespace),
-    "Service": ("services", Service),
-    "ReplicationController": ("replication_controllers", ReplicationController),
-    "ReplicaSet": ("replica_sets", ReplicaSet),
-    "StatefulSet": ("stateful_sets", StatefulSet),
-    "PersistentVolumeClaim": ("claims", PersistentVolumeClaim),
-    "PersistentVolume": ("volumes", Volume),
-    "StorageClass": ("storage_classes", StorageClass),
-    "CSINode": ("csi_nodes", CSINode),
-}
-
-
-def read_objects(documents: Iterable[Mapping[str, Any]]) -> ClusterObjects:
-    """Read objects from parsed JSON; those of other kinds are ignored.
-
-    Raises:
-        FieldError: an object has a field of another type than the API gives it.
-    """
-    found: dict[str, list[Any]] = {name: [] for name, _ in _KINDS.values()}
-    for index, document in enumerate(documents):
-        known = _KINDS.get(str(document.get("kind")))
-        if known is None:
-            continue
-        name, kind = known
-        try:
-            found[name].append(msgspec.convert(document, kind))
-        except msgspec.ValidationError as error:
-            raise FieldError(f"objects[{index}]", str(error)) from error
-    return ClusterObjects(
-        **{
-            name: tuple(sorted(items, key=lambda each: (each.metadata.namespace, each.metadata.name)))
-            for name, items in found.items()
-        }
-    )

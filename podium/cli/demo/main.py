@@ -14,6 +14,7 @@ import structlog
 from rich.console import Console
 
 from podium.cli import event_loop
+from podium.cli.interrupts import EXIT_INTERRUPTED
 from podium.cli.options.configuration import Usable, found_plugins, plugin_option, usable
 from podium.cli.output import TEXT, output_option, print_value
 from podium.config import ConfigError, default_configuration
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 _SCHEDULER_NAME = "podium"
 _NODES_MIN = 5
 _PODS_PER_NODE_MAX = 10
-_EXIT_INTERRUPTED = 130
 
 
 @click.command()
@@ -106,7 +106,7 @@ def _run(plan: Plan, console: Console) -> Outcome:
             return event_loop.run(lambda: run(plan, progress))
     except* (StoppedEarlyError, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
-        raise SystemExit(_EXIT_INTERRUPTED) from None
+        raise SystemExit(EXIT_INTERRUPTED) from None
     except* (ServerError, ApiError, PluginError, ConfigError, OSError) as group:
         raise click.ClickException("\n".join(event_loop.messages(group))) from None
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 from pathlib import Path
 
-from tests.integration.cli.conftest import PODIUM
+from tests.integration.cli.conftest import PODIUM, Start
 from tests.patience import PATIENCE_S
 
 _HANGS = """
@@ -48,3 +49,16 @@ def test_control_c_ends_evaluate_inside_a_plugin_that_never_returns(tmp_path: Pa
         assert process.stderr.readline() == b"here\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE_S) == -signal.SIGINT
+
+
+def test_control_c_ends_plan_after_whole_answers(start: Start, tmp_path: Path) -> None:
+    case = {"id": "a", "kind": "solve", "now": "2026-06-01T12:00:00Z", "objects": [], "instanceTypes": []}
+    (tmp_path / "cases.jsonl").write_text(f"{json.dumps(case)}\n" * 1_000_000)
+    process = start("plan", "--cases", tmp_path / "cases.jsonl")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert json.loads(process.stdout.readline()) == {"id": "a", "ignored": {}}
+    process.send_signal(signal.SIGINT)
+    answers, complaints = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, complaints) == (130, "")
+    assert all(json.loads(line)["id"] == "a" for line in answers.splitlines())

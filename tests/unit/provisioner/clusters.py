@@ -10,8 +10,8 @@ import msgspec
 
 from podium.objects.core import Pod
 from podium.provisioner.catalogue import Catalogue, read_catalogue
-from podium.provisioner.objects import read_objects
 from podium.provisioner.provisioning import plan_provisioning
+from podium.provisioner.reading import read_objects
 from podium.provisioner.solve import Settings
 
 NOW = 1_780_000_000.0

@@ -8,7 +8,7 @@ import msgspec
 
 from podium.objects.core import Pod, TopologySpreadConstraint
 from podium.provisioner.default_spreads import DefaultSpreads
-from podium.provisioner.objects import read_objects
+from podium.provisioner.reading import read_objects
 from tests.unit.provisioner.clusters import ZONE, Document, as_pod, owned_by, pod, spread
 
 WEB = {"app": "web"}

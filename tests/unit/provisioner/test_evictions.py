@@ -8,7 +8,7 @@ import pytest
 
 from podium.objects.times import format_time
 from podium.provisioner.evictions import Evictions
-from podium.provisioner.objects import read_objects
+from podium.provisioner.reading import read_objects
 from tests.unit.provisioner.clusters import NOW, Document, as_pod, owned_by, pod
 
 WEB = {"app": "web"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.provisioner.objects import read_objects
+from podium.provisioner.reading import read_objects
 from podium.provisioner.state import StateNode, leaving, state_nodes
 from tests.unit.provisioner.clusters import ZONE, Document, managed, node, node_claim, owned_by, pod
 

@@ -6,7 +6,7 @@ import pytest
 
 from podium.provisioner.instance_type_filter import InstanceTypeFilter
 from podium.provisioner.labels import WELL_KNOWN
-from podium.provisioner.objects import read_objects
+from podium.provisioner.reading import read_objects
 from podium.provisioner.templates import Template, template_of, usable_pools
 from tests.unit.provisioner.clusters import Document, catalogue, node_pool, required
 

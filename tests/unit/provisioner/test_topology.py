@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.provisioner.objects import read_objects
+from podium.provisioner.reading import read_objects
 from podium.provisioner.topology import domains_of
 from tests.unit.provisioner.clusters import (
     HOSTNAME,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.provisioner.labels import CAPACITY_TYPE, NODE_POOL, WELL_KNOWN
-from podium.provisioner.objects import read_objects
+from podium.provisioner.reading import read_objects
 from podium.provisioner.validation import fault_of, is_provisionable
 from podium.provisioner.volumes import Volumes
 from tests.unit.provisioner.clusters import Document, as_pod, node_affinity, owned_by, pod, required

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.provisioner.objects import read_objects
+from podium.provisioner.reading import read_objects
 from podium.provisioner.volumes import BIND_COMPLETED, VolumeError, Volumes, exceeds_limits, together
 from tests.unit.provisioner.clusters import HOSTNAME, ZONE, Document, as_pod, node, plan, pod, required
 

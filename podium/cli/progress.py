@@ -1,0 +1,35 @@
+"""The progress of a command that answers many questions: a line on a terminal, and nothing elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+_REDRAWS_PER_S = 4
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[], None]]:
+    """Show on standard error how many there are by now, unless the answers themselves are seen on the terminal.
+
+    Args:
+        what: what happened to those that are counted.
+    """
+    console = Console(stderr=True)
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.completed} {task.description}"),
+        TimeElapsedColumn(),
+        console=console,
+        refresh_per_second=_REDRAWS_PER_S,
+        transient=True,
+        redirect_stdout=False,
+        disable=not console.is_terminal or sys.stdout.isatty(),
+    )
+    with bar:
+        task = bar.add_task(what, total=None)
+        yield lambda: bar.advance(task)
