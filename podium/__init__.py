@@ -6,16 +6,20 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from podium.engine import Cluster as Cluster
     from podium.engine import Placement as Placement
+    from podium.insight import Cluster as Cluster
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
     """The library, loaded when it is first named: commands that do not need it start faster."""
-    if name in ("Cluster", "Placement"):
-        from podium import engine
+    if name == "Cluster":
+        from podium.insight import Cluster
 
-        return getattr(engine, name)
+        return Cluster
+    if name == "Placement":
+        from podium.engine import Placement
+
+        return Placement
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

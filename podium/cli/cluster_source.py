@@ -12,20 +12,23 @@ from podium.client.advice import diagnosis_of
 from podium.client.credentials import ConnectionConfigError, load
 from podium.client.listing import all_objects
 from podium.client.session import ApiSession
-from podium.engine.files import Found, read_objects
+from podium.engine.files import Found, OnBroken, read_objects
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import ApiError, Forbidden, Unauthorized, Unreachable
 from podium.objects.resource_types import ResourceType
 
 
-def objects_in(names: Sequence[str]) -> list[Found]:
+def objects_in(names: Sequence[str], on_broken: OnBroken | None = None) -> list[Found]:
     """Read the objects in files.
+
+    Args:
+        on_broken: receives what is no object instead of the caller.
 
     Raises:
         click.ClickException: a file cannot be read.
         ManifestError: the content of a file cannot be parsed.
     """
-    return [each for name in names for each in read_objects(files.content(name), name)]
+    return [each for name in names for each in read_objects(files.content(name), name, on_broken)]
 
 
 def objects_of_cluster(

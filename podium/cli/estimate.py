@@ -13,6 +13,7 @@ import orjson
 from podium.cli import files
 from podium.cli.amounts import amounts_of
 from podium.cli.interrupts import exit_at_sigint
+from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 from podium.estimator.errors import EstimateError
 
@@ -30,11 +31,7 @@ _GATE_NAMES = {
 
 
 @click.command()
-@click.option(
-    "-f", "--cluster", "clusters", multiple=True, metavar="FILE", help="The objects of a cluster. Repeatable."
-)
-@click.option("--kubeconfig", help="The kubeconfig of a running cluster. By default the same as kubectl's.")
-@click.option("--context", help="The context of the kubeconfig.")
+@cluster_options
 @click.option("--cases", metavar="FILE", help="Answer recorded cases, one JSON object per line.")
 @click.option("--workload", metavar="FILE", help="A pod, or a workload with a pod template, that defines a replica.")
 @click.option("--requests", metavar="NAME=AMOUNT,...", help="The requests of a replica, such as cpu=500m,memory=1Gi.")
@@ -100,8 +97,7 @@ def command(
         raise click.UsageError("give either --workload or --requests")
     if cases is not None and (clusters or kubeconfig or context or workload or requests):
         raise click.UsageError("--cases brings its own clusters and questions")
-    if clusters and (kubeconfig or context):
-        raise click.UsageError("give either files with -f, or a running cluster with --kubeconfig and --context")
+    demand_one_cluster(clusters, kubeconfig, context)
     if mode == "accurate" and (cases is not None or explain or feature_gates):
         raise click.UsageError("--cases, --explain and --feature-gates go with --mode parity")
     files.demand_one_stdin((*clusters, workload, cluster_object))

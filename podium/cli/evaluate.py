@@ -12,17 +12,14 @@ import orjson
 
 from podium.cli import files
 from podium.cli.interrupts import exit_at_sigint
+from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import Usable, plugin_option, usable
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
 
 
 @click.command()
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIOS]...")
-@click.option(
-    "-f", "--cluster", "clusters", multiple=True, metavar="FILE", help="The objects of a cluster. Repeatable."
-)
-@click.option("--kubeconfig", help="The kubeconfig of a running cluster. By default, without -f, kubectl's.")
-@click.option("--context", help="The context of the kubeconfig.")
+@cluster_options
 @click.option("--pod", "pod_file", metavar="FILE", help="The pod, or the workload with a pod template, to schedule.")
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
@@ -60,8 +57,7 @@ def command(
     is_live = kubeconfig is not None or context is not None
     if scenarios and (pod_file is not None or clusters or is_live):
         raise click.UsageError("give either files of scenarios, or a cluster and a pod with --pod")
-    if clusters and is_live:
-        raise click.UsageError("give either files with -f, or a running cluster with --kubeconfig and --context")
+    demand_one_cluster(clusters, kubeconfig, context)
     if not scenarios and pod_file is None:
         raise click.UsageError("give the pod with --pod, or files of scenarios")
     files.demand_one_stdin((*clusters, pod_file))

@@ -7,9 +7,9 @@ sexagesimals.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -26,6 +26,8 @@ _MISTAKEN = {
 _LISTS_MAX = 5
 """How deep lists may be nested."""
 
+OnBroken: TypeAlias = Callable[[ManifestError], None]
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -35,18 +37,24 @@ class Found:
     where: str
 
 
-def read_objects(text: bytes, name: str) -> Iterator[Found]:
+def read_objects(text: bytes, name: str, on_broken: OnBroken | None = None) -> Iterator[Found]:
     """The objects of a file, including the items of lists. Empty documents are skipped.
 
     Args:
         name: what to call the file.
+        on_broken: receives what is no object, which is then left out, instead of the caller.
 
     Raises:
         ManifestError: the text is neither YAML nor JSON, or something in it is not a Kubernetes object.
     """
     for number, document in enumerate(_documents(text, name), start=1):
         if document is not None:
-            yield from unpack_lists(document, f"{name}: document {number}")
+            try:
+                yield from unpack_lists(document, f"{name}: document {number}", on_broken=on_broken)
+            except ManifestError as error:
+                if on_broken is None:
+                    raise
+                on_broken(error)
 
 
 def _documents(text: bytes, name: str) -> list[Any]:
@@ -63,8 +71,11 @@ def _documents(text: bytes, name: str) -> list[Any]:
         raise ManifestError(f"{name}: nested too deep") from None
 
 
-def unpack_lists(content: Any, where: str, lists: int = 0) -> Iterator[Found]:
+def unpack_lists(content: Any, where: str, lists: int = 0, on_broken: OnBroken | None = None) -> Iterator[Found]:
     """The object, or those in it, if it is a list.
+
+    Args:
+        on_broken: as in `read_objects`, for the items of the list.
 
     Raises:
         ManifestError: it is no object of a kind.
@@ -89,7 +100,13 @@ def unpack_lists(content: Any, where: str, lists: int = 0) -> Iterator[Found]:
     inherited = {} if kind == "List" else {"apiVersion": version, "kind": kind.removesuffix("List")}
     for index, item in enumerate(items):
         below = f"{where}: items[{index}]"
-        yield from unpack_lists({**inherited, **item} if isinstance(item, dict) else item, below, lists + 1)
+        whole = {**inherited, **item} if isinstance(item, dict) else item
+        try:
+            yield from unpack_lists(whole, below, lists + 1, on_broken)
+        except ManifestError as error:
+            if on_broken is None:
+                raise
+            on_broken(error)
 
 
 def _json_type(content: Any) -> str:

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from podium.cluster import Cache, Snapshot
 from podium.cluster.cache import ReportBroken
-from podium.estimator.accurate import PLACED_MAX, EstimateSteps, replica_of
+from podium.engine.replicas import PLACED_MAX
+from podium.estimator.accurate import EstimateSteps, replica_of
 from podium.estimator.amounts import upstream_pod_usage
 from podium.estimator.claims import Claims
 from podium.estimator.component_sets import SetPlacement, without_assumed

@@ -15,7 +15,8 @@ from podium.cluster.cache import ReportBroken
 from podium.config import default_configuration
 from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
-from podium.estimator.accurate import PLACED_MAX, EstimateSteps, replicas_in_steps, without_preemption
+from podium.engine.replicas import PLACED_MAX
+from podium.estimator.accurate import EstimateSteps, replicas_in_steps, without_preemption
 from podium.framework.contract.interface import Lister
 from podium.framework.profile.observer import Observer
 from podium.framework.profile.runtime import Framework

@@ -86,6 +86,11 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._strategy = strategy_of(args.scoring_strategy)
 
+    @property
+    def ignores_nothing(self) -> bool:
+        """Whether every requested resource counts."""
+        return not self._ignored and not self._ignored_groups
+
     # ------------------------------------------------------------ filtering
 
     def pre_filter(
@@ -139,7 +144,7 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
 
     def _held_demands(self, spec: PodSpec) -> tuple[Demand, ...]:
         demands = _demands(spec)
-        if not self._ignored and not self._ignored_groups:
+        if self.ignores_nothing:
             return demands
         return tuple(each for each in demands if not self._is_ignored(each.resource))
 

@@ -41,6 +41,7 @@ TESTED_ELSEWHERE = {
     "daemon/decisions": "unit/daemon/test_loop",
     "daemon/failures": "unit/daemon/test_loop",
     "daemon/scheduler": "unit/daemon/test_app",
+    "engine/replicas": "unit/estimator/test_accurate",
     "estimator/manifests": "unit/cli/test_estimate",
     "estimator/free_capacity": "unit/estimator/test_component_sets",
     "framework/cycle/cached_answers": "unit/framework/cycle/test_signature_cache",
@@ -58,6 +59,7 @@ TESTED_ELSEWHERE = {
     "sandbox/defaults": "unit/sandbox/test_store",
     "testing/contract_checks": "unit/testing/test_contract",
     # Nothing but output, read from what a command prints.
+    "cli/capacity_table": "unit/cli/test_capacity",
     "cli/evaluate_table": "unit/cli/test_evaluate",
     "daemon/cache_dump": "e2e/test_cache_dump",
     # I/O, which only a peer can answer.
@@ -139,7 +141,11 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     """Nor for type checking alone."""
     graph = grimp.build_graph("podium", cache_dir=None)
     # A node's view reads the snapshot that hands it out. The library is looked up when it is first named.
-    for importer, imported in (("podium.cluster.node_info", "podium.cluster.snapshot"), ("podium", "podium.engine")):
+    for importer, imported in (
+        ("podium.cluster.node_info", "podium.cluster.snapshot"),
+        ("podium", "podium.engine"),
+        ("podium", "podium.insight"),
+    ):
         graph.remove_import(importer=importer, imported=imported)
     TopologicalSorter({each: graph.find_modules_directly_imported_by(each) for each in graph.modules}).prepare()
 

@@ -81,6 +81,11 @@ class PodTopologySpread(
         self._defaults = DefaultConstraints(args, handle)
         self._tried_out = _TriedOut()
 
+    @property
+    def may_reject_by_default(self) -> bool:
+        """Whether the configuration adds hard constraints to pods that define none."""
+        return self._defaults.has_any(HARD)
+
     def _constraints(self, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
         if pod.spec.topology_spread_constraints:
             return own_constraints(pod, action)

@@ -32,6 +32,7 @@ _COMMANDS = {
     "config-defaults": "config defaults",
     "config-check": f"config check {_CONFIG}",
     "config-effective": f"config effective {_CONFIG}",
+    "capacity": "capacity -f cluster.yaml --pod pod.yaml",
     "estimate": "estimate -f cluster.yaml --requests cpu=1",
     "estimate-json": "estimate -f cluster.yaml --requests cpu=1 --output json",
     "doctor": "doctor --kubeconfig absent",

@@ -20,7 +20,7 @@ def test_the_examples_of_the_library_page_run(
     (tmp_path / "cluster.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    assert len(examples) == 4
+    assert len(examples) == 5
     names: dict[str, object] = {}
     for example in examples:
         exec(compile(example, str(PAGE), "exec"), names)
@@ -30,4 +30,6 @@ def test_the_examples_of_the_library_page_run(
     assert "NodeResourcesFit" in lines[2]
     assert lines[3] == "node-b "
     assert lines[4:7] == [f"{{'pod': 'default/web-{number}', 'node': 'node-b'}}" for number in range(3)]
-    assert lines[7].count("'node': 'node-c'") == 3
+    assert lines[7] == "1"
+    assert lines[9] == "{'cpu': '1'}"
+    assert lines[10].count("'node': 'node-c'") == 3

@@ -1,0 +1,101 @@
+"""What the commands that ask about a cluster share: reading it, warnings about what is missing, and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.cli import files
+from podium.cli.options.cluster import demand_one_cluster
+from podium.cli.options.configuration import usable
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from podium.engine.files import Found
+    from podium.insight.loading import Loaded
+
+_WIDTH_PIPED = 200
+_SHOWN_MAX = 10
+
+
+def load_cluster(
+    clusters: Sequence[str],
+    live: tuple[str | None, str | None],
+    config: Path | None,
+    plugins: tuple[str, ...],
+    asked: Iterable[Found] = (),
+) -> Loaded:
+    """Read the cluster that the command line names. Broken objects are named on standard error.
+
+    Args:
+        live: the kubeconfig and its context.
+        asked: pods that are asked about beside it.
+
+    Raises:
+        click.ClickException: it cannot be read.
+        ClusterError: it cannot be asked.
+    """
+    from podium.cli.cluster_source import objects_in, objects_of_cluster
+    from podium.insight.loading import Loader
+    from podium.objects import resource_types
+
+    demand_one_cluster(clusters, *live)
+    good = usable(config, plugins, to_run=False)
+    whole = () if clusters else resource_types.ALL
+    loader = Loader(good.config, good.plugins, whole, any_scheduler=config is None)
+    found = objects_in(clusters, loader.report) if clusters else objects_of_cluster(*live, resource_types.ALL)
+    loaded = loader.read(found, asked)
+    if loaded.broken:
+        count = len(loaded.broken)
+        click.echo(f"warning: {count} object(s) cannot be read in full, and the answer may be off:", err=True)
+        for text in loaded.broken[:_SHOWN_MAX]:
+            click.echo(f"  {text}", err=True)
+        if count > _SHOWN_MAX:
+            click.echo(f"  and {count - _SHOWN_MAX} more", err=True)
+    return loaded
+
+
+def pods_in(names: Sequence[str]) -> list[tuple[Found, list[Found]]]:
+    """The pod, or the pod of the workload, in each file, and the other objects of the file.
+
+    Raises:
+        click.ClickException, ManifestError: a file cannot be read, or is not about one pod.
+    """
+    from podium.engine.files import read_objects
+    from podium.engine.templates import asked_pod
+
+    return [asked_pod(list(read_objects(files.content(name), name)), name) for name in names]
+
+
+@contextmanager
+def errors_shown() -> Iterator[None]:
+    """Turn errors of the question into errors of the command."""
+    from podium.engine.errors import ClusterError
+    from podium.framework.contract.status import PluginError, ScheduleError
+
+    try:
+        yield
+    except (ClusterError, ScheduleError, PluginError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def console() -> Console:
+    """Standard output for text. Output to a pipe is not cut to the width of a terminal."""
+    from rich.console import Console
+
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=_WIDTH_PIPED)
+
+
+def show(*parts: RenderableType) -> None:
+    """Print these parts at once, so that a command that is interrupted prints nothing or all."""
+    out = console()
+    with out.capture() as captured:
+        for part in parts:
+            out.print(part)
+    click.echo(captured.get(), nl=False)

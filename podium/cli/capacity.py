@@ -1,0 +1,136 @@
+"""`podium capacity`: how many more of a pod fit, and what stops the next one?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from podium.cli import files
+from podium.cli.asking import errors_shown, load_cluster, pods_in
+from podium.cli.interrupts import exit_at_sigint
+from podium.cli.options.cluster import cluster_options
+from podium.cli.options.configuration import plugin_option
+from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from podium.insight import Capacity
+    from podium.insight.loading import Loaded
+    from podium.objects.core import Pod
+
+
+@click.command()
+@cluster_options
+@click.option(
+    "--pod",
+    "pod_files",
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help="A pod, or a workload with a pod template. Repeatable.",
+)
+@click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
+@click.option("--profile", metavar="NAME", help="The profile that decides; by default the one that the pod names.")
+@plugin_option
+@click.option("--together", is_flag=True, help="Place one of each pod in turn, instead of each pod alone.")
+@click.option("--explain", is_flag=True, help="Show for each node how many fit and what keeps the next one off.")
+@click.option("--headroom", type=click.IntRange(min=1), metavar="N", help="Show how large a pod may be to fit N times.")
+@click.option(
+    "--exit-code",
+    "tells_by_status",
+    is_flag=True,
+    help=f"Exit with {EXIT_FITS_NOWHERE} if one of the pods fits nowhere.",
+)
+@output_option()
+def command(
+    clusters: tuple[str, ...],
+    kubeconfig: str | None,
+    context: str | None,
+    pod_files: tuple[str, ...],
+    config: Path | None,
+    profile: str | None,
+    plugins: tuple[str, ...],
+    together: bool,
+    explain: bool,
+    headroom: int | None,
+    tells_by_status: bool,
+    output: str,
+) -> None:
+    """Show how many more of a pod the scheduler would place, and what limits them.
+
+    \b
+    podium capacity -f cluster.yaml --pod deployment.yaml --explain
+    podium capacity --kubeconfig FILE --pod small.yaml --pod large.yaml --together
+    podium capacity -f cluster.yaml --pod pod.yaml --headroom 10
+
+    The copies preempt no pods, and pending pods are not placed before them. Nothing changes in any cluster.
+    """  # noqa: D301
+    click.get_current_context().with_resource(exit_at_sigint())
+    if headroom is not None and (together or explain):
+        raise click.UsageError("--headroom asks about each pod alone, without --together and --explain")
+    files.demand_one_stdin((*clusters, *pod_files))
+    with errors_shown():
+        asked = pods_in(pod_files)
+        loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, [each for each, _ in asked])
+        pods = [_under(profile, loaded, loaded.read_pod(each)) for each, _ in asked]
+        if headroom is not None:
+            _print_headroom(loaded, pods, headroom, output)
+            return
+        if together:
+            found = loaded.cluster.capacity_together(pods)
+        else:
+            found = [loaded.cluster.capacity(pod) for pod in pods]
+    _warn(loaded)
+    _print(loaded, found, output, together=together, explain=explain)
+    if tells_by_status and not all(each.fits for each in found):
+        raise SystemExit(EXIT_FITS_NOWHERE)
+
+
+def _under(profile: str | None, loaded: Loaded, pod: Pod) -> Pod:
+    """The pod, if need be with another scheduler name."""
+    if profile is None:
+        return pod
+    changed = type(pod)(metadata=pod.metadata, spec=msgspec.structs.replace(pod.spec, scheduler_name=profile))
+    loaded.cluster.framework_for(changed)
+    return changed
+
+
+def _warn(loaded: Loaded) -> None:
+    from podium.cli.cluster_source import warn_of_missing
+
+    warn_of_missing(loaded.missed())
+
+
+def _print(loaded: Loaded, found: Sequence[Capacity], output: str, *, together: bool, explain: bool) -> None:
+    if output == TEXT:
+        from podium.cli.capacity_table import print_capacities
+
+        print_capacities(found, together=together, explain=explain)
+        return
+    answers: list[Any] = [each.as_dict(explain=explain) for each in found]
+    if together:
+        answers = [{"fits": sum(each.fits for each in found), "together": True, "pods": answers}]
+    for answer in answers:
+        print_value(answer | _unknown(loaded), output)
+
+
+def _print_headroom(loaded: Loaded, pods: Sequence[Pod], times: int, output: str) -> None:
+    found = [loaded.cluster.headroom(pod, times) for pod in pods]
+    _warn(loaded)
+    if output == TEXT:
+        from podium.cli.capacity_table import print_headroom
+
+        print_headroom(found)
+        return
+    for each in found:
+        print_value(each.as_dict() | _unknown(loaded), output)
+
+
+def _unknown(loaded: Loaded) -> dict[str, Any]:
+    """What the answer does not know, for programs."""
+    more: dict[str, Any] = {"broken": list(loaded.broken)} if loaded.broken else {}
+    return more | ({"missing": list(missed)} if (missed := loaded.missed()) else {})

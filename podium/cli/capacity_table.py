@@ -1,0 +1,81 @@
+"""The answers of `podium capacity` as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from podium.cli.asking import show
+from podium.cli.plain_text import plain
+from podium.insight import Capacity, Headroom
+
+
+def print_capacities(found: Sequence[Capacity], *, together: bool, explain: bool) -> None:
+    """Print the answers, and the sum of pods that were placed together."""
+    parts: list[RenderableType] = []
+    for each in found:
+        parts += _capacity(each, explain=explain)
+    if together:
+        parts.append(Text.assemble((f"{sum(each.fits for each in found):,}", "bold green"), " pods fit together"))
+    show(*parts)
+
+
+def _capacity(found: Capacity, *, explain: bool) -> list[RenderableType]:
+    parts: list[RenderableType] = []
+    if explain:
+        parts.append(_nodes(found))
+    count = f"at least {found.fits:,}" if found.is_at_least else f"{found.fits:,}"
+    parts.append(
+        Text.assemble((count, "bold green" if found.fits else "red"), " more of ", plain(found.pod, "bold"), " fit")
+    )
+    if found.gate:
+        parts.append(plain(f"It would not be tried: {found.gate}", "yellow"))
+    if any(found.zones):
+        parts.append(
+            Text.assemble(
+                "by zone: ", plain(", ".join(f"{zone or 'no zone'} {n:,}" for zone, n in found.zones.items()))
+            )
+        )
+    if found.limits:
+        parts.append(Text("what keeps the next one off:"))
+        parts += [plain(f"  {count} node(s): {limit}") for limit, count in found.limits.items()]
+    return parts
+
+
+def _nodes(found: Capacity) -> Table:
+    """The nodes, those that take most first."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("NODE", overflow="fold")
+    table.add_column("ZONE", overflow="fold")
+    table.add_column("FITS", justify="right")
+    table.add_column("WHAT KEEPS THE NEXT ONE OFF", overflow="fold")
+    for node in sorted(found.nodes, key=lambda node: (-node.fits, node.node)):
+        style = "" if node.fits else "dim"
+        table.add_row(plain(node.node), plain(node.zone), f"{node.fits:,}", plain(node.limit), style=style)
+    return table
+
+
+def print_headroom(found: Sequence[Headroom]) -> None:
+    """Print how large each pod may be."""
+    parts: list[RenderableType] = []
+    for each in found:
+        times = f"{each.times:,} times"
+        verb = "fits" if each.fits else "does not fit"
+        parts.append(Text.assemble(plain(each.pod, "bold"), (f" {verb} ", "green" if each.fits else "red"), times))
+        parts += _largest(each.amounts, times)
+        if each.percent:
+            parts.append(Text(f"  with all requests at {each.percent:,} % of what they are it fits {times}"))
+        if not each.amounts and not each.percent:
+            parts.append(Text(f"  no size of its requests lets it fit {times}"))
+    show(*parts)
+
+
+def _largest(amounts: Mapping[str, str], times: str) -> list[RenderableType]:
+    return [
+        plain(f"  with up to {amount} of {resource}, and its other requests as they are, it fits {times}")
+        for resource, amount in amounts.items()
+    ]

@@ -1,0 +1,29 @@
+"""The options that say which cluster a question is about: files of objects, or a running cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+_OPTIONS = (
+    click.option(
+        "-f", "--cluster", "clusters", multiple=True, metavar="FILE", help="The objects of a cluster. Repeatable."
+    ),
+    click.option("--kubeconfig", help="The kubeconfig of a running cluster. By default, without -f, kubectl's."),
+    click.option("--context", help="The context of the kubeconfig."),
+)
+
+
+def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `-f`, `--kubeconfig` and `--context` to a command that asks about a cluster."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def demand_one_cluster(clusters: Sequence[str], kubeconfig: str | None, context: str | None) -> None:
+    """Refuse files together with a running cluster. Raises: click.UsageError."""
+    if clusters and (kubeconfig is not None or context is not None):
+        raise click.UsageError("give either files with -f, or a running cluster with --kubeconfig and --context")

@@ -1,0 +1,157 @@
+"""How many copies of a pod would be bound: a dry run of the scheduler on a cluster, which is unchanged afterwards.
+
+If copies do not affect each other, they are counted from the columns. If they do (affinity, spreading, host ports,
+volumes, devices), they are placed one by one, as the scheduler would place them. Used by the estimator's accurate mode
+and by `podium capacity`.
+
+Cost: one pass over the nodes for copies that do not affect each other, else one scheduling attempt for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from podium.cluster import IntArray, Snapshot
+from podium.engine.placing import Engine, Placed
+from podium.framework.contract.status import Code, ScheduleError, Status
+from podium.framework.cycle.schedule import Failed, Suggested
+from podium.framework.cycle.search import Rotation, filter_all
+from podium.framework.profile.runtime import Framework
+from podium.objects.core import Pod, PodSpec, once_per_spec
+from podium.objects.requests import filter_requests
+from podium.plugins import IN_TREE
+from podium.plugins.node_resources_fit import NodeResourcesFit
+from podium.plugins.pod_topology_spread.plugin import PodTopologySpread
+
+PLACED_MAX: Final = 10_000
+"""The maximum number of copies that are placed one by one, and so the largest answer in that case."""
+
+
+class Replicas:
+    """The pods placed during one dry run. `undo` removes all of them again."""
+
+    def __init__(self, engine: Engine, framework: Framework) -> None:
+        # Each run starts its searches at the first node, so that the same question has the same answer.
+        self._engine = replace(engine, rotation=Rotation())
+        self._framework = framework
+        self._placed: list[Placed] = []
+        self._hopeless: set[tuple[str, int, tuple[tuple[str, str], ...]]] = set()
+
+    def has_no_nodes(self) -> bool:
+        """Whether the cluster has no nodes."""
+        return not len(self._engine.cache.snapshot())
+
+    def gate_of(self, pod: Pod, framework: Framework | None = None) -> Status | None:
+        """The status of the first PreEnqueue plugin that gates the pod; None if none does."""
+        for plugin in (framework or self._framework).pre_enqueue:
+            status = plugin.pre_enqueue(pod)
+            if status is not None and status.code is not Code.SUCCESS:
+                return status.by(plugin.name)
+        return None
+
+    def counted(self, pod: Pod) -> Mapping[str, int] | None:
+        """How many copies fit on each node that passes the filters; None if they have to be placed one by one."""
+        if not (_is_alone(pod.spec) and self._is_predictable()):
+            return None
+        cycle = self._engine.cycle(self._framework, pod)
+        snapshot, rows = cycle.snapshot, filter_all(cycle).rows
+        counts = snapshot.allowed_pods.take(rows) - snapshot.pod_count.take(rows)
+        for left in left_over(snapshot, pod.spec).values():
+            np.minimum(counts, left.take(rows), out=counts)
+        if len(counts) and counts.min() < 1:
+            return None  # the filters know more about a resource than the columns
+        return {snapshot.name(row): count for row, count in zip(rows.tolist(), counts.tolist(), strict=True)}
+
+    def _is_predictable(self) -> bool:
+        """Whether only in-tree plugins decide by pods and requests, none at Permit, and no pod is nominated."""
+        framework = self._framework
+        fit, spread = (framework.plugins.get(each.name) for each in (NodeResourcesFit, PodTopologySpread))
+        return (
+            framework.plugins.keys() <= IN_TREE.keys()
+            and not framework.permit
+            and not self._engine.nominator.node_names()
+            and isinstance(fit, NodeResourcesFit)
+            and fit.ignores_nothing
+            and any(each.plugin is fit for each in framework.filters)
+            and not (isinstance(spread, PodTopologySpread) and spread.may_reject_by_default)
+        )
+
+    def place_if_feasible(self, pod: Pod) -> None:
+        """Attempt to place a pod, unless an equal pod has failed and nothing has been placed since."""
+        alike = (pod.metadata.namespace, id(pod.spec), tuple(sorted(pod.metadata.labels.items())))
+        if alike not in self._hopeless and self.place(pod) is None and not pod.status.nominated_node_name:
+            self._hopeless.add(alike)
+
+    def place(self, pod: Pod, framework: Framework | None = None) -> str | None:
+        """Attempt to place a pod, and return the node that it got.
+
+        Args:
+            framework: the pod's profile, if it is another one.
+
+        Raises:
+            ScheduleError: the attempt failed with an error, not because the pod does not fit.
+        """
+        if self.gate_of(pod, framework) is not None:
+            return None
+        cycle = self._engine.cycle(framework or self._framework, pod)
+        decision = self._engine.decide(cycle)
+        if isinstance(decision, Failed):
+            raise ScheduleError(decision.status.message)
+        if not isinstance(decision, Suggested):
+            return None
+        placed = self._engine.place(cycle, decision.node_name)
+        if placed.status is not None:
+            self._engine.take_back(placed)
+            return None
+        self._placed.append(placed)
+        self._hopeless.clear()
+        return placed.node_name
+
+    def take_back_last(self) -> bool:
+        """Remove the pod that was placed last, and return whether there was one."""
+        if not self._placed:
+            return False
+        self._engine.take_back(self._placed.pop())
+        self._engine.cache.snapshot()
+        return True
+
+    def undo(self) -> None:
+        """Remove all placed pods from the cluster."""
+        while self.take_back_last():
+            pass
+
+
+def left_over(snapshot: Snapshot, spec: PodSpec) -> Mapping[str, IntArray]:
+    """By requested resource: how many times the request fits into what is left of it. Shape: one entry per row."""
+    return {
+        resource: (snapshot.allocatable(resource) - snapshot.requested(resource)) // amount
+        for resource, amount in filter_requests(spec).items()
+        if amount > 0
+    }
+
+
+def numbered(pod: Pod, number: int) -> Pod:
+    """A copy of the pod with a name of its own."""
+    metadata = msgspec.structs.replace(pod.metadata, name=f"{pod.metadata.name}-{number}", uid=f"{pod.uid}-{number}")
+    return Pod(metadata=metadata, spec=pod.spec)
+
+
+@once_per_spec
+def _is_alone(spec: PodSpec) -> bool:
+    """Whether a copy uses only resource amounts, so that one copy excludes another only by using them up."""
+    affinity = spec.affinity
+    terms = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
+    containers = (*spec.containers, *spec.init_containers)
+    return not (
+        any(each is not None and each.required for each in terms)
+        or any(each.when_unsatisfiable != "ScheduleAnyway" for each in spec.topology_spread_constraints)
+        or any(port.host_port for container in containers for port in container.ports)
+        or spec.volumes
+        or spec.resource_claims
+        or spec.scheduling_group is not None
+    )

@@ -1,0 +1,301 @@
+"""How many more copies of a pod fit, where, and what stops the next one; and how large the pod may be instead.
+
+Owns the reading of a finished dry run (`engine.replicas`): copies by node and zone, and each node's limit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Final
+
+import msgspec
+
+from podium.cluster import Snapshot
+from podium.engine.errors import ClusterError
+from podium.engine.placing import Engine
+from podium.engine.replicas import PLACED_MAX, Replicas, left_over, numbered
+from podium.framework.contract.status import ScheduleError, Status
+from podium.framework.cycle.details import detail_of_node
+from podium.framework.cycle.schedule import NO_NODES
+from podium.framework.cycle.search import filter_all
+from podium.framework.profile.runtime import Framework
+from podium.insight.json_patch import patched
+from podium.insight.requests import amount_text, resized
+from podium.objects.core import Pod
+from podium.objects.requests import filter_requests
+from podium.objects.resource_names import CPU, MEMORY
+
+ZONE_LABEL: Final = "topology.kubernetes.io/zone"
+_FACTOR_MAX: Final = 1 << 20
+_BYTES_STEP: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A pod that is asked about: a copy of it that is pending and preempts nobody, and its profile."""
+
+    pod: Pod
+    framework: Framework
+
+    @classmethod
+    def of(cls, pod: Pod, framework_for: Callable[[Pod], Framework]) -> Asked:
+        """The copy, and the profile that the pod asks for."""
+        metadata = msgspec.structs.replace(pod.metadata, uid=f"{pod.uid}-copy", deletion_timestamp=None)
+        spec = msgspec.structs.replace(pod.spec, preemption_policy="Never")
+        return cls(Pod(metadata=metadata, spec=spec), framework_for(pod))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCapacity:
+    """How many copies fit on one node, and what keeps the next one off.
+
+    Attributes:
+        limit: the reasons of the filter that rejects the next copy; "" if the dry run ended before one was rejected.
+    """
+
+    node: str
+    zone: str
+    fits: int
+    limit: str
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """How many more copies of a pod fit.
+
+    Attributes:
+        pod: the key of the pod.
+        fits: the number of copies.
+        is_at_least: more may fit: the dry run stopped at its maximum.
+        gate: why no copy would be tried; "" if they would.
+        nodes: every node, by name.
+    """
+
+    pod: str
+    fits: int
+    is_at_least: bool
+    gate: str
+    nodes: tuple[NodeCapacity, ...]
+
+    @cached_property
+    def zones(self) -> Mapping[str, int]:
+        """The number of copies by zone; "" stands for nodes without a zone."""
+        counts: Counter[str] = Counter()
+        for each in self.nodes:
+            counts[each.zone] += each.fits
+        return dict(sorted(counts.items()))
+
+    @cached_property
+    def limits(self) -> Mapping[str, int]:
+        """On how many nodes each limit holds, the most frequent first."""
+        return dict(Counter(each.limit for each in self.nodes if each.limit).most_common())
+
+    def as_dict(self, *, explain: bool) -> dict[str, Any]:
+        """The answer as JSON values; with `explain` including every node."""
+        more: dict[str, Any] = {"gate": self.gate} if self.gate else {}
+        if self.is_at_least:
+            more["at_least"] = True
+        more["by_node"] = {each.node: each.fits for each in self.nodes if each.fits}
+        more["by_zone"] = dict(self.zones)
+        more["limits"] = dict(self.limits)
+        if explain:
+            more["nodes"] = [
+                {"node": each.node, "zone": each.zone, "fits": each.fits, "limit": each.limit} for each in self.nodes
+            ]
+        return {"pod": self.pod, "fits": self.fits, **more}
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """How large the requests of a pod may be so that it fits a given number of times.
+
+    Attributes:
+        fits: whether it fits that often as it is.
+        amounts: by resource, the largest request with all other requests as they are; absent if none is small enough.
+        percent: the largest size of all requests together, in percent of what they are; 0 if none is small enough.
+    """
+
+    pod: str
+    times: int
+    fits: bool
+    amounts: Mapping[str, str]
+    percent: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The answer as JSON values."""
+        return {
+            "pod": self.pod,
+            "times": self.times,
+            "fits_as_it_is": self.fits,
+            "largest": dict(self.amounts),
+            "percent": self.percent,
+        }
+
+
+def filled(engine: Engine, asked: Sequence[Asked], most: int = PLACED_MAX) -> Sequence[Capacity]:
+    """How many copies of each pod fit, if they are placed in turn. The cluster is unchanged afterwards.
+
+    Raises:
+        ScheduleError: an attempt failed, or the cluster has no nodes.
+    """
+    with _dry_run(engine, asked) as (run, gates):
+        if len(asked) == 1 and not gates[0] and (counts := run.counted(asked[0].pod)) is not None:
+            return [_counted(engine, asked[0], counts)]
+        counts_of: list[Counter[str]] = [Counter() for _ in asked]
+        is_full = _place_in_turn(run, asked, gates, counts_of, most)
+        return [
+            _placed(engine, each, counts, gate, is_at_least=not is_full)
+            for each, counts, gate in zip(asked, counts_of, gates, strict=True)
+        ]
+
+
+@contextmanager
+def _dry_run(engine: Engine, asked: Sequence[Asked]) -> Iterator[tuple[Replicas, list[str]]]:
+    """A dry run, and why each of the pods would not be tried; it is undone in the end."""
+    run = Replicas(engine, asked[0].framework)
+    if run.has_no_nodes():
+        raise ScheduleError(NO_NODES)
+    statuses = (run.gate_of(each.pod, each.framework) for each in asked)
+    try:
+        yield run, ["" if status is None else status.message for status in statuses]
+    finally:
+        run.undo()
+
+
+def _place_in_turn(
+    run: Replicas, asked: Sequence[Asked], gates: Sequence[str], counts: Sequence[Counter[str]], most: int
+) -> bool:
+    """Place one of each pod in turn, and return whether none fits any more."""
+    failed_since_last_placed = 0
+    number = 0
+    while failed_since_last_placed < len(asked):
+        if sum(count.total() for count in counts) >= most:
+            return False
+        at = number % len(asked)
+        each = asked[at]
+        node = None if gates[at] else run.place(numbered(each.pod, number), each.framework)
+        number += 1
+        if node is None:
+            failed_since_last_placed += 1
+        else:
+            counts[at][node] += 1
+            failed_since_last_placed = 0
+    return True
+
+
+def _counted(engine: Engine, asked: Asked, counts: Mapping[str, int]) -> Capacity:
+    """The answer for copies that do not affect each other."""
+    statuses, snapshot = _rejections(engine, asked)
+    left = left_over(snapshot, asked.pod.spec)
+    nodes = []
+    for name, row in sorted(snapshot.row_of.items()):
+        fits = counts.get(name, 0)
+        if fits:
+            reasons = ["Too many pods"] if snapshot.allowed_pods[row] - snapshot.pod_count[row] == fits else []
+            limit = ", ".join([*reasons, *(f"Insufficient {each}" for each in left if left[each][row] == fits)])
+        else:
+            limit = statuses.get(row, "")
+        nodes.append(NodeCapacity(name, _zone(snapshot, row), fits, limit))
+    return Capacity(asked.pod.key, sum(counts.values()), False, "", tuple(nodes))
+
+
+def _placed(engine: Engine, asked: Asked, counts: Mapping[str, int], gate: str, *, is_at_least: bool) -> Capacity:
+    """The answer for copies that have been placed and still count on their nodes."""
+    statuses, snapshot = _rejections(engine, asked)
+    nodes = tuple(
+        NodeCapacity(name, _zone(snapshot, row), counts.get(name, 0), statuses.get(row, ""))
+        for name, row in sorted(snapshot.row_of.items())
+    )
+    return Capacity(asked.pod.key, sum(counts.values()), is_at_least, gate, nodes)
+
+
+def _rejections(engine: Engine, asked: Asked) -> tuple[Mapping[int, str], Snapshot]:
+    """Why the pod does not fit on the nodes now, by row."""
+    cycle = engine.cycle(asked.framework, asked.pod)
+    snapshot = cycle.snapshot
+    filtered = filter_all(cycle)
+    feasible = set(filtered.rows.tolist())
+    statuses = cycle.diagnosis.statuses()
+
+    def text(row: int) -> str:
+        status: Status = statuses.get(row, cycle.diagnosis.absent)
+        detail = detail_of_node(asked.framework, asked.pod, snapshot, row, status)
+        return f"{status.message} ({detail})" if detail else status.message
+
+    return {row: text(row) for row in snapshot.row_of.values() if row not in feasible}, snapshot
+
+
+def _zone(snapshot: Snapshot, row: int) -> str:
+    node = snapshot.nodes[row]
+    assert node is not None
+    return node.metadata.labels.get(ZONE_LABEL, "")
+
+
+# ---------------------------------------------------------------- headroom
+
+
+def headroom(engine: Engine, asked: Asked, times: int) -> Headroom:
+    """The largest requests with which the pod fits so often.
+
+    Cost: a dry run for each of about twenty sizes of each resource.
+
+    Raises:
+        ClusterError: the number is not positive.
+    """
+    if times < 1:
+        raise ClusterError(f"headroom: expected how many times the pod must fit, got {times}")
+    requests = filter_requests(asked.pod.spec)
+
+    def fits(pod: Pod | None) -> bool:
+        return pod is not None and _fits(engine, Asked(pod, asked.framework), times)
+
+    def takes(resource: str, step: int, size: int) -> bool:
+        return fits(_sized(asked.pod, {resource: size * step}))
+
+    amounts = {}
+    for resource in sorted({CPU, MEMORY} & requests.keys()) + sorted(requests.keys() - {CPU, MEMORY}):
+        step = _BYTES_STEP if resource == MEMORY else 1
+        limit = int(engine.cache.snapshot().allocatable(resource).max(initial=0)) // step
+        if best := _largest(limit, partial(takes, resource, step)):
+            amounts[resource] = amount_text(resource, best * step)
+    percent = _largest(
+        _FACTOR_MAX,
+        lambda size: fits(_sized(asked.pod, {name: amount * size // 100 for name, amount in requests.items()})),
+    )
+    return Headroom(asked.pod.key, times, fits(asked.pod), amounts, percent if any(requests.values()) else 0)
+
+
+def _fits(engine: Engine, asked: Asked, times: int) -> bool:
+    with _dry_run(engine, [asked]) as (run, gates):
+        if gates[0]:
+            return False
+        if (counts := run.counted(asked.pod)) is not None:
+            return sum(counts.values()) >= times
+        return all(run.place(numbered(asked.pod, number)) is not None for number in range(times))
+
+
+def _sized(pod: Pod, totals: Mapping[str, int]) -> Pod | None:
+    """The pod with these requests in total; None if its containers cannot have them."""
+    for resource, total in totals.items():
+        operations = resized(pod, resource, total)
+        if operations is None:
+            return None
+        pod = msgspec.convert(patched(msgspec.to_builtins(pod), operations), Pod)
+    found = filter_requests(pod.spec)
+    return pod if all(found.get(resource, 0) == total for resource, total in totals.items()) else None
+
+
+def _largest(limit: int, holds: Callable[[int], bool]) -> int:
+    """The largest size up to the limit for which it holds; 0 if there is none. It must not hold again above that."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,113 @@
+import json
+from functools import partial
+
+import pytest
+
+from tests.manifests import ZONE, node, pod
+from tests.unit.cli.commands import run, written
+
+NODES = node("n1", "4", labels={ZONE: "a"}), node("n2", "2", labels={ZONE: "b"}), node("n3", unschedulable=True)
+
+_run = partial(run, "capacity")
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    return written(tmp_path / "cluster.yaml", *NODES)
+
+
+@pytest.fixture
+def web(tmp_path):
+    return written(tmp_path / "pod.yaml", pod("web", "1"))
+
+
+def lines(result):
+    assert result.exit_code == 0
+    return [" ".join(line.split()) for line in result.stdout.splitlines()]
+
+
+def test_text_says_how_many_fit_where_and_what_keeps_the_next_one_off(cluster, web):
+    assert lines(_run("-f", cluster, "--pod", web)) == [
+        "6 more of default/web fit",
+        "by zone: no zone 0, a 4, b 2",
+        "what keeps the next one off:",
+        "2 node(s): Insufficient cpu",
+        "1 node(s): node(s) were unschedulable",
+    ]
+
+
+def test_each_node_is_explained(cluster, web):
+    shown = lines(_run("-f", cluster, "--pod", web, "--explain"))
+    assert "n1 a 4 Insufficient cpu" in shown
+    assert "n3 0 node(s) were unschedulable" in shown
+
+
+def test_last_line_of_json_has_the_number(cluster, web):
+    answer = json.loads(_run("-f", cluster, "--pod", web, "-o", "json", "--explain").stdout.splitlines()[-1])
+    assert (answer["fits"], answer["by_node"], answer["by_zone"]) == (6, {"n1": 4, "n2": 2}, {"": 0, "a": 4, "b": 2})
+    assert answer["nodes"][1] == {"node": "n2", "zone": "b", "fits": 2, "limit": "Insufficient cpu"}
+
+
+def test_pods_are_counted_alone_or_in_turn(cluster, web, tmp_path):
+    large = written(tmp_path / "large.yaml", pod("large", "2"))
+    asked = ("-f", cluster, "--pod", web, "--pod", large, "-o", "json")
+    assert [json.loads(line)["fits"] for line in _run(*asked).stdout.splitlines()] == [6, 3]
+    (line,) = _run(*asked, "--together").stdout.splitlines()
+    assert json.loads(line)["fits"] == sum(each["fits"] for each in json.loads(line)["pods"]) == 5
+    assert lines(_run(*asked[:-2], "--together"))[-1] == "5 pods fit together"
+
+
+def test_headroom_says_how_large_the_pod_may_be(cluster, web):
+    answer = json.loads(_run("-f", cluster, "--pod", web, "--headroom", 3, "-o", "json").stdout)
+    assert (answer["fits_as_it_is"], answer["largest"]["cpu"], answer["percent"]) == (True, "2", 200)
+    shown = lines(_run("-f", cluster, "--pod", web, "--headroom", 3))
+    assert shown[0] == "default/web fits 3 times"
+    assert "with up to 2 of cpu, and its other requests as they are, it fits 3 times" in shown
+    impossible = lines(_run("-f", cluster, "--pod", web, "--headroom", 9999))
+    assert impossible == ["default/web does not fit 9,999 times", "no size of its requests lets it fit 9,999 times"]
+
+
+def test_profile_of_the_configuration_decides(cluster, web, tmp_path):
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{schedulerName: podium}, {schedulerName: bold, "
+        "plugins: {filter: {disabled: [{name: NodeUnschedulable}]}}}]\n"
+    )
+    asked = ("-f", cluster, "--pod", web, "--config", config, "-o", "json")
+    assert json.loads(_run(*asked).stdout)["fits"] == 6
+    assert json.loads(_run(*asked, "--profile", "bold").stdout)["fits"] == 22
+    assert "no profile is named 'x', only bold, podium" in _run(*asked, "--profile", "x").stderr
+
+
+def test_broken_objects_are_named_and_the_rest_is_answered(web, tmp_path):
+    dump = written(tmp_path / "dump.yaml", *NODES, pod("bad", node="n1", priority="high"), {"kind": "Pod"})
+    result = _run("-f", dump, "--pod", web, "-o", "json")
+    assert "warning: 2 object(s) cannot be read in full, and the answer may be off:" in result.stderr
+    answer = json.loads(result.stdout)
+    assert answer["fits"] == 2  # the node of the pod takes no others
+    assert any("Pod default/bad counts in part: spec.priority" in text for text in answer["broken"])
+
+
+def test_exit_status_tells_that_nothing_fits(cluster, tmp_path):
+    huge = written(tmp_path / "huge.yaml", pod("huge", "99"))
+    assert _run("-f", cluster, "--pod", huge).exit_code == 0
+    assert _run("-f", cluster, "--pod", huge, "--exit-code").exit_code == 3
+
+
+def test_gated_pod_is_told_so(cluster, tmp_path):
+    gated = written(tmp_path / "gated.yaml", pod("web", schedulingGates=[{"name": "hold"}]))
+    assert "It would not be tried: waiting for scheduling gates: [hold]" in _run("-f", cluster, "--pod", gated).stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "said"),
+    [
+        (["--headroom", "2", "--together"], 2, "--headroom asks about each pod alone"),
+        (["--kubeconfig", "x"], 2, "give either files with -f, or a running cluster"),
+        (["--headroom", "0"], 2, "0 is not in the range"),
+    ],
+)
+def test_bad_command_lines_are_refused(cluster, web, options, status, said):
+    result = _run("-f", cluster, "--pod", web, *options)
+    assert (result.exit_code, said in result.stderr) == (status, True)

@@ -1,0 +1,83 @@
+import msgspec
+import pytest
+
+from podium.insight.json_patch import patched
+from podium.insight.requests import amount_text, resized
+from podium.objects.core import Pod
+from podium.objects.requests import filter_requests
+from tests.builders import pod
+
+
+def containers(**amounts):
+    return [{"name": name, "resources": {"requests": {"cpu": amount}}} for name, amount in amounts.items()]
+
+
+def after(item, resource, total):
+    return msgspec.convert(patched(msgspec.to_builtins(item), resized(item, resource, total)), Pod)
+
+
+@pytest.mark.parametrize("total", [0, 1, 499, 500, 1200, 2999, 3000, 5000])
+def test_the_pod_requests_the_total_afterwards(total):
+    spec = {"containers": containers(a="1", b="2"), "initContainers": containers(first="2500m")}
+    item = pod("web", spec=spec)
+    changed = filter_requests(after(item, "cpu", total).spec).get("cpu", 0)
+    assert changed == total
+
+
+def test_a_reduction_takes_from_the_largest_container_first():
+    item = pod("web", spec={"containers": containers(a="1", b="2")})
+    assert resized(item, "cpu", 2500) == (
+        {"op": "replace", "path": "/spec/containers/1/resources/requests/cpu", "value": "1500m"},
+    )
+
+
+def test_sidecars_count_beside_the_init_containers_after_them():
+    sidecar = {**containers(s="1")[0], "restartPolicy": "Always"}
+    spec = {"containers": containers(a="1"), "initContainers": [sidecar, *containers(first="4")]}
+    item = pod("web", spec=spec)
+    assert filter_requests(item.spec)["cpu"] == 5000
+    assert filter_requests(after(item, "cpu", 1500).spec)["cpu"] == 1500
+
+
+def test_overhead_cannot_be_reduced():
+    item = pod("web", spec={"containers": containers(a="1"), "overhead": {"cpu": "500m"}})
+    assert filter_requests(after(item, "cpu", 700).spec)["cpu"] == 700
+    assert resized(item, "cpu", 400) is None
+
+
+def test_requests_of_the_pod_as_a_whole_are_changed_with_those_of_its_containers():
+    spec = {"containers": containers(a="1", b="1"), "resources": {"requests": {"cpu": "4"}}}
+    item = pod("web", spec=spec)
+    reduced = after(item, "cpu", 1500)
+    assert filter_requests(reduced.spec)["cpu"] == 1500
+    assert sum(int(str(each.resources.requests["cpu"]).rstrip("m")) for each in reduced.spec.containers) in (1500, 501)
+    assert filter_requests(after(item, "cpu", 6000).spec)["cpu"] == 6000
+
+
+def test_limits_of_resources_that_cannot_be_overcommitted_follow():
+    amounts = {"example.com/gpu": "2", "memory": "1Gi"}
+    container = {"name": "a", "resources": {"requests": amounts, "limits": amounts}}
+    item = pod("web", spec={"containers": [container]})
+    assert [each["path"] for each in resized(item, "example.com/gpu", 1)] == [
+        "/spec/containers/0/resources/requests/example.com~1gpu",
+        "/spec/containers/0/resources/limits/example.com~1gpu",
+    ]
+    assert len(resized(item, "memory", 1 << 20)) == 1
+
+
+def test_nothing_can_be_added_where_nothing_is_requested():
+    assert resized(pod("web"), "cpu", 100) is None
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "text"),
+    [
+        ("cpu", 1500, "1500m"),
+        ("cpu", 2000, "2"),
+        ("memory", 3 << 20, "3Mi"),
+        ("memory", 1000, "1000"),
+        ("pods", 4, "4"),
+    ],
+)
+def test_amounts_are_written_as_quantities(resource, amount, text):
+    assert amount_text(resource, amount) == text
