@@ -23,7 +23,7 @@ COUNT ?= 1000
 # Of `make soak`, and for each surface of `make fuzz`.
 MINUTES ?= 10
 
-.PHONY: help demo test check sim fuzz parity soak bench bench-all bench-report profile control-plane format lock clean
+.PHONY: help demo test check sim fuzz parity soak bench bench-all bench-report profile control-plane release format lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -89,7 +89,10 @@ profile: $(VENV)/.dev-stamp control-plane  ## Where the CPU time goes, by functi
 lock: $(VENV)/.dev-stamp  ## Renew the lock files from pyproject.toml
 	@compile() { $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	    pyproject.toml --group $$1 -c requirements/runtime.lock -o requirements/$$2.lock $$3; }; \
-	  compile build runtime && compile build estimator --extra=estimator && compile dev dev
+	  compile build runtime && compile build estimator --extra=estimator && compile dev dev && compile release release
+
+release: $(VENV)/.release-stamp  ## All that is published, in dist/, twice to the same bytes (downloads 300 MB)
+	@PATH=$(BIN):$$PATH $(BIN)/python -m release --twice
 
 clean:  ## Remove the environment and caches
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
@@ -111,3 +114,7 @@ $(VENV)/.dev-stamp: requirements/dev.lock pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/pip install -q --progress-bar on --require-hashes -r requirements/dev.lock
 	@$(BIN)/pip install -q --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.run-stamp
+
+$(VENV)/.release-stamp: requirements/release.lock $(VENV)/.dev-stamp
+	@$(BIN)/pip install -q --progress-bar on --require-hashes -r requirements/release.lock
+	@touch $@

@@ -14,7 +14,20 @@ from podium.lib import garbage_collection
 class _Commands(click.Group):
     """A group whose subcommands are imported on use, so that `podium config check` does not load an HTTP stack."""
 
-    _MODULES = ("capacity", "config", "demo", "doctor", "estimate", "estimator", "evaluate", "plan", "run", "sandbox")
+    _MODULES = (
+        "capacity",
+        "completion",
+        "config",
+        "demo",
+        "doctor",
+        "estimate",
+        "estimator",
+        "evaluate",
+        "plan",
+        "run",
+        "sandbox",
+        "version",
+    )
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands."""

@@ -12,7 +12,7 @@ from podium.cli.main import main
 def test_every_command_is_listed_and_explains_itself() -> None:
     result = CliRunner().invoke(main, ["--help"])
     assert result.exit_code == 0
-    for command in ("config", "demo", "evaluate", "run", "sandbox"):
+    for command in ("completion", "config", "demo", "evaluate", "run", "sandbox", "version"):
         assert f"\n  {command} " in result.output
         assert CliRunner().invoke(main, [command, "--help"]).exit_code == 0
 
@@ -52,7 +52,12 @@ def _answering(command, name=""):
 
 def test_every_command_that_answers_has_the_same_formats_under_the_same_option():
     options = dict(_answering(main))
-    assert {name for name, option in options.items() if option is None} == {"estimator serve", "run", "sandbox"}
+    assert {name for name, option in options.items() if option is None} == {
+        "completion",
+        "estimator serve",
+        "run",
+        "sandbox",
+    }
     for name, option in options.items():
         if option is not None:
             assert option.opts == ["-o", "--output"], name

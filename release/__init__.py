@@ -1,0 +1,1 @@
+"""What a release of podium consists of, built reproducibly: `make release`."""
