@@ -92,7 +92,7 @@ lock: $(VENV)/.dev-stamp  ## Renew the lock files from pyproject.toml
 	  compile build runtime && compile build estimator --extra=estimator && compile dev dev && compile release release
 
 release: $(VENV)/.release-stamp  ## All that is published, in dist/, twice to the same bytes (downloads 300 MB)
-	@PATH=$(BIN):$$PATH $(BIN)/python -m release --twice
+	@$(BIN)/python -m release --twice
 
 clean:  ## Remove the environment and caches
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

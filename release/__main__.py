@@ -78,8 +78,15 @@ def _build(out: Path, targets: list[Target], url: str) -> None:
 
 def _without_build_backend(lock: Path) -> None:
     """The pinned packages that podium runs with: `runtime.lock` without what only its build needs."""
-    resolve = ["uv", "pip", "compile", "--quiet", "--universal", "--python-version", "3.11", "--generate-hashes"]
-    resolve += ["--no-header", "pyproject.toml", "--constraints", "requirements/runtime.lock", "--output-file"]
+    resolve = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal", "--python-version", "3.11"]
+    resolve += [
+        "--generate-hashes",
+        "--no-header",
+        "pyproject.toml",
+        "--constraints",
+        "requirements/runtime.lock",
+        "--output-file",
+    ]
     done = subprocess.run([*resolve, lock], cwd=_ROOT, check=False)
     if done.returncode:
         sys.exit("the locked packages could not be resolved")

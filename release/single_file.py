@@ -42,8 +42,18 @@ def build_single_file(command: Path, target: Target, lock: Path, wheel: Path, fo
     """
     for python in PYTHONS:
         unpacked = folder / python
-        install = ["uv", "pip", "install", "--quiet", "--target", unpacked, "--python-version", python]
-        install += ["--python-platform", target.platform, "--only-binary", ":all:", "--no-deps", "--link-mode", "copy"]
+        install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--target", unpacked]
+        install += [
+            "--python-version",
+            python,
+            "--python-platform",
+            target.platform,
+            "--only-binary",
+            ":all:",
+            "--no-deps",
+            "--link-mode",
+            "copy",
+        ]
         subprocess.run([*install, "--require-hashes", "--requirement", lock], check=True)
         shutil.copytree(unpacked, folder / "all", dirs_exist_ok=True)
     (folder / "all" / ".lock").unlink(missing_ok=True)

@@ -22,7 +22,7 @@ def software_bill(bill: Path, lock: Path, wheels: Path, folder: Path) -> None:
     environment = folder / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     python = environment / "bin" / "python"
-    install = ["uv", "pip", "install", "--quiet", "--python", python, "--no-deps"]
+    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, "--no-deps"]
     subprocess.run([*install, "--require-hashes", "--requirement", lock], check=True)
     subprocess.run([*install, "--no-index", "--find-links", wheels, f"podium=={podium.__version__}"], check=True)
     describe = [sys.executable, "-m", "cyclonedx_py", "environment", "--output-reproducible", "--of", "JSON"]

@@ -56,7 +56,8 @@ def environment_folder(wheel: Path, tmp_path_factory: pytest.TempPathFactory) ->
     """A virtual environment with the wheel."""
     folder = tmp_path_factory.mktemp("installed") / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-    subprocess.run(["uv", "pip", "install", "-q", "--offline", "--python", folder, "--no-deps", wheel], check=True)
+    install = [sys.executable, "-m", "uv", "pip", "install", "-q", "--offline", "--python", folder, "--no-deps", wheel]
+    subprocess.run(install, check=True)
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
     # The libraries are those of this environment; podium itself, installed in place there, is not found by this.
     (packages / "libraries.pth").write_text("\n".join(site.getsitepackages()))
