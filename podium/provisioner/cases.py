@@ -5,7 +5,7 @@ Owns the form of the questions. A line without `id` defines a catalogue for thos
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -13,12 +13,19 @@ import msgspec
 from podium.objects.core import TopologySpreadConstraint
 from podium.objects.errors import FieldError
 from podium.provisioner.catalogue import Catalogue, read_catalogue
+from podium.provisioner.disruption import plan_disruption
+from podium.provisioner.objects import ClusterObjects
 from podium.provisioner.provisioning import plan_provisioning
 from podium.provisioner.reading import read_objects, time_of
-from podium.provisioner.solve import Settings
+from podium.provisioner.settings import Settings
 
 SOLVE: Final = "solve"
+CONSOLIDATE: Final = "consolidate"
 
+_KINDS: Final[Mapping[str, Callable[[ClusterObjects, Catalogue, Settings, float], dict[str, Any]]]] = {
+    SOLVE: plan_provisioning,
+    CONSOLIDATE: plan_disruption,
+}
 _POLICIES: Final[Mapping[str, tuple[str, str]]] = {
     "preferencePolicy": ("Respect", "Ignore"),
     "minValuesPolicy": ("Strict", "BestEffort"),
@@ -40,13 +47,12 @@ class Cases:
         if "id" not in row:
             self._catalogues[str(row.get("catalogue"))] = read_catalogue(row.get("instanceTypes"))
             return None
-        if row.get("kind") != SOLVE:
-            raise FieldError("kind", f'"{row.get("kind")}" is not a kind of question that is answered: {SOLVE}')
+        kind = str(row.get("kind"))
+        if kind not in _KINDS:
+            raise FieldError("kind", f'"{kind}" is not one of {", ".join(_KINDS)}')
         settings = read_settings(row.get("settings") or {})
-        plan = plan_provisioning(
-            read_objects(row.get("objects", ())), self._catalogue_of(row), settings, time_of(row.get("now"), "now")
-        )
-        return {"id": row["id"], **plan}
+        objects, now = read_objects(row.get("objects", ())), time_of(row.get("now"), "now")
+        return {"id": row["id"], **_KINDS[kind](objects, self._catalogue_of(row), settings, now)}
 
     def _catalogue_of(self, row: Mapping[str, Any]) -> Catalogue:
         if "instanceTypes" in row:
@@ -76,6 +82,9 @@ def read_settings(document: object) -> Settings:
         ignore_preferences=chosen["preferencePolicy"],
         lower_min_values=chosen["minValuesPolicy"],
         uses_reservations=gates.get("ReservedCapacity", True),
+        replaces_spot_with_spot=gates.get("SpotToSpotConsolidation", False),
+        terminates_first=gates.get("TerminateFirstDrift", False),
+        reads_deletion_cost=not gates.get("PodDeletionCostManagement", False),
         default_constraints=constraints,
     )
 

@@ -8,8 +8,10 @@ Source: karpenter pkg/controllers/provisioning/scheduling/existingnode.go, v1.15
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from podium.objects.core import Pod
+from podium.objects.requests import Requests
 from podium.objects.storage import CSINode
 from podium.provisioner.amounts import less, requests_of_all
 from podium.provisioner.host_ports import HostPort, any_conflict, host_ports
@@ -24,37 +26,60 @@ from podium.provisioner.topology import Topology
 from podium.provisioner.volumes import AttachedVolumes, VolumeError, Volumes, exceeds_limits, together
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeRoom:
+    """What a node has left before anything is planned onto it.
+
+    Attributes:
+        requirements: Its labels, and its hostname.
+        left: What pods can still use.
+        ports: The node's ports that are in use.
+        volumes: The claims that are attached.
+        volume_limits: How many claims can be attached, by driver.
+    """
+
+    requirements: Requirements
+    left: Requests
+    ports: tuple[HostPort, ...]
+    volumes: AttachedVolumes
+    volume_limits: Mapping[str, int]
+
+    @classmethod
+    def of(cls, state: StateNode, daemons: Sequence[Pod], volumes: Volumes, csi_node: CSINode | None) -> NodeRoom:
+        """The room on a node.
+
+        Args:
+            daemons: the pods of DaemonSets that run on it, or will.
+            csi_node: what drivers say about the node.
+        """
+        running = state.daemon_requests
+        coming = {name: max(amount - running.get(name, 0), 0) for name, amount in requests_of_all(daemons).items()}
+        hostname = Requirement(HOSTNAME, False, frozenset((state.hostname,)))
+        return cls(
+            Requirements.of_labels(state.labels).add(hostname),
+            less(state.available, coming),
+            tuple(port for pod in state.pods for port in host_ports(pod.spec)),
+            _attached(state.pods, volumes),
+            _limits(csi_node),
+        )
+
+
 class ExistingNode:
     """What a node has left for pods. The node itself stays as it is.
-
-    Args:
-        daemons: the pods of DaemonSets that run on it, or will.
-        csi_node: what drivers say about the node.
 
     Attributes:
         pods: The pods that were planned onto it.
     """
 
-    def __init__(
-        self,
-        state: StateNode,
-        topology: Topology,
-        daemons: Sequence[Pod],
-        volumes: Volumes,
-        csi_node: CSINode | None,
-    ) -> None:
+    def __init__(self, state: StateNode, room: NodeRoom, topology: Topology) -> None:
         self.state = state
         self.pods: list[Pod] = []
         self._topology = topology
-        running = state.daemon_requests
-        coming = {name: max(amount - running.get(name, 0), 0) for name, amount in requests_of_all(daemons).items()}
-        self._left = less(state.available, coming)
-        self._requirements = Requirements.of_labels(state.labels).add(
-            Requirement(HOSTNAME, False, frozenset((state.hostname,)))
-        )
-        self._ports: list[HostPort] = [port for pod in state.pods for port in host_ports(pod.spec)]
-        self._volumes = _attached(state.pods, volumes)
-        self._volume_limits = _limits(csi_node)
+        self._left = room.left
+        self._requirements = room.requirements
+        self._ports = list(room.ports)
+        self._volumes = room.volumes
+        self._volume_limits = room.volume_limits
         topology.register(state.hostname)
 
     def take(self, pod: PlannedPod) -> bool:

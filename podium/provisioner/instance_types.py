@@ -224,6 +224,18 @@ def unmet_min_values(instance_types: Sequence[InstanceType], requirements: Requi
     return unmet
 
 
+def needed_for_min_values(instance_types: Sequence[InstanceType], requirements: Requirements) -> int:
+    """How many of the instance types, from the first on, offer as many values as `min_values` wants of each label.
+
+    0 if nothing is wanted, and all of them if all are too few.
+    """
+    if all(each.min_values is None for each in requirements):
+        return 0
+    counts = range(1, len(instance_types) + 1)
+    enough = (count for count in counts if not unmet_min_values(instance_types[:count], requirements))
+    return next(enough, len(instance_types))
+
+
 def _only_value(requirements: Requirements, key: str) -> str:
     requirement = requirements.get(key)
     return "" if requirement.complement else min(requirement.values, default="")

@@ -215,7 +215,7 @@ class PlannedClaim:
                     continue
                 if offering.capacity_type != RESERVED:
                     has_other = True
-                elif offering.reservation_capacity == 0:
+                elif context.reservations.is_full(offering):
                     has_full = True
                 else:
                     has_room = True

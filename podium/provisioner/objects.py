@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import field
 
+from podium.config.duration import parse_duration
 from podium.objects.core import (
     ClusterObject,
     Int32,
@@ -44,6 +45,9 @@ from podium.objects.workloads import (
     StatefulSet,
 )
 
+NEVER: Final = "Never"
+"""The duration that is never over."""
+
 
 class Condition(Value, frozen=True):
     """A condition of a NodePool or a NodeClaim."""
@@ -56,7 +60,12 @@ class Condition(Value, frozen=True):
 
 def is_true(conditions: Iterable[Condition], name: str) -> bool:
     """Whether the condition is there and true."""
-    return any(each.type == name and each.status == "True" for each in conditions)
+    return true_condition(conditions, name) is not None
+
+
+def true_condition(conditions: Iterable[Condition], name: str) -> Condition | None:
+    """The condition if it is there and true."""
+    return next((each for each in conditions if each.type == name and each.status == "True"), None)
 
 
 class LabelRequirement(Value, frozen=True):
@@ -83,6 +92,7 @@ class NodeClaimSpec(Value, frozen=True):
     taints: tuple[Taint, ...] = ()
     startup_taints: tuple[Taint, ...] = ()
     node_class_ref: NodeClassReference = NodeClassReference()
+    termination_grace_period: str | None = None
 
 
 class NodeClaimTemplate(Value, frozen=True):
@@ -92,10 +102,37 @@ class NodeClaimTemplate(Value, frozen=True):
     spec: NodeClaimSpec = NodeClaimSpec()
 
 
+class Disruption(Value, frozen=True):
+    """Which nodes of a NodePool may be removed, and how many at a time.
+
+    Attributes:
+        budgets: As `DisruptionBudgets.parse` reads them.
+    """
+
+    consolidate_after: str = "0s"
+    consolidation_policy: str = "WhenEmptyOrUnderutilized"
+    budgets: Any = None
+
+    @property
+    def consolidate_after_s(self) -> float | None:
+        """How long a node must have been left alone by pods before it may go; None means that it never may.
+
+        Raises:
+            FieldError: the value is no duration.
+        """
+        if self.consolidate_after == NEVER:
+            return None
+        try:
+            return parse_duration(self.consolidate_after)
+        except ValueError as error:
+            raise FieldError("spec.disruption.consolidateAfter", str(error)) from error
+
+
 class NodePoolSpec(Value, frozen=True):
     """What nodes a NodePool may have, and how many."""
 
     template: NodeClaimTemplate = NodeClaimTemplate()
+    disruption: Disruption = Disruption()
     limits: ResourceList | None = None
     weight: Int32 | None = None
     replicas: Int32 | None = None
@@ -121,6 +158,7 @@ class NodeClaimStatus(Value, frozen=True):
     capacity: ResourceList = {}
     allocatable: ResourceList = {}
     conditions: tuple[Condition, ...] = ()
+    last_pod_event_time: str | None = None
 
 
 class NodeClaim(ClusterObject, frozen=True):

@@ -1,17 +1,24 @@
 """Plans as they are told: where pods go, which nodes to buy for them, and why others stay.
 
-Owns the form of a plan: that of the recorded answers of Karpenter.
+Owns how many instance types a NodeClaim names, and the form of a plan: that of the recorded answers of Karpenter.
 
 Source: karpenter pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go (ToNodeClaim), v1.15.0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from podium.objects.core import Pod
-from podium.provisioner.instance_types import InstanceType, in_price_and_name_order, in_price_order, unmet_min_values
+from podium.provisioner.instance_types import (
+    NO_PRICE,
+    InstanceType,
+    in_price_and_name_order,
+    in_price_order,
+    unmet_min_values,
+)
 from podium.provisioner.labels import CAPACITY_TYPE, INSTANCE_TYPE
 from podium.provisioner.node_claims import PlannedClaim
 from podium.provisioner.requirements import Requirement, Requirements
@@ -22,10 +29,44 @@ INSTANCE_TYPES_MAX: Final = 600
 """How many instance types a NodeClaim names: the cheapest."""
 
 
-def plan_of(
-    results: Results, pods: Sequence[Pod], well_known: frozenset[str], *, lower_min_values: bool
-) -> dict[str, Any]:
-    """The results as a plan: `skipped`, `existing`, `claims` and `errors`.
+@dataclass(frozen=True, slots=True, eq=False)
+class Purchase:
+    """A node to buy.
+
+    Attributes:
+        requirements: What it must be like.
+        instance_types: Any of these, in the order in which they were put by price.
+    """
+
+    claim: PlannedClaim
+    requirements: Requirements
+    instance_types: tuple[InstanceType, ...]
+    is_lowered: bool = False
+
+    def price(self, well_known: frozenset[str]) -> float | None:
+        """What it costs if the first of the instance types is launched as cheaply as possible; None if it cannot be."""
+        price = (
+            self.instance_types[0].cheapest_price(self.requirements, well_known) if self.instance_types else NO_PRICE
+        )
+        return None if price == NO_PRICE else price
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What follows from the results of a plan.
+
+    Attributes:
+        existing: By node, the pods that were planned onto it.
+        errors: By pod, why it stays.
+    """
+
+    existing: Mapping[str, tuple[Pod, ...]]
+    purchases: tuple[Purchase, ...]
+    errors: Mapping[str, str]
+
+
+def outcome_of(results: Results, pods: Iterable[Pod], well_known: frozenset[str], *, lower_min_values: bool) -> Outcome:
+    """The results with the cheapest instance types of each NodeClaim.
 
     Args:
         pods: the pods that were to be planned.
@@ -33,35 +74,30 @@ def plan_of(
     """
     names = {each.uid: each.key for each in pods}
     errors = {names[uid]: refusal.text() for uid, refusal in results.refusals.items()}
-    claims: list[dict[str, Any]] = []
+    purchases: list[Purchase] = []
     for claim in results.claims:
         requirements = claim.final_requirements()
         types = in_price_order(claim.instance_types, requirements, well_known)[:INSTANCE_TYPES_MAX]
         unmet = {} if lower_min_values else unmet_min_values(types, requirements)
         if unmet:
-            text = _truncation_text(claim, sorted(unmet))
+            text = _truncation_text(claim, unmet)
             errors.update((each.key, text) for each in claim.pods)
         else:
-            told = _claim(claim, requirements, types, well_known)
-            if claim.template.name in results.lowered_min_values:
-                told["minValuesRelaxed"] = True
-            claims.append(told)
-    existing = {each.state.name: [pod.key for pod in each.pods] for each in results.existing if each.pods}
-    return {"skipped": dict(results.skipped), "existing": existing, "claims": claims, "errors": errors}
+            is_lowered = claim.template.name in results.lowered_min_values
+            purchases.append(Purchase(claim, requirements, tuple(types), is_lowered))
+    existing = {each.state.name: tuple(each.pods) for each in results.existing if each.pods}
+    return Outcome(existing, tuple(purchases), errors)
 
 
-def _truncation_text(claim: PlannedClaim, labels: Sequence[str]) -> str:
-    return (
-        "pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, "
-        f"minValues requirement is not met for label(s) (label(s)=[{' '.join(labels)}]) "
-        f"(NodePool={claim.template.name})"
-    )
+def existing_as_told(outcome: Outcome) -> dict[str, list[str]]:
+    """The names of the pods by node."""
+    return {name: [pod.key for pod in pods] for name, pods in outcome.existing.items()}
 
 
-def _claim(
-    claim: PlannedClaim, requirements: Requirements, types: list[InstanceType], well_known: frozenset[str]
-) -> dict[str, Any]:
-    named = requirements.add(Requirement(INSTANCE_TYPE, False, frozenset(each.name for each in types)))
+def purchase_as_told(purchase: Purchase, well_known: frozenset[str]) -> dict[str, Any]:
+    """The NodeClaim that would be created, and what it costs."""
+    claim, types = purchase.claim, purchase.instance_types
+    named = purchase.requirements.add(Requirement(INSTANCE_TYPE, False, frozenset(each.name for each in types)))
     capacity_types = {
         offering.capacity_type
         for each in types
@@ -71,7 +107,7 @@ def _claim(
     if capacity_types:
         named = named.add(Requirement(CAPACITY_TYPE, False, frozenset(capacity_types)))
     ordered = in_price_and_name_order(types, named, well_known)
-    return {
+    told = {
         "pool": claim.template.name,
         "pods": [each.key for each in claim.pods],
         "requirements": [form for each in named if each.key not in SIMULATED for form in _forms(each)],
@@ -79,6 +115,21 @@ def _claim(
         "price": ordered[0].cheapest_price(named, well_known),
         "requests": dict(claim.final_requests()),
     }
+    if purchase.is_lowered:
+        told["minValuesRelaxed"] = True
+    return told
+
+
+def unmet_text(labels: Iterable[str]) -> str:
+    """That some labels have fewer different values than wanted."""
+    return f"minValues requirement is not met for label(s) (label(s)=[{' '.join(sorted(labels))}])"
+
+
+def _truncation_text(claim: PlannedClaim, labels: Iterable[str]) -> str:
+    return (
+        "pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, "
+        f"{unmet_text(labels)} (NodePool={claim.template.name})"
+    )
 
 
 def _forms(requirement: Requirement) -> Iterator[dict[str, Any]]:

@@ -13,15 +13,14 @@ from podium.objects.core import Pod
 from podium.provisioner.catalogue import Catalogue
 from podium.provisioner.evictions import Evictions
 from podium.provisioner.objects import ClusterObjects
-from podium.provisioner.plans import plan_of
-from podium.provisioner.reservations import RESERVATION_ID
-from podium.provisioner.solve import Settings, Solver
-from podium.provisioner.state import leaving, state_nodes
-from podium.provisioner.templates import usable_pools
+from podium.provisioner.plan_basis import PlanBasis
+from podium.provisioner.plans import existing_as_told, outcome_of, purchase_as_told
+from podium.provisioner.settings import Settings
+from podium.provisioner.solve import Solver
+from podium.provisioner.state import leaving
 from podium.provisioner.validation import fault_of, is_provisionable
-from podium.provisioner.volumes import Volumes
 
-_NO_POOLS: Final = "no dynamic nodepools found"
+NO_POOLS: Final = "no dynamic nodepools found"
 
 
 def plan_provisioning(objects: ClusterObjects, catalogue: Catalogue, settings: Settings, now: float) -> dict[str, Any]:
@@ -33,36 +32,42 @@ def plan_provisioning(objects: ClusterObjects, catalogue: Catalogue, settings: S
     Raises:
         FieldError: an object has a value that has no meaning.
     """
-    well_known = catalogue.well_known | {RESERVATION_ID}
-    nodes = state_nodes(objects)
-    waiting, ignored = pending_pods(objects, well_known)
+    basis = PlanBasis(objects, catalogue, settings)
+    waiting, ignored = pending_pods(basis)
     evictions = Evictions(objects.budgets, now)
-    moving = [
-        pod
-        for state in leaving(nodes)
-        for pod in objects.pods
-        if state.node is not None and pod.node_name == state.node.metadata.name
-        if evictions.is_currently_reschedulable(pod)
-    ]
-    pods = [*waiting, *moving]
+    pods = [*waiting, *pods_of_leaving(basis, evictions)]
     if not pods:
         return {"ignored": ignored}
-    if not usable_pools(objects.node_pools):
-        return {"ignored": ignored, "errors": {each.key: _NO_POOLS for each in pods}}
-    active = [each for each in nodes if not each.is_leaving]
-    solver = Solver(objects, catalogue, settings, nodes=active, all_nodes=nodes, pods=pods)
-    plan = plan_of(solver.solve(), pods, well_known, lower_min_values=settings.lower_min_values)
-    return {"ignored": ignored, **plan}
+    if not basis.pools:
+        return {"ignored": ignored, "errors": {each.key: NO_POOLS for each in pods}}
+    results = Solver(basis, nodes=[each for each in basis.nodes if not each.is_leaving], pods=pods).solve()
+    outcome = outcome_of(results, pods, basis.well_known, lower_min_values=settings.lower_min_values)
+    return {
+        "ignored": ignored,
+        "skipped": dict(results.skipped),
+        "existing": existing_as_told(outcome),
+        "claims": [purchase_as_told(each, basis.well_known) for each in outcome.purchases],
+        "errors": dict(outcome.errors),
+    }
 
 
-def pending_pods(objects: ClusterObjects, well_known: frozenset[str]) -> tuple[list[Pod], dict[str, str]]:
+def pods_of_leaving(basis: PlanBasis, evictions: Evictions) -> list[Pod]:
+    """The pods that are placed elsewhere because their nodes are leaving."""
+    return [
+        pod
+        for state in leaving(basis.nodes)
+        for pod in basis.pods_on(state)
+        if evictions.is_currently_reschedulable(pod)
+    ]
+
+
+def pending_pods(basis: PlanBasis) -> tuple[list[Pod], dict[str, str]]:
     """The waiting pods that are planned for, and by name why others are ignored."""
-    volumes = Volumes(objects)
     planned: list[Pod] = []
     ignored: dict[str, str] = {}
-    for pod in objects.pods:
+    for pod in basis.objects.pods:
         if is_provisionable(pod):
-            fault = fault_of(pod, volumes, well_known)
+            fault = fault_of(pod, basis.volumes, basis.well_known)
             if fault is None:
                 planned.append(pod)
             else:

@@ -5,7 +5,7 @@ Source: karpenter pkg/controllers/provisioning/scheduling/reservationmanager.go,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from podium.provisioner.instance_types import InstanceType, Offering
@@ -21,9 +21,14 @@ def reservation_of(offering: Offering) -> str:
 
 
 class Reservations:
-    """The places in all reservations of some instance types, and who holds them."""
+    """The places in all reservations of some instance types, and who holds them.
 
-    def __init__(self, instance_types: Iterable[InstanceType]) -> None:
+    Args:
+        credit: by reservation, places that become free when a node goes. Reservations that are not known stay so.
+    """
+
+    def __init__(self, instance_types: Iterable[InstanceType], credit: Mapping[str, int] | None = None) -> None:
+        self._credit = credit or {}
         self._free: dict[str, int] = {}
         self._held: dict[str, set[str]] = {}
         for instance_type in instance_types:
@@ -31,6 +36,12 @@ class Reservations:
                 if offering.capacity_type == RESERVED:
                     name, count = reservation_of(offering), offering.reservation_capacity
                     self._free[name] = min(count, self._free.get(name, count))
+        for name in self._free:
+            self._free[name] += self._credit.get(name, 0)
+
+    def is_full(self, offering: Offering) -> bool:
+        """Whether the reservation has no place at all, as opposed to none that is left."""
+        return offering.reservation_capacity == 0 and not self._credit.get(reservation_of(offering))
 
     def can_hold(self, hostname: str, offering: Offering) -> bool:
         """Whether the node holds a place in the offering's reservation already, or can have one."""

@@ -12,51 +12,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import Final
 
-from podium.objects.core import Pod, TopologySpreadConstraint
-from podium.objects.requests import Requests, whole_amounts
+from podium.objects.core import Pod
+from podium.objects.requests import Requests
 from podium.provisioner.amounts import largest, less
-from podium.provisioner.catalogue import Catalogue
-from podium.provisioner.daemons import Daemons, uses_devices
-from podium.provisioner.default_spreads import DefaultSpreads
+from podium.provisioner.daemons import uses_devices
 from podium.provisioner.existing_nodes import ExistingNode
-from podium.provisioner.instance_type_filter import DaemonGroup, InstanceTypeFilter
 from podium.provisioner.instance_types import InstanceType
 from podium.provisioner.labels import NODE_POOL
 from podium.provisioner.node_claims import ClaimContext, PlannedClaim
-from podium.provisioner.objects import ClusterObjects, NodePool
+from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.planned_pods import PlannedPod
 from podium.provisioner.pod_queue import PodQueue
 from podium.provisioner.refusals import Refusal, all_of
-from podium.provisioner.relaxation import PREFER_NO_SCHEDULE, relaxed
-from podium.provisioner.requirements import Requirements
-from podium.provisioner.reservations import RESERVATION_ID, Reservations
+from podium.provisioner.relaxation import relaxed
+from podium.provisioner.reservations import Reservations
 from podium.provisioner.state import NODES, StateNode
-from podium.provisioner.templates import Template, template_of, usable_pools
-from podium.provisioner.topology import Topology, domains_of
-from podium.provisioner.volumes import VolumeError, Volumes
+from podium.provisioner.templates import Template
+from podium.provisioner.topology import Topology
+from podium.provisioner.volumes import VolumeError
+
+PENDING: Final = "Pending"
 
 _NEEDS_DEVICES = Refusal.of(
     "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter", is_final=True
 )
 _NO_TEMPLATES = Refusal.of("nodepool requirements filtered out all available instance types")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How Karpenter is configured, as far as planning goes by it.
-
-    Attributes:
-        ignore_preferences: Whether pods' preferences have no effect.
-        lower_min_values: Whether a NodeClaim may have fewer different values than its NodePool wants.
-        uses_reservations: Whether reserved capacity counts.
-        default_constraints: Spread constraints for pods that have none.
-    """
-
-    ignore_preferences: bool = False
-    lower_min_values: bool = False
-    uses_reservations: bool = True
-    default_constraints: tuple[TopologySpreadConstraint, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +64,11 @@ class Solver:
 
     Args:
         nodes: the nodes that pods can be planned onto.
-        all_nodes: all nodes, those that are leaving too.
         pods: the pods to plan.
         is_strict: whether a pod waits for another pass rather than miss a reservation that others hold in this one.
+        credit: by reservation, places that become free when a node goes.
+        resting: the names of nodes under their NodePool's `consolidateAfter`: they take only pods that are pending, or
+            whose node is leaving.
 
     Raises:
         FieldError: an object has a value that has no meaning.
@@ -92,63 +76,44 @@ class Solver:
 
     def __init__(
         self,
-        objects: ClusterObjects,
-        catalogue: Catalogue,
-        settings: Settings,
+        basis: PlanBasis,
         *,
         nodes: Sequence[StateNode],
-        all_nodes: Sequence[StateNode],
-        pods: Sequence[Pod],
+        pods: Iterable[Pod],
         is_strict: bool = True,
+        credit: Mapping[str, int] | None = None,
+        resting: AbstractSet[str] = frozenset(),
     ) -> None:
-        self._settings = settings
-        self._volumes = Volumes(objects)
-        self._alternatives: dict[str, tuple[Requirements, ...]] = {}
-        well_known = catalogue.well_known | {RESERVATION_ID}
-        pools = usable_pools(objects.node_pools)
-        types_filter = InstanceTypeFilter(well_known)
-        spreads = DefaultSpreads(objects, settings.default_constraints)
-        self._pods = [self._prepared(pod, spreads) for pod in pods]
+        self._basis = basis
+        prepared = [basis.prepared(pod) for pod in pods]
+        self._pods = [each.pod for each in prepared]
+        self._alternatives = {each.pod.uid: each.volume_alternatives for each in prepared}
         self._topology = Topology(
-            objects,
+            basis.objects,
             nodes,
-            all_nodes,
-            [each for each in self._pods if each.uid in self._alternatives],
-            domains_of(pools, catalogue.instance_types),
-            ignore_preferences=settings.ignore_preferences,
+            basis.nodes,
+            [each.pod for each in prepared if each.has_volumes],
+            basis.domains,
+            ignore_preferences=basis.settings.ignore_preferences,
         )
         self._context = ClaimContext(
             self._topology,
-            types_filter,
-            Reservations(catalogue.instance_types),
-            well_known,
+            basis.types_filter,
+            Reservations(basis.catalogue.instance_types, credit),
+            basis.well_known,
             is_strict=is_strict,
-            uses_reservations=settings.uses_reservations,
+            uses_reservations=basis.settings.uses_reservations,
         )
-        self._tolerate_preferences = any(
-            taint.effect == PREFER_NO_SCHEDULE for pool in pools for taint in pool.spec.template.spec.taints
-        )
-        self._skipped: dict[str, str] = {}
-        self._templates: list[tuple[Template, tuple[DaemonGroup, ...]]] = []
-        self._remaining = {
-            each.metadata.name: whole_amounts(each.spec.limits, "spec.limits") for each in pools if each.spec.limits
-        }
+        self._remaining = dict(basis.limits)
         self._claims: list[PlannedClaim] = []
         self._lowered: dict[str, bool] = {}
         self._hostnames = 0
-        daemons = Daemons(objects, well_known)
-        self._read_templates(pools, catalogue, types_filter, daemons)
-        csi_nodes = {each.metadata.name: each for each in objects.csi_nodes}
         self._existing = [
-            ExistingNode(
-                each,
-                self._topology,
-                daemons.on_node(each),
-                self._volumes,
-                csi_nodes.get(each.node.metadata.name) if each.node is not None else None,
-            )
+            ExistingNode(each, basis.room(each), self._topology)
             for each in sorted(nodes, key=lambda each: (not each.is_initialized, each.name))
         ]
+        self._awake = [each for each in self._existing if each.state.name not in resting]
+        self._leaving = frozenset(each.name for each in basis.nodes if each.is_leaving) if resting else frozenset()
         for each in nodes:
             self._take_from_limits(each.labels.get(NODE_POOL, ""), each.capacity)
 
@@ -166,7 +131,7 @@ class Solver:
             self._topology.update(pod)
             queue.push(pod)
         lowered = frozenset(name for name, is_lowered in self._lowered.items() if is_lowered)
-        return Results(tuple(self._existing), tuple(self._claims), self._skipped, lowered, refusals)
+        return Results(tuple(self._existing), tuple(self._claims), self._basis.skipped, lowered, refusals)
 
     # ------------------------------------------------------------ one pod
 
@@ -176,7 +141,7 @@ class Solver:
             refusal = self._add(pod)
             if refusal is None or refusal.is_final:
                 return refusal
-            less_demanding = relaxed(pod, tolerate_preferences=self._tolerate_preferences)
+            less_demanding = relaxed(pod, tolerate_preferences=self._basis.tolerates_preferences)
             if less_demanding is None:
                 return refusal
             pod = less_demanding
@@ -186,16 +151,16 @@ class Solver:
         if uses_devices(pod.spec):
             return _NEEDS_DEVICES
         try:
-            attached = self._volumes.attached(pod)
+            attached = self._basis.volumes.attached(pod)
         except VolumeError as error:
             return Refusal.of(str(error))
         planned = PlannedPod.of(
             pod,
-            self._alternatives.get(pod.uid, ()),
+            self._alternatives[pod.uid],
             attached,
-            ignore_preferences=self._settings.ignore_preferences,
+            ignore_preferences=self._basis.settings.ignore_preferences,
         )
-        if any(node.take(planned) for node in self._existing):
+        if any(node.take(planned) for node in self._destinations(pod)):
             return None
         # The order stays from pod to pod, so equally full NodeClaims are not always tried in the order of their making.
         self._claims.sort(key=lambda each: len(each.pods))
@@ -204,17 +169,17 @@ class Solver:
         return self._add_to_new(planned)
 
     def _add_to_new(self, pod: PlannedPod) -> Refusal | None:
-        if not self._templates:
+        if not self._basis.templates:
             return _NO_TEMPLATES
         refusals: list[Refusal] = []
-        for template, groups in self._templates:
+        for template, groups in self._basis.templates:
             types = self._within_limits(template)
             if isinstance(types, Refusal):
                 refusals.append(types)
                 continue
             self._hostnames += 1
             claim = PlannedClaim(template, groups, types, f"hostname-placeholder-{self._hostnames:04d}", self._context)
-            refusal = claim.take(pod, lower_min_values=self._settings.lower_min_values)
+            refusal = claim.take(pod, lower_min_values=self._basis.settings.lower_min_values)
             if refusal is None:
                 self._claims.append(claim)
                 self._lowered[template.name] = claim.lowered_min_values
@@ -225,6 +190,10 @@ class Solver:
             if refusal.is_final:
                 break
         return all_of(refusals)
+
+    def _destinations(self, pod: Pod) -> Sequence[ExistingNode]:
+        may_go_anywhere = pod.status.phase == PENDING or pod.node_name in self._leaving
+        return self._existing if may_go_anywhere else self._awake
 
     # ------------------------------------------------------------ limits
 
@@ -247,28 +216,3 @@ class Solver:
         remaining = self._remaining.get(pool)
         if remaining is not None:
             self._remaining[pool] = less(remaining, capacity)
-
-    # ------------------------------------------------------------ preparation
-
-    def _prepared(self, pod: Pod, spreads: DefaultSpreads) -> Pod:
-        """The pod with default constraints, its volumes' alternatives noted.
-
-        A pod whose volumes are not there gets neither, and no rules about other pods until it is first refused.
-        """
-        try:
-            self._alternatives[pod.uid] = self._volumes.alternatives(pod)
-        except VolumeError:
-            return pod
-        return spreads.applied(pod)
-
-    def _read_templates(
-        self, pools: Iterable[NodePool], catalogue: Catalogue, types_filter: InstanceTypeFilter, daemons: Daemons
-    ) -> None:
-        for pool in pools:
-            template = template_of(
-                pool, catalogue.instance_types, types_filter, lower_min_values=self._settings.lower_min_values
-            )
-            if isinstance(template, str):
-                self._skipped[pool.metadata.name] = template
-            else:
-                self._templates.append((template, daemons.groups_of(template)))

@@ -61,6 +61,11 @@ class StateNode:
         """The labels."""
         return self._speaker.metadata.labels
 
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """The annotations."""
+        return self._speaker.metadata.annotations
+
     @cached_property
     def hostname(self) -> str:
         """The hostname label, or else the name."""
@@ -76,6 +81,11 @@ class StateNode:
         return self.node.metadata.deletion_timestamp is not None
 
     @cached_property
+    def is_rebooting(self) -> bool:
+        """Whether a reboot that repairs the node is under way."""
+        return self.claim is not None and is_true(self.claim.status.conditions, "Rebooting")
+
+    @cached_property
     def taints(self) -> tuple[Taint, ...]:
         """The taints that will remain once the node is ready."""
         if self.claim is None:
@@ -83,7 +93,7 @@ class StateNode:
             return self.node.spec.taints
         is_own = self.node is not None and self.is_registered
         taints = self.node.spec.taints if self.node is not None and is_own else self.claim.spec.taints
-        if self.is_initialized and not is_true(self.claim.status.conditions, "Rebooting"):
+        if self.is_initialized and not self.is_rebooting:
             return taints
         startup = {(each.key, each.effect) for each in self.claim.spec.startup_taints}
         return tuple(each for each in taints if not is_ephemeral(each) and (each.key, each.effect) not in startup)

@@ -16,7 +16,7 @@ from podium.objects.core import Taint
 from podium.provisioner.instance_type_filter import DaemonGroup, InstanceTypeFilter, Options
 from podium.provisioner.instance_types import InstanceType
 from podium.provisioner.labels import NODE_POOL
-from podium.provisioner.objects import NodePool
+from podium.provisioner.objects import NodeClassReference, NodePool
 from podium.provisioner.requirements import Requirement, Requirements
 from podium.provisioner.state import INITIALIZED, REGISTERED
 from podium.provisioner.topology import pool_requirements
@@ -90,13 +90,17 @@ def _template_requirements(pool: NodePool) -> Requirements:
     return pool_requirements(pool).union(Requirement.of(key, "In", (value,)) for key, value in labels.items())
 
 
+def is_of_provider(reference: NodeClassReference) -> bool:
+    """Whether the NodePool or the NodeClaim with this node class is the provider's."""
+    return (reference.group, reference.kind) == NODE_CLASS
+
+
 def _is_usable(pool: NodePool) -> bool:
-    node_class = pool.spec.template.spec.node_class_ref
     states = {each.type: each.status for each in pool.status.conditions}
     is_ready = states.get("Ready") == "True" and {"ValidationSucceeded", "NodeClassReady"} <= states.keys()
     return (
         is_ready
-        and (node_class.group, node_class.kind) == NODE_CLASS
+        and is_of_provider(pool.spec.template.spec.node_class_ref)
         and pool.spec.replicas is None
         and pool.metadata.deletion_timestamp is None
     )

@@ -251,12 +251,15 @@ def domains_of(node_pools: Iterable[NodePool], instance_types: Sequence[Instance
 
 def pool_requirements(pool: NodePool) -> Requirements:
     """What a NodePool says about its nodes' labels: its requirements and the labels of its template."""
-    template = pool.spec.template
-    required = (
+    return required_of(pool).union(Requirements.of_labels(pool.spec.template.metadata.labels))
+
+
+def required_of(pool: NodePool) -> Requirements:
+    """The requirements of a NodePool, without the labels of its template."""
+    return Requirements(
         Requirement.of(each.key, each.operator, each.values, min_values=each.min_values)
-        for each in template.spec.requirements
+        for each in pool.spec.template.spec.requirements
     )
-    return Requirements(required).union(Requirements.of_labels(template.metadata.labels))
 
 
 def _narrowed_selector(constraint: TopologySpreadConstraint, pod: Pod) -> LabelSelector | None:

@@ -1,7 +1,7 @@
 """What Karpenter 1.15.0 planned, beside podium's plans.
 
-Absent and empty mean the same; pods, values, requirements and claims come in any order; quantities in texts are
-compared by value, the parts of a text in any order, and the number of a `hostname-placeholder` not at all. A scenario
+Absent and empty mean the same; everything but instance types comes in any order; quantities in texts are compared by
+value, the parts of a text in any order, and the number of a `hostname-placeholder` not at all. A scenario
 may admit other answers (`also`) and other texts (`texts`).
 """
 
@@ -20,7 +20,7 @@ from podium.provisioner.cases import Cases
 from tests.parity.recorded import DATA, without_empty
 
 PLANS = DATA / "karpenter-plans-1.15.0.jsonl.gz"
-TEXTS = frozenset({"errors", "ignored", "skipped"})
+TEXTS = frozenset({"errors", "ignored", "skipped", "blocked", "unfit", "unschedulable"})
 
 _PLACEHOLDER = re.compile(r"hostname-placeholder-\d+")
 _RESOURCES = re.compile(r'\{"[^{}]*"\}')
@@ -46,12 +46,12 @@ def asked(kind: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 
 def differences_of(row: dict[str, Any], answer: dict[str, Any]) -> list[str]:
     """Where an answer differs from the nearest one that the scenario admits, each by its path."""
-    own = _comparable({key: value for key, value in answer.items() if key != "id"})
+    own = _comparable(without_empty({key: value for key, value in answer.items() if key != "id"}))
     texts = row.get("texts", {})
     found = [
         [
             f"{row['id']}: {path}: expected {wanted}, got {got}"
-            for path, wanted, got in _differing(_comparable(expected), own, "")
+            for path, wanted, got in _differing(_comparable(without_empty(expected)), own, "")
             if got not in [_text(each) for each in texts.get(path, ())]
         ]
         for expected in (row["expect"], *row.get("also", ()))
@@ -59,20 +59,25 @@ def differences_of(row: dict[str, Any], answer: dict[str, Any]) -> list[str]:
     return min(found, key=len)
 
 
-def _comparable(answer: dict[str, Any]) -> dict[str, Any]:
-    kept = without_empty(answer)
-    for key in TEXTS & kept.keys():
-        kept[key] = {name: _text(text) for name, text in kept[key].items()}
-    kept["existing"] = {name: sorted(pods) for name, pods in kept.get("existing", {}).items()}
-    claims = [_comparable_claim(claim) for claim in kept.get("claims", ())]
-    kept["claims"] = sorted(claims, key=lambda claim: claim["pods"])
-    return kept
+def _comparable(value: Any, key: str = "") -> Any:
+    """An answer in an order and with texts in which it can be compared."""
+    if isinstance(value, dict):
+        if key in TEXTS:
+            return {name: _text(text) for name, text in value.items()}
+        return {name: _comparable(each, name) for name, each in value.items()}
+    if isinstance(value, list):
+        items = [_comparable(each) for each in value]
+        return items if key == "types" else sorted(items, key=_rank)
+    return _text(value) if key in ("reason", "validation") else value
 
 
-def _comparable_claim(claim: dict[str, Any]) -> dict[str, Any]:
-    requirements = [{**each, "values": sorted(each.get("values", ()))} for each in claim["requirements"]]
-    ordered = sorted(requirements, key=lambda each: (each["key"], each["operator"]))
-    return {**claim, "pods": sorted(claim["pods"]), "requirements": ordered}
+def _rank(item: Any) -> Any:
+    """How items are sorted that come in any order: texts, NodeClaims, requirements and candidates."""
+    if isinstance(item, str):
+        return item
+    if "key" in item:
+        return item["key"], item["operator"]
+    return item.get("pods", [""]), item.get("pool", ""), item.get("node", "")
 
 
 def _text(text: str) -> str:
@@ -92,7 +97,7 @@ def _differing(wanted: Any, got: Any, path: str) -> Iterator[tuple[str, Any, Any
     elif isinstance(wanted, list) and isinstance(got, list) and len(wanted) == len(got):
         for index, (one, other) in enumerate(zip(wanted, got, strict=True)):
             yield from _differing(one, other, f"{path}[{index}]")
-    elif isinstance(wanted, float) and isinstance(got, float):
+    elif isinstance(wanted, float) and isinstance(got, float | int):
         if not math.isclose(wanted, got, rel_tol=1e-9, abs_tol=1e-9):
             yield path, wanted, got
     elif wanted != got:

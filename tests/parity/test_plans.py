@@ -1,33 +1,38 @@
-"""300 clusters with waiting pods: podium buys the nodes that Karpenter 1.15.0 buys, and tells the same reasons."""
+"""500 clusters: podium buys and removes the nodes that Karpenter 1.15.0 buys and removes, for the same reasons."""
 
 from __future__ import annotations
 
 import copy
 from collections import Counter
 
-from podium.provisioner.cases import SOLVE
+import pytest
+
+from podium.provisioner.cases import CONSOLIDATE, SOLVE
 from tests.parity.plans import asked, differences_of, rows
 
 
-def test_every_recorded_cluster_is_planned_as_karpenter_plans_it():
-    differing = [each for row, answer in asked(SOLVE) for each in differences_of(row, answer)]
-    assert differing == []
-
-
-def test_all_kinds_of_clusters_are_there():
-    kinds = Counter(row["id"].rpartition("-")[0] for row in rows() if row.get("kind") == SOLVE)
-    assert sum(kinds.values()) == 300
-    assert len(kinds) == 19
-
-
-def test_planning_leaves_the_question_as_it_was():
+@pytest.mark.parametrize("kind", [SOLVE, CONSOLIDATE])
+def test_every_recorded_cluster_is_planned_as_karpenter_plans_it(kind: str):
     before = copy.deepcopy(rows())
-    for _ in asked(SOLVE):
-        pass
-    assert rows() == before
+    differing = [each for row, answer in asked(kind) for each in differences_of(row, answer)]
+    assert differing == []
+    assert rows() == before, "planning changed the question"
+
+
+@pytest.mark.parametrize(("kind", "clusters", "categories"), [(SOLVE, 300, 19), (CONSOLIDATE, 200, 12)])
+def test_all_kinds_of_clusters_are_there(kind: str, clusters: int, categories: int):
+    kinds = Counter(row["id"].rpartition("-")[0] for row in rows() if row.get("kind") == kind)
+    assert sum(kinds.values()) == clusters
+    assert len(kinds) == categories
 
 
 def test_a_wrong_plan_is_noticed():
     row, answer = next((row, answer) for row, answer in asked(SOLVE) if answer.get("claims"))
     answer["claims"][0]["types"] = answer["claims"][0]["types"][1:]
+    assert differences_of(row, answer)
+
+
+def test_a_wrong_command_is_noticed():
+    row, answer = next((row, answer) for row, answer in asked(CONSOLIDATE) if answer["nodes"])
+    next(iter(answer["nodes"].values()))["decision"] = "something else"
     assert differences_of(row, answer)

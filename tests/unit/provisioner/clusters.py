@@ -12,7 +12,7 @@ from podium.objects.core import Pod
 from podium.provisioner.catalogue import Catalogue, read_catalogue
 from podium.provisioner.provisioning import plan_provisioning
 from podium.provisioner.reading import read_objects
-from podium.provisioner.solve import Settings
+from podium.provisioner.settings import Settings
 
 NOW = 1_780_000_000.0
 ZONES = ("zone-1", "zone-2", "zone-3")

@@ -1,0 +1,181 @@
+"""Whether some nodes can go together, and what takes their place.
+
+Owns the one step that every search for nodes to consolidate is made of. Never chooses the nodes.
+
+Source: karpenter pkg/controllers/disruption/consolidation.go (computeConsolidation), types.go (EstimatedSavings) and
+multinodeconsolidation.go (filterOutSameInstanceType), v1.15.0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from podium.provisioner.candidates import Candidate
+from podium.provisioner.costs import summed
+from podium.provisioner.instance_types import NO_PRICE, needed_for_min_values, unmet_min_values
+from podium.provisioner.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
+from podium.provisioner.plan_basis import PlanBasis
+from podium.provisioner.plans import Purchase, unmet_text
+from podium.provisioner.requirements import Requirement, Requirements
+from podium.provisioner.simulation import Simulation, Simulator
+
+SPOT_ALTERNATIVES_MIN: Final = 15
+"""How many cheaper instance types there must be to replace one spot node with another."""
+
+Decision: TypeAlias = Literal["delete", "replace", "terminate-first"]
+
+NOT_ALL_WOULD_SCHEDULE: Final = "Not all pods would schedule"
+
+_NOT_CHEAPER: Final = "Can't replace with a cheaper node"
+_ONLY_SPOT: Final = Requirement(CAPACITY_TYPE, False, frozenset((SPOT,)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Command:
+    """Nodes that go, and what takes their place.
+
+    Attributes:
+        simulation: Where the pods go; None if they are not looked at.
+        goes_first: Whether the node must be gone before there is room for another in its place.
+    """
+
+    candidates: tuple[Candidate, ...]
+    simulation: Simulation | None = None
+    replacements: tuple[Purchase, ...] = ()
+    goes_first: bool = False
+
+    @property
+    def decision(self) -> Decision:
+        """Whether other nodes take the place of those that go."""
+        if self.goes_first:
+            return "terminate-first"
+        return "replace" if self.replacements else "delete"
+
+    @property
+    def price(self) -> float:
+        """What the nodes that go cost."""
+        return summed(each.price for each in self.candidates)
+
+    def savings(self, well_known: frozenset[str]) -> float:
+        """What is saved in an hour. A replacement that cannot be launched costs nothing, as upstream."""
+        return self.price - summed(each.price(well_known) or 0.0 for each in self.replacements)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoCommand:
+    """Why nodes stay.
+
+    Attributes:
+        reason: A sentence; empty if Karpenter tells none.
+        stranded: By pod, why it would find no place.
+    """
+
+    reason: str = ""
+    stranded: Mapping[str, str] = field(default_factory=dict)
+
+
+class Consolidation:
+    """Removes nodes whose pods fit elsewhere, or replaces them with one that is cheaper."""
+
+    def __init__(self, basis: PlanBasis, simulator: Simulator) -> None:
+        self._basis = basis
+        self._simulator = simulator
+
+    def of(self, candidates: Sequence[Candidate]) -> Command | NoCommand:
+        """The command that removes all of these, or why there is none."""
+        simulation = self._simulator.without(candidates, is_consolidation=True)
+        if simulation is None:
+            return NoCommand()
+        if simulation.stranded:
+            return NoCommand(NOT_ALL_WOULD_SCHEDULE, simulation.stranded)
+        purchases = simulation.outcome.purchases
+        if not purchases:
+            return Command(tuple(candidates), simulation)
+        if len(purchases) > 1:
+            return NoCommand(f"Can't remove without creating {len(purchases)} candidates")
+        found = self._replacement(candidates, purchases[0])
+        return found if isinstance(found, NoCommand) else Command(tuple(candidates), simulation, (found,))
+
+    def of_several(self, candidates: Sequence[Candidate]) -> Command | NoCommand:
+        """As `of`, but the replacement is never of a type that is removed, nor as dear as the cheapest such node.
+
+        One of these nodes could then have stayed instead.
+        """
+        found = self.of(candidates)
+        if isinstance(found, NoCommand) or not found.replacements:
+            return found
+        replacement = self._cheaper(found.replacements[0], self._price_of_same_type(found))
+        if isinstance(replacement, NoCommand):
+            return replacement
+        return dataclasses.replace(found, replacements=(replacement,))
+
+    def _replacement(self, candidates: Sequence[Candidate], purchase: Purchase) -> Purchase | NoCommand:
+        price = summed(each.price for each in candidates)
+        allowed = purchase.requirements.get(CAPACITY_TYPE)
+        if allowed.has(SPOT) and all(each.capacity_type == SPOT for each in candidates):
+            return self._spot_replacement(candidates, purchase, price)
+        found = self._cheaper(purchase, price)
+        if isinstance(found, Purchase) and allowed.has(SPOT) and allowed.has(ON_DEMAND):
+            # The prices compared are those of spot: on-demand in its place might cost more than is saved.
+            return dataclasses.replace(found, requirements=found.requirements.add(_ONLY_SPOT))
+        return found
+
+    def _spot_replacement(
+        self, candidates: Sequence[Candidate], purchase: Purchase, price: float
+    ) -> Purchase | NoCommand:
+        if not self._basis.settings.replaces_spot_with_spot:
+            return NoCommand("SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node")
+        requirements = purchase.requirements.add(_ONLY_SPOT)
+        types = tuple(
+            each
+            for each in purchase.instance_types
+            if any(
+                offering.is_available and requirements.is_compatible(offering.requirements, self._basis.well_known)
+                for offering in each.offerings
+            )
+        )
+        found = self._cheaper(dataclasses.replace(purchase, requirements=requirements, instance_types=types), price)
+        if isinstance(found, NoCommand) or len(candidates) > 1:
+            return found
+        types = found.instance_types
+        if len(types) < SPOT_ALTERNATIVES_MIN:
+            return NoCommand(
+                f"SpotToSpotConsolidation requires {SPOT_ALTERNATIVES_MIN} cheaper instance type options than the "
+                f"current candidate to consolidate, got {len(types)}"
+            )
+        # More than these would let the node be replaced again as soon as it is there.
+        count = max(SPOT_ALTERNATIVES_MIN, needed_for_min_values(types, requirements))
+        return dataclasses.replace(found, instance_types=types[:count])
+
+    def _cheaper(self, purchase: Purchase, price: float) -> Purchase | NoCommand:
+        """The purchase with the instance types that are cheaper than this even at their worst."""
+        requirements = purchase.requirements
+        types = tuple(
+            each
+            for each in purchase.instance_types
+            if each.worst_launch_price(requirements, self._basis.well_known) < price
+        )
+        unmet = unmet_min_values(types, requirements)
+        if unmet:
+            return NoCommand(f"Filtering by price: {unmet_text(unmet)}")
+        return dataclasses.replace(purchase, instance_types=types) if types else NoCommand(_NOT_CHEAPER)
+
+    def _price_of_same_type(self, command: Command) -> float:
+        """The price of the cheapest node that goes and whose type could take its place; 0 if one has no price."""
+        prices: dict[str, float] = {}
+        for each in command.candidates:
+            assert each.instance_type is not None
+            name = each.instance_type.name
+            labels = Requirements.of_labels(each.state.labels)
+            offered = (
+                offering.price
+                for offering in each.instance_type.offerings
+                if labels.is_compatible(offering.requirements, self._basis.well_known)
+            )
+            prices[name] = min(prices.get(name, NO_PRICE), min(offered, default=NO_PRICE))
+        options = {each.name for each in command.replacements[0].instance_types}
+        same = (0.0 if price == NO_PRICE else price for name, price in prices.items() if name in options)
+        return min(same, default=NO_PRICE)

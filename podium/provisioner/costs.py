@@ -1,0 +1,56 @@
+"""What it costs to evict pods, and to remove nodes.
+
+Source: karpenter pkg/utils/disruption/disruption.go, v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from podium.objects.core import Pod
+from podium.objects.selectors import parse_int64
+
+NODE_COST: Final = 1.0
+"""What the removal of a node costs, its pods aside."""
+
+_DISRUPTION_COST: Final = "karpenter.sh/disruption-cost"
+_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_INT32: Final = range(-(2**31), 2**31)
+_ANNOTATION_UNIT: Final = 2.0**27
+_PRIORITY_UNIT: Final = 2.0**25
+_COST_MAX: Final = 10.0
+
+
+def eviction_cost(pod: Pod, *, reads_deletion_cost: bool = True) -> float:
+    """What it costs to evict the pod: 1, more or less by its annotation and its priority, from -10 to 10.
+
+    Args:
+        reads_deletion_cost: whether `pod-deletion-cost` counts where `disruption-cost` is absent.
+    """
+    annotations = pod.metadata.annotations
+    text = annotations.get(_DISRUPTION_COST)
+    if text is None and reads_deletion_cost:
+        text = annotations.get(_DELETION_COST)
+    number = None if text is None else parse_int64(text)
+    cost = 1.0
+    if number is not None and number in _INT32:
+        cost += number / _ANNOTATION_UNIT
+    cost += pod.priority / _PRIORITY_UNIT
+    return min(max(cost, -_COST_MAX), _COST_MAX)
+
+
+def removal_cost(pods: Iterable[Pod], *, reads_deletion_cost: bool = True) -> float:
+    """What it costs to remove a node with these pods. Pods whose cost is negative do not make it cheaper."""
+    cost = NODE_COST
+    for pod in pods:
+        cost += max(0.0, eviction_cost(pod, reads_deletion_cost=reads_deletion_cost))
+    return cost
+
+
+def summed(amounts: Iterable[float]) -> float:
+    """The amounts, added one after another as upstream does: rounding decides where prices are equal."""
+    total = 0.0
+    for each in amounts:
+        total += each
+    return total

@@ -1,0 +1,132 @@
+"""A cluster at a time, as the methods of disruption see it: candidates, blockers, budgets, and what would follow.
+
+Owns nothing of its own: it puts the parts together that belong to one time.
+
+Source: karpenter pkg/controllers/disruption/helpers.go (GetCandidatesWithTotals, BuildDisruptionBudgetMapping),
+v1.15.0.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+
+from podium.provisioner.balance import Balance
+from podium.provisioner.budgets import DisruptionBudgets, DisruptionReason, PoolNode
+from podium.provisioner.candidates import Blocker, Candidate, CandidateFinder
+from podium.provisioner.conditions import ClaimConditions
+from podium.provisioner.consolidation import Consolidation
+from podium.provisioner.evictions import Evictions
+from podium.provisioner.labels import NODE_POOL
+from podium.provisioner.objects import is_true
+from podium.provisioner.plan_basis import PlanBasis
+from podium.provisioner.simulation import Simulator
+from podium.provisioner.state import StateNode
+from podium.provisioner.templates import is_of_provider
+
+
+class DisruptionState:
+    """The cluster at a time.
+
+    Args:
+        conditions: those of the NodeClaims, by name, which may be of another time.
+        now: the time, in seconds since the epoch.
+    """
+
+    def __init__(self, basis: PlanBasis, conditions: Mapping[str, ClaimConditions], now: float) -> None:
+        self.basis = basis
+        self.conditions = conditions
+        self.now = now
+        self._evictions = Evictions(basis.objects.budgets, now)
+        self._pools = {
+            each.metadata.name: each
+            for each in basis.objects.node_pools
+            if is_of_provider(each.spec.template.spec.node_class_ref)
+        }
+        self._finder = CandidateFinder(
+            basis.pods_on,
+            self._pools,
+            basis.catalogue.instance_types,
+            conditions,
+            self._evictions,
+            reads_deletion_cost=basis.settings.reads_deletion_cost,
+        )
+
+    def later(self, seconds: float) -> DisruptionState:
+        """The same cluster some time later, with the conditions of now."""
+        return DisruptionState(self.basis, self.conditions, self.now + seconds)
+
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The nodes that nothing blocks, in order of name."""
+        found = (self._finder.candidate(each) for each in self.basis.nodes)
+        return tuple(each for each in found if each is not None)
+
+    @cached_property
+    def drift_candidates(self) -> tuple[Candidate, ...]:
+        """The nodes that have drifted and that nothing blocks for good, in order of name."""
+        found = (self._finder.candidate(each, is_eventual=True) for each in self.basis.nodes)
+        return tuple(each for each in found if each is not None and each.has_drifted)
+
+    @cached_property
+    def consolidatable(self) -> tuple[Candidate, ...]:
+        """The candidates that consolidation considers, the best savings first, then by name."""
+        return by_savings(each for each in self.candidates if each.is_consolidatable)
+
+    @cached_property
+    def simulator(self) -> Simulator:
+        """Simulates the cluster without some of its nodes."""
+        return Simulator(self.basis, self._evictions, self.now)
+
+    @cached_property
+    def consolidation(self) -> Consolidation:
+        """Finds whether nodes can go together."""
+        return Consolidation(self.basis, self.simulator)
+
+    @cached_property
+    def balance(self) -> Balance:
+        """Judges commands for NodePools with the policy Balanced."""
+        return Balance.of(self.basis, self.candidates)
+
+    def blockers(self) -> dict[str, tuple[Blocker, ...]]:
+        """Everything that keeps managed nodes from being candidates, by the name of the node or of its NodeClaim."""
+        found = {_shown_name(each): tuple(self._finder.blockers(each)) for each in self.basis.nodes if each.claim}
+        return {name: blockers for name, blockers in found.items() if blockers}
+
+    def budgets(self, reason: DisruptionReason) -> dict[str, int]:
+        """How many nodes of each NodePool may be disrupted for this reason."""
+        now = datetime.fromtimestamp(self.now, UTC)
+        return {
+            name: DisruptionBudgets.parse(pool.spec.disruption.budgets).remaining(reason, self._pool_nodes[name], now)
+            for name, pool in self._pools.items()
+        }
+
+    @cached_property
+    def _pool_nodes(self) -> Mapping[str, list[PoolNode]]:
+        nodes: dict[str, list[PoolNode]] = defaultdict(list)
+        for each in self.basis.nodes:
+            nodes[each.labels.get(NODE_POOL, "")].append(_pool_node(each))
+        return nodes
+
+
+def by_savings(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """The candidates by savings ratio, the best first, then by name."""
+    return tuple(sorted(candidates, key=lambda each: (-each.savings_ratio, each.name)))
+
+
+def _shown_name(state: StateNode) -> str:
+    return state.node.metadata.name if state.node is not None else state.name
+
+
+def _pool_node(state: StateNode) -> PoolNode:
+    conditions = state.node.status.conditions if state.node is not None else ()
+    return PoolNode(
+        managed=state.claim is not None,
+        initialized=state.is_initialized,
+        ready=any(each.type == "Ready" and each.status == "True" for each in conditions),
+        rebooting=state.is_rebooting,
+        marked_for_deletion=state.is_leaving,
+        instance_terminating=state.claim is not None and is_true(state.claim.status.conditions, "InstanceTerminating"),
+    )
