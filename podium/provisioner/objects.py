@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from msgspec import field
 
@@ -29,6 +29,7 @@ from podium.objects.core import (
     Taint,
     Value,
 )
+from podium.objects.errors import FieldError
 from podium.objects.storage import (
     CSINode,
     PersistentVolume,

@@ -18,7 +18,16 @@ from podium.objects.selectors import compile_selector
 from podium.objects.storage import CSINode, PersistentVolumeClaim, StorageClass
 from podium.objects.times import parse_time
 from podium.objects.workloads import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
-from podium.provisioner.objects import Budget, ClusterObjects, DaemonSet, NodeClaim, NodePool, ProvidedNode, Volume
+from podium.provisioner.objects import (
+    Budget,
+    ClusterObjects,
+    DaemonSet,
+    NodeClaim,
+    NodeClaimStatus,
+    NodePool,
+    ProvidedNode,
+    Volume,
+)
 from podium.provisioner.requirements import Requirement
 
 _KINDS: Final[Mapping[str, tuple[str, type[Any]]]] = {
@@ -125,6 +134,8 @@ def _check(item: Any) -> None:
     elif isinstance(item, ProvidedNode | NodeClaim):
         whole_amounts(item.status.capacity, "status.capacity")
         whole_amounts(item.status.allocatable, "status.allocatable")
+        if isinstance(item, NodeClaim):
+            _check_times(item.status)
     elif isinstance(item, NodePool):
         _check_pool(item)
     elif isinstance(item, Budget):
@@ -133,8 +144,15 @@ def _check(item: Any) -> None:
         _check_volume(item)
 
 
+def _check_times(status: NodeClaimStatus) -> None:
+    _check_time(status.last_pod_event_time, "status.lastPodEventTime")
+    for index, each in enumerate(status.conditions):
+        _check_time(each.last_transition_time, f"status.conditions[{index}].lastTransitionTime")
+
+
 def _check_pool(pool: NodePool) -> None:
     whole_amounts(pool.spec.limits or {}, "spec.limits")
+    _ = pool.spec.disruption.consolidate_after_s  # refuses what is no duration
     for index, each in enumerate(pool.spec.template.spec.requirements):
         path = f"spec.template.spec.requirements[{index}]"
         if not each.key:

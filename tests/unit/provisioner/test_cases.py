@@ -26,7 +26,13 @@ def test_a_question_may_bring_its_own_catalogue() -> None:
     assert answer["claims"][0]["types"] == ["default"]
 
 
-@pytest.mark.parametrize("change", [{"catalogue": "other"}, {"kind": "guess"}])
+def test_a_question_may_be_which_nodes_may_go() -> None:
+    answer = Cases().answer({**QUESTION, "kind": "consolidate", "instanceTypes": list(TYPES)})
+    assert answer is not None
+    assert {"id", "methods", "budgets"} <= answer.keys()
+
+
+@pytest.mark.parametrize("change", [{"catalogue": "other"}, {"kind": "guess"}, {"now": "soon"}])
 def test_a_question_that_cannot_be_answered_is_told(change: dict[str, str]) -> None:
     with pytest.raises(FieldError):
         Cases().answer({**QUESTION, **change})
@@ -40,11 +46,22 @@ def test_settings_are_those_of_karpenter() -> None:
         {
             "preferencePolicy": "Ignore",
             "minValuesPolicy": "BestEffort",
-            "featureGates": {"ReservedCapacity": False},
+            "featureGates": {
+                "ReservedCapacity": False,
+                "SpotToSpotConsolidation": True,
+                "TerminateFirstDrift": True,
+                "PodDeletionCostManagement": True,
+            },
             "schedulerConfig": {"podTopologySpread": {"defaultConstraints": [rule]}},
         }
     )
     assert (found.ignore_preferences, found.lower_min_values, found.uses_reservations) == (True, True, False)
+    assert (found.replaces_spot_with_spot, found.terminates_first, found.reads_deletion_cost) == (True, True, False)
+    assert (default.replaces_spot_with_spot, default.terminates_first, default.reads_deletion_cost) == (
+        False,
+        False,
+        True,
+    )
     assert [each.topology_key for each in found.default_constraints] == [ZONE]
 
 

@@ -51,6 +51,10 @@ VOLUME = {
 }
 
 
+def with_status(document: dict[str, Any], **status: Any) -> dict[str, Any]:
+    return {**document, "status": {**document["status"], **status}}
+
+
 @pytest.mark.parametrize(
     ("document", "path"),
     [
@@ -79,6 +83,12 @@ VOLUME = {
         (node_pool(limits={"cpu": "many"}), "objects[0].spec.limits[cpu]"),
         (node_pool(requirements=[required(ZONE, "Near")]), "objects[0].spec.template.spec.requirements[0].operator"),
         (node_pool(requirements=[required("", "Exists")]), "objects[0].spec.template.spec.requirements[0].key"),
+        (node_pool(disruption={"consolidateAfter": "soon"}), "objects[0].spec.disruption.consolidateAfter"),
+        (with_status(node_claim(), lastPodEventTime="noon"), "objects[0].status.lastPodEventTime"),
+        (
+            with_status(node_claim(), conditions=[{"type": "Drifted", "lastTransitionTime": "noon"}]),
+            "objects[0].status.conditions[0].lastTransitionTime",
+        ),
         (BUDGET, "objects[0].spec.selector.matchExpressions[0].operator"),
         (VOLUME, "objects[0].spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].operator"),
         ({**node(), "spec": []}, "objects[0].spec"),

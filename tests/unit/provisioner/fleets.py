@@ -1,0 +1,143 @@
+"""Clusters whose nodes Karpenter manages, for the tests of disruption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from podium.objects.times import format_time
+from podium.provisioner.conditions import conditions_of
+from podium.provisioner.disruption import plan_disruption
+from podium.provisioner.disruption_state import DisruptionState
+from podium.provisioner.plan_basis import PlanBasis
+from podium.provisioner.reading import read_objects
+from podium.provisioner.settings import Settings
+from tests.unit.provisioner.clusters import CAPACITY_TYPE, HOSTNAME, NOW, ZONE, Document, catalogue, instance_type
+from tests.unit.provisioner.clusters import node_pool as any_node_pool
+
+TYPES = tuple(instance_type(f"c-{cpu}", cpu, f"{2 * cpu}Gi", 50) for cpu in (1, 2, 4, 8, 16))
+"""Each costs 0.1 an hour for each core on demand, and 0.07 as spot."""
+
+NODE_CLASS = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
+NODE_POOL = "karpenter.sh/nodepool"
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+
+
+def node_pool(
+    name: str = "pool", *, after: str = "0s", policy: str = "WhenEmptyOrUnderutilized", nodes: str = "100%", **more: Any
+) -> Document:
+    """A NodePool whose budget allows this many nodes to be disrupted."""
+    budgets = more.pop("budgets", [{"nodes": nodes}])
+    disruption = {"consolidateAfter": after, "consolidationPolicy": policy, "budgets": budgets}
+    return any_node_pool(name, disruption=disruption, **more)
+
+
+def ago(seconds: float) -> str:
+    """A time before now."""
+    return format_time(NOW - seconds)
+
+
+def machine(
+    name: str,
+    size: int = 4,
+    *,
+    pool: str = "pool",
+    zone: str = "zone-1",
+    capacity_type: str = "on-demand",
+    joined: str = "initialized",
+    ready: bool = True,
+    created_s_ago: float = 1800,
+    pod_event_s_ago: float | None = None,
+    conditions: Mapping[str, str] | None = None,
+    claim: Mapping[str, Any] | None = None,
+    claim_spec: Mapping[str, Any] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    **labels: str,
+) -> list[Document]:
+    """A NodeClaim `claim-<name>` and its Node of the instance type `c-<size>`.
+
+    Args:
+        joined: how far the node is: `claimed`, `registered` or `initialized`.
+        conditions: more conditions of the NodeClaim, by type, with the reason of each.
+        claim: more metadata of the NodeClaim.
+    """
+    own = {
+        NODE_POOL: pool,
+        ZONE: zone,
+        CAPACITY_TYPE: capacity_type,
+        INSTANCE_TYPE: f"c-{size}",
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/os": "linux",
+        **labels,
+    }
+    is_initialized = joined == "initialized"
+    states = {"Launched": "Launched", "Registered": "Registered"} | (
+        {"Initialized": "Initialized"} if is_initialized else {}
+    )
+    amounts = {"cpu": str(size), "memory": f"{2 * size}Gi", "pods": "50"}
+    created = {"creationTimestamp": ago(created_s_ago)}
+    status: Document = {
+        "providerID": f"kwok://{name}",
+        "allocatable": amounts,
+        "capacity": amounts,
+        "conditions": [
+            {"type": kind, "status": "True", "reason": reason, "lastTransitionTime": ago(created_s_ago)}
+            for kind, reason in {**states, **(conditions or {})}.items()
+        ],
+    }
+    if pod_event_s_ago is not None:
+        status["lastPodEventTime"] = ago(pod_event_s_ago)
+    found: list[Document] = [
+        {
+            "kind": "NodeClaim",
+            "metadata": {"name": f"claim-{name}", "labels": dict(own), **created, **(claim or {})},
+            "spec": {"nodeClassRef": NODE_CLASS, **(claim_spec or {})},
+            "status": status,
+        }
+    ]
+    if joined == "claimed":
+        return found
+    progress = {"karpenter.sh/registered": "true", "karpenter.sh/initialized": str(is_initialized).lower()}
+    node = {
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {**own, HOSTNAME: name, **progress},
+            "annotations": dict(annotations or {}),
+            **created,
+        },
+        "spec": {"providerID": f"kwok://{name}"},
+        "status": {
+            "allocatable": amounts,
+            "capacity": amounts,
+            "conditions": [{"type": "Ready", "status": str(ready)}],
+        },
+    }
+    return [*found, node]
+
+
+def cluster(*objects: Document | Sequence[Document]) -> list[Document]:
+    """The objects of all parts, with one NodePool if none is among them."""
+    found = [each for part in objects for each in ([part] if isinstance(part, dict) else part)]
+    if not any(each["kind"] == "NodePool" for each in found):
+        found.append(node_pool())
+    return found
+
+
+def state_of(
+    *objects: Document | Sequence[Document], types: Iterable[Document] = TYPES, **settings: Any
+) -> DisruptionState:
+    """The cluster now."""
+    found, types_ = read_objects(cluster(*objects)), catalogue(*types)
+    conditions = conditions_of(found.node_claims, found.node_pools, types_, NOW)
+    return DisruptionState(PlanBasis(found, types_, Settings(**settings)), conditions, NOW)
+
+
+def disrupted(*objects: Document | Sequence[Document], types: Iterable[Document] = TYPES, **settings: Any) -> Document:
+    """What Karpenter would disrupt, as it is told."""
+    return plan_disruption(read_objects(cluster(*objects)), catalogue(*types), Settings(**settings), NOW)
+
+
+def candidate_names(state: DisruptionState) -> list[str]:
+    """The names of the nodes that nothing blocks."""
+    return [each.name for each in state.candidates]
