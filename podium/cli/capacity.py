@@ -115,7 +115,7 @@ def _print(loaded: Loaded, found: Sequence[Capacity], output: str, *, together: 
     if together:
         answers = [{"fits": sum(each.fits for each in found), "together": True, "pods": answers}]
     for answer in answers:
-        print_value(answer | _unknown(loaded), output)
+        print_value(answer | loaded.unknown(), output)
 
 
 def _print_headroom(loaded: Loaded, pods: Sequence[Pod], times: int, output: str) -> None:
@@ -127,10 +127,4 @@ def _print_headroom(loaded: Loaded, pods: Sequence[Pod], times: int, output: str
         print_headroom(found)
         return
     for each in found:
-        print_value(each.as_dict() | _unknown(loaded), output)
-
-
-def _unknown(loaded: Loaded) -> dict[str, Any]:
-    """What the answer does not know, for programs."""
-    more: dict[str, Any] = {"broken": list(loaded.broken)} if loaded.broken else {}
-    return more | ({"missing": list(missed)} if (missed := loaded.missed()) else {})
+        print_value(each.as_dict() | loaded.unknown(), output)

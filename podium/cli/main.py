@@ -27,6 +27,7 @@ class _Commands(click.Group):
         "run",
         "sandbox",
         "version",
+        "why",
     )
 
     def list_commands(self, ctx: click.Context) -> list[str]:

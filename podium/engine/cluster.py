@@ -427,7 +427,7 @@ class Cluster:
             ScheduleError, ClusterError: as `place`.
         """
         known = self._demand(NODES, node)
-        leaving = [each for each in self._state.cache.pods_on(node) if not _stays(each)]
+        leaving = [each for each in self._state.cache.pods_on(node) if not stays_on_node(each)]
         state = self._own()
         state.put(NODES, msgspec.structs.replace(known, spec=msgspec.structs.replace(known.spec, unschedulable=True)))
         unbound = []
@@ -579,7 +579,7 @@ def _before_others(pod: Pod) -> tuple[int, str, str]:
     return -pod.priority, pod.metadata.namespace, pod.metadata.name
 
 
-def _stays(pod: Pod) -> bool:
+def stays_on_node(pod: Pod) -> bool:
     """Whether a drain leaves the pod on its node."""
     owners = pod.metadata.owner_references
     return _MIRROR_POD in pod.metadata.annotations or any(each.kind == "DaemonSet" for each in owners)

@@ -14,14 +14,9 @@ import msgspec
 from msgspec import Struct
 
 from podium.cluster import CacheError
-from podium.config import (
-    ConfigError,
-    KubeSchedulerConfiguration,
-    default_configuration,
-    load,
-    unsupported,
-)
+from podium.config import ConfigError, KubeSchedulerConfiguration
 from podium.engine.cluster import Cluster
+from podium.engine.configurations import Configurations
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.manifests import read_manifest, resource_of
 from podium.engine.store import ObjectStore
@@ -29,14 +24,12 @@ from podium.evaluate.events import Change, events_of, hints_for
 from podium.evaluate.selectors import answer_selector
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import PluginError, ScheduleError
-from podium.framework.profile.runtime import registry_of
 from podium.objects.core import Pod
 from podium.objects.devices import Device
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import PODS
 from podium.plugins import IN_TREE
 
-_CONFIGURATIONS_MAX = 64
 _SIDES = {"Add": (False, True), "Update": (True, True), "Delete": (True, False)}
 """Whether a change has an old and a new object."""
 
@@ -75,9 +68,7 @@ class Evaluator:
         self, classes: Mapping[str, type[Plugin]] = IN_TREE, config: KubeSchedulerConfiguration | None = None
     ) -> None:
         self._classes = classes
-        self._registry = registry_of(classes)
-        self._default = config or default_configuration()
-        self._configurations: dict[bytes, KubeSchedulerConfiguration] = {}
+        self._configurations = Configurations(classes, config)
 
     def answer_line(self, line: bytes, name: str) -> dict[str, Any]:
         """The answer to a question in a line of a file. `id` comes first; `error` replaces the answer if there is none.
@@ -103,7 +94,7 @@ class Evaluator:
         """
         if scenario.expression is not None:
             return answer_selector(scenario.expression, scenario.driver, scenario.device)
-        config = self._configuration(scenario.config)
+        config = self._configurations.of(scenario.config)
         store = ObjectStore.of(each for each in scenario.objects or () if isinstance(each, dict))
         if scenario.pods is not None:
             pods = [read_manifest(each, PODS) for each in scenario.pods]
@@ -119,24 +110,6 @@ class Evaluator:
         for pod in pods:
             store.put(PODS, pod)
         return Cluster(config, store, self._classes, asked=[pod.key for pod in pods])
-
-    def _configuration(self, config: dict[str, Any] | None) -> KubeSchedulerConfiguration:
-        if config is None:
-            return self._default
-        text = msgspec.json.encode(config)
-        known = self._configurations.get(text)
-        if known is None:
-            if len(self._configurations) >= _CONFIGURATIONS_MAX:
-                self._configurations.clear()
-            known = self._configurations[text] = self._load(text.decode())
-        return known
-
-    def _load(self, text: str) -> KubeSchedulerConfiguration:
-        loaded = load(text, "config", self._registry)
-        refused = unsupported(loaded, self._classes, self._registry).undecidable
-        if refused:
-            raise ClusterError("\n".join(f"config: {error.text}" for error in refused))
-        return loaded.config
 
 
 def _change(event: RecordedChange) -> Change:

@@ -6,5 +6,22 @@ that is undone, so asking changes nothing. Never does I/O.
 
 from podium.insight.capacity import Capacity, Headroom, NodeCapacity
 from podium.insight.cluster import Cluster
+from podium.insight.edits import Edit, EditKind
+from podium.insight.fixes import Fixes
+from podium.insight.search import Fix
+from podium.insight.why import Blocker, Group, NodeScore, Why
 
-__all__ = ["Capacity", "Cluster", "Headroom", "NodeCapacity"]
+__all__ = [
+    "Blocker",
+    "Capacity",
+    "Cluster",
+    "Edit",
+    "EditKind",
+    "Fix",
+    "Fixes",
+    "Group",
+    "Headroom",
+    "NodeCapacity",
+    "NodeScore",
+    "Why",
+]

@@ -9,6 +9,8 @@ from podium.engine.cluster import PodLike
 from podium.engine.replicas import PLACED_MAX
 from podium.insight import capacity
 from podium.insight.capacity import Capacity, Headroom
+from podium.insight.fixes import FIXES_MAX, Fixes, fixes_for
+from podium.insight.why import Why, explain
 
 
 class Cluster(EngineCluster):
@@ -49,3 +51,26 @@ class Cluster(EngineCluster):
         """
         asked = capacity.Asked.of(self.read_pod(pod), self.framework_for)
         return capacity.headroom(self.engine, asked, times)
+
+    def fixes(self, pod: PodLike, most: int = FIXES_MAX) -> Fixes:
+        """The smallest sets of edits after which the pod fits, the least intrusive first. Nothing changes.
+
+        Args:
+            pod: pending; it may be one of the cluster's pods.
+            most: how many sets to look for.
+
+        Raises: as `capacity`.
+        """
+        return fixes_for(self, self.read_pod(pod), most)
+
+    def why(self, pod: PodLike, node: str = "") -> Why:
+        """Why the pod is pending, or why it is where it is: every blocker of every node, scores, preemption.
+
+        A pod that is bound is asked about as if it were pending, in the cluster as it is now without it.
+
+        Args:
+            node: a node to compare the best one with.
+
+        Raises: as `capacity`.
+        """
+        return explain(self, self.read_pod(pod), node)

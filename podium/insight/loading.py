@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -41,6 +42,11 @@ class Loaded:
     def missed(self) -> Sequence[str]:
         """The plurals of kinds that answers have depended on and of which the cluster has no objects."""
         return sorted(resource.plural for resource in self.cluster.store.missed())
+
+    def unknown(self) -> dict[str, Any]:
+        """What the answer does not know, as JSON values."""
+        more: dict[str, Any] = {"broken": list(self.broken)} if self.broken else {}
+        return more | ({"missing": list(missed)} if (missed := self.missed()) else {})
 
     def read_pod(self, found: Found) -> Pod:
         """The pod of a manifest, unbound.
@@ -139,8 +145,7 @@ def pod_named(cluster: Cluster, name: str, namespace: str) -> Pod:
     pods = cluster.store.objects(PODS)
     if (found := pods.get(key)) is not None:
         return found
-    elsewhere = [each for each in pods if each.partition("/")[2] == key.partition("/")[2]]
-    raise ClusterError(f"there is no pod {key}{_nearest(key, pods, elsewhere)}")
+    raise ClusterError(f"there is no pod {key}{_nearest(key, pods)}")
 
 
 def node_named(cluster: Cluster, name: str) -> Node:
@@ -152,10 +157,14 @@ def node_named(cluster: Cluster, name: str) -> Node:
     nodes = cluster.store.objects(NODES)
     if (found := nodes.get(name)) is not None:
         return found
-    raise ClusterError(f"there is no node {name}{_nearest(name, nodes, ())}")
+    raise ClusterError(f"there is no node {name}{_nearest(name, nodes)}")
 
 
-def _nearest(name: str, names: Iterable[str], first: Sequence[str]) -> str:
-    close = [*first, *difflib.get_close_matches(name, names, n=_NEAREST, cutoff=0.6)]
-    shown = list(dict.fromkeys(close))[:_NEAREST]
+def _nearest(key: str, keys: Iterable[str]) -> str:
+    """A question that names the most similar keys; whatever namespace they have, their names must be similar."""
+    name, by_name = key.rpartition("/")[2], defaultdict[str, list[str]](list)
+    for each in keys:
+        by_name[each.rpartition("/")[2]].append(each)
+    similar = difflib.get_close_matches(name, by_name, n=_NEAREST, cutoff=0.6)
+    shown = [each for found in similar for each in by_name[found]][:_NEAREST]
     return f"; did you mean {', '.join(shown)}?" if shown else ""

@@ -99,9 +99,9 @@ def _part(path: tuple[str | int, ...], container: Container, resource: str) -> _
 
 def _set(part: _Part, resource: str, amount: int) -> list[Operation]:
     text = amount_text(resource, amount)
-    found = [operation("replace", pointer(*part.path, "requests", resource), text)]
+    found = [operation("add", pointer(*part.path, "requests", resource), text)]
     if resource in part.resources.limits and resource not in _OVERCOMMITTED:
-        found.append(operation("replace", pointer(*part.path, "limits", resource), text))
+        found.append(operation("add", pointer(*part.path, "limits", resource), text))
     return found
 
 

@@ -74,11 +74,16 @@ def _preferred(spec: PodSpec) -> tuple[WeightedRowTerm, ...]:
 
 
 class NodeAffinity(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScorePlugin, ScorePlugin):
-    """Matches nodes against the pod's affinity, and against the affinity that the configuration adds to every pod."""
+    """Matches nodes against the pod's affinity, and against the affinity that the configuration adds to every pod.
+
+    Attributes:
+        added_terms: the required affinity that the configuration adds.
+    """
 
     def __init__(self, args: NodeAffinityArgs, handle: Handle) -> None:
         del handle
         added = msgspec.convert(args.added_affinity or {}, AffinityRules)
+        self.added_terms = added.required
         self._enforced = None if added.required is None else RowSelector({}, compile_node_selector(added.required))
         self._added_preferences = weighted_row_terms(compile_preferred_terms(added.preferred))
         self._prefers_for_all = bool(added.preferred)

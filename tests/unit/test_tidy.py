@@ -47,6 +47,11 @@ TESTED_ELSEWHERE = {
     "framework/cycle/cached_answers": "unit/framework/cycle/test_signature_cache",
     "framework/cycle/post_filter": "unit/framework/cycle/test_schedule",
     "framework/cycle/pre_filter": "unit/framework/cycle/test_search",
+    "insight/blockers": "unit/insight/test_why",
+    "insight/evictions": "unit/insight/test_fixes",
+    "insight/node_edits": "unit/insight/test_fixes",
+    "insight/pod_edits": "unit/insight/test_fixes",
+    "insight/search": "unit/insight/test_fixes",
     "plugins/inter_pod_affinity/counts": "unit/plugins/inter_pod_affinity/test_plugin",
     "plugins/pod_topology_spread/constraints": "unit/plugins/pod_topology_spread/test_plugin",
     "plugins/pod_topology_spread/counts": "unit/plugins/pod_topology_spread/test_plugin",
@@ -61,6 +66,7 @@ TESTED_ELSEWHERE = {
     # Nothing but output, read from what a command prints.
     "cli/capacity_table": "unit/cli/test_capacity",
     "cli/evaluate_table": "unit/cli/test_evaluate",
+    "cli/why_table": "unit/cli/test_why",
     "daemon/cache_dump": "e2e/test_cache_dump",
     # I/O, which only a peer can answer.
     "binder/extenders/client": "integration/binder/test_extenders",

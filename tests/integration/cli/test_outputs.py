@@ -35,6 +35,7 @@ _COMMANDS = {
     "capacity": "capacity -f cluster.yaml --pod pod.yaml",
     "estimate": "estimate -f cluster.yaml --requests cpu=1",
     "estimate-json": "estimate -f cluster.yaml --requests cpu=1 --output json",
+    "why": "why web -f cluster.yaml",
     "doctor": "doctor --kubeconfig absent",
     "help": "--help",
     "version": "--version",

@@ -16,7 +16,7 @@ SCHEDULER = "default-scheduler"
 
 def manifest(item: Node | Pod) -> dict[str, Any]:
     """The object as an API server would hold it."""
-    found = msgspec.to_builtins(item)
+    found = msgspec.json.decode(msgspec.json.encode(item))
     found.pop("nodeName", None)
     if isinstance(item, Pod):
         spec = found.setdefault("spec", {})

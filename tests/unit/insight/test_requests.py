@@ -27,7 +27,7 @@ def test_the_pod_requests_the_total_afterwards(total):
 def test_a_reduction_takes_from_the_largest_container_first():
     item = pod("web", spec={"containers": containers(a="1", b="2")})
     assert resized(item, "cpu", 2500) == (
-        {"op": "replace", "path": "/spec/containers/1/resources/requests/cpu", "value": "1500m"},
+        {"op": "add", "path": "/spec/containers/1/resources/requests/cpu", "value": "1500m"},
     )
 
 

@@ -1,0 +1,119 @@
+"""`podium why`: why is a pod pending, or where it is, and what would make it fit?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import orjson
+
+from podium.cli import files
+from podium.cli.asking import errors_shown, load_cluster
+from podium.cli.interrupts import exit_at_sigint
+from podium.cli.options.cluster import cluster_options
+from podium.cli.options.configuration import plugin_option, usable
+from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value
+
+if TYPE_CHECKING:
+    from podium.insight import Fixes, Why
+    from podium.insight.loading import Loaded
+
+
+@click.command()
+@click.argument("pod", required=False)
+@click.option("-n", "--namespace", default="default", show_default=True, help="The namespace of the pod.")
+@cluster_options
+@click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
+@plugin_option
+@click.option("--node", metavar="NAME", help="Also say why the pod is not there, or how that node compares.")
+@click.option("--fix", is_flag=True, help="Find the smallest sets of edits after which the pod fits.")
+@click.option("--cases", metavar="FILE", help="With --fix: answer recorded scenarios, one JSON object per line.")
+@click.option(
+    "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if the pod fits on no node."
+)
+@output_option()
+def command(
+    pod: str | None,
+    namespace: str,
+    clusters: tuple[str, ...],
+    kubeconfig: str | None,
+    context: str | None,
+    config: Path | None,
+    plugins: tuple[str, ...],
+    node: str | None,
+    fix: bool,
+    cases: str | None,
+    tells_by_status: bool,
+    output: str,
+) -> None:
+    """Show why a pod is pending, or why it is where it is. Changes nothing in any cluster.
+
+    \b
+    podium why web-7d4 -n shop -f cluster.yaml
+    podium why web-7d4 -n shop --kubeconfig FILE --fix
+    podium why web-7d4 -n shop -f cluster.yaml --node node-3
+
+    POD is the name of a pod in the cluster; for a pod that is not there, see podium evaluate. Every blocker of every
+    node is shown, not only the first one. A bound pod is asked about as if it were pending, in the cluster as it is.
+
+    \b
+    podium why --cases FILE --fix -o json
+
+    This answers recorded scenarios: one JSON object per line, with the objects, the configuration and the pod.
+    """  # noqa: D301
+    click.get_current_context().with_resource(exit_at_sigint())
+    if (pod is None) == (cases is None):
+        raise click.UsageError("give the name of a pod, or recorded scenarios with --cases")
+    if cases is not None and (clusters or kubeconfig or context or node or not fix):
+        raise click.UsageError("--cases goes with --fix, and brings its own clusters and pods")
+    files.demand_one_stdin(clusters)
+    if cases is not None:
+        _answer_cases(cases, config, plugins)
+        return
+    assert pod is not None
+    with errors_shown():
+        loaded = load_cluster(clusters, (kubeconfig, context), config, plugins)
+        found, fixes = _ask(loaded, pod, namespace, node or "", fix=fix)
+    _print(loaded, found, fixes, output)
+    if tells_by_status and found.node is None:
+        raise SystemExit(EXIT_FITS_NOWHERE)
+
+
+def _ask(loaded: Loaded, pod: str, namespace: str, node: str, *, fix: bool) -> tuple[Why, Fixes | None]:
+    from podium.insight.loading import node_named, pod_named
+
+    asked = pod_named(loaded.cluster, pod, namespace)
+    if node:
+        node_named(loaded.cluster, node)
+    found = loaded.cluster.why(asked, node)
+    wanted = fix and found.node is None
+    return found, loaded.cluster.fixes(asked) if wanted else None
+
+
+def _print(loaded: Loaded, found: Why, fixes: Fixes | None, output: str) -> None:
+    from podium.cli.cluster_source import warn_of_missing
+
+    warn_of_missing(loaded.missed())
+    if output == TEXT:
+        from podium.cli.why_table import print_why
+
+        print_why(found, fixes)
+        return
+    more: dict[str, Any] = {} if fixes is None else fixes.as_dict()
+    print_value(found.as_dict() | more | loaded.unknown(), output)
+
+
+def _answer_cases(name: str, config: Path | None, plugins: tuple[str, ...]) -> None:
+    from podium.insight.cases import CaseAnswers
+
+    good = usable(config, plugins, to_run=False)
+    answers = CaseAnswers(good.plugins, good.config)
+    out, answered = sys.stdout.buffer, 0
+    for number, line in files.lines(name):
+        answer = answers.answer_line(line, f"{name}:{number}")
+        out.write(orjson.dumps(answer) + b"\n")
+        answered += "error" not in answer
+    if not answered:
+        raise click.ClickException(f"{name}: no line of it is a scenario that can be answered")

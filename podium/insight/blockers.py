@@ -1,0 +1,170 @@
+"""Everything that keeps a pod off each node: the verdict of every filter on every node.
+
+An attempt stops at the first filter that rejects a node; these answers do not. A filter whose PreFilter rejected the
+pod outright rejects all nodes.
+
+Cost: one call of each filter over all nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.cluster import Rows, Snapshot
+from podium.cluster.snapshot import BoolArray
+from podium.engine.placing import Engine
+from podium.framework.contract.interface import PreFilterPlugin
+from podium.framework.contract.status import Code, ScheduleError, Status, demand_status
+from podium.framework.cycle.closed_nodes import among_closed
+from podium.framework.cycle.cycle import Cycle
+from podium.framework.cycle.diagnosis import Rejection, rejection_of
+from podium.framework.cycle.pre_filter import names_of
+from podium.framework.cycle.search import FilterRun
+from podium.framework.profile.forms import active
+from podium.framework.profile.runtime import Framework
+from podium.objects.core import Pod
+from podium.objects.pod_limits import excess_of
+
+_LIMITS = "PodLimits"
+"""The name under which a pod with too many parts is rejected: no plugin is asked then."""
+_REJECTS_PODS = (Code.SKIP, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+
+@dataclass(frozen=True)
+class Blockers:
+    """What keeps one pod off each node.
+
+    Attributes:
+        outright: the statuses of PreFilter plugins that reject the pod on every node, by plugin.
+        narrowed: the only nodes that a PreFilter plugin lets the search look at, by plugin.
+        rejections: what each filter rejected, by plugin.
+        beside_nominated: the status by row of nodes that only pods nominated to them keep the pod off.
+    """
+
+    snapshot: Snapshot
+    outright: Mapping[str, Status]
+    narrowed: Mapping[str, frozenset[str]]
+    rejections: Mapping[str, Rejection]
+    beside_nominated: Mapping[int, Status]
+
+    @property
+    def plugins(self) -> Sequence[str]:
+        """The plugins that reject anything."""
+        nominated = (status.plugin for status in self.beside_nominated.values())
+        return tuple(dict.fromkeys((*self.outright, *self.narrowed, *self.rejections, *nominated)))
+
+    def rejected_by(self, plugin: str) -> BoolArray:
+        """Which nodes the plugin rejects. Shape: one entry per row of the snapshot."""
+        rejected = np.zeros(len(self.snapshot.nodes), np.bool_)
+        if plugin in self.outright:
+            rejected[self.snapshot.order] = True
+            return rejected
+        if plugin in self.rejections:
+            rejected[self.rejections[plugin].rows] = True
+        if plugin in self.narrowed:
+            named = self.narrowed[plugin]
+            rejected[[row for name, row in self.snapshot.row_of.items() if name not in named]] = True
+        for row, status in self.beside_nominated.items():
+            if status.plugin == plugin:
+                rejected[row] = True
+        return rejected
+
+    def rejected(self) -> BoolArray:
+        """Which nodes any plugin rejects. Shape: one entry per row of the snapshot."""
+        found = np.zeros(len(self.snapshot.nodes), np.bool_)
+        for plugin in self.plugins:
+            found |= self.rejected_by(plugin)
+        return found
+
+    def feasible(self) -> Rows:
+        """The rows that nothing rejects, in node order."""
+        return self.snapshot.order[~self.rejected()[self.snapshot.order]]
+
+    def by_row(self) -> Mapping[int, Sequence[Status]]:
+        """Every status of each node that has any. Cost: one entry per node and blocker."""
+        found: dict[int, list[Status]] = {}
+        for row, status in self._all():
+            known = found.setdefault(row, [])
+            if all(each.plugin != status.plugin for each in known):
+                known.append(status)
+        return found
+
+    def _all(self) -> Iterator[tuple[int, Status]]:
+        rows = self.snapshot.order.tolist()
+        for status in self.outright.values():
+            yield from ((row, status) for row in rows)
+        for rejection in self.rejections.values():
+            yield from rejection.by_row()
+        for plugin, names in self.narrowed.items():
+            reason = f"node(s) didn't satisfy plugin {plugin}"
+            status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,), plugin)
+            yield from ((row, status) for row in rows if self.snapshot.name(row) not in names)
+        yield from self.beside_nominated.items()
+
+
+def blockers_of(engine: Engine, framework: Framework, pod: Pod) -> Blockers:
+    """Ask every filter about every node.
+
+    Raises:
+        ScheduleError: a plugin failed.
+    """
+    cycle = engine.cycle(framework, pod)
+    snapshot, rows = cycle.snapshot, cycle.snapshot.order
+    outright, narrowed = _pre_filter(cycle)
+    rejections: dict[str, Rejection] = {}
+    if (closed := among_closed(snapshot, rows)) is not None:
+        rejection = closed[1]
+        rejections[rejection.counted()[0][0].plugin] = rejection
+    if _LIMITS not in outright:
+        for each in active(framework.filters, cycle.state):
+            if each.name in outright:
+                continue
+            try:
+                found = rejection_of(rows, each.filter(cycle.state, pod, snapshot, rows))
+            except BaseException as error:
+                what = f'running "{each.name}" filter plugin'
+                raise framework.failed(each.name, "Filter", pod, what, error) from error
+            if found is not None:
+                rejections[each.name] = found[1]
+    blockers = Blockers(snapshot, outright, narrowed, rejections, {})
+    if outright or not cycle.nominated_ahead:
+        return blockers
+    filters, is_rejected = FilterRun(cycle), blockers.rejected()
+    statuses = {row: filters.alone(row) for row in cycle.nominated_ahead.by_row if not is_rejected[row]}
+    beside = {row: status for row, status in statuses.items() if status is not None}
+    return Blockers(snapshot, outright, narrowed, rejections, beside)
+
+
+def _pre_filter(cycle: Cycle) -> tuple[dict[str, Status], dict[str, frozenset[str]]]:
+    """Run every PreFilter plugin, also after one that rejects the pod."""
+    framework, state, pod = cycle.framework, cycle.state, cycle.pod
+    if too_much := excess_of(pod):
+        return {_LIMITS: Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (too_much,), _LIMITS)}, {}
+    outright: dict[str, Status] = {}
+    narrowed: dict[str, frozenset[str]] = {}
+    skipped = set()
+    for plugin in framework.pre_filter:
+        status, names = _ask(plugin, cycle)
+        if status is None:
+            if names is not None:
+                narrowed[plugin.name] = names
+        elif status.code is Code.SKIP:
+            skipped.add(plugin.name)
+        elif status.code is Code.ERROR:
+            raise ScheduleError(f'running PreFilter plugin "{plugin.name}": {status.message}')
+        else:
+            outright[plugin.name] = status.by(plugin.name)
+    state.skipped_filters = frozenset(skipped)
+    return outright, narrowed
+
+
+def _ask(plugin: PreFilterPlugin, cycle: Cycle) -> tuple[Status | None, frozenset[str] | None]:
+    try:
+        answer, status = plugin.pre_filter(cycle.state, cycle.pod, cycle.snapshot)
+        return demand_status(status, _REJECTS_PODS), names_of(answer) if answer is not None else None
+    except BaseException as error:
+        what = f'running PreFilter plugin "{plugin.name}"'
+        raise cycle.framework.failed(plugin.name, "PreFilter", cycle.pod, what, error) from error

@@ -1,0 +1,407 @@
+"""The smallest sets of edits after which a pod fits: first all sets of one edit, then of two, then of three.
+
+What the pod wishes for is given up first (`pod_edits.Wish`): every filter then says on all nodes at once what is still
+in the way. For filters that look at one node only, what is left of a node is what has to be edited there; sets that
+touch spreading, pod affinity or volumes are tried on a fork. Every set that is handed out has been tried.
+
+Cost: for each set of wishes one call of every filter over all nodes; a fork for each set that changes nodes or pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import Any, Final
+
+from podium.engine.cluster import Cluster
+from podium.engine.errors import ManifestError
+from podium.engine.placing import Engine
+from podium.framework.contract.status import Code
+from podium.framework.cycle.scoring import choose, score_nodes
+from podium.framework.cycle.search import filter_all
+from podium.framework.preemption.candidates import Budgets
+from podium.framework.profile.runtime import Framework
+from podium.insight.blockers import Blockers, blockers_of
+from podium.insight.edits import INTRUSIVENESS, Edit, EditKind, in_order, node_manifest
+from podium.insight.evictions import Evictions
+from podium.insight.node_edits import HOSTNAME, added_node, eviction, with_labels, without_taints
+from podium.insight.pod_edits import Wish, appended, granted, lower_request, raise_max_skew, wishes
+from podium.insight.volume_demands import volume_demands
+from podium.objects.core import Node, Pod
+from podium.objects.requests import filter_requests
+from podium.objects.resource_types import NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS
+from podium.plugins.node_affinity import NodeAffinity
+
+EDITS_MAX: Final = 3
+"""The largest sets of edits that are looked for."""
+_CANDIDATES_MAX: Final = 20_000
+_TRIALS_MAX: Final = 300
+_PER_NODE_MAX: Final = 50
+_VARIANTS_MAX: Final = 5
+_SHAPES_MAX: Final = 20
+_TAINTS: Final = frozenset({"TaintToleration", "NodeUnschedulable"})
+_LABELS: Final = frozenset({"NodeAffinity", "VolumeBinding", "VolumeZone"})
+
+EditSet = tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits after which the pod is placed.
+
+    Attributes:
+        edits: in an order in which they apply.
+        node: the node on which the scheduler then places the pod, by the scores of all nodes.
+        is_minimum: no smaller set of edits of these kinds would do.
+    """
+
+    edits: EditSet
+    node: str
+    is_minimum: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fix as JSON values."""
+        return {"edits": [each.as_dict() for each in self.edits], "node": self.node, "minimum": self.is_minimum}
+
+
+class FixSearch:
+    """The search for one pod in one cluster.
+
+    Args:
+        pod: pending. It may be among the cluster's pods.
+    """
+
+    def __init__(self, cluster: Cluster, pod: Pod) -> None:
+        self._cluster = cluster.fork()
+        self._pod = pod
+        self._engine = self._cluster.engine
+        self._framework = self._cluster.framework_for(pod)
+        self._snapshot = self._engine.cache.snapshot()
+        self._known: dict[frozenset[str], Blockers] = {}
+        self._shapes: list[tuple[Node, Edit, Cluster]] | None = None
+        self._is_complete = True
+        self._trials_left = _TRIALS_MAX
+        rejecting = set(self.blockers().plugins)
+        if rejecting & _TAINTS:
+            rejecting |= _TAINTS
+        self._wishes = [each for each in wishes(pod, self._snapshot) if each.plugin in rejecting]
+        store = self._cluster.store
+        self._budgets = Budgets(store.objects(POD_DISRUPTION_BUDGETS).values())
+        affinity = self._framework.plugins.get(NodeAffinity.__name__)
+        added = affinity.added_terms if isinstance(affinity, NodeAffinity) else None
+        self._demands = [*volume_demands(store, pod), *([] if added is None else [added])]
+        self._namespaces = {each.key: each.metadata.labels for each in store.objects(NAMESPACES).values()}
+
+    def blockers(self, given_up: Collection[Wish] = ()) -> Blockers:
+        """What is in the way of the pod without these wishes."""
+        key = frozenset(each.name for each in given_up)
+        found = self._known.get(key)
+        if found is None:
+            pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
+            found = self._known[key] = blockers_of(self._engine, self._framework, pod)
+        return found
+
+    def fixes(self, most: int) -> list[Fix]:
+        """The best of the smallest sets of edits; empty if no set of up to three edits is enough.
+
+        Raises:
+            ScheduleError: a plugin failed.
+        """
+        for size in range(1, EDITS_MAX + 1):
+            found = self._tried(self._at_level(size), most)
+            if found:
+                return found
+        return []
+
+    def rows_one_edit_away(self) -> set[int]:
+        """The rows of nodes onto which a single edit would let the pod, other than adding a node. Nothing is tried."""
+        rows: set[int] = set()
+        for wish in self._wishes:
+            rows.update(self.blockers([wish]).feasible().tolist())
+        rows.update(row for row, _ in self._beside((), 1))
+        return rows
+
+    # ------------------------------------------------------------ candidates
+
+    def _at_level(self, size: int) -> list[EditSet]:
+        found: dict[tuple[object, ...], EditSet] = {}
+        candidates = islice(self._candidates(size), _CANDIDATES_MAX + 1)
+        for number, edits in enumerate(candidates):
+            if number == _CANDIDATES_MAX:
+                self._is_complete = False
+            found.setdefault(tuple(sorted(each.identity for each in edits)), edits)
+        return sorted((edits for edits in found.values() if len(edits) == size), key=_rank)
+
+    def _candidates(self, size: int) -> Iterator[EditSet]:
+        for count in range(size + 1):
+            for given_up in combinations(self._wishes, count):
+                if _contradict(given_up):
+                    continue
+                if count == size:
+                    rows = self.blockers(given_up).feasible()
+                    if len(rows):
+                        yield from self._smallest(given_up, rows.tolist())
+                    continue
+                for row, edits in self._beside(given_up, size - count):
+                    for own in self._smallest(given_up, [row]):
+                        yield (*own, *edits)
+                if count == size - 1:
+                    yield from self._with_new_node(given_up)
+
+    def _beside(self, given_up: Sequence[Wish], count: int) -> Iterator[tuple[int, EditSet]]:
+        """Rows, and so many edits of the node and of other pods that may be enough there."""
+        blockers = self.blockers(given_up)
+        rejected = {plugin: blockers.rejected_by(plugin) for plugin in blockers.plugins}
+        pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
+        evictions = Evictions(self._snapshot, pod, self._namespaces, self._budgets)
+        for row in self._snapshot.order.tolist():
+            plugins = {plugin for plugin, rows in rejected.items() if rows[row]}
+            others = plugins - _TAINTS - _LABELS
+            groups = bool(plugins & _TAINTS) + bool(plugins & _LABELS) + bool(others)
+            if not plugins or groups > count:
+                continue
+            if any(not _may_be_resolved(blockers, plugin, row) for plugin in others):
+                continue
+            node = self._snapshot.nodes[row]
+            assert node is not None
+            edits = without_taints(pod, node) if plugins & _TAINTS else []
+            if plugins & _LABELS:
+                labels = with_labels(pod, node, self._demands)
+                if not labels:
+                    continue
+                edits += labels
+            if not others:
+                if len(edits) == count:
+                    yield row, tuple(edits)
+                continue
+            for victims in islice(evictions.sets(row, others, count - len(edits)), _PER_NODE_MAX):
+                if len(edits) + len(victims) == count:
+                    yield row, (*edits, *map(eviction, victims))
+
+    def _with_new_node(self, given_up: Sequence[Wish]) -> Iterator[EditSet]:
+        """The wishes and a new node on which the pod fits."""
+        pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
+        rejected = self.blockers(given_up)
+        for node, edit, world in self._new_nodes():
+            row = self._snapshot.row_of[node.name]
+            others = [plugin for plugin in rejected.plugins if rejected.rejected_by(plugin)[row]]
+            if any(not _may_be_resolved(rejected, plugin, row) for plugin in others if plugin not in _TAINTS):
+                continue
+            found = blockers_of(world.engine, world.framework_for(pod), pod)
+            rows = found.feasible().tolist()
+            if rows:
+                for own in self._smallest(given_up, rows, world.engine):
+                    yield (*own, edit)
+
+    def _new_nodes(self) -> Sequence[tuple[Node, Edit, Cluster]]:
+        """One node of each shape that the cluster has, the new node like it, and a world with it."""
+        if self._shapes is None:
+            self._shapes = []
+            names = self._snapshot.row_of.keys()
+            representatives = _of_each_shape(self._cluster.nodes, self._pod)
+            self._is_complete &= len(representatives) <= _SHAPES_MAX
+            for node in representatives[:_SHAPES_MAX]:
+                _, edit = added_node(node, names)
+                world = self._cluster.fork()
+                assert edit.manifest is not None
+                world.add(edit.manifest)
+                self._shapes.append((node, edit, world))
+        return self._shapes
+
+    # ------------------------------------------------------------ the smallest edits that are enough
+
+    def _smallest(
+        self, given_up: Sequence[Wish], rows: Sequence[int], engine: Engine | None = None
+    ) -> Iterator[EditSet]:
+        """The edits for these wishes that give up as little as possible, so that one of the rows is enough."""
+        engine = engine or self._engine
+        plain = [each.relaxed for each in given_up if each.skew is None and not each.resource and not each.edits_for]
+        lowered = self._lowered([each.resource for each in given_up if each.resource], rows, engine)
+        if lowered is None:
+            return
+        chosen = [wish for wish in given_up if wish.edits_for is not None]
+        skews = [each for each in given_up if each.skew is not None]
+        for variant in self._variants(chosen, rows, engine):
+            edits = [*plain, *lowered, *variant]
+            if skews:
+                raised = self._raised(edits, skews, engine)
+                if raised is None:
+                    continue
+                edits += raised
+            yield tuple(edits)
+
+    def _lowered(self, resources: Sequence[str], rows: Sequence[int], engine: Engine) -> list[Edit] | None:
+        """Requests that are as large as possible on one of the rows."""
+        if not resources:
+            return []
+        snapshot = engine.cache.snapshot()
+        now = filter_requests(self._pod.spec)
+        left = {name: snapshot.allocatable(name) - snapshot.requested(name) for name in resources}
+        row = max(rows, key=lambda row: (min(left[name][row] / now[name] for name in resources), -row))
+        edits = []
+        for name in resources:
+            edit = lower_request(self._pod, name, min(max(int(left[name][row]), 0), now[name]))
+            if edit is None or not edit.patch:
+                return None
+            edits.append(edit)
+        return edits
+
+    def _variants(self, chosen: Sequence[Wish], rows: Sequence[int], engine: Engine) -> Iterable[Sequence[Edit]]:
+        """For each wish an edit that is enough on one of the rows, the least intrusive first."""
+        if not chosen:
+            return [()]
+        (wish,) = chosen
+        assert wish.edits_for is not None
+        snapshot = engine.cache.snapshot()
+        found: dict[tuple[object, ...], Edit] = {}
+        for row in rows[: _VARIANTS_MAX * 10]:
+            node = snapshot.nodes[row]
+            assert node is not None
+            for edit in wish.edits_for(node):
+                found.setdefault(edit.identity, edit)
+        ranked = sorted(found.values(), key=lambda edit: INTRUSIVENESS[edit.kind])
+        return [(edit,) for edit in (*ranked[:_VARIANTS_MAX], *ranked[-1:])]
+
+    def _raised(self, edits: Sequence[Edit], skews: Sequence[Wish], engine: Engine) -> list[Edit] | None:
+        """Raise each maxSkew as little as possible."""
+        pods = len(self._cluster.store.objects(PODS))
+
+        def fits(more: Sequence[Edit]) -> bool:
+            pod = granted(self._pod, in_order([*edits, *more]))
+            return bool(len(blockers_of(engine, self._framework, pod).feasible()))
+
+        raised = {wish.name: wish.relaxed for wish in skews}
+        for wish in skews:
+            assert wish.skew is not None
+            low = self._pod.spec.topology_spread_constraints[wish.skew].max_skew + 1
+            high = max(low, pods + 1)
+            while low < high:
+                middle = (low + high) // 2
+                if fits([*{**raised, wish.name: raise_max_skew(self._pod, wish.skew, middle)}.values()]):
+                    high = middle
+                else:
+                    low = middle + 1
+            raised[wish.name] = raise_max_skew(self._pod, wish.skew, low)
+        return list(raised.values())
+
+    # ------------------------------------------------------------ trials
+
+    def _tried(self, candidates: Iterable[EditSet], most: int) -> list[Fix]:
+        found: list[Fix] = []
+        for edits in candidates:
+            if self._trials_left <= 0:
+                self._is_complete = False
+                break
+            self._trials_left -= 1
+            ordered, node = self._try(edits)
+            if node is not None:
+                found.append(Fix(ordered, node, self._is_complete))
+                if len(found) == most:
+                    break
+        return found
+
+    def _try(self, edits: EditSet) -> tuple[EditSet, str | None]:
+        """The edits as they apply one after the other, and the node on which the pod is then placed; None if none."""
+        world, pod = self._cluster, self._pod
+        applied: list[Edit] = []
+        nodes: dict[str, list[Edit]] = {}
+        for edit in in_order(edits):
+            if edit.object_kind == "Pod" and edit.kind is not EditKind.EVICT:
+                edit = appended(pod, edit)
+                pod = granted(pod, [edit])
+            elif edit.object_kind == "Node" and edit.manifest is None:
+                nodes.setdefault(edit.name, []).append(edit)
+            applied.append(edit)
+        if any(edit.object_kind == "Node" or edit.kind is EditKind.EVICT for edit in applied):
+            world = self._cluster.fork()
+        try:
+            for name, changes in nodes.items():
+                node = world.store.get(NODES, name)
+                assert node is not None
+                world.replace(node_manifest(node, (part for change in changes for part in change.patch)))
+        except (KeyError, IndexError, ManifestError):
+            return edits, None
+        for edit in applied:
+            if edit.kind is EditKind.EVICT:
+                world.remove("Pod", edit.name, edit.namespace)
+            elif edit.manifest is not None:
+                world.add(edit.manifest)
+        return tuple(applied), best_node(world.engine, world.framework_for(pod), pod)
+
+
+def as_pending(cluster: Cluster, pod: Pod) -> tuple[Cluster, Pod]:
+    """A pod that counts on a node as a pending one, and the cluster without it; others as they are."""
+    known = cluster.engine.cache.pod(pod.uid)
+    if known is None:
+        return cluster, pod
+    world = cluster.fork()
+    world.remove("Pod", pod.metadata.name, pod.metadata.namespace)
+    return world, Pod(metadata=pod.metadata, spec=pod.spec)
+
+
+def best_node(engine: Engine, framework: Framework, pod: Pod) -> str | None:
+    """The node that the scores of all feasible nodes choose; None if none is feasible.
+
+    Raises:
+        ScheduleError: a plugin failed.
+    """
+    cycle = engine.cycle(framework, pod)
+    if not len(cycle.snapshot):
+        return None
+    rows = filter_all(cycle).rows
+    if not len(rows):
+        return None
+    if len(rows) == 1:
+        return cycle.snapshot.name(int(rows[0]))
+    return cycle.snapshot.name(int(rows[choose(score_nodes(cycle, rows).total)]))
+
+
+def _in_order(given_up: Iterable[Wish]) -> Sequence[Wish]:
+    """The wishes in an order in which their patches apply."""
+    by_edit = {id(each.relaxed): each for each in given_up}
+    return [by_edit[id(edit)] for edit in in_order(each.relaxed for each in by_edit.values())]
+
+
+def _contradict(given_up: Sequence[Wish]) -> bool:
+    """Whether they give up the same thing twice: a spread constraint that is dropped need not be raised."""
+    if len(given_up) < 2:
+        return False
+    skews = {f"spread {each.skew}" for each in given_up if each.skew is not None}
+    return any(each.name in skews for each in given_up)
+
+
+def _may_be_resolved(blockers: Blockers, plugin: str, row: int) -> bool:
+    """Whether the absence of other pods could change the verdict."""
+    if plugin in blockers.outright:
+        return False
+    rejection = blockers.rejections.get(plugin)
+    if rejection is None:
+        return False
+    at = (rejection.rows == row).nonzero()[0]
+    return not len(at) or rejection.meanings[int(rejection.verdicts[at[0]])].code is Code.UNSCHEDULABLE
+
+
+def _of_each_shape(nodes: Sequence[Node], pod: Pod) -> list[Node]:
+    """One node of each shape, those of frequent shapes first. Labels that tell nodes apart do not count."""
+    frequency: dict[tuple[str, str], int] = {}
+    for node in nodes:
+        for label in node.metadata.labels.items():
+            frequency[label] = frequency.get(label, 0) + 1
+    asked = repr(pod.spec)
+    shapes: dict[object, list[Node]] = {}
+    for node in nodes:
+        labels = frozenset(
+            label
+            for label in node.metadata.labels.items()
+            if label[0] != HOSTNAME and (frequency[label] > 1 or label[0] in asked)
+        )
+        shape = labels, node.spec.taints, tuple(sorted((k, str(v)) for k, v in node.status.allocatable.items()))
+        shapes.setdefault(shape, []).append(node)
+    return [each[0] for each in sorted(shapes.values(), key=lambda each: -len(each))]
+
+
+def _rank(edits: EditSet) -> tuple[object, ...]:
+    """Few edits first, then the least intrusive, then the smallest."""
+    kinds = sorted((INTRUSIVENESS[each.kind] for each in edits), reverse=True)
+    return len(edits), kinds, sum(each.size for each in edits), [each.text for each in edits]

@@ -1,0 +1,131 @@
+import gzip
+import json
+from functools import partial
+
+import pytest
+
+from tests.manifests import node, pod
+from tests.unit.cli.commands import run, written
+
+TAINT = {"key": "team", "value": "a", "effect": "NoSchedule"}
+NODES = node("n1", "4"), node("n2", "2", taints=[TAINT]), node("n3", "4", unschedulable=True, taints=[TAINT])
+
+_run = partial(run, "why")
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    pods = pod("full", "4", node="n1"), pod("web", "1"), pod("big", "99")
+    return written(tmp_path / "cluster.yaml", *NODES, *pods)
+
+
+def lines(result):
+    assert result.exit_code == 0
+    return [" ".join(line.split()) for line in result.stdout.splitlines()]
+
+
+def test_pending_pod_is_told_every_blocker_of_every_node(cluster):
+    shown = lines(_run("web", "-f", cluster))
+    assert shown[0].startswith("default/web fits on no node: 0/3 nodes are available: 1 Insufficient cpu, ")
+    assert "2 TaintToleration node(s) had untolerated taint(s) (team=a:NoSchedule) n2, n3" in shown
+    assert "1 NodeUnschedulable node(s) were unschedulable n3" in shown
+    assert "2 nodes are one edit away: n1, n2" in shown
+    assert shown[-1].startswith("Preemption does not help: ")
+
+
+def test_fixes_are_shown_with_their_patches(cluster):
+    shown = lines(_run("web", "-f", cluster, "--fix"))
+    at = shown.index("default/web fits after one edit")
+    assert shown[at + 1] == "tolerate the taint team=a:NoSchedule → n2"
+    assert shown[at + 2].startswith('Pod web: [{"op":"add","path":"/spec/tolerations","value":[{"key":"team"')
+    assert "evict default/full from n1 → n1" in shown
+    assert "add a node like n1 → n1-like-1" in shown
+
+
+def test_pod_that_nothing_helps_is_told_so(cluster, tmp_path):
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{schedulerName: podium, pluginConfig: [{name: NodeAffinity, args: {addedAffinity: "
+        "{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: "
+        "[{key: metadata.name, operator: In, values: [other]}]}]}}}}]}]\n"
+    )
+    result = _run("web", "-f", cluster, "--fix", "--config", config)
+    assert "No set of up to 3 edits lets default/web fit" in lines(result)
+
+
+def test_json_has_everything(cluster):
+    answer = json.loads(_run("web", "-f", cluster, "--fix", "-o", "json").stdout)
+    assert (answer["node"], answer["nodes"], answer["one_edit_away"]) == (None, 3, ["n1", "n2"])
+    assert [each["plugin"] for each in answer["blockers"]["n3"]] == ["NodeUnschedulable", "TaintToleration"]
+    assert answer["blockers"]["n1"][0]["detail"] == "asks for 1 cpu, 0 left"
+    assert answer["groups"][0]["count"] == 2
+    assert answer["fixes"][0]["edits"][0]["kind"] == "tolerate-taint"
+    assert all(each["minimum"] for each in answer["fixes"])
+    assert not answer["fits"]
+
+
+def test_bound_pod_is_told_why_it_is_there_and_not_elsewhere(tmp_path):
+    nodes = node("n1", "4"), node("n2", "8"), node("n3", unschedulable=True)
+    cluster = written(tmp_path / "cluster.yaml", *nodes, pod("web", "1", node="n2"))
+    shown = lines(_run("web", "-f", cluster, "--node", "n3"))
+    assert shown[0] == "default/web is on n2. If it were pending now, it would go to n2"
+    assert any(line.startswith("NODE TOTAL ") for line in shown)
+    assert any(line.startswith("n2 beats n1 by ") for line in shown)
+    assert "It does not fit on n3:" in shown
+    assert "NodeUnschedulable: node(s) were unschedulable" in shown
+    assert "It fits on n1, which is number 2 of 2" in lines(_run("web", "-f", cluster, "--node", "n1"))
+    answer = json.loads(_run("web", "-f", cluster, "-o", "json").stdout)
+    assert (answer["bound_to"], [each["node"] for each in answer["scores"]]) == ("n2", ["n2", "n1"])
+
+
+def test_unknown_pods_and_nodes_are_told_with_the_nearest_names(cluster):
+    result = _run("wed", "-f", cluster)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "there is no pod default/wed; did you mean default/web?" in result.stderr
+    result = _run("web", "-f", cluster, "--node", "n22")
+    assert (result.exit_code, "there is no node n22; did you mean n2?" in result.stderr) == (1, True)
+
+
+def test_exit_status_tells_that_the_pod_fits_nowhere(cluster):
+    assert _run("web", "-f", cluster, "--exit-code").exit_code == 3
+    assert _run("full", "-f", cluster, "--exit-code").exit_code == 0
+
+
+def test_gated_pod_is_told_so(tmp_path):
+    gated = pod("web", schedulingGates=[{"name": "hold"}])
+    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], gated)))
+    assert "It would not be tried yet: waiting for scheduling gates: [hold] (SchedulingGates)" in shown
+
+
+def test_recorded_scenarios_are_answered_a_line_each(tmp_path):
+    packed = tmp_path / "cases.jsonl.gz"
+    cases = [
+        {"id": "a", "objects": [NODES[1]], "pod": pod("web", "1", scheduler=None)},
+        {"id": "b", "objects": [NODES[0]], "pod": pod("web", "1", scheduler=None)},
+        {"id": "c", "objects": [NODES[0]], "pod": pod("web", "1", scheduler="x")},
+    ]
+    packed.write_bytes(gzip.compress("\n".join(json.dumps(each) for each in cases).encode() + b"\nnonsense"))
+    first, second, third, last = (
+        json.loads(line) for line in _run("--cases", packed, "--fix", "--output", "jsonl").stdout.splitlines()
+    )
+    assert (first["id"], first["fits"], first["fixes"][0]["node"]) == ("a", False, "n2")
+    edit = first["fixes"][0]["edits"][0]
+    assert edit["object"] == {"kind": "Pod", "namespace": "default", "name": "web"}
+    assert (second["fits"], second["fixes"]) == (True, [])
+    assert "no profile is named 'x'" in third["error"]
+    assert last["error"].startswith("not a scenario: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "give the name of a pod, or recorded scenarios"),
+        (["web", "--cases", "x"], "give the name of a pod, or recorded scenarios"),
+        (["--cases", "x"], "--cases goes with --fix"),
+        (["web", "-f", "x", "--kubeconfig", "y"], "give either files with -f"),
+    ],
+)
+def test_bad_command_lines_are_refused(arguments, said):
+    result = _run(*arguments)
+    assert (result.exit_code, said in result.stderr) == (2, True)

@@ -1,0 +1,46 @@
+"""Edits applied to manifests by another implementation of JSON Patch than podium's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from podium.insight import Cluster
+from podium.insight.edits import Edit, EditKind
+from podium.sandbox.errors import ApiError
+from podium.sandbox.patches import json_patch
+
+Json = dict[str, Any]
+
+
+def edited(objects: Sequence[Json], pod: Json, edits: Iterable[Edit]) -> tuple[list[Json], Json]:
+    """The objects and the pod after the edits."""
+    found = list(objects)
+    for edit in edits:
+        if edit.manifest is not None:
+            found.append(dict(edit.manifest))
+        elif edit.kind is EditKind.EVICT:
+            found = [each for each in found if not _is(each, edit)]
+        elif _is(pod, edit):
+            pod = json_patch(pod, [dict(each) for each in edit.patch])
+        else:
+            found = [json_patch(each, [dict(op) for op in edit.patch]) if _is(each, edit) else each for each in found]
+    return found, pod
+
+
+def placed_on(objects: Sequence[Json], pod: Json, edits: Iterable[Edit] = ()) -> str | None:
+    """Where a fresh cluster of the edited objects places the edited pod; None also if an edit needs one before it."""
+    try:
+        found, asked = edited(objects, pod, edits)
+    except ApiError:
+        return None
+    return Cluster.load(found).place({**asked, "spec": {**asked["spec"], "preemptionPolicy": "Never"}}).node
+
+
+def _is(item: Json, edit: Edit) -> bool:
+    meta = item["metadata"]
+    return (item["kind"], meta.get("namespace", "") if edit.namespace else "", meta["name"]) == (
+        edit.object_kind,
+        edit.namespace,
+        edit.name,
+    )

@@ -1,0 +1,258 @@
+"""Fixes are true and minimum: the edited pod is placed where they say, and no smaller set of edits does it."""
+
+from collections import Counter
+from itertools import combinations
+
+from podium.insight import Cluster
+from podium.insight.edits import EditKind
+from podium.insight.node_edits import added_node, eviction, with_labels, without_taints
+from podium.insight.pod_edits import wishes
+from podium.objects.resource_types import NODES, PODS
+from tests.manifests import HOSTNAME, ZONE, node, pod
+from tests.unit.insight.clusters import drawn
+from tests.unit.insight.edited import placed_on
+
+SCHEDULER = "default-scheduler"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def web(name="web", cpu="1", **more):
+    return pod(name, cpu, scheduler=SCHEDULER, **more)
+
+
+def universe(objects, wanted):
+    """Every edit that the search may use, without regard to what is in the way."""
+    cluster = Cluster.load(objects)
+    asked = cluster.read_pod(wanted)
+    nodes = cluster.store.objects(NODES).values()
+    names = [each.name for each in nodes]
+    found = [each.relaxed for each in wishes(asked, cluster.engine.cache.snapshot())]
+    for each in nodes:
+        found += [*without_taints(asked, each), *(with_labels(asked, each) or ()), added_node(each, names)[1]]
+    found += [eviction(each) for each in cluster.store.objects(PODS).values()]
+    return found
+
+
+def unschedulable(seeds):
+    """Random clusters with a pod that fits nowhere."""
+    for seed in seeds:
+        objects, incoming = drawn(seed)
+        for wanted in incoming:
+            wanted["metadata"].setdefault("namespace", "default")
+            if placed_on(objects, wanted) is None:
+                yield objects, wanted
+
+
+def test_fixes_of_random_pods_are_true_and_no_part_of_them_is_enough():
+    sizes = Counter()
+    kinds = set()
+    for objects, wanted in unschedulable(range(30)):
+        found = Cluster.load(objects).fixes(wanted)
+        assert not found.fits
+        for fix in found.fixes:
+            assert placed_on(objects, wanted, fix.edits) == fix.node
+            for size in range(len(fix.edits)):
+                for part in combinations(fix.edits, size):
+                    assert placed_on(objects, wanted, part) is None
+            kinds |= {each.kind for each in fix.edits}
+        sizes[len(found.fixes[0].edits) if found.fixes else 0] += 1
+    assert sizes[1]
+    assert sizes[2]
+    assert len(kinds) >= 6
+
+
+def test_no_smaller_set_of_edits_exists():
+    compared = Counter()
+    for objects, wanted in unschedulable(range(100, 125)):
+        found = Cluster.load(objects).fixes(wanted, most=1)
+        size = len(found.fixes[0].edits) if found.fixes else 4
+        if size > 2:
+            continue
+        compared[size] += 1
+        for part in combinations(universe(objects, wanted), size - 1):
+            assert placed_on(objects, wanted, part) is None
+    assert compared[1]
+
+
+# ---------------------------------------------------------------- one kind after the other
+
+
+def best(objects, wanted, **options):
+    """The kinds and the node of each fix, the best first."""
+    found = Cluster.load(objects).fixes(wanted, **options)
+    assert not found.fits
+    for fix in found.fixes:
+        assert placed_on(objects, wanted, fix.edits) == fix.node
+    return [([each.kind for each in fix.edits], fix.node) for fix in found.fixes]
+
+
+def taint(key, value="", effect="NoSchedule"):
+    return {"key": key, "value": value, "effect": effect}
+
+
+def near(app, key=HOSTNAME):
+    return {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
+
+
+def test_taint_is_tolerated_or_removed():
+    assert best([node("n1", taints=[taint("team", "a")])], web()) == [
+        ([EditKind.TOLERATE_TAINT], "n1"),
+        ([EditKind.REMOVE_TAINT], "n1"),
+    ]
+
+
+def test_taints_of_one_key_are_tolerated_together_and_of_two_keys_apart():
+    of_one_key = [node("n1", taints=[taint("a"), taint("a", effect="NoExecute")])]
+    assert best(of_one_key, web())[0] == ([EditKind.TOLERATE_TAINT], "n1")
+    of_two_keys = [node("n1", taints=[taint("a"), taint("b")])]
+    assert best(of_two_keys, web())[0] == ([EditKind.TOLERATE_TAINT] * 2, "n1")
+
+
+def test_cordoned_node_is_tolerated_or_uncordoned_with_its_taint():
+    cordoned = node("n1", unschedulable=True, taints=[taint("node.kubernetes.io/unschedulable")])
+    assert best([cordoned], web()) == [
+        ([EditKind.TOLERATE_TAINT], "n1"),
+        ([EditKind.UNCORDON], "n1"),
+        ([EditKind.ADD_NODE], "n1-like-1"),
+    ]
+
+
+def test_request_is_lowered_to_what_the_emptiest_node_has_left():
+    objects = [node("n1", "2"), node("n2", "3"), web("old", "500m", node="n2")]
+    fix, *_ = Cluster.load(objects).fixes(web(cpu="4")).fixes
+    (edit,) = fix.edits
+    assert (edit.text, fix.node) == ("lower the request for cpu from 4 to 2500m", "n2")
+    assert [dict(each)["value"] for each in edit.patch] == ["2500m"]
+
+
+def test_full_cluster_needs_an_eviction_or_another_node():
+    full = [node("n1", pods="1"), web("old", node="n1")]
+    assert best(full, web()) == [([EditKind.EVICT], "n1"), ([EditKind.ADD_NODE], "n1-like-1")]
+
+
+def test_pods_under_a_budget_or_of_a_daemon_set_are_not_evicted():
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "db", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "db"}}},
+        "status": {"disruptionsAllowed": 0},
+    }
+    guarded = [node("n1", pods="1"), web("old", node="n1", labels={"app": "db"}), budget]
+    assert best(guarded, web()) == [([EditKind.ADD_NODE], "n1-like-1")]
+    daemon = web("old", node="n1")
+    daemon["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d"}]
+    assert best([node("n1", pods="1"), daemon], web()) == [([EditKind.ADD_NODE], "n1-like-1")]
+
+
+def test_two_pods_are_evicted_where_one_is_not_enough():
+    old = [web(f"old-{index}", "1", node="n1") for index in range(4)]
+    pinned = web(cpu="2", nodeSelector={HOSTNAME: "n1"})
+    kinds = best([node("n1", "4"), *old], pinned)
+    assert kinds[0] == ([EditKind.LOWER_REQUEST], "n1")
+
+
+def test_host_port_is_changed_or_freed():
+    objects = [node("n1"), web("old", node="n1", host_port=8080)]
+    fix, *others = Cluster.load(objects).fixes(web(host_port=8080)).fixes
+    assert fix.edits[0].text == "change the host port 8080 of container main to 8081"
+    assert [each.edits[0].kind for each in others] == [EditKind.EVICT, EditKind.ADD_NODE]
+
+
+def test_selector_is_dropped_or_the_node_labelled():
+    assert best([node("n1")], web(nodeSelector={"disk": "ssd"})) == [
+        ([EditKind.DROP_NODE_SELECTOR], "n1"),
+        ([EditKind.LABEL_NODE], "n1"),
+    ]
+
+
+def test_node_affinity_is_widened_before_it_is_dropped():
+    terms = [{"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}]
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+    assert best([node("n1", labels={"disk": "hdd"})], web(affinity=affinity)) == [
+        ([EditKind.WIDEN_NODE_AFFINITY], "n1"),
+        ([EditKind.DROP_NODE_AFFINITY], "n1"),
+        ([EditKind.LABEL_NODE], "n1"),
+    ]
+
+
+def test_skew_is_raised_as_little_as_possible():
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    old = [web(f"old-{index}", node="n1", labels={"app": "web"}) for index in range(3)]
+    objects = [node("n1", labels={ZONE: "a"}), node("n2", "0", labels={ZONE: "b"}), *old]
+    fix, *_ = Cluster.load(objects).fixes(web(labels={"app": "web"}, topologySpreadConstraints=[spread])).fixes
+    assert (fix.edits[0].text, fix.node) == (f"raise maxSkew from 1 to 4 over {ZONE}", "n1")
+
+
+def test_anti_affinity_is_dropped_or_its_pods_are_evicted():
+    apart = {"podAntiAffinity": {REQUIRED: [near("db")]}}
+    objects = [node("n1"), web("old", node="n1", labels={"app": "db"})]
+    assert best(objects, web(affinity=apart)) == [
+        ([EditKind.DROP_POD_ANTI_AFFINITY], "n1"),
+        ([EditKind.EVICT], "n1"),
+        ([EditKind.ADD_NODE], "n1-like-1"),
+    ]
+
+
+def test_pods_that_keep_others_away_are_evicted():
+    apart = {"podAntiAffinity": {REQUIRED: [near("web", ZONE)]}}
+    objects = [node("n1", labels={ZONE: "a"}), web("old", node="n1", affinity=apart)]
+    assert best(objects, web(labels={"app": "web"})) == [([EditKind.EVICT], "n1")]
+
+
+def test_affinity_to_pods_that_are_not_there_is_dropped():
+    beside = {"podAffinity": {REQUIRED: [near("db")]}}
+    assert best([node("n1")], web(affinity=beside)) == [([EditKind.DROP_POD_AFFINITY], "n1")]
+
+
+def test_node_is_labelled_as_the_volume_demands():
+    terms = [{"matchExpressions": [{"key": "rack", "operator": "In", "values": ["r1"]}]}]
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "v"},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "claimRef": {"namespace": "default", "name": "c", "uid": "c"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
+        },
+        "status": {"phase": "Bound"},
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": "c",
+            "namespace": "default",
+            "uid": "c",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+        },
+        "spec": {"volumeName": "v", "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        "status": {"phase": "Bound"},
+    }
+    wanted = web(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}])
+    assert best([node("n1"), volume, claim], wanted) == [([EditKind.LABEL_NODE], "n1")]
+
+
+def test_pod_that_fits_needs_no_edit():
+    found = Cluster.load([node("n1")]).fixes(web())
+    assert (found.fits, found.fixes, found.text) == (True, (), "default/web fits as it is")
+
+
+def test_pod_that_no_three_edits_help_is_told_so():
+    tainted = node("n1", taints=[taint(key) for key in "abcd"])
+    found = Cluster.load([tainted]).fixes(web())
+    assert (found.fits, found.fixes) == (False, ())
+    assert found.text == "No set of up to 3 edits lets default/web fit"
+
+
+def test_asking_changes_nothing():
+    cluster = Cluster.load([node("n1", "1"), web("old", "1", node="n1")])
+    assert cluster.fixes(web()).fixes == cluster.fixes(web()).fixes
+    assert [each.key for each in cluster.pods] == ["default/old"]
+    assert [each.name for each in cluster.nodes] == ["n1"]
