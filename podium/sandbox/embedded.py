@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import yaml
 from aiohttp import web
 
@@ -131,6 +132,7 @@ class Sandbox:
         finally:
             with anyio.CancelScope(shield=True):
                 self._stop_listening()
+                await _arrivals()
                 await self._server.shutdown(_GRACE_S)
 
     async def _listen(self) -> None:
@@ -140,23 +142,42 @@ class Sandbox:
         self.port = self._listener.sockets[0].getsockname()[1]
 
     def _stop_listening(self) -> None:
+        """Accept no more connections.
+
+        The listener is closed a turn of the loop later: Python 3.11 loses a connection that is left open if its
+        listener is closed between its arrival and the next turn.
+        """
         if self._listener is not None:
-            self._listener.close()
+            loop = asyncio.get_running_loop()
+            for each in self._listener.sockets:
+                loop.remove_reader(each.fileno())
+            loop.call_soon(self._listener.close)
             self._listener = None
 
     def _refuse(self, duration_s: float) -> None:
-        assert self._server is not None
         assert self._tasks is not None
         self._stop_listening()
+        self._abort_connections()
+        self._tasks.start_soon(self._listen_again, duration_s, name="refusing connections")
+
+    def _abort_connections(self) -> None:
+        assert self._server is not None
         for connection in self._server.connections:
             if connection.transport is not None:
                 connection.transport.abort()
-        self._tasks.start_soon(self._listen_again, duration_s, name="refusing connections")
 
     async def _listen_again(self, delay_s: float) -> None:
+        await _arrivals()
+        self._abort_connections()
         await anyio.sleep(delay_s)
         if self._listener is None:
             await self._listen()
+
+
+async def _arrivals() -> None:
+    """Wait until the server knows the connections that arrived before: they get a task first, then a protocol."""
+    for _ in range(2):
+        await anyio.lowlevel.checkpoint()
 
 
 def _furnish(store: Store) -> None:

@@ -1,7 +1,10 @@
 """Every fault does what it says, to the requests it is about, as often as it was asked to."""
 
 import asyncio
+import contextlib
+import socket
 import time
+import warnings
 
 import aiohttp
 import pytest
@@ -133,6 +136,22 @@ async def test_connections_are_refused_for_a_while(rest, sandbox):
                 break
             except aiohttp.ClientConnectorError:
                 await asyncio.sleep(0.02)
+
+
+async def test_a_connection_that_arrives_as_all_are_refused_is_closed_and_not_lost(sandbox):
+    with warnings.catch_warnings(record=True) as left_open:
+        warnings.simplefilter("always")
+        arriving = [socket.create_connection(("127.0.0.1", sandbox.port)) for _ in range(3)]
+        # In this turn the server accepts them; in the next one it would have known them.
+        for _ in range(2):
+            await asyncio.sleep(0)
+        sandbox.faults.refuse_connections(60.0)
+        for each in arriving:
+            with each:
+                each.settimeout(PATIENCE_S)
+                with contextlib.suppress(ConnectionResetError):
+                    assert await asyncio.to_thread(each.recv, 1) == b""
+    assert not left_open
 
 
 async def test_faults_are_given_over_http_too(rest, sandbox):
