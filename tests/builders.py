@@ -5,9 +5,9 @@ from __future__ import annotations
 from podium.cluster import Cache, Snapshot
 from podium.cluster.cache import ReportBroken
 from podium.objects.core import Node, Pod
-from podium.testing.builders import REGION_LABEL, ZONE_LABEL, node, pod
+from podium.testing.builders import REGION_LABEL, ZONE_LABEL, node, pod, pod_group
 
-__all__ = ["REGION_LABEL", "ZONE_LABEL", "cache_of", "node", "pod", "snapshot_of"]
+__all__ = ["REGION_LABEL", "ZONE_LABEL", "cache_of", "node", "pod", "pod_group", "snapshot_of"]
 
 
 def _must_be_readable(item: Node | Pod, error: Exception) -> None:

@@ -46,9 +46,9 @@ def load_cluster(
 
     demand_one_cluster(clusters, *live)
     good = usable(config, plugins, to_run=False)
-    whole = () if clusters else resource_types.ALL
+    whole = () if clusters else resource_types.WITHOUT_GATES
     loader = Loader(good.config, good.plugins, whole, any_scheduler=config is None)
-    found = objects_in(clusters, loader.report) if clusters else objects_of_cluster(*live, resource_types.ALL)
+    found = objects_in(clusters, loader.report) if clusters else objects_of_cluster(*live, resource_types.WITHOUT_GATES)
     loaded = loader.read(found, asked)
     if loaded.broken:
         count = len(loaded.broken)

@@ -142,7 +142,9 @@ def _answer_pod(
         if clusters:
             question = Question.read(objects_in(clusters), pod)
         else:
-            question = Question.read(objects_of_cluster(*live, resource_types.ALL), pod, whole=resource_types.ALL)
+            question = Question.read(
+                objects_of_cluster(*live, resource_types.WITHOUT_GATES), pod, whole=resource_types.WITHOUT_GATES
+            )
         answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler)
     except (ClusterError, ScheduleError, PluginError) as error:
         raise click.ClickException(str(error)) from error

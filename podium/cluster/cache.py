@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from podium.cluster.closed_nodes import NODE_ITSELF, ClosedNodes, closing_reason
+from podium.cluster.pod_groups import PodGroupStates
 from podium.cluster.pod_states import PodEvent, PodState, next_state
 from podium.cluster.pod_usage import PodUsage, pod_usage, pod_usage_without_requests, unread_part
 from podium.cluster.snapshot import Snapshot
@@ -59,11 +60,19 @@ class Cache:
 
     Args:
         pod_usage_of: the usage that a pod adds to its node; raises FieldError if it cannot be parsed.
+        pod_groups: the pods of each group, which the cache keeps up to date except for pods that come and go while they
+            wait; None if pods are not scheduled in groups.
 
     Invariant: every pod that is assumed or added counts on exactly one node name, whether or not that node exists.
     """
 
-    def __init__(self, report_broken: ReportBroken, pod_usage_of: Callable[[Pod], PodUsage] = pod_usage) -> None:
+    def __init__(
+        self,
+        report_broken: ReportBroken,
+        pod_usage_of: Callable[[Pod], PodUsage] = pod_usage,
+        pod_groups: PodGroupStates | None = None,
+    ) -> None:
+        self.pod_groups = pod_groups
         self._report_broken = report_broken
         self._pod_usage_of = pod_usage_of
         self._reported: dict[str, str] = {}
@@ -93,6 +102,7 @@ class Cache:
         twin._on_node = {name: dict(pods) for name, pods in self._on_node.items()}
         twin._nodes, twin._offers = dict(self._nodes), dict(self._offers)
         twin._closed, twin._opened, twin._log = self._closed.copy(), [], []
+        twin.pod_groups = None if self.pod_groups is None else self.pod_groups.fork()
         return twin
 
     # ------------------------------------------------------------ nodes
@@ -156,6 +166,8 @@ class Cache:
         next_state(self.state_of(pod.uid), PodEvent.ASSUME, pod)
         self._insert(PodState.ASSUMED, pod.on_node(node_name))
         self._assumed.add(pod.uid)
+        if self.pod_groups is not None:
+            self.pod_groups.assume(pod, node_name)
 
     def forget_pod(self, pod: Pod) -> bool:
         """Forget an assumed pod.
@@ -170,6 +182,8 @@ class Cache:
         if pod.uid not in self._assumed:
             return False
         self._delete(pod.uid)
+        if self.pod_groups is not None:
+            self.pod_groups.forget(pod)
         return True
 
     def add_pod(self, pod: Pod) -> None:
@@ -179,6 +193,8 @@ class Cache:
             CacheError: the pod was added before.
         """
         state = next_state(self.state_of(pod.uid), PodEvent.ADD, pod)
+        if self.pod_groups is not None:
+            self.pod_groups.put_assigned(pod)
         cached = self._pods.get(pod.uid)
         if cached is None:
             self._insert(state, pod)
@@ -193,6 +209,8 @@ class Cache:
             CacheError: the pod is not added, or only assumed.
         """
         state = next_state(self.state_of(pod.uid), PodEvent.UPDATE, pod)
+        if self.pod_groups is not None:
+            self.pod_groups.put_assigned(pod)
         self._replace(self._pods[pod.uid], pod, state)
 
     def remove_pod(self, pod: Pod) -> None:
@@ -203,6 +221,8 @@ class Cache:
         """
         next_state(self.state_of(pod.uid), PodEvent.REMOVE, pod)
         self._delete(pod.uid)
+        if self.pod_groups is not None:
+            self.pod_groups.remove(pod)
 
     def put_pod(self, pod: Pod) -> None:
         """Add or update a bound pod."""

@@ -47,9 +47,9 @@ class Snapshot:
     """One row per node.
 
     Shape: columns are arrays over all rows, which cannot be written to; rows of no node hold zeros. `order` lists the
-    rows of all nodes in the order in which attempts look at them, and is not `range(len(snapshot))`: a deleted node
-    leaves its row empty until another one takes it. No row from `row_end` on has ever had a node: sums over rows can
-    end there.
+    rows of all nodes in the order in which attempts look at them, or of some nodes in a fork that is `restricted_to`
+    these. It is not `range(len(snapshot))`: a deleted node leaves its row empty until another one takes it. No row from
+    `row_end` on has ever had a node: sums over rows can end there.
     Units: columns of resources hold millicores of cpu, bytes of memory and storage, and counts of any other resource.
     Invariant: a row keeps its node until the node is dropped; then the row may be given to another.
     """
@@ -287,6 +287,13 @@ class Snapshot:
         twin._pod_usages = list(self._pod_usages)
         twin.host_ports = self.host_ports.copy()
         twin.volumes_in_use = self.volumes_in_use.copy()
+        return twin
+
+    def restricted_to(self, rows: Rows) -> Snapshot:
+        """A fork whose `order` is only these rows: attempts look at no other node. Plugins still see all nodes."""
+        twin = self.fork()
+        twin.order = rows
+        twin.order.setflags(write=False)
         return twin
 
     def fork_usage(self) -> Snapshot:

@@ -10,7 +10,13 @@ from podium.config.duration import format_duration, parse_duration
 from podium.config.effective import configz, effective, to_dict, to_yaml
 from podium.config.expansion import ExpandedPlugins, expand_plugins
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint, PluginRegistry
-from podium.config.feature_gates import DEFAULT_GATES, ConfigGates, FeatureGateError, parse_feature_gates
+from podium.config.feature_gates import (
+    DEFAULT_GATES,
+    ConfigGates,
+    FeatureGateError,
+    PodGroupRules,
+    parse_feature_gates,
+)
 from podium.config.field_errors import ConfigError, ErrorKind, ErrorList, FieldError
 from podium.config.loader import Loaded, load, load_file
 from podium.config.support import Unsupported, unsupported
@@ -60,6 +66,7 @@ __all__ = [
     "PluginRegistry",
     "PluginSet",
     "Plugins",
+    "PodGroupRules",
     "Profile",
     "RawArgs",
     "Unsupported",

@@ -48,6 +48,7 @@ class ExpandedPlugins:
 
     at: Mapping[ExtensionPoint, tuple[str, ...]]
     score_weights: Mapping[str, int]
+    placement_score_weights: Mapping[str, int]
 
     def names(self) -> frozenset[str]:
         """Every plugin that runs at some extension point."""
@@ -147,8 +148,7 @@ class _Expansion:
         at = {point: self._at(point) for point in _POINTS}
         self._check_cardinality(at)
         score = self._weights(ExtensionPoint.SCORE)
-        self._weights(ExtensionPoint.PLACEMENT_SCORE)  # no such plugin runs, but its weights must be valid
-        return ExpandedPlugins(at, score)
+        return ExpandedPlugins(at, score, self._weights(ExtensionPoint.PLACEMENT_SCORE))
 
     def _at(self, point: ExtensionPoint) -> tuple[str, ...]:
         explicit = self._explicit(point)

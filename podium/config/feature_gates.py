@@ -25,13 +25,39 @@ class ConfigGates:
     dra_resource_claim_device_status: bool = True
     node_declared_features: bool = True
     storage_capacity_scoring: bool = False
+    generic_workload: bool = False
     gang_scheduling: bool = False
     topology_aware_workload_scheduling: bool = False
+    workload_aware_preemption: bool = False
 
     @property
     def dra_binding_timeout(self) -> bool:
         """Whether DynamicResources waits for device conditions, which requires two gates."""
         return self.dra_device_binding_conditions and self.dra_resource_claim_device_status
+
+    @property
+    def pod_groups(self) -> PodGroupRules | None:
+        """How pods are scheduled in groups; None if each pod is scheduled alone."""
+        if not self.generic_workload:
+            return None
+        return PodGroupRules(
+            self.gang_scheduling, self.topology_aware_workload_scheduling, self.workload_aware_preemption
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupRules:
+    """How pods are scheduled in groups.
+
+    Attributes:
+        have_gangs: pods that are added may complete a gang that waits for them.
+        are_placed_by_topology: a group may have to be placed in one topology domain.
+        are_preempted_for: room is made for a group as a whole, and not for each of its pods.
+    """
+
+    have_gangs: bool = True
+    are_placed_by_topology: bool = False
+    are_preempted_for: bool = False
 
 
 DEFAULT_GATES = ConfigGates()
@@ -89,8 +115,8 @@ GATES: Final[Mapping[str, Gate]] = {
     "DRASchedulerFilterTimeout": Gate(Stage.BETA, default=True, attribute="dra_scheduler_filter_timeout"),
     "DRAWorkloadResourceClaims": _ALPHA,
     "DynamicResourceAllocation": _LOCKED,
-    "GangScheduling": _ALPHA,
-    "GenericWorkload": _ALPHA,
+    "GangScheduling": Gate(Stage.ALPHA, default=False, attribute="gang_scheduling"),
+    "GenericWorkload": Gate(Stage.ALPHA, default=False, attribute="generic_workload"),
     "InPlacePodLevelResourcesVerticalScaling": _BETA_ON,
     "InPlacePodVerticalScaling": _LOCKED,
     "MatchLabelKeysInPodAffinity": _LOCKED,
@@ -110,11 +136,18 @@ GATES: Final[Mapping[str, Gate]] = {
     "SidecarContainers": _LOCKED,
     "StorageCapacityScoring": _ALPHA,
     "TaintTolerationComparisonOperators": _ALPHA,
-    "TopologyAwareWorkloadScheduling": _ALPHA,
+    "TopologyAwareWorkloadScheduling": Gate(Stage.ALPHA, default=False, attribute="topology_aware_workload_scheduling"),
     "VolumeAttributesClass": _LOCKED,
     "VolumeLimitScaling": _ALPHA,
-    "WorkloadAwarePreemption": _ALPHA,
+    "WorkloadAwarePreemption": Gate(Stage.ALPHA, default=False, attribute="workload_aware_preemption"),
 }
+
+NEEDS: Final[Mapping[str, str]] = {
+    "GangScheduling": "GenericWorkload",
+    "TopologyAwareWorkloadScheduling": "GenericWorkload",
+    "WorkloadAwarePreemption": "GangScheduling",
+}
+"""The gates that may only be on if another one is."""
 
 _BOOLEANS: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
@@ -139,6 +172,11 @@ def parse_feature_gates(values: Iterable[str]) -> ConfigGates:
         else:
             problems.append(f'invalid value of {name}={text}: expected "true" or "false"')
     problems += [problem for name, value in wanted.items() if (problem := _problem(name, value=value))]
+    problems = problems or [
+        f"{name} is enabled, but depends on features that are disabled: [{needed}]"
+        for name, needed in NEEDS.items()
+        if wanted.get(name) and not wanted.get(needed)
+    ]
     if problems:
         raise FeatureGateError(problems)
     switched = ((GATES[name].attribute, value) for name, value in wanted.items())

@@ -10,6 +10,7 @@ from podium.binder.events.event import plugin_event
 from podium.client.informer_set import InformerSet
 from podium.cluster import Cache, Snapshot
 from podium.framework.contract.interface import ApiClient, Lister, Preemptions
+from podium.framework.contract.pod_groups import PodGroups
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.resource_types import ObjectT, ResourceType
@@ -29,6 +30,7 @@ class PluginHandle:
     recorder: EventRecorder
     cache: Cache
     informers: InformerSet
+    pod_groups: PodGroups | None = None
 
     def snapshot(self) -> Snapshot:
         """The snapshot of the current attempt."""

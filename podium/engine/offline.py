@@ -12,6 +12,7 @@ from typing import Any
 
 from podium.cluster import Snapshot
 from podium.framework.contract.interface import ApiClient, Lister, Nominator, Preemptions, WaitingPod, WaitingPods
+from podium.framework.contract.pod_groups import PodGroups
 from podium.lib.clock import Clock
 from podium.lib.error_text import UserFacingError
 from podium.objects.core import Pod
@@ -80,6 +81,7 @@ class OfflineHandle:
     waiting_pods: WaitingPods = field(default_factory=NoWaitingPods)
     client: ApiClient = field(default_factory=RefusingClient)
     preemptions: Preemptions = field(default_factory=NoPreemptions)
+    pod_groups: PodGroups | None = None
 
     def snapshot(self) -> Snapshot:
         """The snapshot that the current attempt decides on."""

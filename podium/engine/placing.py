@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from podium.cluster import Cache
+from podium.cluster import Snapshot
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import Status
 from podium.framework.cycle.cycle import Cycle
@@ -28,12 +28,34 @@ from podium.objects.core import Pod
 from podium.queues import Nominator
 
 
+class AssumedPods(Protocol):
+    """The nodes, and the pods that count on them: the cache, or a simulation.
+
+    Raises: `CacheError` from `assume_pod` if the pod counts on a node already.
+    """
+
+    def snapshot(self) -> Snapshot:
+        """The nodes and pods as they are now."""
+
+    def assume_pod(self, pod: Pod, node_name: str) -> None:
+        """Count the pod on the node."""
+
+    def forget_pod(self, pod: Pod) -> bool:
+        """Stop counting an assumed pod; returns whether it was assumed."""
+
+    def is_assumed(self, uid: str) -> bool:
+        """Whether the pod is assumed."""
+
+    def pod(self, uid: str) -> Pod | None:
+        """The pod as it counts on its node; None if it does not."""
+
+
 class Placed(NamedTuple):
     """A pod for which a node was chosen.
 
     Attributes:
         status: why Reserve or Permit rejected the pod, which then counts nowhere; None if it is assumed on the node.
-        waits: plugin → seconds, if Permit makes the pod wait before it is bound.
+        waits: plugin → seconds, if Permit makes the pod wait before it is bound; `waits_for` says for what.
         nominated_to: the node that the pod was nominated to before; its nomination has been removed.
     """
 
@@ -44,6 +66,7 @@ class Placed(NamedTuple):
     status: Status | None
     waits: Mapping[str, float]
     nominated_to: str | None
+    waits_for: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +81,7 @@ class Engine:
         explainer: receives every verdict and score, if it is given.
     """
 
-    cache: Cache
+    cache: AssumedPods
     nominator: Nominator
     percentage_of_nodes_to_score: int
     extenders: Extenders = NO_EXTENDERS
@@ -98,12 +121,13 @@ class Engine:
         self.nominator.delete(pod)
         status = framework.run_reserve(state, pod, node_name) if framework.reserve else None
         waits: Mapping[str, float] = {}
+        waits_for = ""
         if status is None and framework.permit:
             permit = framework.run_permit(state, pod, node_name)
-            status, waits = permit.status, permit.waits
+            status, waits, waits_for = permit.status, permit.waits, permit.message
         if waits:
             cycle.forget_nodes()
-        placed = Placed(framework, state, pod, node_name, status, waits, nominated_to)
+        placed = Placed(framework, state, pod, node_name, status, waits, nominated_to, waits_for)
         if status is not None:
             self._withdraw(placed)
         return placed

@@ -27,7 +27,7 @@ Answer: TypeAlias = dict[str, Any]
 def kinds_read(gates: Gates, *, is_accurate: bool) -> Sequence[ResourceType[Any]]:
     """The kinds of objects that an estimate depends on."""
     if is_accurate:
-        return resource_types.ALL
+        return resource_types.WITHOUT_GATES
     quotas = (RESOURCE_QUOTAS,) if gates.resource_quota_estimate else ()
     return resource_types.NODES, resource_types.PODS, *quotas
 

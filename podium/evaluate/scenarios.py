@@ -1,8 +1,8 @@
 """Recorded questions, one JSON object each, and their answers.
 
-A question holds a cluster's objects, an optional configuration, and one of: a pod (one attempt over all nodes), a queue
-of pods (where each goes), or a pod and an event (which plugins would requeue the pod for it). Or it holds a device
-selector and one device.
+A question holds a cluster's objects, an optional configuration, optional feature gates, and one of: a pod (one attempt
+over all nodes), a queue of pods (where each goes, or with pod groups every attempt), or a pod and an event (which
+plugins would requeue the pod for it). Or it holds a device selector and one device.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import msgspec
 from msgspec import Struct
 
 from podium.cluster import CacheError
-from podium.config import ConfigError, KubeSchedulerConfiguration
+from podium.config import ConfigError, FeatureGateError, KubeSchedulerConfiguration, parse_feature_gates
 from podium.engine.cluster import Cluster
 from podium.engine.configurations import Configurations
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.manifests import read_manifest, resource_of
 from podium.engine.store import ObjectStore
 from podium.evaluate.events import Change, events_of, hints_for
+from podium.evaluate.pod_groups import PodGroupQueue
 from podium.evaluate.selectors import answer_selector
 from podium.framework.contract.interface import Plugin
 from podium.framework.contract.status import PluginError, ScheduleError
@@ -50,6 +51,7 @@ class Scenario(Struct):
     pod: Any = None
     pods: list[Any] | None = None
     config: dict[str, Any] | None = None
+    gates: dict[str, bool] = {}
     event: RecordedChange | None = None
     expression: str | None = None
     driver: str = ""
@@ -83,21 +85,33 @@ class Evaluator:
         name = str(scenario.id) or name
         try:
             return {"id": name, **self.answer(scenario)}
-        except (ClusterError, ConfigError, PluginError, ScheduleError, CacheError, FieldError) as error:
+        except (
+            ClusterError,
+            ConfigError,
+            FeatureGateError,
+            PluginError,
+            ScheduleError,
+            CacheError,
+            FieldError,
+        ) as error:
             return {"id": name, "error": str(error)}
 
     def answer(self, scenario: Scenario) -> dict[str, Any]:
         """The answer to a question.
 
         Raises:
-            ClusterError, ConfigError, PluginError, ScheduleError, CacheError, FieldError: the question has no answer.
+            ClusterError, ConfigError, FeatureGateError, PluginError, ScheduleError, CacheError, FieldError: there is no
+                answer.
         """
         if scenario.expression is not None:
             return answer_selector(scenario.expression, scenario.driver, scenario.device)
-        config = self._configurations.of(scenario.config)
+        gates = parse_feature_gates(f"{name}={str(value).lower()}" for name, value in scenario.gates.items())
+        config = self._configurations.of(scenario.config, gates)
         store = ObjectStore.of(each for each in scenario.objects or () if isinstance(each, dict))
         if scenario.pods is not None:
             pods = [read_manifest(each, PODS) for each in scenario.pods]
+            if gates.pod_groups is not None:
+                return PodGroupQueue(config, gates.pod_groups, store, self._classes, pods).answer()
             placements = self._cluster(config, store, *pods).place_all(pods)
             return {"placements": [each.as_dict() for each in placements]}
         pod = read_manifest(scenario.pod, PODS)

@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from podium.objects.claims import ResourceClaim
 from podium.objects.core import NamespacedObject, Node, ObjectMeta, Pod
 from podium.objects.devices import DeviceClass, ResourceSlice
+from podium.objects.pod_groups import PodGroup
 from podium.objects.storage import (
     CSIDriver,
     CSINode,
@@ -109,6 +110,7 @@ VOLUME_ATTACHMENTS = ResourceType("VolumeAttachment", "/apis/storage.k8s.io/v1/v
 DEVICE_CLASSES = ResourceType("DeviceClass", "/apis/resource.k8s.io/v1/deviceclasses", DeviceClass)
 RESOURCE_CLAIMS = ResourceType("ResourceClaim", "/apis/resource.k8s.io/v1/resourceclaims", ResourceClaim)
 RESOURCE_SLICES = ResourceType("ResourceSlice", "/apis/resource.k8s.io/v1/resourceslices", ResourceSlice)
+POD_GROUPS = ResourceType("PodGroup", "/apis/scheduling.k8s.io/v1alpha2/podgroups", PodGroup)
 
 ALL: tuple[ResourceType[Any], ...] = (
     PODS,
@@ -129,5 +131,9 @@ ALL: tuple[ResourceType[Any], ...] = (
     DEVICE_CLASSES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    POD_GROUPS,
 )
 """Every kind that podium can read."""
+
+WITHOUT_GATES: tuple[ResourceType[Any], ...] = tuple(each for each in ALL if each is not POD_GROUPS)
+"""The kinds that API servers serve with their feature gates as they are by default."""

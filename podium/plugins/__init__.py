@@ -11,6 +11,7 @@ from podium.framework.contract.interface import Plugin
 from podium.plugins.default_binder import DefaultBinder
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.dynamic_resources import DynamicResources
+from podium.plugins.gang_scheduling import GangScheduling
 from podium.plugins.image_locality import ImageLocality
 from podium.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from podium.plugins.node_affinity import NodeAffinity
@@ -21,10 +22,12 @@ from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalan
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.plugins.node_unschedulable import NodeUnschedulable
 from podium.plugins.node_volume_limits import NodeVolumeLimits
+from podium.plugins.pod_group_pods_count import PodGroupPodsCount
 from podium.plugins.pod_topology_spread.plugin import PodTopologySpread
 from podium.plugins.priority_sort import PrioritySort
 from podium.plugins.scheduling_gates import SchedulingGates
 from podium.plugins.taint_toleration import TaintToleration
+from podium.plugins.topology_placement_generator import TopologyPlacementGenerator
 from podium.plugins.volume_binding import VolumeBinding
 from podium.plugins.volume_restrictions import VolumeRestrictions
 from podium.plugins.volume_zone import VolumeZone
@@ -50,6 +53,9 @@ IN_TREE: Final[Mapping[str, type[Plugin]]] = {
     "ImageLocality": ImageLocality,
     "DefaultBinder": DefaultBinder,
     "NodeDeclaredFeatures": NodeDeclaredFeatures,
+    "GangScheduling": GangScheduling,
+    "TopologyPlacementGenerator": TopologyPlacementGenerator,
+    "PodGroupPodsCount": PodGroupPodsCount,
 }
 """Every plugin that a profile can enable by name."""
 

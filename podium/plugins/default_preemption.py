@@ -1,4 +1,4 @@
-"""DefaultPreemption: for a pod that fits on no node, evict pods of lower priority to make room.
+"""DefaultPreemption: for a pod that fits on no node, or for a group, evict pods of lower priority to make room.
 
 Runs at: PreEnqueue (the pod waits while its preemption runs), PostFilter.
 Verdict: PreEnqueue: UnschedulableAndUnresolvable. PostFilter: Success with the node and the victims; Unschedulable if
@@ -45,15 +45,23 @@ from podium.framework.contract.status import Code, ScheduleError, Status, error_
 from podium.framework.cycle.diagnosis import Diagnosis, FitError
 from podium.framework.cycle.extenders import narrow_by_extenders
 from podium.framework.cycle.questions import Victims
-from podium.framework.cycle.steps import AskingPostFilterPlugin, Steps
+from podium.framework.cycle.steps import AskingPostFilterPlugin, GroupHelp, PodGroupPostFilterPlugin, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance, choose, errors_of
 from podium.framework.preemption.dry_run import dry_run_preemption
+from podium.framework.preemption.pod_groups import preempt_for_group
 from podium.framework.preemption.victims_known import VictimsKnown
 from podium.objects.core import Pod
-from podium.objects.resource_types import POD_DISRUPTION_BUDGETS
+from podium.objects.pod_groups import PodGroup, group_of
+from podium.objects.resource_types import POD_DISRUPTION_BUDGETS, POD_GROUPS
 
 _PREFIX: Final = "preemption: "
 _WAITING: Final = unresolvable("waiting for the preemption for this pod to be finished")
+_GROUP_WAITING: Final = unresolvable("waiting for the preemption for this pod group to be finished")
+_NO_GROUP: Final = unschedulable(f"{_PREFIX}pod group for pod not found")
+_PLACED_BY_TOPOLOGY: Final = unschedulable(
+    f"{_PREFIX}not eligible due to placement-based pod group scheduling limitation"
+)
+_WITH_ITS_GROUP: Final = unschedulable(f"{_PREFIX}not eligible due to workload aware preemption enabled")
 _NEVER: Final = unschedulable(f"{_PREFIX}not eligible due to preemptionPolicy=Never.")
 _VICTIMS_LEAVING: Final = unschedulable(f"{_PREFIX}not eligible due to a terminating pod on the nominated node.")
 _HELD_BACK: Final = unschedulable(f"{_PREFIX}not eligible: its victims keep coming back.")
@@ -62,8 +70,8 @@ _NO_CANDIDATE: Final = unschedulable(f"{_PREFIX}no candidate node for preemption
 _NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 
 
-class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
-    """Finds the node where preemption costs least."""
+class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, PodGroupPostFilterPlugin):
+    """Finds the node where preemption costs least, or the pods whose eviction costs least for a group."""
 
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
         self._percentage = args.min_candidate_nodes_percentage
@@ -73,9 +81,16 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
         self._preemptions = handle.preemptions
         self._budgets = handle.lister(POD_DISRUPTION_BUDGETS)
         self._known = VictimsKnown()
+        rules = None if handle.pod_groups is None else handle.pod_groups.rules
+        self._by_topology = rules is not None and rules.are_placed_by_topology
+        self._as_groups = rules is not None and rules.are_preempted_for
+        self._groups = handle.lister(POD_GROUPS) if self._by_topology or self._as_groups else None
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
-        """Return success, unless the evictions for the pod are still being requested."""
+        """Return success, unless the evictions for the pod, or for its group, are still being requested."""
+        if self._as_groups and (key := group_of(pod)) is not None:
+            group = self._group(key)
+            return _GROUP_WAITING if group is not None and self._preemptions.is_preempting(group.metadata.uid) else None
         return _WAITING if self._preemptions.is_preempting(pod.uid) else None
 
     def post_filter_asking(
@@ -84,6 +99,8 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
         """Return success with a node and victims, Unschedulable, or Error."""
         del state
         self._preemptions.attempted()
+        if self._groups is not None and (refused := self._refused_in_group(pod)) is not None:
+            return None, refused
         if pod.spec.preemption_policy == "Never":
             return None, _NEVER
         if self._waits_for_victims(pod, snapshot, filtered):
@@ -113,6 +130,34 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin):
         if errors := errors_of(tried.rejected.values()):
             return None, error_status(_PREFIX + errors)
         return _not_helpful(snapshot, tried.rejected | dict.fromkeys(held_back.tolist(), _COME_BACK))
+
+    def _refused_in_group(self, pod: Pod) -> Status | None:
+        """Why no room is made for a pod of a group, while its group is tried."""
+        key = group_of(pod)
+        if key is None:
+            return None
+        if self._by_topology:
+            group = self._group(key)
+            if group is None:
+                return _NO_GROUP
+            if group.spec.scheduling_constraints is not None:
+                return _PLACED_BY_TOPOLOGY
+        return _WITH_ITS_GROUP if self._as_groups else None
+
+    def pod_group_post_filter(
+        self, group: PodGroup, pods: Sequence[Pod], snapshot: Snapshot, fits: Callable[[Snapshot], Steps[Status | None]]
+    ) -> Steps[GroupHelp | Status]:
+        """Return the victims, or Unschedulable."""
+        budgets = Budgets(self._budgets.list())
+        importance = Importance(self._clock.now())
+        return (
+            yield from preempt_for_group(
+                group, pods, snapshot, fits, self._group, budgets, importance, self._is_protected(budgets)
+            )
+        )
+
+    def _group(self, key: str) -> PodGroup | None:
+        return None if self._groups is None else self._groups.get(key)
 
     def _is_protected(self, budgets: Budgets) -> Callable[[Pod], bool]:
         """The test for pods that must not be victims."""

@@ -1,6 +1,6 @@
 """NodeResourcesFit: a node must have the resources that the pod requests; a strategy scores how full it gets.
 
-Runs at: PreFilter, Filter, PreScore, Score.
+Runs at: PreFilter, Filter, PreScore, Score, PlacementScore.
 Verdict: Unschedulable if deleting pods could free enough, UnschedulableAndUnresolvable if even the empty node has too
 little, each with every failing resource. UnschedulableAndUnresolvable from PreFilter if a request cannot be parsed.
 Requeue: a pod is deleted or scaled down; a node is added or grows on which the pod fits when it is empty.
@@ -13,6 +13,7 @@ server would not admit, rejects the pod instead of failing every attempt.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import (
     FilterPlugin,
     Handle,
+    PlacementScorePlugin,
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
@@ -39,12 +41,13 @@ from podium.framework.contract.interface import (
     TableFilterPlugin,
     TableScorePlugin,
 )
+from podium.framework.contract.pod_groups import ProposedGroup
 from podium.framework.contract.status import Code, Status, error_status, unresolvable
 from podium.objects.core import Node, Pod, PodSpec, once_per_spec
 from podium.objects.errors import FieldError
 from podium.objects.requests import Requests, filter_requests, node_allocatable, requests_on_node, scoring_requests
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_extended_resource
-from podium.plugins.shared.allocation_strategies import strategy_of
+from podium.plugins.shared.allocation_strategies import MostAllocated, strategy_of
 from podium.plugins.shared.hints import is_about, occupies_node, queue_if
 
 _TOO_MANY_PODS: Final = 1
@@ -74,7 +77,15 @@ def _bit(index: int) -> int:
     return 1 << _FIRST_RESOURCE_BIT + min(index, _RESOURCE_BITS - 1)
 
 
-class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScorePlugin, TableScorePlugin, ScorePlugin):
+class NodeResourcesFit(
+    PreFilterPlugin,
+    TableFilterPlugin,
+    FilterPlugin,
+    PreScorePlugin,
+    TableScorePlugin,
+    ScorePlugin,
+    PlacementScorePlugin,
+):
     """Rejects nodes without enough free resources, and scores the others by how full the pod makes them.
 
     A verdict is a set of bits: too many pods, unresolvable, then one for each request.
@@ -85,6 +96,7 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._strategy = strategy_of(args.scoring_strategy)
+        self._of_placements = MostAllocated(args.scoring_strategy)
 
     @property
     def ignores_nothing(self) -> bool:
@@ -173,6 +185,13 @@ class NodeResourcesFit(PreFilterPlugin, TableFilterPlugin, FilterPlugin, PreScor
         """The strategy's score, from 0 to MAX_NODE_SCORE."""
         del state
         return self._strategy.score(scoring_requests(pod.spec), node)
+
+    def score_placement(self, group: ProposedGroup, snapshot: Snapshot) -> int:
+        """How full the group makes the placement's nodes together, from 0 to MAX_NODE_SCORE."""
+        requests: Counter[str] = Counter()
+        for pod in group.pods:
+            requests.update(scoring_requests(pod.spec))
+        return self._of_placements.score_together(requests, snapshot, group.placement.rows)
 
     def filter_scope(self, spec: PodSpec) -> Scope:
         """USAGE: the answer depends on what the pods on the node request."""

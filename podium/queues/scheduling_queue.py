@@ -7,8 +7,7 @@ can be popped.
 Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go, active_queue.go and backoff_queue.go, v1.36.2.
 Differs: adding a pod that is already queued replaces the old one as if it had been deleted first, and
 `unschedulable_pods` goes down whenever a rejected pod leaves the queue; upstream's gauge drifts there. Setting the
-machine's clock moves no deadline; upstream compares wall-clock timestamps. Pod groups and opportunistic batching are
-not implemented.
+machine's clock moves no deadline; upstream compares wall-clock timestamps. Opportunistic batching is not implemented.
 """
 
 from __future__ import annotations
@@ -62,6 +61,8 @@ class SchedulingQueue:
         lookup: Looks up the latest version of a pod that the API server has sent; nominations are checked against it.
         wake: Called whenever a pod may have become ready to pop; must not call back.
         nominator: The nominated pods, if other components read them too; by default the queue creates its own.
+        has_groups: Whether pods are scheduled in groups: then a pod of a group is retried after its backoff, whatever
+            events arrive.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class SchedulingQueue:
         times: QueueTimes = DEFAULT_TIMES,
         observer: QueueObserver = _UNOBSERVED,
         nominator: Nominator | None = None,
+        has_groups: bool = False,
     ) -> None:
         # A steady clock: backoffs and flushes must not take longer or end early because the machine's clock is set.
         self._clock = clock = SteadyClock(clock)
@@ -87,6 +89,7 @@ class SchedulingQueue:
         self._backoff_timer = BackoffTimer(clock)
         self._leftover_timer = LeftoverTimer(clock)
         self._is_closed = False
+        self._has_groups = has_groups
         self.nominator = Nominator(lookup) if nominator is None else nominator
         pre_enqueue_check = PreEnqueueCheck({each.scheduler_name: each.pre_enqueue for each in profiles}, observer)
         self._requeuing = Requeuing(self._queued, pre_enqueue_check, self.nominator, clock, observer, wake)
@@ -155,15 +158,36 @@ class SchedulingQueue:
                 if info is None:
                     return None
                 self._observer.incoming("active", event)
-            info.attempts += 1
-            self._count_rejectors(info, -1)
-            if info.pod.uid not in self._in_flight:
-                break
-            queued.move(info, QueueEvent.DELETE, event)
+            if self._take(info, event):
+                return info
+
+    def pop_with(self, first: QueuedPodInfo, others: Iterable[Pod]) -> list[QueuedPodInfo]:
+        """Pop these pods too, which are scheduled together with one that was popped; gated ones stay.
+
+        Returns:
+            All of them in the order in which they are tried: by priority, then by the time of their first attempt.
+        """
+        infos = [first]
+        for pod in others:
+            if self._queued.state_of(pod.key) is QueueState.GONE:
+                continue
+            self.activate([pod])
+            info = self._queued.get(pod.key)
+            if self._queued.state_of(pod.key) is QueueState.ACTIVE and info is not None and self._take(info, _POPPED):
+                infos.append(info)
+        return sorted(infos, key=lambda info: (-info.pod.priority, info.initial_attempt_timestamp_s or 0.0))
+
+    def _take(self, info: QueuedPodInfo, event: str) -> bool:
+        """Take a waiting pod out to be attempted; False if it is in flight already, which is reported."""
+        info.attempts += 1
+        self._count_rejectors(info, -1)
+        if info.pod.uid in self._in_flight:
+            self._queued.move(info, QueueEvent.DELETE, event)
             self._observer.unexpected_state(info, "the same pod is tracked in multiple places in the scheduler")
-        queued.move(info, QueueEvent.POP, event)
+            return False
+        self._queued.move(info, QueueEvent.POP, event)
         self._in_flight.add(info)
-        return info
+        return True
 
     def done(self, uid: str) -> None:
         """The pod's attempt has ended and the pod is not requeued: it is as good as bound, or was dropped."""
@@ -209,7 +233,7 @@ class SchedulingQueue:
 
     def _strategy_after_attempt(self, info: QueuedPodInfo) -> Strategy:
         """How to requeue the pod, given the events that arrived since it was popped."""
-        if not info.rejector_plugins:
+        if not info.rejector_plugins or (self._has_groups and info.pod.spec.scheduling_group is not None):
             return Strategy.AFTER_BACKOFF
         events = self._in_flight.events_since_popped(info.pod.uid)
         if events is None:

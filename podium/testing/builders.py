@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from podium.objects.core import Node, Pod
+from podium.objects.pod_groups import PodGroup
 
 REGION_LABEL = "topology.kubernetes.io/region"
 ZONE_LABEL = "topology.kubernetes.io/zone"
@@ -36,6 +37,7 @@ def pod(
     tolerations: Iterable[Mapping[str, Any]] = (),
     affinity: Mapping[str, Any] | None = None,
     gates: Iterable[str] = (),
+    group: str = "",
     scheduler: str = "podium",
     nominated: str = "",
     terminating: bool = False,
@@ -71,11 +73,35 @@ def pod(
                 "tolerations": [dict(each) for each in tolerations],
                 "affinity": affinity,
                 "schedulingGates": [{"name": gate} for gate in gates],
+                "schedulingGroup": {"podGroupName": group} if group else None,
                 **(spec or {}),
             },
             "status": {"nominatedNodeName": nominated, **(status or {})},
         },
         Pod,
+    )
+
+
+def pod_group(
+    name: str = "group",
+    *,
+    namespace: str = "default",
+    min_count: int | None = None,
+    topology: str = "",
+    metadata: Mapping[str, Any] | None = None,
+    spec: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+) -> PodGroup:
+    """A pod group: a gang if it has a minimum count; `topology` is the label of which its nodes share one value."""
+    policy = {"basic": {}} if min_count is None else {"gang": {"minCount": min_count}}
+    constraints = {"topology": [{"key": topology}]} if topology else None
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}", **(metadata or {})},
+            "spec": {"schedulingPolicy": policy, "schedulingConstraints": constraints, **(spec or {})},
+            "status": status or {},
+        },
+        PodGroup,
     )
 
 

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from podium.binder import WaitingPods
 from podium.cluster import Snapshot
+from podium.cluster.pod_groups import PodGroupState, PodGroupStates
+from podium.config import PodGroupRules
 from podium.engine.offline import OfflineHandle
 from podium.engine.store import ObjectStore
 from podium.lib.clock import ManualClock
@@ -48,6 +50,26 @@ class RecordingClient:
         return item
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedGroups:
+    """Implements `podium.framework.contract.pod_groups.PodGroups`: the groups of pods that do not change.
+
+    `activated` are the pods that plugins have activated.
+    """
+
+    rules: PodGroupRules = field(default_factory=PodGroupRules)
+    states: PodGroupStates = field(default_factory=PodGroupStates)
+    activated: list[Pod] = field(default_factory=list)
+
+    def state(self, key: str) -> PodGroupState | None:
+        """The pods of the group."""
+        return self.states.get(key)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Record the pods."""
+        self.activated.extend(pods)
+
+
 class RecordingHandle(OfflineHandle):
     """Implements `podium.framework.Handle`.
 
@@ -76,8 +98,11 @@ class RecordingHandle(OfflineHandle):
             RecordingClient(),
         )
         self.events: list[NotedEvent] = []
+        states = PodGroupStates()
+        self.pod_groups = RecordedGroups(states=states)
         for pod in pods.values():
             self.nominator.add(pod)
+            (states.put_assigned if pod.node_name else states.put_waiting)(pod)
 
     def record(self, pod: Pod, reason: str, note: str, *, action: str = "Scheduling", is_warning: bool = False) -> None:
         """Record the Event in `events`."""

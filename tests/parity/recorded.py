@@ -17,6 +17,7 @@ from podium.evaluate import Evaluator
 
 DATA = Path(__file__).parent / "data"
 SCENARIOS, SEQUENCES, HINTS, SELECTORS, DEVICES = "kube-scheduler", "sequences", "hints", "cel", "devices"
+POD_GROUPS = "podgroups"
 
 _CEL_ERRORS = ("CEL compile error", "CEL runtime error")
 _EMPTY: tuple[Any, ...] = ({}, [], "", None)

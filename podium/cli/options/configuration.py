@@ -20,6 +20,7 @@ from podium.config import (
     KubeSchedulerConfiguration,
     Loaded,
     PluginRegistry,
+    PodGroupRules,
     load,
     load_file,
     parse_feature_gates,
@@ -53,11 +54,15 @@ class BadConfiguration(click.ClickException):
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """A configuration that podium can run, the available plugins by name, and the warnings."""
+    """A configuration that podium can run, the available plugins by name, and the warnings.
+
+    `pod_groups` says how pods are scheduled in groups; None if they are not.
+    """
 
     config: KubeSchedulerConfiguration
     plugins: Mapping[str, type[Plugin]]
     warnings: tuple[str, ...]
+    pod_groups: PodGroupRules | None = None
 
 
 def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -138,6 +143,8 @@ def usable(
         BadConfiguration: a plugin or feature is not available, or the file is not valid or not supported by podium.
     """
     gates = gates_of(feature_gates)
+    if to_run and gates.pod_groups is not None:
+        raise BadConfiguration(["--feature-gates: cannot set feature gate GenericWorkload (alpha) to true here"])
     plugins = found_plugins(references)
     registry = registry_of(plugins)
     loaded = load(_NOTHING_SAID, "defaults", registry, gates) if path is None else read(path, registry, gates)
@@ -150,7 +157,8 @@ def usable(
     refused = missing.refused if to_run else missing.undecidable
     if refused:
         raise BadConfiguration(f"{path or 'defaults'}: {error.text}" for error in refused)
-    return Usable(loaded.config, plugins, (*loaded.warnings, *missing.warnings) if to_run else ())
+    warnings = (*loaded.warnings, *missing.warnings) if to_run else ()
+    return Usable(loaded.config, plugins, warnings, gates.pod_groups)
 
 
 def not_constructed(good: Usable) -> tuple[str, ...]:
@@ -162,13 +170,15 @@ def not_constructed(good: Usable) -> tuple[str, ...]:
     from podium.framework.contract.status import PluginError
     from podium.framework.profile.runtime import construct, constructed
     from podium.queues import build_hint_map
-    from podium.testing.handle import RecordingHandle
+    from podium.testing.handle import RecordedGroups, RecordingHandle
 
     problems: list[str] = []
     for profile in good.config.profiles:
         for name in constructed(profile, good.plugins):
             try:
-                build_hint_map([construct(good.plugins[name], profile, RecordingHandle(Snapshot(), ()))])
+                handle = RecordingHandle(Snapshot())
+                handle.pod_groups = None if good.pod_groups is None else RecordedGroups(good.pod_groups)
+                build_hint_map([construct(good.plugins[name], profile, handle)])
             except PluginError as error:
                 problems.append(str(error))
     return tuple(dict.fromkeys(problems))

@@ -22,9 +22,11 @@ from random import Random
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster.pod_groups import PodGroupState
 from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.cluster_event import ALL_EVENTS, EventRegistration
 from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.pod_groups import Placement, PodGroups, ProposedGroup
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import PluginError, Status, short_repr
 from podium.lib.clock import Clock
@@ -151,6 +153,10 @@ class Handle(Protocol):
     @property
     def nominator(self) -> Nominator:
         """The nominated pods of each node."""
+
+    @property
+    def pod_groups(self) -> PodGroups | None:
+        """The pod groups; None if each pod is scheduled alone, because the feature gate GenericWorkload is off."""
 
     def snapshot(self) -> Snapshot:
         """The snapshot that the current attempt decides on."""
@@ -497,6 +503,28 @@ class PermitPlugin(Plugin):
     @abstractmethod
     def permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status | None, float]:
         """Return success, a rejection, or Wait with the longest time to wait in seconds."""
+
+
+class PlacementGeneratePlugin(Plugin):
+    """Divides the nodes into placements, in each of which a whole pod group is tried."""
+
+    @abstractmethod
+    def generate_placements(
+        self, key: str, state: PodGroupState, snapshot: Snapshot
+    ) -> tuple[Sequence[Placement], Status | None]:
+        """The placements for the group of that key, or why there are none."""
+
+
+class PlacementScorePlugin(Plugin):
+    """Scores placements in which a pod group can be scheduled."""
+
+    @abstractmethod
+    def score_placement(self, group: ProposedGroup, snapshot: Snapshot) -> int:
+        """Return the placement's score, higher is better. Any exception fails the attempt."""
+
+    def normalize_placement_scores(self, scores: Sequence[int]) -> Sequence[int]:
+        """Normalise the scores of all placements to 0..MAX_NODE_SCORE. By default they are left as they are."""
+        return scores
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ class Cycle:
         state: what plugins pass from one extension point to the next.
         diagnosis: why nodes were rejected.
         signature: the cached answers for pods of this spec, if there are any; found by PreFilter.
+        makes_room: whether PostFilter plugins may help the pod if no node fits.
     """
 
     framework: Framework
@@ -37,6 +38,7 @@ class Cycle:
     diagnosis: Diagnosis = field(init=False)
     nominated_ahead: NominatedAhead = field(init=False)
     signature: PodSignature | None = field(init=False)
+    makes_room: bool = True
 
     def __post_init__(self) -> None:
         self.forget_nodes()

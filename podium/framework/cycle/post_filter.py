@@ -30,7 +30,7 @@ def run_post_filter(cycle: Cycle, extenders: Sequence[Extender] = ()) -> Steps[_
         Without PostFilter plugins an earlier nomination is cleared.
     """
     framework = cycle.framework
-    if not framework.post_filter:
+    if not framework.post_filter or not cycle.makes_room:
         return PostFilterResult(""), None
     started_s = framework.clock.monotonic()
     result, status = yield from _in_order(cycle, AfterFiltering(cycle), extenders)

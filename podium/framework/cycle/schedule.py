@@ -89,7 +89,8 @@ def attempt(
     framework, snapshot = cycle.framework, cycle.snapshot
     if explainer is not None:
         explainer.begun(cycle)
-    if not len(snapshot):
+    node_count = len(snapshot.order)
+    if not node_count:
         return Failed(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, error=ScheduleError(NO_NODES)))
     own = framework.percentage_of_nodes_to_score
     percentage = percentage_of_nodes_to_score if own is None else own
@@ -118,7 +119,7 @@ def attempt(
         else:
             helped, status = yield from run_post_filter(cycle, asked)
             message = status.message if status else ""
-            return DoesNotFit(FitError(len(snapshot), cycle.diagnosis, message, details_of(cycle)), helped)
+            return DoesNotFit(FitError(node_count, cycle.diagnosis, message, details_of(cycle)), helped)
     except ScheduleError as error:
         return Failed(error_status(error))
     return Suggested(snapshot.name(row), row, feasible.examined, len(rows))

@@ -100,7 +100,7 @@ def find_feasible(cycle: Cycle, sampling: Sampling) -> Feasible:
 def on_nominated_node(cycle: Cycle, filters: FilterRun) -> Feasible | None:
     """The node that the pod is nominated to, if it fits there: then no other node is examined."""
     row = cycle.snapshot.row_of.get(cycle.pod.status.nominated_node_name)
-    if row is None:
+    if row is None or row not in cycle.snapshot.order:
         return None
     try:
         status = filters.alone(row)
@@ -127,7 +127,7 @@ def search_around(cycle: Cycle, filters: FilterRun, names: frozenset[str] | None
         found = filters.search(rows, rotation.next_start, sampling.wanted(len(rows)), cycle.diagnosis)
     finally:
         examined = filters.found + cycle.diagnosis.rejected_count
-        rotation.next_start = (rotation.next_start + examined) % max(len(cycle.snapshot), 1)
+        rotation.next_start = (rotation.next_start + examined) % max(len(cycle.snapshot.order), 1)
     framework.observe("Filter", None if len(found) else Status(Code.UNSCHEDULABLE), started_s)
     return Feasible(found, examined)
 

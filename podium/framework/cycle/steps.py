@@ -7,17 +7,18 @@ without extenders runs it to its end at once.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
 from podium.cluster import Snapshot
 from podium.config import Extender
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.interface import FilteredNodes, PostFilterPlugin, PostFilterResult
+from podium.framework.contract.interface import FilteredNodes, Plugin, PostFilterPlugin, PostFilterResult
 from podium.framework.contract.status import Status
 from podium.framework.cycle.questions import Answer, Question
 from podium.objects.core import Pod
+from podium.objects.pod_groups import PodGroup
 
 T = TypeVar("T")
 
@@ -42,6 +43,28 @@ def run_unasked(steps: Steps[T]) -> T:
     except StopIteration as end:
         result: T = end.value
         return result
+
+
+@dataclass(frozen=True, slots=True)
+class GroupHelp:
+    """What is done so that a pod group fits: the pods to evict, the most important one first."""
+
+    victims: tuple[Pod, ...]
+
+
+class PodGroupPostFilterPlugin(Plugin):
+    """Runs when a pod group as a whole cannot be scheduled."""
+
+    @abstractmethod
+    def pod_group_post_filter(
+        self, group: PodGroup, pods: Sequence[Pod], snapshot: Snapshot, fits: Callable[[Snapshot], Steps[Status | None]]
+    ) -> Steps[GroupHelp | Status]:
+        """Return what helps the group, or why nothing does.
+
+        Args:
+            pods: the waiting pods of the group.
+            fits: tries the group on a fork of the snapshot; None if it can be scheduled there.
+        """
 
 
 class AskingPostFilterPlugin(PostFilterPlugin):

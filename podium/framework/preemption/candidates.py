@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -35,6 +35,17 @@ _PRIORITY_OFFSET: Final = 1 << 31
 _ALLOWS_NOTHING: Final = PodDisruptionBudgetStatus()
 _START_TIMES: Final = 1 << 16
 """How many parsed start times are cached: each is needed again in every attempt."""
+
+
+class EvictedTogether(Protocol):
+    """Pods that are evicted together or not at all."""
+
+    @property
+    def pods(self) -> Sequence[Pod]:
+        """These pods."""
+
+
+UnitT = TypeVar("UnitT", bound=EvictedTogether)
 
 
 def _spare_nobody(pod: Pod) -> bool:
@@ -135,16 +146,32 @@ class Budgets:
             (violating if self._violates(pod, left) else others).append(pod)
         return violating, others
 
+    def split_units(self, units: Iterable[UnitT]) -> tuple[list[UnitT], list[UnitT]]:
+        """As `split`, for pods that are evicted together. A unit counts up to the first budget that it violates."""
+        left: dict[str, int] = {}
+        violating: list[UnitT] = []
+        others: list[UnitT] = []
+        for unit in units:
+            is_too_much = any(
+                self._counts_below_zero(budget, left, pod) for pod in unit.pods for budget in self._of(pod)
+            )
+            (violating if is_too_much else others).append(unit)
+        return violating, others
+
     def _violates(self, pod: Pod, left: dict[str, int]) -> bool:
         """Count the pod's eviction against all its budgets; return whether it violates one of them."""
         is_too_much = False
         for budget in self._of(pod):
-            # The API server has already counted the disruption of a pod in `disruptedPods`.
-            if pod.metadata.name in budget.status.disrupted_pods:
-                continue
-            left[budget.key] = left.get(budget.key, budget.status.disruptions_allowed) - 1
-            is_too_much |= left[budget.key] < 0
+            is_too_much |= self._counts_below_zero(budget, left, pod)
         return is_too_much
+
+    @staticmethod
+    def _counts_below_zero(budget: PodDisruptionBudget, left: dict[str, int], pod: Pod) -> bool:
+        # The API server has already counted the disruption of a pod in `disruptedPods`.
+        if pod.metadata.name in budget.status.disrupted_pods:
+            return False
+        left[budget.key] = left.get(budget.key, budget.status.disruptions_allowed) - 1
+        return left[budget.key] < 0
 
     def _of(self, pod: Pod) -> Sequence[PodDisruptionBudget]:
         """The budgets that select the pod; none if it has no labels."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
 from podium.cluster import NodeInfo
@@ -20,6 +20,8 @@ from podium.framework.contract.interface import (
     FilterPlugin,
     Handle,
     PermitPlugin,
+    PlacementGeneratePlugin,
+    PlacementScorePlugin,
     Plugin,
     PostBindPlugin,
     PostFilterPlugin,
@@ -47,6 +49,7 @@ from podium.framework.contract.status import (
     short_repr,
 )
 from podium.framework.cycle.signature_cache import SignatureCache
+from podium.framework.cycle.steps import PodGroupPostFilterPlugin
 from podium.framework.profile.forms import Filter, Scorer, filter_form, score_form
 from podium.framework.profile.observer import Observer
 from podium.framework.profile.plugin_args import args_of
@@ -59,6 +62,7 @@ P = ParamSpec("P")
 PERMIT_TIMEOUT_S_MAX = 15 * 60.0
 _SUCCESS = Code.SUCCESS.label
 _PERMIT_MAY = (Code.WAIT, *MAY_REJECT)
+_WAITS = "one or more plugins asked to wait and no plugin rejected pod"
 SLOW_PLUGIN_S = 0.1
 """A longer plugin call is logged as a warning, because all pods wait for it."""
 
@@ -75,6 +79,8 @@ _CLASSES: Mapping[ExtensionPoint, tuple[type, ...]] = {
     ExtensionPoint.PRE_BIND: (PreBindPlugin,),
     ExtensionPoint.BIND: (BindPlugin,),
     ExtensionPoint.POST_BIND: (PostBindPlugin,),
+    ExtensionPoint.PLACEMENT_GENERATE: (PlacementGeneratePlugin,),
+    ExtensionPoint.PLACEMENT_SCORE: (PlacementScorePlugin,),
 }
 
 
@@ -109,10 +115,14 @@ def constructed(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin
 
 @dataclass(frozen=True, slots=True)
 class PermitResult:
-    """The result of the Permit plugins: a rejection, or the waits in seconds by plugin, or neither to go on."""
+    """The result of the Permit plugins: a rejection, or the waits in seconds by plugin, or neither to go on.
+
+    `message` says what the pod waits for.
+    """
 
     status: Status | None
-    waits: Mapping[str, float]
+    waits: Mapping[str, float] = field(default_factory=dict)
+    message: str = ""
 
 
 class Framework:
@@ -144,6 +154,7 @@ class Framework:
         ]
         self.detailing = {each.name: each.plugin for each in self.filters if isinstance(each.plugin, Detailing)}
         self.post_filter = self._at(plugins, ExtensionPoint.POST_FILTER, PostFilterPlugin)
+        self.pod_group_post_filter = [each for each in self.post_filter if isinstance(each, PodGroupPostFilterPlugin)]
         self.pre_score = self._at(plugins, ExtensionPoint.PRE_SCORE, PreScorePlugin)
         self.scorers: Sequence[tuple[Scorer, int]] = [
             (scorer, plugins.score_weights[each.name])
@@ -156,6 +167,11 @@ class Framework:
         self.pre_bind = self._at(plugins, ExtensionPoint.PRE_BIND, PreBindPlugin)
         self.bind = self._at(plugins, ExtensionPoint.BIND, BindPlugin)
         self.post_bind = self._at(plugins, ExtensionPoint.POST_BIND, PostBindPlugin)
+        self.placement_generate = self._at(plugins, ExtensionPoint.PLACEMENT_GENERATE, PlacementGeneratePlugin)
+        self.placement_scorers: Sequence[tuple[PlacementScorePlugin, int]] = [
+            (scorer, plugins.placement_score_weights[scorer.name])
+            for scorer in self._at(plugins, ExtensionPoint.PLACEMENT_SCORE, PlacementScorePlugin)
+        ]
 
     def _at(self, plugins: ExpandedPlugins, point: ExtensionPoint, kind: type[T]) -> list[T]:
         built = (self._plugins.get(name) for name in plugins.at.get(point, ()))
@@ -230,17 +246,19 @@ class Framework:
         started_s = self.clock.monotonic()
         waits: dict[str, float] = {}
         failure: Status | None = None
+        message = ""
         for plugin in self.permit:
             answer = self._answer(plugin.name, "Permit", pod, _permit, plugin, state, pod, node_name)
             status, timeout_s = answer if isinstance(answer, tuple) else (answer, 0.0)
             if status is not None and status.code is Code.WAIT:
                 waits[plugin.name] = timeout_s
+                message = ", ".join((*status.all_reasons, _WAITS))
                 continue
             failure = self._failure(plugin, "Permit", status)
             if failure is not None:
                 break
         self.observe("Permit", failure or (Status(Code.WAIT) if waits else None), started_s)
-        return PermitResult(failure, {} if failure else waits)
+        return PermitResult(failure) if failure else PermitResult(None, waits, message)
 
     def observe(self, point: str, status: Status | None, started_s: float) -> None:
         """Record how long an extension point took."""

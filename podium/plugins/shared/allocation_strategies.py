@@ -142,6 +142,18 @@ class MostAllocated(Strategy):
         """The percentage in use, at most 100."""
         return min(in_use, allocatable) * MAX_NODE_SCORE // allocatable
 
+    def score_together(self, requests: Requests, snapshot: Snapshot, rows: Rows) -> int:
+        """The score of these rows as if they were one node; 0 if no resource counts."""
+        total = weight = 0
+        for resource, amount in self._counted.of(requests):
+            allocatable = snapshot.allocatable(resource.name).take(rows)
+            offered = int(allocatable.sum())
+            if offered:
+                in_use = snapshot.nonzero_requested(resource.name).take(rows)[allocatable != 0]
+                total += self.resource_score(int(in_use.sum()) + amount, offered) * resource.weight
+                weight += resource.weight
+        return total // weight if weight else 0
+
 
 class RequestedToCapacityRatio(Strategy):
     """A function of the share that is in use, given by the points of its graph."""

@@ -70,5 +70,9 @@ def test_the_page_names_every_kind_that_a_decision_may_depend_on() -> None:
     short = {"pv": "persistentvolumes", "pvc": "persistentvolumeclaims"}
     named = {short.get(each, each) for each in _DUMPED.split(",")}
     # Pods with claims of devices are told that podium does not allocate them.
-    watched = {each.plural for each in resource_types.ALL} - {"deviceclasses", "resourceclaims", "resourceslices"}
+    watched = {each.plural for each in resource_types.WITHOUT_GATES} - {
+        "deviceclasses",
+        "resourceclaims",
+        "resourceslices",
+    }
     assert named == watched | {"priorityclasses"}

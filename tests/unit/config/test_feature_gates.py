@@ -12,6 +12,7 @@ from podium.config.feature_gates import (
     GATES,
     ConfigGates,
     FeatureGateError,
+    PodGroupRules,
     parse_feature_gates,
 )
 
@@ -45,7 +46,18 @@ def test_every_gate_may_be_set_to_its_default(name: str) -> None:
     [
         ("NoSuchGate=true", "unrecognized feature gate: NoSuchGate"),
         ("SidecarContainers=false", "cannot set feature gate SidecarContainers to false, feature is locked to true"),
-        ("GangScheduling=true", "cannot set feature gate GangScheduling (alpha) to true: podium supports only false"),
+        (
+            "StorageCapacityScoring=true",
+            "cannot set feature gate StorageCapacityScoring (alpha) to true: podium supports only false",
+        ),
+        (
+            "GangScheduling=true",
+            "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+        ),
+        (
+            "WorkloadAwarePreemption=true,GenericWorkload=true",
+            "WorkloadAwarePreemption is enabled, but depends on features that are disabled: [GangScheduling]",
+        ),
         (
             "PodLevelResources=false",
             "cannot set feature gate PodLevelResources (beta) to false: podium supports only true",
@@ -65,6 +77,12 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     with pytest.raises(FeatureGateError) as refused:
         parse_feature_gates(["A=true,GenericWorkload", "VolumeAttributesClass=false"])
     assert [problem.split()[-1] for problem in refused.value.problems] == ["GenericWorkload", "A", "true"]
+
+
+def test_pods_are_scheduled_in_groups_only_with_the_gate() -> None:
+    assert DEFAULT_GATES.pod_groups is None
+    gates = parse_feature_gates(["GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"])
+    assert gates.pod_groups == PodGroupRules(have_gangs=True, are_placed_by_topology=False, are_preempted_for=True)
 
 
 def test_the_table_and_the_switches_agree() -> None:

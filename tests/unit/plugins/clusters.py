@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 
 from podium.cluster import Rows, Snapshot
+from podium.cluster.pod_groups import PodGroupState, PodGroupStates
+from podium.config import PodGroupRules
+from podium.engine.offline import NoWaitingPods
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.interface import FilterPlugin, ScorePlugin, TableFilterPlugin, TableScorePlugin
 from podium.framework.contract.status import Status
@@ -28,6 +31,26 @@ class NoClient:
 
 
 @dataclass
+class GroupsOfPods:
+    """The groups of these pods. `activated` are the keys of the pods that a plugin has activated."""
+
+    pods: Iterable[Pod] = ()
+    rules: PodGroupRules = field(default_factory=PodGroupRules)
+    states: PodGroupStates = field(default_factory=PodGroupStates)
+    activated: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for each in self.pods:
+            (self.states.put_assigned if each.node_name else self.states.put_waiting)(each)
+
+    def state(self, key: str) -> PodGroupState | None:
+        return self.states.get(key)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        self.activated += [each.key for each in pods]
+
+
+@dataclass
 class RecordingHandle:
     """A handle whose cluster stands still."""
 
@@ -41,6 +64,8 @@ class RecordingHandle:
     held_back: set[str] = field(default_factory=set)
     spared: set[str] = field(default_factory=set)
     attempts: int = 0
+    pod_groups: GroupsOfPods = field(default_factory=GroupsOfPods)
+    waiting_pods: Any = field(default_factory=NoWaitingPods)
 
     @property
     def preemptions(self) -> RecordingHandle:

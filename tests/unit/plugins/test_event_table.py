@@ -19,7 +19,7 @@ from podium.objects.core import Pod
 from podium.plugins import IN_TREE
 from podium.queues import HintMap, QueueObserver, build_hint_map
 from podium.queues.hints import Hints, Strategy
-from tests.builders import ZONE_LABEL, node, pod
+from tests.builders import ZONE_LABEL, node, pod, pod_group
 from tests.unit.plugins.clusters import RecordingHandle
 from tests.unit.plugins.storage import (
     EPHEMERAL,
@@ -87,6 +87,7 @@ TABLE: Mapping[str, Mapping[str, str]] = {
         "resource.k8s.io/ResourceSlice": "Add Update",
     },
     "NodeDeclaredFeatures": {"Node": f"Add UpdateNodeDeclaredFeature {SHIM}", "Pod": "Update"},
+    "GangScheduling": {"Pod": "Add", "scheduling.k8s.io/PodGroup": "Add"},
 }
 NOT_YET = {
     (plugin, resource, action)
@@ -151,7 +152,9 @@ def test_plugins_are_registered_for_what_kube_schedulers_are() -> None:
         "DefaultBinder",
         "ImageLocality",
         "NodeResourcesBalancedAllocation",
+        "PodGroupPodsCount",
         "PrioritySort",
+        "TopologyPlacementGenerator",
     }
 
 
@@ -190,6 +193,7 @@ def _needs(**affinity: Any) -> Pod:
 CLASS_RESOURCE = "deviceclass.resource.kubernetes.io/gpu"
 WEB, DB = {"app": "web"}, {"app": "db"}
 PLAIN = pod()
+MEMBER = pod(group="gang")
 MASTERLESS = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
 TOLERANT = [{"key": "a", "operator": "Exists"}]
 ZONED = node(zone="a")
@@ -525,6 +529,15 @@ CASES = [
         PLAIN,
         helps=(PLAIN, USES_HOST_USERS),
         not_=(PLAIN, PLAIN),
+    ),
+    *changes("GangScheduling", "UnschedulablePod", "Add", MEMBER, helps=(None, MEMBER), not_=(None, PLAIN)),
+    *changes(
+        "GangScheduling",
+        "scheduling.k8s.io/PodGroup",
+        "Add",
+        MEMBER,
+        helps=(None, pod_group("gang")),
+        not_=(None, pod_group("other")),
     ),
 ]
 

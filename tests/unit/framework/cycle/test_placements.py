@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podium.cluster import Snapshot
+from podium.cluster.pod_groups import PodGroupState
+from podium.framework.contract.interface import PlacementGeneratePlugin, PlacementScorePlugin
+from podium.framework.contract.pod_groups import Placement, ProposedGroup
+from podium.framework.contract.status import Status, unschedulable
+from podium.framework.cycle.placements import best_placement, generate_placements
+from tests.builders import node, snapshot_of
+
+OUT_OF_RANGE = (
+    'applying score defaultWeights on PlacementScore plugins: plugin "Scorer" returns an invalid score 101, it should '
+    "in the range of [0, 100] after normalizing"
+)
+SNAPSHOT = snapshot_of(node("n1"), node("n2"))
+
+
+class Profile:
+    """What is asked of a profile here."""
+
+    def __init__(self, *generators: Any, scorers: Sequence[tuple[Any, int]] = ()) -> None:
+        self.placement_generate, self.placement_scorers = generators, scorers
+
+
+class Generator(PlacementGeneratePlugin):
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+
+    def generate_placements(
+        self, key: str, state: PodGroupState, snapshot: Snapshot
+    ) -> tuple[Sequence[Placement], Status | None]:
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer  # type: ignore[no-any-return]
+
+
+class Scorer(PlacementScorePlugin):
+    def __init__(self, **scores: int) -> None:
+        self._scores = scores
+
+    def score_placement(self, group: ProposedGroup, snapshot: Snapshot) -> int:
+        return self._scores[group.placement.name]
+
+
+def proposed(*names: str) -> list[ProposedGroup]:
+    return [ProposedGroup(PodGroupState(), Placement(each, np.arange(1)), ()) for each in names]
+
+
+def generated(*generators: Any) -> Any:
+    placements, status = generate_placements(Profile(*generators), "default/g", PodGroupState(), SNAPSHOT)  # type: ignore[arg-type]
+    return status.message if status is not None else [each.rows.tolist() for each in placements]
+
+
+def best(*scorers: tuple[Any, int]) -> Any:
+    found = best_placement(Profile(scorers=scorers), proposed("a", "b"), SNAPSHOT)  # type: ignore[arg-type]
+    return found.message if isinstance(found, Status) else found
+
+
+def test_without_a_generator_all_nodes_are_one_placement() -> None:
+    assert generated() == [SNAPSHOT.order.tolist()]
+
+
+def test_the_generators_answer_counts() -> None:
+    assert generated(Generator(([Placement("a", np.array([1]))], None))) == [[1]]
+    assert generated(Generator(((), unschedulable("no")))) == "no"
+    assert generated(Generator(((), None))) == "no feasible placements found"
+    assert generated(Generator(ValueError("x"))) == 'running PlacementGenerate plugin "Generator": ValueError: x'
+
+
+def test_the_weighted_sum_decides_and_the_first_of_equals_wins() -> None:
+    assert best((Scorer(a=10, b=20), 1)) == 1
+    assert best((Scorer(a=10, b=20), 1), (Scorer(a=6, b=0), 2)) == 0
+    assert best((Scorer(a=5, b=5), 1)) == best() == 0
+
+
+@pytest.mark.parametrize(
+    ("scores", "problem"),
+    [
+        ({"a": 1}, "running PlacementScore plugins: plugin \"Scorer\" failed with: KeyError: 'b'"),
+        ({"a": 101, "b": 0}, OUT_OF_RANGE),
+    ],
+)
+def test_a_failing_scorer_is_named(scores: dict[str, int], problem: str) -> None:
+    assert best((Scorer(**scores), 1)) == problem

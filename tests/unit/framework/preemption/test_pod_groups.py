@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from podium.cluster import Snapshot
+from podium.framework.contract.status import Status, unschedulable
+from podium.framework.cycle.steps import GroupHelp, Steps, run_unasked
+from podium.framework.preemption.candidates import Budgets, Importance
+from podium.framework.preemption.pod_groups import Unit, preempt_for_group, units_of
+from podium.objects.core import Pod
+from podium.objects.pod_groups import PodGroup
+from podium.objects.workloads import PodDisruptionBudget
+from tests.builders import node, pod, pod_group, snapshot_of
+
+IMPORTANCE = Importance(0.0)
+WHOLE = pod_group("whole", spec={"disruptionMode": "PodGroup", "priority": 3})
+SINGLE = pod_group("single", spec={"priority": 3})
+GROUPS = {each.key: each for each in (WHOLE, SINGLE)}
+
+
+def running(name: str, on: str = "n1", started: int = 0, **fields: Any) -> Pod:
+    return pod(name, node=on, cpu="1", status={"startTime": f"2026-01-01T00:00:{started:02}Z"}, **fields)
+
+
+def cluster(*pods: Pod) -> Snapshot:
+    return snapshot_of(node("n1"), node("n2"), *pods)
+
+
+def names(pods: Iterable[Pod]) -> list[str]:
+    return [each.metadata.name for each in pods]
+
+
+def units(*pods: Pod) -> list[Unit]:
+    return list(units_of(cluster(*pods), GROUPS.get, IMPORTANCE))
+
+
+def needs(count: int) -> Callable[[Snapshot], Steps[Status | None]]:
+    """A group that fits if no more than this many pods are left."""
+
+    def fits(snapshot: Snapshot) -> Steps[Status | None]:
+        yield from ()
+        return None if snapshot.pod_count.sum() <= count else unschedulable("too many pods")
+
+    return fits
+
+
+def preempt(
+    *pods: Pod,
+    left: int,
+    group: PodGroup | None = None,
+    waiting: Pod | None = None,
+    budgets: Iterable[PodDisruptionBudget] = (),
+    is_protected: Callable[[Pod], bool] = lambda _: False,
+) -> list[str] | str:
+    """The victims, or why there are none."""
+    helped = run_unasked(
+        preempt_for_group(
+            group or pod_group("gang", spec={"priority": 9}),
+            [waiting or pod("waiting", group="gang")],
+            cluster(*pods),
+            needs(left),
+            GROUPS.get,
+            Budgets(budgets),
+            IMPORTANCE,
+            is_protected,
+        )
+    )
+    return names(helped.victims) if isinstance(helped, GroupHelp) else helped.message
+
+
+def test_only_groups_that_say_so_are_disrupted_as_a_whole() -> None:
+    found = units(
+        running("a", group="whole"),
+        running("b", group="whole", on="n2"),
+        running("c", group="single", priority=1),
+        running("d", group="unknown"),
+        running("e", priority=2),
+    )
+    assert [(names(each.pods), each.priority) for each in found] == [
+        (["a", "b"], 3),
+        (["c"], 1),
+        (["d"], 0),
+        (["e"], 2),
+    ]
+
+
+def test_the_most_important_unit_comes_first() -> None:
+    found = units(
+        running("late", started=9),
+        running("early", started=1),
+        running("grouped", group="single", started=9),
+        running("high", priority=1),
+        running("w1", group="whole"),
+        running("w2", group="whole", on="n2"),
+    )
+    ranked = sorted(found, key=lambda unit: unit.rank)
+    assert [names(each.pods) for each in ranked] == [["w1", "w2"], ["high"], ["grouped"], ["early"], ["late"]]
+
+
+def test_the_least_important_pods_go() -> None:
+    pods = [running("low"), running("mid", priority=1), running("high", priority=2)]
+    assert preempt(*pods, left=2) == ["low"]
+    assert preempt(*pods, left=0) == ["high", "mid", "low"]
+
+
+def test_pods_of_one_unit_go_together() -> None:
+    pods = [running("a", group="whole"), running("b", group="whole", on="n2"), running("high", priority=5)]
+    assert preempt(*pods, left=2) == ["a", "b"]
+
+
+def test_only_pods_of_lower_priority_than_the_group_may_go() -> None:
+    peer = running("peer", priority=9)
+    assert preempt(peer, left=0) == "No preemption victims found for incoming preemptor"
+    assert preempt(running("low"), peer, left=0) == "too many pods"
+
+
+def test_a_group_whose_pods_never_preempt_does_not() -> None:
+    waiting = pod(group="gang", spec={"preemptionPolicy": "Never"})
+    assert preempt(running("low"), left=0, waiting=waiting) == "not eligible due to preemptionPolicy=Never."
+
+
+def test_pods_of_a_budget_are_spared_first() -> None:
+    import msgspec
+
+    budget = msgspec.convert(
+        {
+            "metadata": {"name": "b", "namespace": "default"},
+            "spec": {"selector": {"matchLabels": {"app": "db"}}},
+            "status": {"disruptionsAllowed": 0},
+        },
+        PodDisruptionBudget,
+    )
+    covered = running("covered", labels={"app": "db"})
+    assert preempt(covered, running("high", priority=1), left=1, budgets=[budget]) == ["high"]
+    assert preempt(covered, running("high", priority=1), left=1) == ["covered"]
+
+
+def test_protected_pods_protect_their_unit() -> None:
+    pods = [running("a", group="whole"), running("b", group="whole", on="n2"), running("low")]
+    assert preempt(*pods, left=2, is_protected=lambda each: each.metadata.name == "b") == ["low"]
