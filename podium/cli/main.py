@@ -27,6 +27,7 @@ class _Commands(click.Group):
         "run",
         "sandbox",
         "version",
+        "what-if",
         "why",
     )
 
@@ -41,7 +42,7 @@ class _Commands(click.Group):
         if cmd_name not in self._MODULES:
             return None
         with garbage_collection.collection_disabled():
-            module = __import__(f"podium.cli.{cmd_name}", fromlist=["command"])
+            module = __import__(f"podium.cli.{cmd_name.replace('-', '_')}", fromlist=["command"])
         command: click.Command = module.command
         return command
 

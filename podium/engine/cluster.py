@@ -445,6 +445,15 @@ class Cluster:
         return self._own().engine
 
     @property
+    def profiles(self) -> Collection[str]:
+        """The scheduler names that the profiles serve."""
+        return self._state.frameworks.keys()
+
+    def put_pending(self, pod: Pod) -> None:
+        """Add a pod without a node, or replace the one of its name."""
+        self._put(PODS, Pod(metadata=pod.metadata, spec=pod.spec))
+
+    @property
     def store(self) -> ObjectStore:
         """The objects. Do not change them."""
         return self._state.store

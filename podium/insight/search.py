@@ -9,6 +9,7 @@ Cost: for each set of wishes one call of every filter over all nodes; a fork for
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
@@ -24,7 +25,7 @@ from podium.framework.preemption.candidates import Budgets
 from podium.framework.profile.runtime import Framework
 from podium.insight.blockers import Blockers, blockers_of
 from podium.insight.edits import INTRUSIVENESS, Edit, EditKind, in_order, node_manifest
-from podium.insight.evictions import Evictions
+from podium.insight.evictions import EXACT, Evictions
 from podium.insight.node_edits import HOSTNAME, added_node, eviction, with_labels, without_taints
 from podium.insight.pod_edits import Wish, appended, granted, lower_request, raise_max_skew, wishes
 from podium.insight.volume_demands import volume_demands
@@ -38,6 +39,9 @@ EDITS_MAX: Final = 3
 _CANDIDATES_MAX: Final = 20_000
 _TRIALS_MAX: Final = 300
 _PER_NODE_MAX: Final = 50
+_ALIKE_MAX: Final = 100
+_ALIKE_SHOWN: Final = 3
+"""How many sets of edits of the same kinds are handed out: on large clusters there may be one for each node."""
 _VARIANTS_MAX: Final = 5
 _SHAPES_MAX: Final = 20
 _TAINTS: Final = frozenset({"TaintToleration", "NodeUnschedulable"})
@@ -81,6 +85,7 @@ class FixSearch:
         self._known: dict[frozenset[str], Blockers] = {}
         self._shapes: list[tuple[Node, Edit, Cluster]] | None = None
         self._is_complete = True
+        self._has_skipped = False
         self._trials_left = _TRIALS_MAX
         rejecting = set(self.blockers().plugins)
         if rejecting & _TAINTS:
@@ -112,6 +117,8 @@ class FixSearch:
             found = self._tried(self._at_level(size), most)
             if found:
                 return found
+            if self._has_skipped:
+                self._is_complete = False
         return []
 
     def rows_one_edit_away(self) -> set[int]:
@@ -143,16 +150,23 @@ class FixSearch:
                     if len(rows):
                         yield from self._smallest(given_up, rows.tolist())
                     continue
-                for row, edits in self._beside(given_up, size - count):
+                for row, edits in self._beside(given_up, size - count, _ALIKE_MAX):
                     for own in self._smallest(given_up, [row]):
                         yield (*own, *edits)
                 if count == size - 1:
                     yield from self._with_new_node(given_up)
 
-    def _beside(self, given_up: Sequence[Wish], count: int) -> Iterator[tuple[int, EditSet]]:
-        """Rows, and so many edits of the node and of other pods that may be enough there."""
+    def _beside(
+        self, given_up: Sequence[Wish], count: int, most_alike: int | None = None
+    ) -> Iterator[tuple[int, EditSet]]:
+        """Rows, and so many edits of the node and of other pods that may be enough there.
+
+        Args:
+            most_alike: how many sets of the same kinds are wanted; None for all.
+        """
         blockers = self.blockers(given_up)
         rejected = {plugin: blockers.rejected_by(plugin) for plugin in blockers.plugins}
+        alike: Counter[tuple[EditKind, ...]] = Counter()
         pod = granted(self._pod, [each.relaxed for each in _in_order(given_up)])
         evictions = Evictions(self._snapshot, pod, self._namespaces, self._budgets)
         for row in self._snapshot.order.tolist():
@@ -171,12 +185,18 @@ class FixSearch:
                 if not labels:
                     continue
                 edits += labels
+            kinds = (*(each.kind for each in edits), *[EditKind.EVICT] * bool(others))
+            if most_alike is not None and alike[kinds] >= most_alike and others <= EXACT:
+                self._has_skipped = True
+                continue  # so many sets of these kinds are known to be enough that the others would not be shown
             if not others:
                 if len(edits) == count:
+                    alike[kinds] += 1
                     yield row, tuple(edits)
                 continue
             for victims in islice(evictions.sets(row, others, count - len(edits)), _PER_NODE_MAX):
                 if len(edits) + len(victims) == count:
+                    alike[kinds] += 1
                     yield row, (*edits, *map(eviction, victims))
 
     def _with_new_node(self, given_up: Sequence[Wish]) -> Iterator[EditSet]:
@@ -289,7 +309,11 @@ class FixSearch:
 
     def _tried(self, candidates: Iterable[EditSet], most: int) -> list[Fix]:
         found: list[Fix] = []
+        shown: Counter[tuple[EditKind, ...]] = Counter()
         for edits in candidates:
+            kinds = tuple(sorted((each.kind for each in edits), key=INTRUSIVENESS.__getitem__))
+            if shown[kinds] == _ALIKE_SHOWN:
+                continue
             if self._trials_left <= 0:
                 self._is_complete = False
                 break
@@ -297,6 +321,7 @@ class FixSearch:
             ordered, node = self._try(edits)
             if node is not None:
                 found.append(Fix(ordered, node, self._is_complete))
+                shown[kinds] += 1
                 if len(found) == most:
                     break
         return found

@@ -36,6 +36,7 @@ _COMMANDS = {
     "estimate": "estimate -f cluster.yaml --requests cpu=1",
     "estimate-json": "estimate -f cluster.yaml --requests cpu=1 --output json",
     "why": "why web -f cluster.yaml",
+    "what-if": "what-if -f cluster.yaml --drain n1",
     "doctor": "doctor --kubeconfig absent",
     "help": "--help",
     "version": "--version",

@@ -1,0 +1,179 @@
+"""`podium what-if`: what moves where if nodes, pods or the configuration change?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from podium.cli import files
+from podium.cli.asking import errors_shown, load_cluster
+from podium.cli.interrupts import exit_at_sigint
+from podium.cli.options.cluster import cluster_options
+from podium.cli.options.configuration import plugin_option, usable
+from podium.cli.output import TEXT, output_option, print_value
+
+if TYPE_CHECKING:
+    from podium.config import KubeSchedulerConfiguration
+    from podium.insight import Cluster
+    from podium.insight.steps import Step
+
+_IN_ORDER = "podium.cli.what_if.in_order"
+
+
+class _InOrder(click.Option):
+    """An option whose place among the others matters: each use is noted in the order of the command line."""
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Note each use before the option takes its value."""
+        super().add_to_parser(parser, ctx)
+        for flag in self.opts:
+            option = parser._long_opt[flag]
+            option.process = _noting(option.process, flag, ctx)
+
+
+def _noting(process: Callable[[Any, Any], None], flag: str, ctx: click.Context) -> Callable[[Any, Any], None]:
+    def noted(value: Any, state: Any) -> None:
+        ctx.meta.setdefault(_IN_ORDER, []).append((flag, value))
+        process(value, state)
+
+    return noted
+
+
+@click.command()
+@cluster_options
+@click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
+@plugin_option
+@click.option("--steps", cls=_InOrder, multiple=True, metavar="FILE", help="A file of steps, see docs/questions.md.")
+@click.option("--drain", cls=_InOrder, multiple=True, metavar="NODE", help="Cordon a node and move its pods.")
+@click.option("--add-nodes", cls=_InOrder, multiple=True, metavar="N", help="Add nodes; the next --like says which.")
+@click.option("--like", cls=_InOrder, multiple=True, metavar="NODE", help="The node that the added ones are like.")
+@click.option("--apply", cls=_InOrder, multiple=True, metavar="FILE", help="Add or replace the objects of a file.")
+@click.option("--scale", cls=_InOrder, multiple=True, metavar="NS/KIND/NAME=N", help="Give a workload so many pods.")
+@click.option("--remove", cls=_InOrder, multiple=True, metavar="KIND/[NS/]NAME", help="Delete an object.")
+@click.option("--profile", cls=_InOrder, multiple=True, metavar="FILE", help="Let another configuration decide.")
+@output_option()
+def command(
+    clusters: tuple[str, ...],
+    kubeconfig: str | None,
+    context: str | None,
+    config: Path | None,
+    plugins: tuple[str, ...],
+    output: str,
+    **steps: tuple[str, ...],
+) -> None:
+    """Show what would move, become pending or be preempted. Changes nothing in any cluster.
+
+    \b
+    podium what-if -f cluster.yaml --drain node-1
+    podium what-if -f cluster.yaml --add-nodes 3 --like node-2 --scale shop/Deployment/web=20
+    podium what-if --kubeconfig FILE --steps steps.yaml
+
+    The steps are carried out in the order given. After each, pending pods are placed as the scheduler would place them.
+    """  # noqa: D301
+    ctx = click.get_current_context()
+    ctx.with_resource(exit_at_sigint())
+    in_order: list[tuple[str, str]] = ctx.meta.get(_IN_ORDER, [])
+    if not in_order:
+        raise click.UsageError("give steps, such as --drain NODE or --steps FILE")
+    files.demand_one_stdin((*clusters, *steps["apply"], *steps["steps"]))
+    with errors_shown():
+        loaded = load_cluster(clusters, (kubeconfig, context), config, plugins)
+        made = _Steps(plugins, any_scheduler=config is None).of(in_order)
+        from podium.insight.steps import carried_out
+
+        trial = carried_out(loaded.cluster, made)
+        found = trial.outcome()
+    from podium.cli.cluster_source import warn_of_missing
+
+    warn_of_missing(loaded.missed())
+    texts = [each.text for each in made]
+    if output == TEXT:
+        from podium.cli.what_if_table import print_outcome
+
+        print_outcome(texts, found)
+    else:
+        print_value({"steps": texts, **found.as_dict(), **loaded.unknown()}, output)
+
+
+class _Steps:
+    """Makes steps of options and of files."""
+
+    def __init__(self, plugins: tuple[str, ...], *, any_scheduler: bool) -> None:
+        self._plugins = plugins
+        self._any_scheduler = any_scheduler
+
+    def of(self, in_order: list[tuple[str, str]]) -> list[Step]:
+        """The steps of the command line.
+
+        Raises:
+            click.UsageError: --add-nodes and --like do not belong together.
+            ClusterError: a step cannot be read.
+        """
+        from podium.insight.steps import Drain, add_nodes_of, remove_of, scale_of
+
+        made: list[Step] = []
+        count: str | None = None
+        single: dict[str, Callable[[str], Step]] = {
+            "--drain": Drain,
+            "--scale": scale_of,
+            "--remove": remove_of,
+            "--apply": self._apply,
+            "--profile": self._profile,
+        }
+        for flag, value in in_order:
+            if (flag == "--like") != (count is not None):
+                raise click.UsageError("give --add-nodes N and --like NODE one after the other")
+            if flag == "--add-nodes":
+                if not value.isdigit() or not int(value):
+                    raise click.UsageError(f"--add-nodes: expected a positive number, got {value!r}")
+                count = value
+            elif flag == "--like":
+                assert count is not None
+                made.append(add_nodes_of({"count": int(count), "like": value}))
+                count = None
+            elif flag == "--steps":
+                made += self._file(value)
+            else:
+                made.append(single[flag](value))
+        if count is not None:
+            raise click.UsageError("give --add-nodes N and --like NODE one after the other")
+        return made
+
+    def _file(self, name: str) -> list[Step]:
+        from podium.engine.errors import ClusterError
+        from podium.insight.steps import read_steps
+        from podium.lib.yaml_reader import YamlError, read_documents
+
+        try:
+            documents = [each for each in read_documents(files.content(name)) if each is not None]
+            if len(documents) != 1:
+                raise ClusterError(f"expected one document, found {len(documents)}")
+            return read_steps(documents[0], {"apply": self._apply, "profile": self._profile})
+        except (ClusterError, YamlError) as error:
+            raise ClusterError(f"{name}: {error}") from error
+
+    def _apply(self, name: str) -> Step:
+        from podium.cli.cluster_source import objects_in
+        from podium.insight.steps import Apply
+
+        return Apply(name, objects_in([name]))
+
+    def _profile(self, name: str) -> Step:
+        from podium.insight.steps import UseProfiles
+
+        good = usable(Path(name), self._plugins, to_run=False)
+
+        def rebuilt(cluster: Cluster, config: KubeSchedulerConfiguration) -> Cluster:
+            if self._any_scheduler:
+                names = {pod.spec.scheduler_name for pod in cluster.pods} - {
+                    each.scheduler_name for each in config.profiles
+                }
+                more = (replace(config.profiles[0], scheduler_name=each) for each in sorted(names))
+                config = replace(config, profiles=(*config.profiles, *more))
+            return type(cluster)(config, cluster.store.fork(), good.plugins)
+
+        return UseProfiles(name, good.config, rebuilt)

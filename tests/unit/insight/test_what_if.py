@@ -1,0 +1,219 @@
+import pytest
+
+from podium.config import default_configuration
+from podium.engine.errors import ClusterError
+from podium.engine.files import Found
+from podium.insight import Cluster
+from podium.insight.steps import (
+    AddNodes,
+    Apply,
+    Drain,
+    Remove,
+    Scale,
+    UseProfiles,
+    carried_out,
+    read_steps,
+    remove_of,
+    scale_of,
+)
+from podium.insight.what_if import Move, Spread
+from tests.manifests import ZONE, node, pod
+
+SCHEDULER = "default-scheduler"
+
+
+def web(name="web", cpu="1", owner="web-5d", **more):
+    made = pod(name, cpu, scheduler=SCHEDULER, labels={"app": "web"}, **more)
+    if owner:
+        made["metadata"]["ownerReferences"] = [
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": owner, "controller": True}
+        ]
+    return made
+
+
+def zoned(name, zone, cpu="4"):
+    return node(name, cpu, labels={ZONE: zone})
+
+
+def after(objects, *steps):
+    cluster = Cluster.load(objects)
+    before = [(each.key, each.node_name) for each in cluster.pods]
+    found = carried_out(cluster, steps).outcome()
+    assert [(each.key, each.node_name) for each in cluster.pods] == before
+    return found
+
+
+def test_drain_moves_pods_and_leaves_pending_what_does_not_fit_elsewhere():
+    objects = [zoned("n1", "a"), zoned("n2", "b", "2"), web("small", "1", node="n1"), web("large", "3", node="n1")]
+    found = after(objects, Drain("n1"))
+    assert found.moved == [Move("default/small", "n1", "n2")]
+    (pending,) = found.pending
+    assert (pending.pod, pending.before) == ("default/large", "n1")
+    assert "Insufficient cpu" in pending.why
+    assert "node(s) were unschedulable" in pending.why
+
+
+def test_pending_pods_get_the_nodes_that_are_added():
+    objects = [node("n1", "1"), web("old", node="n1"), web("new-1"), web("new-2")]
+    found = after(objects, AddNodes(2, "n1"))
+    assert {each.after for each in found.placed} == {"n1-like-1", "n1-like-2"}
+    assert not found.pending
+    assert found.before[""]["cpu"].percent == 100
+    assert (found.after[""]["cpu"].requested, found.after[""]["cpu"].allocatable) == (3000, 3000)
+
+
+def test_utilisation_and_spread_are_told_by_zone():
+    objects = [zoned("n1", "a"), zoned("n2", "b"), web("one", "2", node="n1"), web("two", "1", node="n1")]
+    found = after(objects, Drain("n1"))
+    assert [found.before[zone]["cpu"].percent for zone in ("a", "b")] == [75, 0]
+    assert [found.after[zone]["cpu"].percent for zone in ("a", "b")] == [0, 75]
+    assert found.spread["default/ReplicaSet/web-5d"] == (Spread({"a": 2}, 1), Spread({"b": 2}, 1))
+
+
+def test_preempted_pods_come_back_as_pending_ones_if_they_have_a_controller():
+    objects = [node("n1", "1"), web("low", node="n1"), web("bare", "1", owner="", node="n2"), node("n2", "1")]
+    urgent = web("urgent", priority=10)
+    found = after(objects, Apply("urgent.yaml", [Found(urgent, "urgent.yaml")]))
+    ((victim, by),) = [(each.pod, each.by) for each in found.preempted]
+    assert by == "default/urgent"
+    assert [each.pod for each in found.placed] == ["default/urgent"]
+    if victim == "default/low":
+        assert [(each.pod, each.before) for each in found.pending] == [("default/low", "n1")]
+    else:
+        assert found.gone == ["default/bare"]
+
+
+def test_scaling_copies_pods_or_deletes_pending_and_young_ones_first():
+    objects = [node("n1", "4"), web("web-a", node="n1"), web("web-b", node="n1")]
+    up = after(objects, Scale("default", "Deployment", "web", 5))
+    assert (len(up.placed), len(up.pending)) == (2, 1)
+    down = after([*objects, web("web-c", "9")], Scale("default", "ReplicaSet", "web-5d", 1))
+    assert down.gone == ["default/web-b", "default/web-c"]
+    with pytest.raises(ClusterError, match="default/Deployment/other has no pod here"):
+        after(objects, Scale("default", "Deployment", "other", 5))
+
+
+def test_a_deployment_is_found_through_its_replica_set():
+    above = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop", "uid": "s", "controller": True}
+    replica_set = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web-5d", "namespace": "default", "ownerReferences": [above]},
+    }
+    objects = [node("n1"), web("web-a", node="n1"), replica_set]
+    assert after(objects, Scale("default", "Deployment", "shop", 0)).gone == ["default/web-a"]
+
+
+def test_removed_objects_are_gone_and_pods_of_a_removed_node_come_back():
+    daemon = web("agent", owner="", node="n1")
+    daemon["metadata"]["ownerReferences"] = [
+        {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d", "controller": True}
+    ]
+    objects = [node("n1"), node("n2"), web("web-a", node="n1"), daemon, web("bare", owner="", node="n1")]
+    found = after(objects, Remove("Node", "", "n1"))
+    assert found.moved == [Move("default/web-a", "n1", "n2")]
+    assert sorted(found.gone) == ["default/agent", "default/bare"]
+    assert after(objects, Remove("Pod", "default", "bare")).gone == ["default/bare"]
+    assert after(objects, Remove("Deployment", "default", "web")).gone == ["default/web-a"]
+    with pytest.raises(ClusterError, match="there is no Deployment x with pods"):
+        after(objects, Remove("Deployment", "", "x"))
+    with pytest.raises(ClusterError, match="remove Service/x: there is no Service default/x"):
+        after(objects, Remove("Service", "", "x"))
+
+
+def test_an_applied_workload_has_the_pods_of_its_template():
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": web()["spec"]}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "shop"},
+        "spec": {"replicas": 3, "template": template},
+    }
+    found = after([node("n1")], Apply("d.yaml", [Found(deployment, "d.yaml")]))
+    assert [each.pod for each in found.placed] == [f"default/shop-{number}" for number in range(3)]
+    twice = after([node("n1")], *[Apply("d.yaml", [Found(deployment, "d.yaml")])] * 2)
+    assert len(twice.placed) == 3
+
+
+def test_applied_objects_replace_those_of_their_name():
+    larger = node("n1", "8")
+    found = after([node("n1", "1"), web(cpu="4")], Apply("n.yaml", [Found(larger, "n.yaml")]))
+    assert [each.after for each in found.placed] == ["n1"]
+
+
+def test_another_configuration_decides_from_there_on():
+    cluster = [node("n1", unschedulable=True), web()]
+    config = default_configuration()
+    used = []
+
+    def rebuilt(world, given):
+        used.append(given)
+        return world
+
+    found = after(cluster, UseProfiles("c.yaml", config, rebuilt))
+    assert used == [config]
+    assert [each.pod for each in found.pending] == ["default/web"]
+
+
+def test_pods_of_unknown_schedulers_stay_pending():
+    found = after([node("n1"), pod("other", scheduler="theirs")], AddNodes(1, "n1"))
+    assert [(each.pod, each.why) for each in found.pending] == [("default/other", "no profile is named 'theirs'")]
+
+
+def test_steps_are_read_from_a_document():
+    document = {
+        "steps": [
+            {"drain": "n1"},
+            {"addNodes": {"count": 2, "like": "n1"}},
+            {"scale": "shop/Deployment/web=3"},
+            {"remove": "Pod/shop/web"},
+            {"apply": "x.yaml"},
+        ]
+    }
+    steps = read_steps(document, {"apply": lambda name: Apply(name, [])})
+    assert steps == [
+        Drain("n1"),
+        AddNodes(2, "n1"),
+        Scale("shop", "Deployment", "web", 3),
+        Remove("Pod", "shop", "web"),
+        Apply("x.yaml", []),
+    ]
+    assert [each.text for each in steps] == [
+        "drain n1",
+        "add 2 node(s) like n1",
+        "scale shop/Deployment/web to 3",
+        "remove Pod/shop/web",
+        "apply x.yaml",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ("x", "expected a list of steps"),
+        ({"steps": [{"jump": "x"}]}, r"steps\[0\]: expected one of drain, addNodes, scale, remove"),
+        ([{"drain": 1}], r"steps\[0\].drain: expected a string"),
+        ([{"drain": "n"}, {"scale": "x"}], r"steps\[1\].scale: expected NAMESPACE/KIND/NAME=N"),
+        ([{"addNodes": {"count": 0, "like": "n"}}], r"steps\[0\].addNodes: expected a positive count"),
+    ],
+)
+def test_steps_that_cannot_be_read_are_named(document, said):
+    with pytest.raises(ClusterError, match=said):
+        read_steps(document, {})
+
+
+@pytest.mark.parametrize("text", ["web=3", "a/b/c=x", "a//c=1"])
+def test_scales_that_cannot_be_read_are_refused(text):
+    with pytest.raises(ClusterError, match="scale: expected"):
+        scale_of(text)
+
+
+def test_removals_name_a_kind_and_an_object():
+    assert remove_of("Node/n1") == Remove("Node", "", "n1")
+    with pytest.raises(ClusterError, match="remove: expected"):
+        remove_of("n1")
+
+
+def test_unknown_nodes_are_told_with_the_nearest_names():
+    with pytest.raises(ClusterError, match=r"there is no node node-2; did you mean node-1\?"):
+        after([node("node-1")], Drain("node-2"))
