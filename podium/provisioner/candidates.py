@@ -110,21 +110,29 @@ class Candidate:
 
     @property
     def unfitness(self) -> str | None:
-        """Why consolidation never considers the node; None if it may, or if nothing is told about it."""
+        """Why consolidation never considers the node; None if it may, or if Karpenter tells nothing about it."""
+        return next(self.unfitnesses(), None)
+
+    @property
+    def disabled_text(self) -> str:
+        """That the NodePool never consolidates."""
+        return f'NodePool "{self.pool_name}" has consolidation disabled'
+
+    def unfitnesses(self) -> Iterator[str]:
+        """Everything that keeps consolidation from ever considering the node, as far as Karpenter tells it."""
         if self.pool.spec.replicas is not None:
-            return None
+            return
         labels = self.state.labels
         if self.instance_type is None:
-            return f'Instance Type "{labels.get(INSTANCE_TYPE, "")}" not found'
+            yield f'Instance Type "{labels.get(INSTANCE_TYPE, "")}" not found'
         for label in (CAPACITY_TYPE, ZONE):
             if label not in labels:
-                return f'Node does not have label "{label}"'
+                yield f'Node does not have label "{label}"'
         disruption = self.pool.spec.disruption
         if disruption.consolidate_after_s is None:
-            return f'NodePool "{self.pool_name}" has consolidation disabled'
+            yield self.disabled_text
         if disruption.consolidation_policy == WHEN_EMPTY and not self.is_empty:
-            return f'NodePool "{self.pool_name}" has consolidation policy WhenEmpty, but node is not empty'
-        return None
+            yield f'NodePool "{self.pool_name}" has consolidation policy WhenEmpty, but node is not empty'
 
     @property
     def _may_be_consolidated(self) -> bool:

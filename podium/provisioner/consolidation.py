@@ -30,6 +30,7 @@ Decision: TypeAlias = Literal["delete", "replace", "terminate-first"]
 NOT_ALL_WOULD_SCHEDULE: Final = "Not all pods would schedule"
 
 _NOT_CHEAPER: Final = "Can't replace with a cheaper node"
+_SPOT_STAYS: Final = "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"
 _ONLY_SPOT: Final = Requirement(CAPACITY_TYPE, False, frozenset((SPOT,)))
 
 
@@ -84,8 +85,12 @@ class Consolidation:
         self._basis = basis
         self._simulator = simulator
 
-    def of(self, candidates: Sequence[Candidate]) -> Command | NoCommand:
-        """The command that removes all of these, or why there is none."""
+    def of(self, candidates: Sequence[Candidate], *, to_several: bool = False) -> Command | NoCommand:
+        """The command that removes all of these, or why there is none.
+
+        Args:
+            to_several: whether more than one node may take their place, which Karpenter never does.
+        """
         simulation = self._simulator.without(candidates, is_consolidation=True)
         if simulation is None:
             return NoCommand()
@@ -94,18 +99,20 @@ class Consolidation:
         purchases = simulation.outcome.purchases
         if not purchases:
             return Command(tuple(candidates), simulation)
+        if len(purchases) > 1 and to_several:
+            return self._several_replacements(tuple(candidates), simulation)
         if len(purchases) > 1:
             return NoCommand(f"Can't remove without creating {len(purchases)} candidates")
         found = self._replacement(candidates, purchases[0])
         return found if isinstance(found, NoCommand) else Command(tuple(candidates), simulation, (found,))
 
-    def of_several(self, candidates: Sequence[Candidate]) -> Command | NoCommand:
-        """As `of`, but the replacement is never of a type that is removed, nor as dear as the cheapest such node.
+    def of_several(self, candidates: Sequence[Candidate], *, to_several: bool = False) -> Command | NoCommand:
+        """As `of`, but a replacement is never of a type that is removed, nor as dear as the cheapest such node.
 
         One of these nodes could then have stayed instead.
         """
-        found = self.of(candidates)
-        if isinstance(found, NoCommand) or not found.replacements:
+        found = self.of(candidates, to_several=to_several)
+        if isinstance(found, NoCommand) or len(found.replacements) != 1:
             return found
         replacement = self._cheaper(found.replacements[0], self._price_of_same_type(found))
         if isinstance(replacement, NoCommand):
@@ -118,16 +125,13 @@ class Consolidation:
         if allowed.has(SPOT) and all(each.capacity_type == SPOT for each in candidates):
             return self._spot_replacement(candidates, purchase, price)
         found = self._cheaper(purchase, price)
-        if isinstance(found, Purchase) and allowed.has(SPOT) and allowed.has(ON_DEMAND):
-            # The prices compared are those of spot: on-demand in its place might cost more than is saved.
-            return dataclasses.replace(found, requirements=found.requirements.add(_ONLY_SPOT))
-        return found
+        return _only_spot(found) if isinstance(found, Purchase) else found
 
     def _spot_replacement(
         self, candidates: Sequence[Candidate], purchase: Purchase, price: float
     ) -> Purchase | NoCommand:
         if not self._basis.settings.replaces_spot_with_spot:
-            return NoCommand("SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node")
+            return NoCommand(_SPOT_STAYS)
         requirements = purchase.requirements.add(_ONLY_SPOT)
         types = tuple(
             each
@@ -149,6 +153,33 @@ class Consolidation:
         # More than these would let the node be replaced again as soon as it is there.
         count = max(SPOT_ALTERNATIVES_MIN, needed_for_min_values(types, requirements))
         return dataclasses.replace(found, instance_types=types[:count])
+
+    def _several_replacements(self, candidates: tuple[Candidate, ...], simulation: Simulation) -> Command | NoCommand:
+        """The command with replacements that are cheaper together, even if each is launched at its worst."""
+        purchases = [_only_spot(each) for each in simulation.outcome.purchases]
+        if (
+            not self._basis.settings.replaces_spot_with_spot
+            and all(each.capacity_type == SPOT for each in candidates)
+            and any(each.requirements.get(CAPACITY_TYPE).has(SPOT) for each in purchases)
+        ):
+            return NoCommand(_SPOT_STAYS)
+        least = [min(self._worst_prices(each), default=NO_PRICE) for each in purchases]
+        saved = summed(each.price for each in candidates) - summed(least)
+        if saved <= 0:
+            return NoCommand("Can't replace with cheaper nodes")
+        # What is saved is shared out: each replacement may be that much dearer than its cheapest type.
+        replacements: list[Purchase] = []
+        for purchase, price in zip(purchases, least, strict=True):
+            found = self._cheaper(purchase, price + saved / len(purchases))
+            if isinstance(found, NoCommand):
+                return found
+            replacements.append(found)
+        return Command(candidates, simulation, tuple(replacements))
+
+    def _worst_prices(self, purchase: Purchase) -> list[float]:
+        return [
+            each.worst_launch_price(purchase.requirements, self._basis.well_known) for each in purchase.instance_types
+        ]
 
     def _cheaper(self, purchase: Purchase, price: float) -> Purchase | NoCommand:
         """The purchase with the instance types that are cheaper than this even at their worst."""
@@ -179,3 +210,14 @@ class Consolidation:
         options = {each.name for each in command.replacements[0].instance_types}
         same = (0.0 if price == NO_PRICE else price for name, price in prices.items() if name in options)
         return min(same, default=NO_PRICE)
+
+
+def _only_spot(purchase: Purchase) -> Purchase:
+    """The purchase, as spot if it may be spot or on-demand.
+
+    The prices that are compared are those of spot: on-demand in its place might cost more than is saved.
+    """
+    allowed = purchase.requirements.get(CAPACITY_TYPE)
+    if allowed.has(SPOT) and allowed.has(ON_DEMAND):
+        return dataclasses.replace(purchase, requirements=purchase.requirements.add(_ONLY_SPOT))
+    return purchase

@@ -11,11 +11,10 @@ from typing import Any, Final
 from podium.provisioner import methods
 from podium.provisioner.budgets import DisruptionReason
 from podium.provisioner.catalogue import Catalogue
-from podium.provisioner.conditions import ClaimConditions, conditions_of
+from podium.provisioner.conditions import ClaimConditions
 from podium.provisioner.consolidation import Command, NoCommand
 from podium.provisioner.disruption_state import DisruptionState
 from podium.provisioner.objects import ClusterObjects
-from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.plans import existing_as_told, purchase_as_told
 from podium.provisioner.settings import Settings
 
@@ -35,12 +34,11 @@ def plan_disruption(objects: ClusterObjects, catalogue: Catalogue, settings: Set
     Raises:
         FieldError: an object has a value that has no meaning.
     """
-    conditions = conditions_of(objects.node_claims, objects.node_pools, catalogue, now)
-    state = DisruptionState(PlanBasis(objects, catalogue, settings), conditions, now)
+    state = DisruptionState.of(objects, catalogue, settings, now)
     budgets = {reason: state.budgets(reason) for reason in _REASONS}
     candidates = methods.in_turn(state.consolidatable)
     return {
-        "conditions": {name: told for name, each in conditions.items() if (told := _condition(each))},
+        "conditions": {name: told for name, each in state.conditions.items() if (told := _condition(each))},
         "budgets": {pool: {reason: budgets[reason][pool] for reason in _REASONS} for pool in budgets["Empty"]},
         "blocked": {name: blockers[0].text for name, blockers in state.blockers().items()},
         "unfit": {each.name: each.unfitness for each in state.candidates if each.unfitness is not None},

@@ -10,18 +10,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from functools import cached_property
 
 from podium.provisioner.balance import Balance
 from podium.provisioner.budgets import DisruptionBudgets, DisruptionReason, PoolNode
 from podium.provisioner.candidates import Blocker, Candidate, CandidateFinder
-from podium.provisioner.conditions import ClaimConditions
+from podium.provisioner.catalogue import Catalogue
+from podium.provisioner.conditions import ClaimConditions, conditions_of
 from podium.provisioner.consolidation import Consolidation
 from podium.provisioner.evictions import Evictions
 from podium.provisioner.labels import NODE_POOL
-from podium.provisioner.objects import is_true
+from podium.provisioner.objects import ClusterObjects, is_true
 from podium.provisioner.plan_basis import PlanBasis
+from podium.provisioner.settings import Settings
 from podium.provisioner.simulation import Simulator
 from podium.provisioner.state import StateNode
 from podium.provisioner.templates import is_of_provider
@@ -33,12 +36,20 @@ class DisruptionState:
     Args:
         conditions: those of the NodeClaims, by name, which may be of another time.
         now: the time, in seconds since the epoch.
+        fixed: the names of nodes that are never candidates.
     """
 
-    def __init__(self, basis: PlanBasis, conditions: Mapping[str, ClaimConditions], now: float) -> None:
+    def __init__(
+        self,
+        basis: PlanBasis,
+        conditions: Mapping[str, ClaimConditions],
+        now: float,
+        fixed: AbstractSet[str] = frozenset(),
+    ) -> None:
         self.basis = basis
         self.conditions = conditions
         self.now = now
+        self.fixed = fixed
         self._evictions = Evictions(basis.objects.budgets, now)
         self._pools = {
             each.metadata.name: each
@@ -54,14 +65,31 @@ class DisruptionState:
             reads_deletion_cost=basis.settings.reads_deletion_cost,
         )
 
+    @classmethod
+    def of(cls, objects: ClusterObjects, catalogue: Catalogue, settings: Settings, now: float) -> DisruptionState:
+        """The state of a cluster with the conditions that Karpenter would set now.
+
+        Args:
+            now: the time, in seconds since the epoch.
+
+        Raises:
+            FieldError: an object has a value that has no meaning.
+        """
+        conditions = conditions_of(objects.node_claims, objects.node_pools, catalogue, now)
+        return cls(PlanBasis(objects, catalogue, settings), conditions, now)
+
     def later(self, seconds: float) -> DisruptionState:
         """The same cluster some time later, with the conditions of now."""
-        return DisruptionState(self.basis, self.conditions, self.now + seconds)
+        return DisruptionState(self.basis, self.conditions, self.now + seconds, self.fixed)
+
+    def changed(self, objects: ClusterObjects, fixed: AbstractSet[str]) -> DisruptionState:
+        """The same time with other nodes, NodeClaims and pods."""
+        return DisruptionState(self.basis.with_nodes_of(objects), self.conditions, self.now, fixed)
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
         """The nodes that nothing blocks, in order of name."""
-        found = (self._finder.candidate(each) for each in self.basis.nodes)
+        found = (self._finder.candidate(each) for each in self.basis.nodes if each.name not in self.fixed)
         return tuple(each for each in found if each is not None)
 
     @cached_property
@@ -92,8 +120,12 @@ class DisruptionState:
 
     def blockers(self) -> dict[str, tuple[Blocker, ...]]:
         """Everything that keeps managed nodes from being candidates, by the name of the node or of its NodeClaim."""
-        found = {_shown_name(each): tuple(self._finder.blockers(each)) for each in self.basis.nodes if each.claim}
+        found = {_shown_name(each): self.blockers_of(each) for each in self.basis.nodes if each.claim}
         return {name: blockers for name, blockers in found.items() if blockers}
+
+    def blockers_of(self, state: StateNode) -> tuple[Blocker, ...]:
+        """Everything that keeps the node from being a candidate."""
+        return tuple(self._finder.blockers(state))
 
     def budgets(self, reason: DisruptionReason) -> dict[str, int]:
         """How many nodes of each NodePool may be disrupted for this reason."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from podium.provisioner.budgets import DisruptionReason
@@ -30,14 +31,30 @@ TOGETHER_MAX: Final = 100
 _NEW_RESULTS: Final = "validating command, scheduling simulation produced new results"
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a command of consolidation must be like. Without arguments these are Karpenter's rules.
+
+    Attributes:
+        to_several: Whether more than one node may take the place of those that go.
+        savings_min: What a command must save in an hour, at least.
+    """
+
+    to_several: bool = False
+    savings_min: float = 0.0
+
+
+KARPENTERS: Final = Rules()
+
+
 # ---------------------------------------------------------------- emptiness
 
 
-def emptiness(state: DisruptionState) -> Command | None:
+def emptiness(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | None:
     """Remove all nodes that are empty, within the budgets."""
     empty = by_savings(each for each in state.candidates if each.goes_when_empty)
-    found = within_budgets(state, "Empty", empty)
-    return Command(tuple(found)) if found else None
+    found = Command(tuple(within_budgets(state, "Empty", empty)))
+    return found if found.candidates and found.price >= rules.savings_min else None
 
 
 def still_empty(state: DisruptionState, command: Command) -> tuple[Candidate, ...] | str:
@@ -103,39 +120,49 @@ def _with_its_place_freed(state: DisruptionState, candidate: Candidate) -> Simul
 # ---------------------------------------------------------------- consolidation
 
 
-def multi_node(state: DisruptionState) -> Command | None:
+def multi_node(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | None:
     """Consolidate the longest series of candidates, from the best on, that a binary search finds."""
     candidates = within_budgets(state, "Underutilized", state.consolidatable)
     last: Command | None = None
     low, high = 1, min(len(candidates) - 1, TOGETHER_MAX)
     while low <= high:
         middle = (low + high) // 2
-        found = state.consolidation.of_several(candidates[: middle + 1])
-        if isinstance(found, Command) and state.balance.approves(found):
+        found = together(state, candidates[: middle + 1], rules)
+        if isinstance(found, Command):
             last, low = found, middle + 1
         else:
             high = middle - 1
     return last
 
 
-def single_node(state: DisruptionState) -> Command | None:
+def single_node(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | None:
     """Consolidate the first candidate that can be."""
     budgets = state.budgets("Underutilized")
     for each in in_turn(state.consolidatable):
-        found = alone(state, each) if budgets[each.pool_name] else None
+        found = alone(state, each, rules) if budgets[each.pool_name] else None
         if isinstance(found, Command):
             return found
     return None
 
 
-def alone(state: DisruptionState, candidate: Candidate) -> Command | NoCommand:
+def together(state: DisruptionState, candidates: Sequence[Candidate], rules: Rules = KARPENTERS) -> Command | NoCommand:
+    """What consolidation does with several candidates at once, budgets aside."""
+    return _approved(state, state.consolidation.of_several(candidates, to_several=rules.to_several), rules)
+
+
+def alone(state: DisruptionState, candidate: Candidate, rules: Rules = KARPENTERS) -> Command | NoCommand:
     """What consolidation does with one candidate, budgets aside."""
     if not state.balance.may_approve(candidate):
         return NoCommand()
-    found = state.consolidation.of([candidate])
-    if isinstance(found, Command) and not state.balance.approves(found):
-        return NoCommand()
-    return found
+    return _approved(state, state.consolidation.of([candidate], to_several=rules.to_several), rules)
+
+
+def _approved(state: DisruptionState, found: Command | NoCommand, rules: Rules) -> Command | NoCommand:
+    if isinstance(found, NoCommand):
+        return found
+    if rules.savings_min > 0 and found.savings(state.basis.well_known) < rules.savings_min:
+        return NoCommand(f"Saves less than {rules.savings_min:g} per hour")
+    return found if state.balance.approves(found) else NoCommand()
 
 
 def in_turn(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -8,6 +8,7 @@ Source: karpenter pkg/controllers/provisioning/provisioner.go (NewScheduler), v1
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -64,10 +65,8 @@ class PlanBasis:
     """
 
     def __init__(self, objects: ClusterObjects, catalogue: Catalogue, settings: Settings) -> None:
-        self.objects = objects
         self.catalogue = catalogue
         self.settings = settings
-        self.nodes = state_nodes(objects)
         self.well_known = catalogue.well_known | {RESERVATION_ID}
         self.pools = usable_pools(objects.node_pools)
         self.types_filter = InstanceTypeFilter(self.well_known)
@@ -86,13 +85,24 @@ class PlanBasis:
         self._daemons = Daemons(objects, self.well_known)
         self._spreads = DefaultSpreads(objects, settings.default_constraints)
         self._csi_nodes = {each.metadata.name: each for each in objects.csi_nodes}
+        self._take(objects)
+        self._read_templates()
+
+    def with_nodes_of(self, objects: ClusterObjects) -> PlanBasis:
+        """The basis of the same cluster with other nodes, NodeClaims and pods; it shares everything else."""
+        other = copy.copy(self)
+        other._take(objects)
+        return other
+
+    def _take(self, objects: ClusterObjects) -> None:
+        self.objects = objects
+        self.nodes = state_nodes(objects)
         self._pods: dict[str, list[Pod]] = defaultdict(list)
         for pod in objects.pods:
             if pod.node_name:
                 self._pods[pod.node_name].append(pod)
         self._prepared: dict[str, PreparedPod] = {}
         self._rooms: dict[StateNode, NodeRoom] = {}
-        self._read_templates()
 
     def prepared(self, pod: Pod) -> PreparedPod:
         """The pod as it is planned."""

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from podium.objects.times import format_time
-from podium.provisioner.conditions import conditions_of
 from podium.provisioner.disruption import plan_disruption
 from podium.provisioner.disruption_state import DisruptionState
-from podium.provisioner.plan_basis import PlanBasis
 from podium.provisioner.reading import read_objects
 from podium.provisioner.settings import Settings
 from tests.unit.provisioner.clusters import CAPACITY_TYPE, HOSTNAME, NOW, ZONE, Document, catalogue, instance_type
@@ -128,9 +126,7 @@ def state_of(
     *objects: Document | Sequence[Document], types: Iterable[Document] = TYPES, **settings: Any
 ) -> DisruptionState:
     """The cluster now."""
-    found, types_ = read_objects(cluster(*objects)), catalogue(*types)
-    conditions = conditions_of(found.node_claims, found.node_pools, types_, NOW)
-    return DisruptionState(PlanBasis(found, types_, Settings(**settings)), conditions, NOW)
+    return DisruptionState.of(read_objects(cluster(*objects)), catalogue(*types), Settings(**settings), NOW)
 
 
 def disrupted(*objects: Document | Sequence[Document], types: Iterable[Document] = TYPES, **settings: Any) -> Document:

@@ -1,0 +1,208 @@
+"""A whole consolidation: one command after the other until nothing more can go.
+
+Owns the order of the commands, and why nodes are left. `plan_consolidation` is the one entry point:
+
+    state = DisruptionState.of(objects, catalogue, Settings(), now)
+    plan = plan_consolidation(state, ConsolidationOptions(search="greedy"))
+    for command in plan.commands:
+        print(command.nodes, command.moves, command.savings)
+
+Differs: Karpenter carries out one command at a time and then looks again; here each one is taken as carried out, and
+nothing else happens meanwhile. Drift is left out. A node that was bought for the plan is never replaced in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from podium.provisioner import methods
+from podium.provisioner.aftermath import Aftermath, NewNode, after
+from podium.provisioner.budgets import DisruptionReason
+from podium.provisioner.candidates import Candidate
+from podium.provisioner.consolidation import Command, Decision, NoCommand
+from podium.provisioner.costs import summed
+from podium.provisioner.disruption_state import DisruptionState
+from podium.provisioner.methods import Rules
+from podium.provisioner.plans import purchase_as_told
+from podium.provisioner.searches import COMMAND_OF, SEARCHES, Search
+
+EMPTY: Final[DisruptionReason] = "Empty"
+UNDERUTILIZED: Final[DisruptionReason] = "Underutilized"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolidationOptions:
+    """How to consolidate. Without arguments as Karpenter does.
+
+    Attributes:
+        search: How to look for nodes that can go together: `prefix`, `greedy` or `exhaustive`. A plan is never worse
+            than that of a search named before.
+        allow_m_to_n: Whether more than one node may take the place of those that go.
+        min_savings: What a command must save in an hour, at least.
+    """
+
+    search: Search = "prefix"
+    allow_m_to_n: bool = False
+    min_savings: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PlannedCommand:
+    """Nodes that go at once.
+
+    Attributes:
+        reason: `Empty`, or `Underutilized`.
+        nodes: Those that go, by name.
+        new: Those that take their place.
+        moves: By pod, the node that it is on afterwards: pods of the nodes that go, and pods that waited.
+        held: Pods of the nodes that go for which there is no place yet, because something holds them where they are:
+            their nodes end only once they can go.
+        savings: What is saved in an hour.
+    """
+
+    reason: DisruptionReason
+    decision: Decision
+    nodes: tuple[str, ...]
+    new: tuple[NewNode, ...]
+    moves: Mapping[str, str]
+    held: tuple[str, ...]
+    savings: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConsolidationPlan:
+    """The commands in their order, and why the other nodes stay.
+
+    Attributes:
+        blockers: By node that stays, everything that keeps it there, after all commands; empty for the nodes that were
+            bought.
+        well_known: The labels that a NodeClaim need not define.
+    """
+
+    commands: tuple[PlannedCommand, ...]
+    blockers: Mapping[str, tuple[str, ...]]
+    well_known: frozenset[str]
+
+    @property
+    def savings(self) -> float:
+        """What all commands save in an hour."""
+        return summed(each.savings for each in self.commands)
+
+    def as_told(self) -> dict[str, Any]:
+        """The plan in JSON's types."""
+        return {
+            "savings": self.savings,
+            "commands": [
+                {
+                    "reason": each.reason,
+                    "decision": each.decision,
+                    "nodes": list(each.nodes),
+                    "replacements": [
+                        {
+                            **purchase_as_told(new.purchase, self.well_known),
+                            "name": new.name,
+                            "type": new.instance_type.name,
+                            "zone": new.offering.zone,
+                            "capacityType": new.offering.capacity_type,
+                        }
+                        for new in each.new
+                    ],
+                    "moves": dict(each.moves),
+                    "held": list(each.held),
+                    "savings": each.savings,
+                }
+                for each in self.commands
+            ],
+            "blockers": {name: list(texts) for name, texts in self.blockers.items()},
+        }
+
+
+def plan_consolidation(state: DisruptionState, options: ConsolidationOptions | None = None) -> ConsolidationPlan:
+    """Plan which nodes go, in which order, and what takes their place. The state stays as it is.
+
+    Cost: for each command, what its search costs; and a simulation for each node that stays.
+    """
+    options = options or ConsolidationOptions()
+    rules = Rules(options.allow_m_to_n, options.min_savings)
+    searches = SEARCHES[: SEARCHES.index(options.search) + 1]
+    plans = [_commands(state, each, rules) for each in searches]
+    # Of equal plans, the one of the simplest search.
+    commands, last = max(plans, key=lambda found: summed(each.savings for each in found[0]))
+    return ConsolidationPlan(commands, dict(_blockers(last, rules)), state.basis.well_known)
+
+
+def _commands(
+    state: DisruptionState, search: Search, rules: Rules
+) -> tuple[tuple[PlannedCommand, ...], DisruptionState]:
+    """The commands in their order, and the cluster after the last of them."""
+    commands: list[PlannedCommand] = []
+    while True:
+        reason = EMPTY
+        found = methods.emptiness(state, rules)
+        if found is None:
+            reason, found = UNDERUTILIZED, COMMAND_OF[search](state, rules)
+        if found is None:
+            return tuple(commands), state
+        aftermath = after(state, found)
+        commands.append(_planned(state, reason, found, aftermath))
+        state = aftermath.state
+
+
+def _planned(
+    state: DisruptionState, reason: DisruptionReason, command: Command, aftermath: Aftermath
+) -> PlannedCommand:
+    return PlannedCommand(
+        reason=reason,
+        decision=command.decision,
+        nodes=tuple(each.name for each in command.candidates),
+        new=aftermath.new,
+        moves=aftermath.moves,
+        held=aftermath.held,
+        savings=command.savings(state.basis.well_known),
+    )
+
+
+# ---------------------------------------------------------------- why nodes stay
+
+
+def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Every node, with everything that keeps it."""
+    candidates = {each.name: each for each in state.candidates}
+    budgets = {reason: state.budgets(reason) for reason in (EMPTY, UNDERUTILIZED)}
+    for node in state.basis.nodes:
+        texts: list[str] = []
+        if node.name not in state.fixed:
+            texts += (each.text for each in state.blockers_of(node))
+        candidate = candidates.get(node.name)
+        if candidate is not None:
+            reason = EMPTY if candidate.is_empty else UNDERUTILIZED
+            texts += _unfitness(candidate)
+            is_fit = not texts
+            if not budgets[reason][candidate.pool_name]:
+                texts.append(f'The budgets of NodePool "{candidate.pool_name}" allow no more nodes to go: {reason}')
+            if is_fit and not candidate.is_empty:
+                texts += _search_text(methods.alone(state, candidate, rules))
+        yield node.name, tuple(texts)
+
+
+def _unfitness(candidate: Candidate) -> Iterator[str]:
+    """Everything that keeps the candidate from being considered now."""
+    disruption = candidate.pool.spec.disruption
+    if candidate.pool.spec.replicas is not None:
+        yield f'NodePool "{candidate.pool_name}" has a fixed number of nodes'
+        return
+    if not candidate.is_empty:
+        yield from candidate.unfitnesses()
+    elif disruption.consolidate_after_s is None:
+        yield candidate.disabled_text
+    if disruption.consolidate_after_s is not None and not candidate.conditions.is_consolidatable:
+        yield f"Pods came or went less than {disruption.consolidate_after} ago (consolidateAfter)"
+
+
+def _search_text(found: Command | NoCommand) -> Iterator[str]:
+    if isinstance(found, Command):
+        return
+    yield found.reason or "The policy Balanced finds the savings not worth the disruption"
+    yield from (f"{pod}: {text}" for pod, text in sorted(found.stranded.items()))
