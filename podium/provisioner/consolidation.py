@@ -79,11 +79,12 @@ class NoCommand:
 
 
 class Consolidation:
-    """Removes nodes whose pods fit elsewhere, or replaces them with one that is cheaper."""
+    """Removes nodes whose pods fit elsewhere, or replaces them with one that is cheaper; remembers what it found."""
 
     def __init__(self, basis: PlanBasis, simulator: Simulator) -> None:
         self._basis = basis
         self._simulator = simulator
+        self._known: dict[tuple[bool, tuple[str, ...]], Command | NoCommand] = {}
 
     def of(self, candidates: Sequence[Candidate], *, to_several: bool = False) -> Command | NoCommand:
         """The command that removes all of these, or why there is none.
@@ -91,20 +92,11 @@ class Consolidation:
         Args:
             to_several: whether more than one node may take their place, which Karpenter never does.
         """
-        simulation = self._simulator.without(candidates, is_consolidation=True)
-        if simulation is None:
-            return NoCommand()
-        if simulation.stranded:
-            return NoCommand(NOT_ALL_WOULD_SCHEDULE, simulation.stranded)
-        purchases = simulation.outcome.purchases
-        if not purchases:
-            return Command(tuple(candidates), simulation)
-        if len(purchases) > 1 and to_several:
-            return self._several_replacements(tuple(candidates), simulation)
-        if len(purchases) > 1:
-            return NoCommand(f"Can't remove without creating {len(purchases)} candidates")
-        found = self._replacement(candidates, purchases[0])
-        return found if isinstance(found, NoCommand) else Command(tuple(candidates), simulation, (found,))
+        key = to_several, tuple(each.name for each in candidates)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._find(candidates, to_several)
+        return found
 
     def of_several(self, candidates: Sequence[Candidate], *, to_several: bool = False) -> Command | NoCommand:
         """As `of`, but a replacement is never of a type that is removed, nor as dear as the cheapest such node.
@@ -118,6 +110,24 @@ class Consolidation:
         if isinstance(replacement, NoCommand):
             return replacement
         return dataclasses.replace(found, replacements=(replacement,))
+
+    def _find(self, candidates: Sequence[Candidate], to_several: bool) -> Command | NoCommand:
+        simulation = self._simulator.without(candidates, is_consolidation=True)
+        if simulation is None:
+            return NoCommand()
+        if simulation.stranded:
+            return NoCommand(NOT_ALL_WOULD_SCHEDULE, simulation.stranded)
+        purchases = simulation.outcome.purchases
+        if not purchases:
+            return Command(tuple(candidates), simulation)
+        if len(purchases) > 1 and to_several:
+            return self._several_replacements(tuple(candidates), simulation)
+        if len(purchases) > 1:
+            return NoCommand(f"Can't remove without creating {len(purchases)} candidates")
+        replacement = self._replacement(candidates, purchases[0])
+        if isinstance(replacement, NoCommand):
+            return replacement
+        return Command(tuple(candidates), simulation, (replacement,))
 
     def _replacement(self, candidates: Sequence[Candidate], purchase: Purchase) -> Purchase | NoCommand:
         price = summed(each.price for each in candidates)

@@ -27,7 +27,7 @@ from podium.provisioner.reservations import RESERVATION_ID
 from podium.provisioner.settings import Settings
 from podium.provisioner.state import StateNode, state_nodes
 from podium.provisioner.templates import Template, template_of, usable_pools
-from podium.provisioner.topology import domains_of
+from podium.provisioner.topology import TopologyBasis, domains_of
 from podium.provisioner.volumes import VolumeError, Volumes
 
 
@@ -54,6 +54,7 @@ class PlanBasis:
 
     Attributes:
         nodes: All nodes, in order of name.
+        topology: The nodes and the pods on them, as topologies count them.
         well_known: The labels that a NodeClaim need not define.
         pools: The NodePools that nodes can be bought from, in the order in which they are tried.
         skipped: By NodePool, why it is not bought from.
@@ -71,7 +72,7 @@ class PlanBasis:
         self.pools = usable_pools(objects.node_pools)
         self.types_filter = InstanceTypeFilter(self.well_known)
         self.volumes = Volumes(objects)
-        self.domains = domains_of(self.pools, catalogue.instance_types)
+        self._domains = domains_of(self.pools, catalogue.instance_types)
         self.limits: Mapping[str, Requests] = {
             each.metadata.name: whole_amounts(each.spec.limits, "spec.limits")
             for each in self.pools
@@ -97,6 +98,7 @@ class PlanBasis:
     def _take(self, objects: ClusterObjects) -> None:
         self.objects = objects
         self.nodes = state_nodes(objects)
+        self.topology = TopologyBasis(objects, self.nodes, self._domains)
         self._pods: dict[str, list[Pod]] = defaultdict(list)
         for pod in objects.pods:
             if pod.node_name:

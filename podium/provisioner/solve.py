@@ -89,11 +89,9 @@ class Solver:
         self._pods = [each.pod for each in prepared]
         self._alternatives = {each.pod.uid: each.volume_alternatives for each in prepared}
         self._topology = Topology(
-            basis.objects,
+            basis.topology,
             nodes,
-            basis.nodes,
             [each.pod for each in prepared if each.has_volumes],
-            basis.domains,
             ignore_preferences=basis.settings.ignore_preferences,
         )
         self._context = ClaimContext(

@@ -31,46 +31,71 @@ from podium.provisioner.state import StateNode
 from podium.provisioner.topology_groups import HONOR, IGNORE, Domains, NodeFilter, TopologyGroup, TopologyKind
 
 
+class TopologyBasis:
+    """The nodes and the pods on them, as the topologies of all plans over one cluster count them.
+
+    Args:
+        nodes: all nodes, those that are leaving too.
+        domains: the domains of the NodePools, by label.
+
+    Attributes:
+        counted: The pods on nodes, by namespace.
+        repelling: Pods on nodes whose required anti-affinity repels others, each with its node.
+    """
+
+    def __init__(self, objects: ClusterObjects, nodes: Sequence[StateNode], domains: dict[str, Domains]) -> None:
+        self.domains = domains
+        self.namespaces = objects.namespaces
+        self.nodes = {each.metadata.name: each for each in objects.nodes}
+        self.counted: dict[str, list[Pod]] = defaultdict(list)
+        for pod in objects.pods:
+            if pod.node_name and not pod.has_ended and not pod.is_terminating:
+                self.counted[pod.metadata.namespace].append(pod)
+        self.repelling = tuple(
+            (pod, state.node)
+            for state in nodes
+            if state.node is not None
+            for pod in state.pods
+            if pod.spec.affinity and pod.spec.affinity.pod_anti_affinity
+        )
+        self._labels: dict[str, Requirements] = {}
+
+    def labels_of(self, node: ProvidedNode) -> Requirements:
+        """The node's labels."""
+        name = node.metadata.name
+        found = self._labels.get(name)
+        if found is None:
+            found = self._labels[name] = Requirements.of_labels(node.metadata.labels)
+        return found
+
+
 class Topology:
     """The groups of one plan.
 
     Args:
-        objects: the cluster.
         nodes: the nodes that pods can be placed on.
-        all_nodes: all nodes, those that are leaving too.
         pods: the pods that are placed; they do not count where they are now.
-        domains: the domains of the NodePools, by label.
         ignore_preferences: whether preferences have no effect.
     """
 
     def __init__(
         self,
-        objects: ClusterObjects,
+        basis: TopologyBasis,
         nodes: Sequence[StateNode],
-        all_nodes: Sequence[StateNode],
         pods: Sequence[Pod],
-        domains: dict[str, Domains],
         *,
         ignore_preferences: bool = False,
     ) -> None:
         self._ignore_preferences = ignore_preferences
-        self._domains = domains
-        self._namespaces = objects.namespaces
+        self._basis = basis
         self._nodes = nodes
-        self._nodes_by_name = {each.metadata.name: each for each in objects.nodes}
-        self._labels = {each.metadata.name: Requirements.of_labels(each.metadata.labels) for each in objects.nodes}
         self._groups: dict[object, TopologyGroup] = {}
         self._inverse: dict[object, TopologyGroup] = {}
         self._owned: dict[str, list[TopologyGroup]] = {}
-        moving = {each.uid for each in pods}
-        self._counted: dict[str, list[Pod]] = defaultdict(list)
-        for pod in objects.pods:
-            if pod.node_name and not pod.has_ended and not pod.is_terminating and pod.uid not in moving:
-                self._counted[pod.metadata.namespace].append(pod)
-        for state in all_nodes:
-            for pod in state.pods:
-                if state.node is not None and pod.uid not in moving:
-                    self._repel(pod, state.node)
+        self._moving = {each.uid for each in pods}
+        for pod, node in basis.repelling:
+            if pod.uid not in self._moving:
+                self._repel(pod, node)
         for pod in pods:
             self.update(pod)
 
@@ -151,9 +176,9 @@ class Topology:
             if domain is not None:
                 group.register(domain)
         for namespace in group.namespaces:
-            for pod in self._counted.get(namespace, ()):
-                node = self._nodes_by_name.get(pod.node_name)
-                if node is None or not group.counted.matches(pod.metadata.labels):
+            for pod in self._basis.counted.get(namespace, ()):
+                node = self._basis.nodes.get(pod.node_name)
+                if node is None or pod.uid in self._moving or not group.counted.matches(pod.metadata.labels):
                     continue
                 domain = node.metadata.labels.get(group.key)
                 if domain is None and group.key == HOSTNAME:
@@ -162,7 +187,7 @@ class Topology:
                     group.record((domain,))
 
     def _passes(self, group: TopologyGroup, node: ProvidedNode) -> bool:
-        return group.node_filter.matches(node.spec.taints, self._labels[node.metadata.name])
+        return group.node_filter.matches(node.spec.taints, self._basis.labels_of(node))
 
     def _repel(self, pod: Pod, node: ProvidedNode | None) -> None:
         """Let the pod's required anti-affinity repel others: from its node, or from wherever it is placed."""
@@ -220,14 +245,14 @@ class Topology:
         return TopologyGroup(kind, term.topology_key, self._namespaces_of(pod, term), term.label_selector, domains)
 
     def _open_domains(self, key: str, pod: Pod, taints_policy: str) -> list[str]:
-        domains = self._domains.get(key)
+        domains = self._basis.domains.get(key)
         return [] if domains is None else domains.open_to(pod.spec.tolerations, taints_policy)
 
     def _namespaces_of(self, pod: Pod, term: PodAffinityTerm) -> frozenset[str]:
         if term.namespace_selector is None:
             return frozenset(term.namespaces or (pod.metadata.namespace,))
         selector = compile_selector(term.namespace_selector)
-        chosen = (each.metadata.name for each in self._namespaces if selector.matches(each.metadata.labels))
+        chosen = (each.metadata.name for each in self._basis.namespaces if selector.matches(each.metadata.labels))
         return frozenset((*chosen, *term.namespaces))
 
 
