@@ -179,7 +179,7 @@ class Remove:
         pods = pods_of(world, self.namespace or "default", self.kind, self.name)
         if resource is NODES:
             node_named(world, self.name)
-            trial.evict(list(world.engine.cache.pods_on(self.name)))
+            trial.evict([pod for pod in world.pods if pod.node_name == self.name])
         for each in pods:
             world.remove("Pod", each.metadata.name, each.metadata.namespace)
         if resource is None and not pods:
